@@ -1,0 +1,40 @@
+# make demo   set up, run the bike application, say where its output is
+# make test   set up, then every check: format, lint, types, import directions, tests, doc examples
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
+
+.PHONY: demo test test-slow benchmark clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python examples/bike.py --out demo
+
+test: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest --doctest-modules --pyargs subgrove
+
+test-slow: $(VENV)/.dev
+	$(BIN)/pytest -n auto -m slow
+
+benchmark: $(VENV)/.dev
+	$(BIN)/python benchmarks/trees.py
+
+clean:
+	rm -rf $(VENV) build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(BIN)/python:
+	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'subgrove needs Python 3.11 or newer')"
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .
+	touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ".[dev]"
+	touch $@ $(VENV)/.demo

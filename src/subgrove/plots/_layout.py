@@ -1,0 +1,258 @@
+"""Where the parts of the picture of a tree go, in points.
+
+The tree is read from left to right: a column of boxes and a column of conditions for each depth, then the leaves,
+one below the other. So every text is a horizontal line with room beside it, and the leaves share one axis of x.
+The widest text of a column decides its width; two nodes of a column are at least a row apart, two boxes two rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import NamedTuple
+
+import numpy as np
+
+from subgrove.plots._axis import Axis, axis_of, level_room
+from subgrove.plots._leaves import shares
+from subgrove.plots._text import Ruler
+from subgrove.plots._wording import Wording, edge_wordings, p_value_text
+from subgrove.trees.structure import Tree, format_count
+
+TRUNK = 9.0
+"""Length of the line between a box and the place where it forks."""
+STUB = 10.0
+"""Length of line to be seen before and after a condition."""
+PAD = 5.0
+"""Between a text and the border of its box, and between the text of a leaf and its panel."""
+MARGIN = 8.0
+"""Left of everything and right of it, where the last label of the axis may stick out."""
+EDGE, SMALL, TICK = 0.92, 0.88, 0.84
+"""Sizes of the font of conditions, of second lines, and of the axis, as shares of that of names."""
+FAR = 12
+"""Number of leaves above which the axis is labelled at the top too."""
+
+
+class Rooms(NamedTuple):
+    """The most that a condition and a name may be wide, and how wide a panel is, in sizes of the font."""
+
+    condition: float
+    name: float
+    panel: float
+
+
+_FONTS = (9.5, 9.0, 8.5, 8.0, 7.5, 7.0, 6.5, 6.0)
+_ROOMS = (
+    Rooms(condition=15.0, name=11.0, panel=16.0),
+    Rooms(condition=12.0, name=11.0, panel=16.0),
+    Rooms(condition=10.0, name=9.0, panel=13.0),
+    Rooms(condition=8.0, name=8.0, panel=11.0),
+    Rooms(condition=6.5, name=7.0, panel=9.0),
+    Rooms(condition=5.0, name=6.0, panel=7.0),
+)
+# Tried in turn until the picture fits: a smaller font is better than the least room, the least room than no picture.
+_TRIED = (*product(_FONTS[:5], _ROOMS[:4]), *product(_FONTS[2:], _ROOMS))
+_ALONE = Rooms(condition=15.0, name=11.0, panel=24.0)  # for a tree of one leaf
+_LOWEST_ROW = 2.1  # sizes of the font; the box of a node has two rows, and two lines
+_LEVEL, _MOST_LEVELS = 1.2, 40  # room for a level in sizes of the font, and for how many at most
+_WIDER = 1.6  # how much wider a panel may be so that names of levels fit
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Places in points from the lower left corner, and the texts that they are made for.
+
+    Attributes
+    ----------
+    width, height : float
+        Of the picture.
+    font : float
+        Size of the font of names.
+    row : float
+        Height of the row of a leaf.
+    header, footer : float
+        Heights above the first and below the last row.
+    box_left, box_width : tuple of float
+        Of the boxes of each depth.
+    leaf_left : float
+        Where the texts of the leaves begin.
+    panel_left, panel_width : float
+        Of the distributions.
+    axis : Axis
+        Of the distributions.
+    names : mapping
+        Id of an inner node -> lines with the name of its column.
+    conditions : mapping
+        Id of a child -> lines on the edge to it.
+    leaves : mapping
+        Id of a leaf -> lines beside it.
+    target : tuple of str
+        Lines below the axis.
+    """
+
+    width: float
+    height: float
+    font: float
+    row: float
+    header: float
+    footer: float
+    box_left: tuple[float, ...]
+    box_width: tuple[float, ...]
+    leaf_left: float
+    panel_left: float
+    panel_width: float
+    axis: Axis
+    names: Mapping[int, tuple[str, ...]]
+    conditions: Mapping[int, tuple[str, ...]]
+    leaves: Mapping[int, tuple[str, ...]]
+    target: tuple[str, ...]
+
+
+def natural_layout(tree: Tree, digits: int) -> Layout:
+    """The layout that reads best, as large as it needs to be."""
+    rows = ((1, 100.0), (4, 60.0), (8, 52.0), (16, 44.0))
+    row = next((height for most, height in rows if len(tree.leaves) <= most), 36.0)
+    rooms = _ALONE if tree.depth == 0 else _ROOMS[0] if tree.depth <= 3 else _ROOMS[1] if tree.depth <= 5 else _ROOMS[3]
+    return _draft(tree, edge_wordings(tree, digits), _FONTS[0], rooms, row=row)
+
+
+def fit_layout(tree: Tree, digits: int, width: float, height: float) -> Layout | None:
+    """The layout with the largest font that fits, or None if none does."""
+    least = smallest_size(tree, digits)
+    if width < least[0] or height < least[1]:
+        return None
+    wordings = edge_wordings(tree, digits)
+    for font, rooms in _TRIED:
+        draft = _draft(tree, wordings, font, rooms, height=height)
+        if draft.row >= _LOWEST_ROW * font and draft.width <= width:
+            return _stretch(draft, width)
+    return None
+
+
+def smallest_size(tree: Tree, digits: int) -> tuple[float, float]:
+    """Width and height below which the tree cannot be drawn."""
+    wordings = edge_wordings(tree, digits)
+    draft = _draft(tree, wordings, _FONTS[-1], _ROOMS[-1], row=_LOWEST_ROW * _FONTS[-1])
+    return draft.width, draft.height
+
+
+def heights(tree: Tree, layout: Layout) -> dict[int, float]:
+    """Id of a node -> its height: leaves from the top down, other nodes in the middle of their children."""
+    top = layout.height - layout.header
+    y = {leaf.id: top - (place + 0.5) * layout.row for place, leaf in enumerate(tree.leaves)}
+    for node in reversed(tree.nodes):
+        if node.children is not None:
+            y[node.id] = (y[node.children[0]] + y[node.children[1]]) / 2
+    return y
+
+
+def _draft(
+    tree: Tree,
+    wordings: Mapping[int, Wording],
+    font: float,
+    rooms: Rooms,
+    *,
+    row: float | None = None,
+    height: float | None = None,
+) -> Layout:
+    """The layout at one size of the font, with the height of a row or that of the picture given."""
+    panel_width = _panel_width(tree, font, rooms.panel)
+    most = np.max([shares(leaf.counts) for leaf in tree.leaves], axis=0)
+    axis = axis_of(tree.target, tree.edges, most, panel_width, Ruler(TICK * font))
+    target = Ruler(font, bold=True).wrap_name(tree.target.name, panel_width, 2)
+    header, footer = _margins(tree, axis, len(target), font)
+    n = len(tree.leaves)
+    if row is None:
+        row = ((height or 0.0) - header - footer) / n
+    names, conditions, leaves = _texts(tree, wordings, font, rooms, row)
+    box_left, box_width, leaf_left = _columns(tree, font, names, conditions)
+    panel_left = leaf_left + PAD + max(Ruler(font).widest(lines) for lines in leaves.values()) + 2 * PAD
+    return Layout(
+        width=panel_left + panel_width + MARGIN,
+        height=height or header + n * row + footer,
+        font=font,
+        row=row,
+        header=header,
+        footer=footer,
+        box_left=box_left,
+        box_width=box_width,
+        leaf_left=leaf_left,
+        panel_left=panel_left,
+        panel_width=panel_width,
+        axis=axis,
+        names=names,
+        conditions=conditions,
+        leaves=leaves,
+        target=target,
+    )
+
+
+def _panel_width(tree: Tree, font: float, room: float) -> float:
+    """Room in points; more for many levels, and for names of levels if they then stand side by side."""
+    if tree.target.kind == "numeric":
+        return room * font
+    usual = max(1.0, min(len(tree.target.levels), _MOST_LEVELS) * _LEVEL / _ROOMS[0].panel) * room * font
+    named = level_room(tree.target.levels, Ruler(TICK * font))
+    return max(usual, named) if named <= _WIDER * usual else usual
+
+
+def _margins(tree: Tree, axis: Axis, n_target: int, font: float) -> tuple[float, float]:
+    """Room above the rows for the key and below them for the axis."""
+    header = PAD if len(tree.leaves) == 1 else 1.9 * font
+    if len(tree.leaves) > FAR:
+        header += axis.height + PAD
+    return header, axis.height + PAD + n_target * Ruler(font).line
+
+
+def _texts(
+    tree: Tree, wordings: Mapping[int, Wording], font: float, rooms: Rooms, row: float
+) -> tuple[dict[int, tuple[str, ...]], dict[int, tuple[str, ...]], dict[int, tuple[str, ...]]]:
+    """Lines in the boxes, on the edges and beside the leaves, as many as a row holds."""
+    bold, edge = Ruler(font, bold=True), Ruler(EDGE * font)
+    n_names = 2 if 2 * row - 3 * PAD >= 3 * bold.line else 1
+    n_lines = max(1, int((row - 2) / edge.line))
+    names = {
+        node.id: bold.wrap_name(node.split.column, rooms.name * font, n_names)
+        for node in tree.nodes
+        if node.split is not None
+    }
+    conditions = {child: wording.lines(edge, rooms.condition * font, n_lines) for child, wording in wordings.items()}
+    n_leaf = 2 if row >= 2 * bold.line + 2 else 1
+    leaves = {leaf.id: (f"n = {format_count(leaf.n)}", f"node {leaf.id}")[:n_leaf] for leaf in tree.leaves}
+    return names, conditions, leaves
+
+
+def _columns(
+    tree: Tree, font: float, names: Mapping[int, tuple[str, ...]], conditions: Mapping[int, tuple[str, ...]]
+) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    """Left end and width of the boxes of each depth, and where the leaves begin."""
+    bold, small, edge = Ruler(font, bold=True), Ruler(SMALL * font), Ruler(EDGE * font)
+    boxes, edges = [0.0] * tree.depth, [0.0] * tree.depth
+    for node in tree.nodes:
+        if node.children is not None:
+            p_value = small.width(p_value_text(node.p_value) or "")
+            boxes[node.depth] = max(boxes[node.depth], bold.widest(names[node.id]) + 2 * PAD, p_value + 2 * PAD)
+            for child in node.children:
+                edges[node.depth] = max(edges[node.depth], edge.widest(conditions[child]) + TRUNK + 2 * STUB)
+    left, at = [], MARGIN / 2
+    for box, line in zip(boxes, edges, strict=True):
+        left.append(at)
+        at += box + line
+    return tuple(left), tuple(boxes), at
+
+
+def _stretch(layout: Layout, width: float) -> Layout:
+    """The layout with what is left of the width given to the panels and to the edges."""
+    surplus = width - layout.width
+    depth = len(layout.box_left)
+    to_panel = surplus if depth == 0 else min(surplus / 2, layout.panel_width)
+    step = (surplus - to_panel) / depth if depth else 0.0
+    return replace(
+        layout,
+        width=width,
+        box_left=tuple(left + place * step for place, left in enumerate(layout.box_left)),
+        leaf_left=layout.leaf_left + depth * step,
+        panel_left=layout.panel_left + depth * step,
+        panel_width=layout.panel_width + to_panel,
+    )

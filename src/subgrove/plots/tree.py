@@ -1,0 +1,122 @@
+"""A picture of a grown tree."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from subgrove.exceptions import ParameterError
+from subgrove.plots._drawing import draw_tree
+from subgrove.plots._layout import MARGIN, Layout, fit_layout, natural_layout, smallest_size
+from subgrove.trees.parameters import whole_number
+from subgrove.trees.structure import Tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_LEAVES = 64
+
+_POINTS = 72.0  # in an inch
+
+
+def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
+    """A picture of a tree, from the root at the left to the leaves at the right.
+
+    A box names the column that is asked and the p-value of its test, if it had one. A line carries the condition
+    that leads on. A leaf shows how many rows it has, its node id, and the distribution of x in it: a density if x is
+    numeric, shares of the levels otherwise. The distribution among all rows stands behind it in grey.
+
+    Parameters
+    ----------
+    tree : Tree
+        What `fit` of a tree returned; at most 64 leaves.
+    ax : matplotlib Axes, optional
+        Where to draw; its frame and ticks are hidden. A new figure of suitable size if not given.
+    digits : int
+        Significant digits of thresholds, though never less than the whole part of a number.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on; the distributions are its `child_axes`, one for each leaf from the top down.
+
+    Notes
+    -----
+    How to read it: numbers are rounded and long names and lists of levels are shortened; `tree.rules` has the exact
+    rules. All leaves share the axis of x. They share the height of the densities too, unless the highest peak is more
+    than five times the lowest: then each leaf has a scale of its own, and the grey density tells which.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> grown = sg.trees.TransformationTree(max_depth=2).fit(X.drop(columns="temp"), X["temp"])
+    >>> ax = sg.plots.tree(grown)
+    >>> len(ax.child_axes) == len(grown.leaves)
+    True
+    """
+    _check(tree, ax)
+    digits = whole_number("digits", digits, least=1)
+    if ax is None:
+        layout = natural_layout(tree, digits)
+        ax = _new_axes(layout)
+    else:
+        layout = _layout_on(ax, tree, digits)
+    ax.set_axis_off()
+    ax.set_xlim(0, layout.width)
+    ax.set_ylim(0, layout.height)
+    draw_tree(ax, tree, layout)
+    return ax
+
+
+def _check(tree: Any, ax: Any) -> None:
+    from matplotlib.axes import Axes
+
+    if not isinstance(tree, Tree):
+        raise ParameterError(
+            f"tree must be a grown Tree, which fit returns as in TransformationTree().fit(X, x); "
+            f"got {type(tree).__name__}."
+        )
+    if ax is not None and not isinstance(ax, Axes):
+        raise ParameterError(f"ax must be matplotlib Axes or None for a new figure; got {type(ax).__name__}.")
+    n = len(tree.leaves)
+    if n > MOST_LEAVES:
+        raise ParameterError(
+            f"tree has {n} leaves, and at most {MOST_LEAVES} can be told apart in a picture. "
+            f"Prune it first: tree.prune(3). tree.text() prints all of it."
+        )
+
+
+def _new_axes(layout: Layout) -> Axes:
+    from matplotlib import pyplot as plt
+
+    figure = plt.figure(figsize=((layout.width + MARGIN) / _POINTS, (layout.height + MARGIN) / _POINTS))
+    figure.set_layout_engine("constrained")
+    return figure.add_subplot()
+
+
+def _layout_on(ax: Axes, tree: Tree, digits: int) -> Layout:
+    """The layout that fits axes as they are once their figure has given them their place."""
+    if ax.figure is None:
+        raise ParameterError("ax has been removed from its figure. Pass axes of a figure, or leave ax out.")
+    figure = ax.figure.figure  # the figure itself, not a part of it
+    was_on = ax.axison
+    ax.set_axis_off()  # or the figure makes room for ticks
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+    box = ax.get_window_extent()
+    width, height = (float(pixels) * _POINTS / figure.dpi for pixels in (box.width, box.height))
+    layout = fit_layout(tree, digits, width, height)
+    if layout is None:
+        if was_on:
+            ax.set_axis_on()
+        raise ParameterError(_too_small(tree, digits, width, height))
+    return layout
+
+
+def _too_small(tree: Tree, digits: int, width: float, height: float) -> str:
+    needed = smallest_size(tree, digits)
+    return (
+        f"ax is {width / _POINTS:.1f} x {height / _POINTS:.1f} inches, too small to write {len(tree.leaves)} leaves: "
+        f"at least {needed[0] / _POINTS:.1f} x {needed[1] / _POINTS:.1f} are needed. "
+        f"Enlarge the figure, leave ax out, or prune the tree first: tree.prune({max(tree.depth - 1, 1)})."
+    )

@@ -1,0 +1,155 @@
+"""The columns a node may split on, laid out so that one matrix product tests them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._table import Codes, Floats, Table
+
+Rows = npt.NDArray[np.intp]
+
+CHUNK = 8192  # rows gathered at a time in a large node
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of several nodes of similar size, padded to the largest.
+
+    Attributes
+    ----------
+    rows : int array (nodes, m)
+        Row numbers; a shorter node is filled up with its own first row, at weight 0.
+    weights, roots : float array (nodes, m) or None
+        Weights and their square roots; None where every row counts once and nothing is padded.
+    n : float array (nodes,)
+        Sum of weights.
+    sizes : int array (nodes,)
+        Number of rows before padding.
+    whole : bool
+        Whether this is one node with all rows in order, so that nothing needs to be gathered.
+    """
+
+    rows: Rows
+    weights: Floats | None
+    roots: Floats | None
+    n: Floats
+    sizes: Rows
+    whole: bool = False
+
+    @classmethod
+    def of(cls, nodes: list[Rows], weights: Floats | None, n_rows: int) -> Block:
+        """Pad the rows of some nodes to a block."""
+        sizes = np.array([len(rows) for rows in nodes], dtype=np.intp)
+        m = int(sizes.max())
+        rows = np.empty((len(nodes), m), dtype=np.intp)
+        for padded, own in zip(rows, nodes, strict=True):
+            padded[: len(own)] = own
+            padded[len(own) :] = own[0]
+        whole = len(nodes) == 1 and m == n_rows
+        inside = None if (sizes == m).all() else (np.arange(m) < sizes[:, None]).astype(np.float64)
+        if weights is None:
+            # Only padding: 0 and 1 are their own square roots.
+            return cls(rows, inside, inside, sizes.astype(np.float64), sizes, whole)
+        counted = weights[rows] if inside is None else weights[rows] * inside
+        return cls(rows, counted, np.sqrt(counted), counted.sum(axis=1), sizes, whole)
+
+    def gather(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """Values of a column for the rows: (nodes, m)."""
+        return values[None, :] if self.whole else values[self.rows]
+
+
+@dataclass(frozen=True, eq=False)
+class NominalColumn:
+    """Codes of a nominal column; missing values are the last level."""
+
+    index: int
+    codes: npt.NDArray[np.intp]
+    n_levels: int
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Candidate columns of a table by how they are tested.
+
+    Attributes
+    ----------
+    numbers : float array (rows, columns)
+        Numeric and ordered columns without missing values, in the user's memory if possible.
+    complete : int array
+        Place among all columns of each column of `numbers`.
+    partial : list of (place, values)
+        Numeric and ordered columns with missing values.
+    nominal : list of NominalColumn
+    n_columns : int
+    shift : float array or None
+        What is taken off `numbers` before sums are formed; None where no column lies far from 0.
+    """
+
+    numbers: Floats
+    complete: Rows
+    partial: list[tuple[int, Floats]]
+    nominal: list[NominalColumn]
+    n_columns: int
+    shift: Floats | None
+
+    @classmethod
+    def of(cls, table: Table) -> Candidates:
+        """Lay out the columns of a table."""
+        complete, partial, nominal, places = [], [], [], []
+        for index, (column, at) in enumerate(zip(table.columns, table.positions(), strict=True)):
+            if column.is_nominal:
+                codes = _missing_last(table.codes[:, at], len(column.levels))
+                nominal.append(NominalColumn(index, codes, len(column.levels) + column.has_missing))
+            elif column.has_missing:
+                partial.append((index, np.ascontiguousarray(table.numbers[:, at])))
+            else:
+                complete.append(index)
+                places.append(at)
+        numbers = table.numbers
+        if len(places) < numbers.shape[1]:
+            numbers = numbers[:, places]
+        places_all = np.array(complete, dtype=np.intp)
+        return cls(numbers, places_all, partial, nominal, len(table.columns), _shift(numbers))
+
+    def number_chunks(self, block: Block) -> Iterator[tuple[slice, Floats]]:
+        """Numbers of a block's rows, (nodes, rows, columns), piece by piece."""
+        nodes, m = block.rows.shape
+        step = m if m <= 2 * CHUNK else CHUNK
+        by_column = self.numbers.flags.f_contiguous and not self.numbers.flags.c_contiguous
+        for start in range(0, m, step):
+            part = slice(start, min(start + step, m))
+            if block.whole:
+                numbers = self.numbers[None, part].copy(order="K")
+            elif by_column:
+                flat = self.numbers.T.take(block.rows[:, part].ravel(), axis=1)
+                numbers = flat.reshape(flat.shape[0], nodes, -1).transpose(1, 2, 0)
+            else:
+                flat = self.numbers.take(block.rows[:, part].ravel(), axis=0)
+                numbers = flat.reshape(nodes, -1, flat.shape[1])
+            if self.shift is not None:
+                numbers -= self.shift
+            yield part, numbers
+
+    def numeric_values(self, index: int) -> Floats:
+        """All values of a numeric or ordered column."""
+        for place, values in self.partial:
+            if place == index:
+                return values
+        return self.numbers[:, int(np.searchsorted(self.complete, index))]
+
+
+def _shift(numbers: Floats) -> Floats | None:
+    """Means of columns whose distance from 0 would cost digits in sums of squares; judged by some rows."""
+    some = numbers[:: max(1, len(numbers) // 512)]
+    means = some.mean(axis=0)
+    far = np.abs(means) > 30 * some.std(axis=0)
+    return np.where(far, means, 0.0) if far.any() else None
+
+
+def _missing_last(codes: Codes, n_levels: int) -> npt.NDArray[np.intp]:
+    """Codes with missing values as one more level."""
+    return np.where(codes < 0, n_levels, codes).astype(np.intp)

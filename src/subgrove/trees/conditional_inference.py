@@ -1,0 +1,110 @@
+"""Conditional inference trees: subgroups for nominal, ordered, binary or numeric x."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from subgrove._table import Floats, Kind
+from subgrove.trees.candidates import Block
+from subgrove.trees.growth import Rules, Scored, grow
+from subgrove.trees.parameters import Parameters, number_in, whole_number
+from subgrove.trees.structure import Tree
+from subgrove.trees.training import Training, read_training
+
+
+class ConditionalInferenceTree(Parameters):
+    """Tree whose leaves differ in the frequencies of a nominal x, or in the mean of an ordered or numeric one.
+
+    Each column is tested for independence of x; the most significant one is cut where x differs most
+    (Hothorn, Hornik and Zeileis 2006). The scores of x are fixed: indicators of its levels (one of them if there
+    are two), the numbers 1, 2, ... of ordered levels, the values themselves if numeric.
+
+    Parameters
+    ----------
+    max_depth : int, default 30
+        Most splits above a leaf; 0 gives a single leaf.
+    min_leaf : int, default 30
+        Least number of rows (weight) in a leaf; at least 1 % of the node that is split.
+    alpha : float, default 0.05
+        Level of the tests, after Sidak's adjustment for the number of columns; 1 splits as long as it can.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.ConditionalInferenceTree(max_depth=1).fit(X.drop(columns="season"), X["season"])
+    >>> tree.rules
+    {2: 'temp <= 18.9', 3: 'temp > 18.9'}
+    """
+
+    def __init__(self, max_depth: int = 30, min_leaf: int = 30, alpha: float = 0.05) -> None:
+        self.max_depth = max_depth
+        self.min_leaf = min_leaf
+        self.alpha = alpha
+
+    def fit(
+        self,
+        X: Any,
+        x: Any,
+        weights: Any = None,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+        x_kind: Kind | None = None,
+    ) -> Tree:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : pandas or polars frame, pyarrow table or 2-d array
+            Candidate columns; missing values are allowed.
+        x : column or 1-d array
+            The feature whose subgroups are sought. Rows where it is missing are left out.
+        weights : 1-d array, optional
+            How often each row counts.
+        kinds : mapping, optional
+            Column name -> "numeric", "ordered" or "nominal", where the dtype says otherwise.
+        x_kind : {"numeric", "ordered", "nominal"}, optional
+            Kind of x, where its dtype says otherwise.
+
+        Returns
+        -------
+        Tree
+        """
+        rules = Rules(
+            whole_number("max_depth", self.max_depth, least=0),
+            whole_number("min_leaf", self.min_leaf, least=1),
+            number_in("alpha", self.alpha, low=0.0, high=1.0),
+        )
+        training = read_training(X, x, weights, kinds=kinds, x_kind=x_kind)
+        return grow(training, _Influence(training), rules, "conditional_inference", self.get_params())
+
+    @classmethod
+    def _of_the_fitted(cls) -> frozenset[str]:
+        return Tree.public_names()
+
+
+class _Influence:
+    """Fixed scores: the same in every node."""
+
+    def __init__(self, training: Training) -> None:
+        if not training.target.is_nominal:
+            self.scores = np.asarray(training.values, dtype=np.float64)[None, :]
+            return
+        levels = len(training.target.levels)
+        first = 1 if levels == 2 else 0
+        self.scores = (np.arange(first, levels)[:, None] == training.values[None, :]).astype(np.float64)
+
+    def score(self, block: Block, starts: list[Any]) -> Scored:
+        scores = np.moveaxis(self.scores[:, block.rows], 0, 1).copy()
+        # Centred in the node, so that a distant origin of x costs no digits.
+        scores -= scores[:, :, :1]
+        spread = (scores != 0).any(axis=(1, 2))
+        if block.roots is not None:
+            scores *= block.roots[:, None, :]
+        return Scored(scores, usable=spread)
+
+    def theta(self, coefficients: Floats) -> tuple[float, ...]:
+        return ()

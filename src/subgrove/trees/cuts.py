@@ -1,0 +1,145 @@
+"""Best cut in a chosen column, by the statistic of the two groups it makes.
+
+A cut that sends rows with weight m of n to the left has d = sum of their centred scores, variance
+[sum (s - sbar)(s - sbar)' / n] m (n - m) / (n - 1) and statistic d' V^+ d. With whitened scores that is
+|d|^2 (n - 1) / (m (n - m)). The first of equal statistics wins, in ascending order of the values, or of
+the partitions as binary numbers whose lowest bit is the second level present.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._table import Floats
+
+MAX_ENUMERATED = 12  # levels up to which all partitions are tried
+_TIE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A cut: values up to `threshold` left (None: all observed), or the levels `left`; where missing go."""
+
+    statistic: float
+    threshold: float | None = None
+    left: tuple[int, ...] = ()
+    missing_left: bool | None = None
+
+
+def cut_numbers(values: Floats, z: Floats, weights: Floats | None, n: Floats, least: Floats) -> list[Cut | None]:
+    """Best cut of each node of a block in a column without missing values.
+
+    Parameters
+    ----------
+    values : float array (nodes, m)
+        Infinite where padded.
+    z : float array (nodes, q, m)
+        Whitened scores, 0 where padded.
+    weights : float array (nodes, m) or None
+    n, least : float array (nodes,)
+        Weight of the node, and least weight of a side.
+    """
+    nodes, m = values.shape
+    order = np.argsort(values, axis=1)
+    flat = (order + m * np.arange(nodes)[:, None]).ravel()
+    ordered = values.ravel()[flat].reshape(nodes, m)
+    squares = np.zeros((nodes, m))
+    for direction in range(z.shape[1]):
+        running = z[:, direction].ravel()[flat].reshape(nodes, m)
+        np.cumsum(running, axis=1, out=running)
+        running *= running
+        squares += running
+    if weights is None:
+        left = np.arange(1.0, m + 1)[None, :]
+    else:
+        left = np.cumsum(weights.ravel()[flat].reshape(nodes, m), axis=1)
+    right = n[:, None] - left
+    allowed = (left >= least[:, None]) & (right >= least[:, None])
+    allowed[:, :-1] &= ordered[:, :-1] < ordered[:, 1:]
+    allowed[:, -1] = False
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(allowed, squares * (n[:, None] - 1) / (left * right), -1.0)
+    best = statistic.max(axis=1)
+    at = np.argmax(statistic >= best[:, None] * (1 - _TIE), axis=1)
+    return [
+        Cut(float(best[k]), threshold=float(ordered[k, at[k]])) if best[k] >= 0 and allowed[k].any() else None
+        for k in range(nodes)
+    ]
+
+
+def cut_partial(values: Floats, z: Floats, weights: Floats | None, n: float, least: float) -> Cut | None:
+    """Best cut of one node in a column with missing values: each cut with them on either side, and them alone."""
+    counted = np.ones(len(values)) if weights is None else weights
+    missing = np.isnan(values)
+    lost, lost_weight = z[:, missing].sum(axis=1), float(counted[missing].sum())
+    order = np.argsort(values[~missing])
+    ordered = values[~missing][order]
+    running = np.cumsum(z[:, ~missing][:, order], axis=1)
+    left = np.cumsum(counted[~missing][order])
+    ends = np.append(ordered[:-1] < ordered[1:], True)
+    alone = np.zeros(len(ends), dtype=np.bool_)
+    alone[-1] = True
+    best: Cut | None = None
+    for missing_left in (False, True):
+        d = running + lost[:, None] if missing_left else running
+        weight = left + lost_weight if missing_left else left
+        allowed = ends & (weight >= least) & (n - weight >= least)
+        if missing_left:
+            allowed &= ~alone
+        if not allowed.any():
+            continue
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistic = np.where(allowed, (d**2).sum(axis=0) * (n - 1) / (weight * (n - weight)), -1.0)
+        top = float(statistic.max())
+        if best is None or top > best.statistic * (1 + _TIE):
+            at = int(np.argmax(statistic >= top * (1 - _TIE)))
+            best = Cut(top, None if alone[at] else float(ordered[at]), missing_left=missing_left)
+    return best
+
+
+def cut_levels(sums: Floats, counts: Floats, n: float, least: float) -> Cut | None:
+    """Best cut of one node in a nominal column, from its whitened scores (q, levels) and weights by level."""
+    present = np.flatnonzero(counts > 0)
+    if len(present) < 2:
+        return None
+    sums, counts = sums[:, present], counts[present]
+    if len(present) <= MAX_ENUMERATED:
+        right = _partitions(len(present))
+    else:
+        right = _along_leading_direction(sums, counts)
+    right_weight = right @ counts
+    d = right @ sums.T
+    allowed = (right_weight >= least) & (n - right_weight >= least)
+    if not allowed.any():
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(allowed, (d**2).sum(axis=1) * (n - 1) / (right_weight * (n - right_weight)), -1.0)
+    top = float(statistic.max())
+    at = int(np.argmax(statistic >= top * (1 - _TIE)))
+    return Cut(top, left=tuple(int(level) for level in present[right[at] == 0]))
+
+
+@lru_cache(maxsize=MAX_ENUMERATED)
+def _partitions(levels: int) -> npt.NDArray[np.float64]:
+    """All ways to send some levels but the first to the right, as rows of 0 and 1, counting in binary."""
+    numbers = np.arange(1, 2 ** (levels - 1))
+    bits = (numbers[:, None] >> np.arange(levels - 1)) & 1
+    return np.concatenate([np.zeros((len(numbers), 1)), bits], axis=1).astype(np.float64)
+
+
+def _along_leading_direction(sums: Floats, counts: Floats) -> Floats:
+    """Levels ordered along the leading direction of their mean scores; cuts of that order."""
+    means = sums / counts
+    _, vectors = np.linalg.eigh((means * counts) @ means.T)
+    along = vectors[:, -1] @ means
+    order = np.argsort(along, kind="stable")
+    right = np.ones((len(order) - 1, len(order)))
+    for cut in range(len(order) - 1):
+        right[cut, order[: cut + 1]] = 0.0
+    # The first level present is on the left, as in the enumeration.
+    right[right[:, 0] == 1] = 1 - right[right[:, 0] == 1]
+    return right

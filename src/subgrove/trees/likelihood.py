@@ -1,0 +1,274 @@
+"""Log-likelihoods of the transformation model P(X <= x) = Phi(h(x)), for many nodes at once.
+
+Arrays have a leading axis of nodes; the last axis holds points (rows, or distinct values with their
+weights). `u` is x on the scale of its support, 0 at the smallest value and 1 at the largest.
+Coefficients are steps gamma (see `newton`); scores are derivatives by theta, as in the reference.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subgrove._table import Floats
+from subgrove.trees.bernstein import basis, derivative, tail_sums
+
+_LOG_2PI = float(np.log(2 * np.pi))
+# With every slope left at 0.4 of its value or more, the full Newton step is sure to raise the likelihood:
+# -log(1 + q) exceeds its second-order model by less than 0.77 q^2 / 2 for q >= -0.6.
+_MOST_SHRINKAGE = 0.6
+_CHUNK = 8192  # rows whose temporaries stay in the processor's cache
+_NARROW = 1e-3  # width of an interval on the normal scale below which series replace differences
+
+
+class Density:
+    """Sum of log phi(h(x)) + log h'(x): x is continuous (paper, section on transformation trees).
+
+    Parameters
+    ----------
+    u : float array (nodes, points)
+    roots : float array (nodes, points) or None
+        Square roots of the weights; None counts every point once.
+    order : int
+        Order of the Bernstein polynomial.
+    log_range : float
+        Logarithm of the width of the support, so that log-likelihoods are per unit of raw x.
+    """
+
+    def __init__(self, u: Floats, roots: Floats | None, order: int, log_range: float) -> None:
+        # `values` and everything formed with them carry the square roots of the weights.
+        self.values, self.slope = basis(u, order)
+        self.roots = roots
+        self.log_range = log_range
+        steps = np.tril(np.ones((order + 1, order + 1)))  # theta = steps @ gamma
+        if roots is None:
+            self.n = np.full(len(u), float(u.shape[1]))
+            sums = self.values.sum(axis=2)
+        else:
+            self.values *= roots[:, None, :]
+            self.n = np.einsum("km,km->k", roots, roots)
+            sums = np.matmul(self.values, roots[:, :, None])[:, :, 0]
+        gram = np.matmul(self.values, np.swapaxes(self.values, 1, 2))
+        self.quadratic = np.matmul(np.matmul(steps.T, gram), steps)
+        self.sums = np.matmul(sums, steps)
+        self._inverse = np.empty(0)
+
+    def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of the negative log-likelihood."""
+        gradient = np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]
+        hessian = self.quadratic.copy()
+        inverses = []
+        for part in _parts(self.slope.shape[2]):
+            slope = self.slope[:, :, part]
+            inverse = np.matmul(gamma[:, None, 1:], slope)
+            roots = None if self.roots is None else self.roots[:, None, part]
+            np.divide(1.0 if roots is None else roots, inverse, out=inverse)
+            scaled = slope * inverse
+            total = scaled.sum(axis=2) if roots is None else np.matmul(scaled, np.swapaxes(roots, 1, 2))[:, :, 0]
+            gradient[:, 1:] -= total
+            hessian[:, 1:, 1:] += np.matmul(scaled, np.swapaxes(scaled, 1, 2))
+            inverses.append(inverse)
+        self._inverse = inverses[0] if len(inverses) == 1 else np.concatenate(inverses, axis=2)
+        return gradient, hessian
+
+    def step_length(self, gamma: Floats, direction: Floats) -> Floats:
+        """Full steps, unless a slope would shrink by more than 0.6 of itself."""
+        change = np.matmul(direction[:, None, 1:], self.slope)
+        change *= (
+            self._inverse
+            if self.roots is None
+            else np.divide(
+                self._inverse, self.roots[:, None, :], out=np.zeros_like(change), where=self.roots[:, None, :] > 0
+            )
+        )
+        shrinkage = -change.min(axis=2)[:, 0]
+        return _MOST_SHRINKAGE / np.maximum(shrinkage, _MOST_SHRINKAGE)
+
+    def log_likelihood(self, gamma: Floats) -> Floats:
+        """Log-likelihood of each node."""
+        logs = np.log(np.matmul(gamma[:, None, 1:], self.slope)[:, 0])
+        total = logs.sum(axis=1) if self.roots is None else np.einsum("km,km,km->k", logs, self.roots, self.roots)
+        squares = np.einsum("ki,kij,kj->k", gamma, self.quadratic, gamma)
+        result: Floats = total - squares / 2 - self.n * (_LOG_2PI / 2 + self.log_range)
+        return result
+
+    def scores(self, gamma: Floats) -> Floats:
+        """Derivatives of each point's log-likelihood by theta, times roots of weights: (nodes, order + 1, points).
+
+        They take the place of the basis, so nothing else can be asked of this object afterwards.
+        """
+        theta = np.cumsum(gamma, axis=1)
+        scores = self.values
+        for part in _parts(scores.shape[2]):
+            h = np.matmul(theta[:, None, :], scores[:, :, part])
+            inverse = np.matmul(gamma[:, None, 1:], self.slope[:, :, part])
+            if self.roots is None:
+                np.divide(1.0, inverse, out=inverse)
+            else:
+                roots = self.roots[:, None, part]
+                np.divide(roots, inverse, out=inverse)
+                np.divide(h, roots, out=h, where=roots > 0)
+            scores[:, :, part] *= -h
+            ratio = self.slope[:, :, part] * inverse
+            scores[:, 1:, part] += ratio
+            scores[:, :-1, part] -= ratio
+        return scores
+
+    def restart(self, gamma: Floats) -> Floats:
+        """Steps of another fit, moved and stretched so that h has mean 0 and variance 1 here.
+
+        That is the maximum among a + b h, hence a good start for the nodes below the one gamma is from.
+        """
+        mean = np.einsum("ki,ki->k", gamma, self.sums) / self.n
+        square = np.einsum("ki,ki->k", gamma, np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]) / self.n
+        return _standardised(gamma, mean, square)
+
+
+class Interval:
+    """Sum of log(Phi(h(x)) - Phi(h(x - 1))): x counts in whole numbers; the smallest value is left-censored.
+
+    The two ends of each interval are held as middle and width, because for a wide range of numbers
+    their difference is far smaller than either.
+
+    Parameters
+    ----------
+    u, lower : float array (nodes or 1, points)
+        x and x - 1 on the scale of the support.
+    first : bool array like u
+        Points whose interval has no lower end.
+    weights : float array (nodes, points)
+    order : int
+    """
+
+    def __init__(self, u: Floats, lower: Floats, first: Floats, weights: Floats, order: int) -> None:
+        upper_values, slope = basis(u, order)
+        lower_values, _ = basis(np.where(first, u, lower), order)
+        self._middle = (upper_values + lower_values) / 2
+        self._width = upper_values - lower_values
+        narrow = (u - lower)[:, None, :]
+        if (narrow < _NARROW).any():
+            # Differences of neighbouring values lose digits; the slope in the middle does not.
+            _, middle_slope = basis((u + lower) / 2, order)
+            series = derivative(middle_slope) * narrow
+            self._width = np.where((narrow < _NARROW / 10) & ~first[:, None, :], series, self._width)
+        self._first = first
+        self.weights = weights
+        self.n = weights.sum(axis=1)
+        self._middle_steps = tail_sums(self._middle, 1)
+        self._width_steps = tail_sums(self._width, 1)
+        self._width_steps[:, 0] = 0.0
+        self._counted = weights > 0
+
+    def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of the negative log-likelihood."""
+        _, by_middle, by_width, second = self._terms(gamma)
+        middle, width = self._middle_steps, self._width_steps
+        gradient = -self._weighted_sum(middle, by_middle) - self._weighted_sum(width, by_width)
+        mixed = self._product(middle, width, second[2])
+        hessian = self._product(middle, middle, second[0]) + self._product(width, width, second[1])
+        hessian += mixed + np.swapaxes(mixed, 1, 2)
+        return gradient, -hessian
+
+    def step_length(self, gamma: Floats, direction: Floats) -> Floats:
+        """Halve the step until the likelihood rises; no width may shrink by more than 0.9 of itself."""
+        width = self._along(gamma, self._width_steps)
+        change = self._along(direction, self._width_steps)
+        live = self._counted & ~self._first
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shrinkage = np.where(live & (change < 0), -change / width, 0.0).max(axis=1)
+        length: Floats = 0.9 / np.maximum(shrinkage, 0.9)
+        before = self.log_likelihood(gamma)
+        slack = 1e-12 * np.abs(before)
+        for _ in range(30):
+            fell = self.log_likelihood(gamma + length[:, None] * direction) < before - slack
+            if not fell.any():
+                break
+            length = np.where(fell, length / 2, length)
+        return length
+
+    def log_likelihood(self, gamma: Floats) -> Floats:
+        """Log-likelihood of each node."""
+        log_p, *_ = self._terms(gamma)
+        total: Floats = np.einsum("km,km->k", log_p, self.weights)
+        return total
+
+    def scores(self, gamma: Floats) -> Floats:
+        """Derivatives of each point's log-likelihood by theta: (nodes, order + 1, points)."""
+        _, by_middle, by_width, _ = self._terms(gamma)
+        scores: Floats = self._middle * by_middle[:, None, :] + self._width * by_width[:, None, :]
+        return scores
+
+    def restart(self, gamma: Floats) -> Floats:
+        """As `Density.restart`, with the middles of the intervals."""
+        middle = self._along(gamma, self._middle_steps)
+        mean = np.einsum("km,km->k", middle, self.weights) / self.n
+        square = np.einsum("km,km->k", middle**2, self.weights) / self.n
+        return _standardised(gamma, mean, square)
+
+    def _terms(self, gamma: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
+        """log P of each point, its first derivatives by middle and width, its second ones (mm, ww, mw)."""
+        from scipy.special import log_ndtr
+
+        middle = self._along(gamma, self._middle_steps)
+        width = np.where(self._counted, self._along(gamma, self._width_steps), 1.0)
+        width = np.maximum(width, 1e-300)
+        low, high = middle - width / 2, middle + width / 2
+        # Mirrored where both ends are positive: the lower tail keeps its digits.
+        mirrored = middle > 0
+        near = log_ndtr(np.where(mirrored, -low, high))
+        far = log_ndtr(np.where(mirrored, -high, low))
+        with np.errstate(divide="ignore"):
+            log_p = near + np.log(-np.expm1(np.minimum(far - near, -1e-300)))
+        log_p = np.where(self._first, log_ndtr(middle), log_p)
+        at_high = np.exp(-(high**2 + _LOG_2PI) / 2 - log_p)
+        at_low = np.exp(-(low**2 + _LOG_2PI) / 2 - log_p)
+        at_high = np.where(self._first, np.exp(-(middle**2 + _LOG_2PI) / 2 - log_p), at_high)
+        high = np.where(self._first, middle, high)
+        at_low = np.where(self._first, 0.0, at_low)
+        hh = -high * at_high - at_high**2
+        ll = low * at_low - at_low**2
+        hl = at_high * at_low
+        first = (at_high - at_low, (at_high + at_low) / 2)
+        second = (hh + 2 * hl + ll, (hh - 2 * hl + ll) / 4, (hh - ll) / 2)
+        narrow = (width < _NARROW) & ~self._first
+        if narrow.any():
+            m, d = middle, width
+            log_p = np.where(narrow, -(m**2 + _LOG_2PI) / 2 + np.log(d) + (m**2 - 1) * d**2 / 24, log_p)
+            first = (
+                np.where(narrow, -m + m * d**2 / 12, first[0]),
+                np.where(narrow, 1 / d + (m**2 - 1) * d / 12, first[1]),
+            )
+            second = (
+                np.where(narrow, -1 + d**2 / 12, second[0]),
+                np.where(narrow, -1 / d**2 + (m**2 - 1) / 12, second[1]),
+                np.where(narrow, m * d / 6, second[2]),
+            )
+        counted = self._counted
+        keep = [np.where(counted, term, 0.0) for term in (log_p, *first, *second)]
+        return keep[0], keep[1], keep[2], (keep[3], keep[4], keep[5])
+
+    def _along(self, gamma: Floats, steps: Floats) -> Floats:
+        return np.matmul(gamma[:, None, :], steps)[:, 0]
+
+    def _weighted_sum(self, steps: Floats, terms: Floats) -> Floats:
+        return np.matmul(steps, (terms * self.weights)[:, :, None])[:, :, 0]
+
+    def _product(self, one: Floats, other: Floats, terms: Floats) -> Floats:
+        return np.matmul(one * (terms * self.weights)[:, None, :], np.swapaxes(other, 1, 2))
+
+
+def _standardised(gamma: Floats, mean: Floats, square: Floats) -> Floats:
+    """Steps of (h - mean) / sd, given the means of h and of its square."""
+    variance = square - mean**2
+    usable = variance > 1e-12 * square
+    stretch = 1.0 / np.sqrt(np.where(usable, variance, 1.0))
+    start = gamma * stretch[:, None]
+    start[:, 0] -= mean * stretch
+    result: Floats = np.where(usable[:, None], start, gamma)
+    return result
+
+
+def _parts(points: int) -> list[slice]:
+    """All points at once, or pieces that fit the cache."""
+    if points <= 2 * _CHUNK:
+        return [slice(None)]
+    return [slice(at, at + _CHUNK) for at in range(0, points, _CHUNK)]

@@ -1,0 +1,306 @@
+"""A grown tree and what can be asked of it. It is frozen."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._table import MISSING, UNSEEN, ColumnInfo, Table, read_like
+from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
+from subgrove.trees.conditions import ALL_ROWS, Condition, merge, rule_text, split_condition
+from subgrove.trees.nodes import SIDES, Node, goes_left, renumber
+
+FORMAT = 1
+
+# A node at the depth limit is neither fitted nor tested.
+_AT_DEPTH_LIMIT: dict[str, Any] = {
+    "children": None,
+    "split": None,
+    "stop": "depth",
+    "tests": None,
+    "p_value": None,
+    "theta": None,
+    "log_likelihood": None,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A grown tree: what `TransformationTree(...).fit(X, x)` and its siblings return.
+
+    Attributes
+    ----------
+    method : {"transformation", "conditional_inference", "cart"}
+        What grew it.
+    target : ColumnInfo
+        Name, kind and levels of x.
+    columns : tuple of ColumnInfo
+        Name, kind and levels of the candidate columns.
+    nodes : tuple of Node
+        In pre-order: `nodes[i].id == i + 1`.
+    edges : tuple of float
+        Numeric x: borders of the cells that `Node.counts` counts in; empty otherwise.
+    parameters : mapping
+        What the constructor was given.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=2).fit(X.drop(columns="temp"), X["temp"])
+    >>> for leaf, rule in tree.rules.items():
+    ...     print(leaf, rule)
+    3 season in {WINTER}
+    4 season in {SPRING, FALL}
+    6 season in {SUMMER} and hum <= 65.292
+    7 season in {SUMMER} and hum > 65.292
+    >>> tree.apply(X)[:5]
+    array([3, 3, 3, 3, 3])
+    """
+
+    method: str
+    target: ColumnInfo
+    columns: tuple[ColumnInfo, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[float, ...] = ()
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def leaves(self) -> tuple[Node, ...]:
+        """The nodes that were not split."""
+        return tuple(node for node in self.nodes if node.is_leaf)
+
+    @property
+    def depth(self) -> int:
+        """Number of splits above the deepest leaf."""
+        return max(node.depth for node in self.nodes)
+
+    @property
+    def rules(self) -> dict[int, str]:
+        """Leaf id -> the rule that its rows satisfy, conditions on the same column merged."""
+        return {leaf: rule_text(conditions) for leaf, conditions in self.conditions.items()}
+
+    @property
+    def conditions(self) -> dict[int, tuple[Condition, ...]]:
+        """Leaf id -> its rule as conditions, one for each column, that can be asked of a table."""
+        paths = self._paths()
+        return {node.id: paths[node.id] for node in self.leaves}
+
+    @property
+    def branches(self) -> dict[int, Condition]:
+        """Node id -> what the split above asks of its rows; levels that cannot get there are left out."""
+        info = {column.name: column for column in self.columns}
+        paths = self._paths()
+        asked = {}
+        for node in self.nodes:
+            if node.split is not None and node.children is not None:
+                for side, child in zip(SIDES, node.children, strict=True):
+                    condition = split_condition(node.split, side, info[node.split.column])
+                    if node.split.kind == "nominal":
+                        condition = next(c for c in paths[child] if c.column.name == node.split.column)
+                    asked[child] = condition
+        return asked
+
+    def _paths(self) -> dict[int, tuple[Condition, ...]]:
+        """Node id -> conditions on the way to it, merged by column."""
+        info = {column.name: column for column in self.columns}
+        paths: dict[int, tuple[Condition, ...]] = {1: ()}
+        for node in self.nodes:
+            if node.split is not None and node.children is not None:
+                for side, child in zip(SIDES, node.children, strict=True):
+                    condition = split_condition(node.split, side, info[node.split.column])
+                    paths[child] = merge(paths[node.id], condition)
+        return paths
+
+    @classmethod
+    def public_names(cls) -> frozenset[str]:
+        """Names of what a grown tree has and its constructor has not."""
+        return frozenset(name for name in (*dir(cls), *cls.__dataclass_fields__) if not name.startswith("_"))
+
+    def apply(self, X: Any) -> npt.NDArray[np.intp]:
+        """Id of the leaf of each row of a table.
+
+        Parameters
+        ----------
+        X : frame, table or 2-d array
+            New rows, with the columns of training (in any order; others are ignored).
+
+        Returns
+        -------
+        array of int
+            Leaf ids. A level that training did not have goes with the larger child, with a warning;
+            so do missing values in a column that had none in training.
+        """
+        table = read_like(X, self.columns)
+        return self._apply_table(table)
+
+    def _apply_table(self, table: Table) -> npt.NDArray[np.intp]:
+        position = dict(zip(table.names, table.positions(), strict=True))
+        info = {column.name: column for column in self.columns}
+        leaves = np.empty(table.n_rows, dtype=np.intp)
+        rows_of = {1: np.arange(table.n_rows)}
+        surprises: dict[str, set[int]] = {}
+        for node in self.nodes:
+            rows = rows_of.pop(node.id)
+            if node.split is None or node.children is None:
+                leaves[rows] = node.id
+                continue
+            at = position[node.split.column]
+            if node.split.kind == "nominal":
+                values = table.codes[rows, at]
+            else:
+                values = table.numbers[rows, at]
+            column = info[node.split.column]
+            _note_surprises(surprises, column, values)
+            left = goes_left(node.split, column, values)
+            rows_of[node.children[0]] = rows[left]
+            rows_of[node.children[1]] = rows[~left]
+        if surprises:
+            self._warn_unseen(surprises, table, position)
+        return leaves
+
+    def _warn_unseen(self, surprises: dict[str, set[int]], table: Table, position: dict[str, int]) -> None:
+        what = []
+        for name, kinds in surprises.items():
+            if MISSING in kinds:
+                what.append(f"missing values in column {name!r}, which had none in training")
+            if UNSEEN in kinds:
+                what.append(f"levels of column {name!r} that training did not have")
+        warnings.warn(
+            f"New rows hold {'; '.join(what)}. They go with the larger child of each split on that column.",
+            UnseenValueWarning,
+            stacklevel=3,
+        )
+
+    def prune(self, depth: int) -> Tree:
+        """The tree that growing with `max_depth=depth` would have given.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> X = sg.datasets.bike().X
+        >>> tree = sg.trees.TransformationTree().fit(X.drop(columns="temp"), X["temp"])
+        >>> tree.prune(1).rules
+        {2: 'season in {WINTER, SPRING, FALL}', 3: 'season in {SUMMER}'}
+        """
+        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
+            raise ParameterError(f"depth must be a whole number >= 0; got {depth!r}.")
+        nodes = {
+            node.id: replace(node, **_AT_DEPTH_LIMIT) if node.depth == depth else node
+            for node in self.nodes
+            if node.depth <= depth
+        }
+        if self.method == "cart":
+            from subgrove.trees.cart import collapse
+
+            nodes = collapse(nodes, self.parameters["cp"])
+        return replace(self, nodes=renumber(nodes), parameters={**self.parameters, "max_depth": int(depth)})
+
+    def text(self) -> str:
+        """The tree as indented lines.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> X = sg.datasets.bike().X
+        >>> tree = sg.trees.ConditionalInferenceTree(max_depth=1).fit(X.drop(columns="work"), X["work"])
+        >>> print(tree.text())
+        work: conditional inference tree, 731 rows, 2 leaves
+        [1] all rows (n = 731)
+          [2] weekday in {SUN, SAT} (n = 210) *
+          [3] weekday in {MON, TUE, WED, THU, FRI} (n = 521) *
+        """
+        method = self.method.replace("_", " ")
+        leaves = len(self.leaves)
+        lines = [
+            f"{self.target.name}: {method} tree, {format_count(self.nodes[0].n)} rows, "
+            f"{leaves} {'leaf' if leaves == 1 else 'leaves'}"
+        ]
+        branches = self.branches
+        for node in self.nodes:
+            label = branches[node.id] if node.id in branches else ALL_ROWS
+            star = " *" if node.is_leaf else ""
+            lines.append(f"{'  ' * node.depth}[{node.id}] {label} (n = {format_count(node.n)}){star}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"<Tree of {self.target.name!r}: {len(self.leaves)} leaves, depth {self.depth}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tree) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.target, self.columns, len(self.nodes)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dictionary of plain values that JSON can hold.
+
+        Examples
+        --------
+        >>> import json
+        >>> import subgrove as sg
+        >>> X = sg.datasets.bike().X
+        >>> tree = sg.trees.CartTree(max_depth=2).fit(X.drop(columns="hum"), X["hum"])
+        >>> sg.trees.Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
+        True
+        """
+        return {
+            "format": FORMAT,
+            "method": self.method,
+            "parameters": dict(self.parameters),
+            "target": _column_dict(self.target),
+            "columns": [_column_dict(column) for column in self.columns],
+            "edges": list(self.edges),
+            "nodes": [node.to_dict() for node in self.nodes],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Tree:
+        """The tree that `to_dict` wrote."""
+        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
+            found = values.get("format") if isinstance(values, Mapping) else type(values).__name__
+            raise FormatError(f"Expected a dictionary of Tree.to_dict() in format {FORMAT}; got {found!r}.")
+        try:
+            columns = tuple(_column_from(column) for column in values["columns"])
+            names = tuple(column.name for column in columns)
+            nodes = tuple(Node.from_dict(names, node) for node in values["nodes"])
+            edges, parameters = tuple(values["edges"]), dict(values["parameters"])
+            return cls(values["method"], _column_from(values["target"]), columns, nodes, edges, parameters)
+        except (KeyError, TypeError, ValueError) as error:
+            raise FormatError(f"The dictionary is not one of Tree.to_dict(): {error!r}.") from error
+
+
+def format_count(n: float) -> str:
+    """A count without a needless decimal point."""
+    return str(int(n)) if float(n).is_integer() else f"{n:.6g}"
+
+
+def _note_surprises(surprises: dict[str, set[int]], column: ColumnInfo, values: npt.NDArray[Any]) -> None:
+    if column.is_nominal:
+        found = {code for code in (MISSING, UNSEEN) if (values == code).any()}
+    else:
+        found = {MISSING} if np.isnan(values).any() else set()
+    if column.has_missing:
+        found.discard(MISSING)
+    if found:
+        surprises.setdefault(column.name, set()).update(found)
+
+
+def _column_dict(column: ColumnInfo) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "levels": list(column.levels),
+        "has_missing": column.has_missing,
+        "is_date": column.is_date,
+        "is_integer": column.is_integer,
+    }
+
+
+def _column_from(values: Mapping[str, Any]) -> ColumnInfo:
+    return ColumnInfo(**{**values, "levels": tuple(values["levels"])})

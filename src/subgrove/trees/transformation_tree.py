@@ -1,0 +1,215 @@
+"""Transformation trees: subgroups in which the whole distribution of a numeric x is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._table import Floats, Kind
+from subgrove.exceptions import InputError
+from subgrove.trees.candidates import Block
+from subgrove.trees.growth import Rules, Scored, grow
+from subgrove.trees.likelihood import Density, Interval
+from subgrove.trees.newton import maximise
+from subgrove.trees.parameters import Parameters, number_in, whole_number
+from subgrove.trees.structure import Tree
+from subgrove.trees.training import Training, read_training
+from subgrove.trees.transformation import Support, checked_likelihood, linear_start
+
+_BINS = 512
+_BINNED_FROM = 4096
+
+
+class TransformationTree(Parameters):
+    """Tree whose leaves differ in the distribution of a numeric x.
+
+    In each node x has the model P(X <= x) = Phi(h(x)), h a monotone Bernstein polynomial. The scores of its
+    coefficients are tested against every column; the most significant one is cut where the scores differ
+    most. So the tree sees changes of location, spread and shape alike (Hothorn and Zeileis 2017).
+
+    Parameters
+    ----------
+    max_depth : int, default 30
+        Most splits above a leaf; 0 gives a single leaf.
+    min_leaf : int, default 30
+        Least number of rows (weight) in a leaf; at least 1 % of the node that is split.
+    alpha : float, default 0.05
+        Level of the tests, after Sidak's adjustment for the number of columns; 1 splits as long as it can.
+    order : int, default 5
+        Order of the Bernstein polynomial.
+    likelihood : {"auto", "density", "interval"}, default "auto"
+        "interval" takes x for whole numbers, with P(x - 1 < X <= x); "auto" does so for an integer dtype.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="hum"), X["hum"])
+    >>> print(tree.text())
+    hum: transformation tree, 731 rows, 2 leaves
+    [1] all rows (n = 731)
+      [2] weather in {GOOD} (n = 463) *
+      [3] weather in {BAD} (n = 268) *
+    """
+
+    def __init__(
+        self,
+        max_depth: int = 30,
+        min_leaf: int = 30,
+        alpha: float = 0.05,
+        order: int = 5,
+        likelihood: Literal["auto", "density", "interval"] = "auto",
+    ) -> None:
+        self.max_depth = max_depth
+        self.min_leaf = min_leaf
+        self.alpha = alpha
+        self.order = order
+        self.likelihood = likelihood
+
+    def fit(
+        self,
+        X: Any,
+        x: Any,
+        weights: Any = None,
+        *,
+        kinds: Mapping[str, Kind] | None = None,
+    ) -> Tree:
+        """Grow the tree.
+
+        Parameters
+        ----------
+        X : pandas or polars frame, pyarrow table or 2-d array
+            Candidate columns; missing values are allowed.
+        x : column or 1-d array
+            The feature whose subgroups are sought, numeric. Rows where it is missing are left out.
+        weights : 1-d array, optional
+            How often each row counts.
+        kinds : mapping, optional
+            Column name -> "numeric", "ordered" or "nominal", where the dtype says otherwise.
+
+        Returns
+        -------
+        Tree
+        """
+        rules = Rules(
+            whole_number("max_depth", self.max_depth, least=0),
+            whole_number("min_leaf", self.min_leaf, least=1),
+            number_in("alpha", self.alpha, low=0.0, high=1.0),
+        )
+        order = whole_number("order", self.order, least=1)
+        likelihood = checked_likelihood(self.likelihood)
+        training = read_training(X, x, weights, kinds=kinds)
+        if training.target.kind != "numeric":
+            raise InputError(
+                f"x ({training.target.name!r}) is {training.target.kind}, but a transformation tree needs numbers. "
+                f"Use ConditionalInferenceTree for it."
+            )
+        response = _response(training, order, likelihood)
+        return grow(training, response, rules, "transformation", self.get_params())
+
+    @classmethod
+    def _of_the_fitted(cls) -> frozenset[str]:
+        return Tree.public_names()
+
+
+def _response(training: Training, order: int, likelihood: str) -> _Continuous | _Whole:
+    support = Support.of(training.values)
+    whole = likelihood == "interval" or (likelihood == "auto" and training.target.is_integer)
+    if whole:
+        return _Whole(training.values, support, order)
+    return _Continuous(training.values, support, order)
+
+
+class _Continuous:
+    """Scores of the density likelihood."""
+
+    def __init__(self, x: Floats, support: Support, order: int) -> None:
+        self.u = support.scaled(x)
+        self.support = support
+        self.order = order
+        self._bin = _quantile_bins(x) if len(x) >= _BINNED_FROM else None
+
+    def score(self, block: Block, starts: list[Any]) -> Scored:
+        u = np.asarray(block.gather(self.u), dtype=np.float64)
+        spread = u.max(axis=1) > u.min(axis=1)
+        likelihood = Density(u, block.roots, self.order, self.support.log_range)
+        start = self._start(block, u, starts)
+        gamma, done = maximise(likelihood, likelihood.restart(start))
+        log_likelihood = likelihood.log_likelihood(gamma)
+        return Scored(likelihood.scores(gamma), gamma, log_likelihood, spread & done)
+
+    def theta(self, coefficients: Floats) -> tuple[float, ...]:
+        return tuple(np.cumsum(coefficients).tolist())
+
+    def _start(self, block: Block, u: Floats, starts: list[Any]) -> Floats:
+        start = linear_start(u, block.weights, self.order) if starts[0] is None else np.array(starts)
+        if self._bin is None or len(start) > 1 or u.shape[1] < _BINNED_FROM:
+            return start
+        # A large node is first fitted to its binned values: few full passes over its rows are left to do.
+        weights = None if block.weights is None else block.weights[0]
+        bins = np.asarray(block.gather(self._bin))[0]
+        counts = np.bincount(bins, weights=weights, minlength=_BINS).astype(np.float64)
+        sums = np.bincount(bins, weights=u[0] if weights is None else u[0] * weights, minlength=_BINS)
+        used = counts > 0
+        means = (sums[used] / counts[used])[None, :]
+        if means.shape[1] < 2:
+            return start
+        coarse = Density(means, np.sqrt(counts[used])[None, :], self.order, self.support.log_range)
+        gamma, done = maximise(coarse, coarse.restart(start))
+        # Mixed with the start: slopes that vanish between bins must not vanish at rows.
+        return 0.99 * gamma + 0.01 * coarse.restart(start) if done[0] else start
+
+
+class _Whole:
+    """Scores of the interval likelihood, on the distinct values of x."""
+
+    def __init__(self, x: Floats, support: Support, order: int) -> None:
+        if (x != np.floor(x)).any():
+            raise InputError("likelihood='interval' needs whole numbers in x, but it has fractions. Use 'density'.")
+        values, self.code = np.unique(x, return_inverse=True)
+        self.u = support.scaled(values)
+        self.lower = support.scaled(values - 1.0)
+        self.first = values == values[0]
+        self.support = support
+        self.order = order
+
+    def score(self, block: Block, starts: list[Any]) -> Scored:
+        code = np.asarray(block.gather(self.code))
+        nodes, m = code.shape
+        if len(self.u) <= 2 * m:
+            flat = (code + len(self.u) * np.arange(nodes)[:, None]).ravel()
+            counted = None if block.weights is None else block.weights.ravel()
+            weights = np.bincount(flat, weights=counted, minlength=nodes * len(self.u)).astype(np.float64)
+            likelihood, gamma, done = self._fit(slice(None), weights.reshape(nodes, -1), starts)
+            scores = np.take_along_axis(likelihood.scores(gamma), code[:, None, :], axis=2)
+        else:
+            ones = np.ones(code.shape) if block.weights is None else block.weights
+            likelihood, gamma, done = self._fit(code, ones, starts)
+            scores = likelihood.scores(gamma)
+        if block.roots is not None:
+            scores *= block.roots[:, None, :]
+        spread = code.max(axis=1) > code.min(axis=1)
+        return Scored(scores, gamma, likelihood.log_likelihood(gamma), spread & done)
+
+    def theta(self, coefficients: Floats) -> tuple[float, ...]:
+        return tuple(np.cumsum(coefficients).tolist())
+
+    def _fit(self, points: Any, weights: Floats, starts: list[Any]) -> tuple[Interval, Floats, npt.NDArray[np.bool_]]:
+        u, lower, first = (np.atleast_2d(values[points]) for values in (self.u, self.lower, self.first))
+        likelihood = Interval(u, lower, first, weights, self.order)
+        if starts[0] is None:
+            start = linear_start(np.broadcast_to(u, weights.shape), weights, self.order)
+        else:
+            start = np.array(starts)
+        gamma, done = maximise(likelihood, likelihood.restart(start))
+        return likelihood, gamma, done
+
+
+def _quantile_bins(x: Floats) -> npt.NDArray[np.intp]:
+    """Bins with the same number of rows each."""
+    bins = np.empty(len(x), dtype=np.intp)
+    bins[np.argsort(x)] = np.arange(len(x)) * _BINS // len(x)
+    return bins
