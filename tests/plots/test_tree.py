@@ -63,6 +63,24 @@ def test_leaves_the_current_axes_of_pyplot_as_they_were(make_tree: TreeMaker) ->
     assert not second.has_data()
 
 
+def test_leaves_axes_that_share_limits_as_they_were(make_tree: TreeMaker) -> None:
+    _, (first, second) = plt.subplots(2, 1, sharex=True, figsize=(10, 9))
+    second.plot([3.0, 7.0], [1.0, 2.0])
+    before = second.get_xlim(), second.get_ylim()
+    tree(make_tree(2), ax=first)
+    assert (second.get_xlim(), second.get_ylim()) == before
+
+
+def test_draws_on_axes_with_a_logarithmic_scale(make_tree: TreeMaker) -> None:
+    ax = Figure(figsize=(9, 5)).add_subplot(xscale="log", yscale="log")
+    assert overlaps(drawn(tree(make_tree(2), ax=ax))) == []
+
+
+def test_draws_on_a_part_of_a_figure(make_tree: TreeMaker) -> None:
+    part = Figure(figsize=(9, 10), layout="constrained").subfigures(2, 1, squeeze=False)[0, 0]
+    assert overlaps(drawn(tree(make_tree(2), ax=part.add_subplot()))) == []
+
+
 def test_has_a_panel_for_each_leaf_with_one_axis_of_x(make_tree: TreeMaker) -> None:
     grown = make_tree(3)
     panels = tree(grown).child_axes
@@ -147,6 +165,14 @@ def test_long_lists_say_how_many_more_there_are(make_tree: TreeMaker) -> None:
     assert any(text.endswith("more or missing") for text in shown)
 
 
+def test_a_name_is_shortened_in_one_place(make_tree: TreeMaker) -> None:
+    name = "a very long name of a numeric column of which there are many"
+    ax = Figure(figsize=(6, 5)).add_subplot()
+    shown = words(tree(make_tree(2, columns=(ColumnInfo(name, "numeric"),)), ax=ax))
+    (box,) = {text for text in shown if text.startswith("a very")}
+    assert box.count("\N{HORIZONTAL ELLIPSIS}") == 1
+
+
 def test_names_are_no_formulas(make_tree: TreeMaker) -> None:
     column = ColumnInfo("cost $x$", "nominal", ("$a_b$", "x^2 $"))
     shown = words(tree(make_tree(1, columns=(column,), levels=("$u$", "v_$"))))
@@ -163,6 +189,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "20 levels": {"depth": 3, "levels": PLACES},
     "12 long levels": {"depth": 1, "levels": LONG},
     "200 levels": {"depth": 2, "levels": tuple(f"level {number}" for number in range(200))},
+    "100 short levels": {"depth": 1, "levels": tuple(chr(number) for number in range(192, 292))},
     "one level": {"depth": 0, "levels": ("only",)},
     "cart": {"depth": 3, "method": "cart"},
     "depth 6": {"depth": 6, "columns": PLAIN},
@@ -279,7 +306,7 @@ def test_digits_that_are_no_positive_whole_number_are_refused(make_tree: TreeMak
 
 
 @pytest.mark.parametrize(
-    "ends", [(3.0, 3.0), (-1e308, 1e308), (1e9, 1e9 + 1e-3), (0.0, 1e-12), (0.0, 1e-320), (1e6, 5e6)]
+    "ends", [(3.0, 3.0), (-1e308, 1e308), (1e9, 1e9 + 1e-3), (0.0, 1e-12), (0.0, 1e-320), (1e6, 5e6), (1e308, 1e308)]
 )
 def test_any_range_of_x_is_drawn(make_tree: TreeMaker, ends: tuple[float, float]) -> None:
     step = np.linspace(0, 1, 49)
@@ -292,6 +319,13 @@ def test_dates_as_x_have_dates_on_the_axis(make_tree: TreeMaker) -> None:
     edges = tuple(np.linspace(1300000000e6, 1400000000e6, 49).tolist())
     shown = words(tree(make_tree(1, columns=PLAIN, target=when, edges=edges)))
     assert {"2012", "2013", "2014"} <= set(shown)
+
+
+@pytest.mark.parametrize("days", [0.0, 1e-11, 1e-8, 1e-4, 0.1, 1.0, 40.0, 400.0, 40_000.0, 4_000_000.0])
+def test_any_range_of_dates_is_drawn(make_tree: TreeMaker, days: float) -> None:
+    when = ColumnInfo("when", "numeric", is_date=True)
+    edges = tuple((1300000000e6 + np.linspace(0, days * 86400e6, 49)).tolist())
+    assert overlaps(drawn(tree(make_tree(1, columns=PLAIN, target=when, edges=edges)))) == []
 
 
 def test_levels_stand_below_the_bars(make_tree: TreeMaker) -> None:

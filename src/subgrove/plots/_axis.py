@@ -25,7 +25,7 @@ class Axis:
     Attributes
     ----------
     low, high : float
-        Limits; levels stand at 0, 1, 2, and so on.
+        Limits; levels stand at 0, 1, 2, and so on, dates are days. From 0 to 1 where x has no ticks, or one value.
     at : tuple of float
         Where the ticks are.
     labels : tuple of str
@@ -50,11 +50,13 @@ def axis_of(
     """The axis of x, `room` points wide; `shares` tells which levels are worth a label if not all have room."""
     if target.kind != "numeric":
         return _level_axis(target.levels, shares, room, ruler)
-    low, high = _limits(target, edges)
     if edges[0] == edges[-1]:
-        value = (low + high) / 2
-        return Axis(low, high, (value,), (_one_label(value, target),), False, ruler.line)
-    for most in (5, 4, 3, 2, 1) if _has_ticks(edges) else ():
+        return Axis(0.0, 1.0, (0.5,), (_value_label(edges[0], target),), False, ruler.line)
+    if not _has_ticks(target, edges):
+        return Axis(0.0, 1.0, (), (), False, ruler.line)
+    unit = _DAY if target.is_date else 1.0
+    low, high = edges[0] / unit, edges[-1] / unit
+    for most in (5, 4, 3, 2, 1):
         ticks = _date_ticks(low, high, most) if target.is_date else _number_ticks(low, high, most)
         at, labels = _inside(*ticks, low, high, room, ruler)
         if _apart([(tick - low) / (high - low) * room for tick in at], labels, ruler):
@@ -62,19 +64,11 @@ def axis_of(
     return Axis(low, high, (), (), False, ruler.line)
 
 
-def _limits(target: ColumnInfo, edges: Sequence[float]) -> tuple[float, float]:
-    """Smallest and largest x, dates in days; room around it if x has one value only."""
-    if not _has_ticks(edges) and edges[0] < edges[-1]:
-        return 0.0, 1.0
-    unit = _DAY if target.is_date else 1.0
-    low, high = edges[0] / unit, edges[-1] / unit
-    around = 0.0 if low < high else max(0.5, 1e-3 * abs(low))
-    return low - around, high + around
-
-
-def _has_ticks(edges: Sequence[float]) -> bool:
-    """Whether numbers on the axis can be told apart as floats, and their difference is one."""
+def _has_ticks(target: ColumnInfo, edges: Sequence[float]) -> bool:
+    """Whether numbers on the axis can be told apart, and dates are in years 1 to 9999."""
     size = max(abs(edges[0]), abs(edges[-1]))
+    if target.is_date:
+        return edges[0] > -719_000 * _DAY and edges[-1] < 2_932_000 * _DAY and edges[-1] - edges[0] > 1e6
     return max(1e-12 * size, 1e-300) < edges[-1] - edges[0] < 1e300
 
 
@@ -109,9 +103,9 @@ def _date_ticks(low: float, high: float, most: int) -> tuple[tuple[float, ...], 
     return at, tuple(label(tick) for tick in at)
 
 
-def _one_label(value: float, target: ColumnInfo) -> str:
+def _value_label(value: float, target: ColumnInfo) -> str:
     if target.is_date:
-        return str(np.datetime64(round(value * _DAY), "us").astype("datetime64[D]"))
+        return str(np.datetime64(int(value), "us").astype("datetime64[D]"))
     return f"{value:.6g}"
 
 
@@ -141,10 +135,11 @@ def level_room(levels: Sequence[str], ruler: Ruler) -> float:
 def _level_axis(levels: Sequence[str], shares: npt.NDArray[np.float64], room: float, ruler: Ruler) -> Axis:
     low, high, pitch = -0.6, len(levels) - 0.4, room / (len(levels) + 0.2)
     wrapped = [ruler.wrap_name(level, pitch - _GAP, 2) for level in levels]
-    upright = any(DOTS in line for lines in wrapped for line in lines)
+    lines = [line for each in wrapped for line in each]
+    upright = ruler.widest(lines) > pitch - _GAP or any(DOTS in line for line in lines)
     if not upright:
-        at, labels = list(range(len(levels))), tuple("\n".join(lines) for lines in wrapped)
-        height = ruler.line * max(len(lines) for lines in wrapped)
+        at, labels = list(range(len(levels))), tuple("\n".join(each) for each in wrapped)
+        height = ruler.line * max(len(each) for each in wrapped)
     else:
         at = _labelled(shares, pitch, ruler.line)
         labels = tuple(ruler.shorten(plain(levels[place]), _LONGEST * ruler.size) for place in at)

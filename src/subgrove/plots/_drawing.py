@@ -14,6 +14,7 @@ from subgrove.trees.structure import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Patch
 
 OWN_SCALES = "each leaf on its own scale"
 
@@ -22,41 +23,76 @@ _FILLED = 0.8  # share of its row that a panel fills
 _GAP = 3.0  # points between a line and a text
 
 
+class _Canvas:
+    """Axes on which places are given in points, whatever their limits and scales are; these stay as they are."""
+
+    def __init__(self, ax: Axes, layout: Layout) -> None:
+        from matplotlib.transforms import Affine2D
+
+        self._ax = ax
+        self._points = Affine2D().scale(1 / layout.width, 1 / layout.height) + ax.transAxes
+
+    def write(
+        self,
+        x: float,
+        y: float,
+        lines: Sequence[str],
+        size: float,
+        *,
+        align: Literal["left", "center"] = "left",
+        bold: bool = False,
+        color: str | None = None,
+    ) -> None:
+        """Write lines around a height; names are no formulas, whatever signs they hold."""
+        text = self._ax.text(x, y, "\n".join(lines), transform=self._points, size=size, parse_math=False)
+        text.set(ha=align, va="center", linespacing=1.1, fontweight="bold" if bold else "normal")
+        if color is not None:
+            text.set_color(color)
+
+    def line(self, x: Sequence[float], y: Sequence[float]) -> None:
+        """Draw a line."""
+        from matplotlib.lines import Line2D
+
+        self._ax.add_line(Line2D(x, y, color=_GREY, linewidth=1.0, linestyle="-", transform=self._points))
+
+    def patch(self, patch: Patch) -> None:
+        """Draw a shape."""
+        patch.set_transform(self._points)
+        self._ax.add_patch(patch)
+
+    def panel(self, left: float, bottom: float, width: float, height: float) -> Axes:
+        """Make axes inside the axes."""
+        return self._ax.inset_axes((left, bottom, width, height), transform=self._points)
+
+
 def draw_tree(ax: Axes, tree: Tree, layout: Layout) -> None:
-    """Draw all parts on axes whose units are points."""
+    """Draw all parts of a tree."""
+    canvas = _Canvas(ax, layout)
     y = heights(tree, layout)
     for node in tree.nodes:
         if not node.is_leaf:
-            _draw_edges(ax, tree, node, layout, y)
-            _draw_box(ax, node, layout, y[node.id])
-    _draw_leaves(ax, tree, layout, y)
+            _draw_edges(canvas, tree, node, layout, y)
+            _draw_box(canvas, node, layout, y[node.id])
+    _draw_leaves(canvas, tree, layout, y)
     if len(tree.leaves) > 1:
-        _draw_key(ax, layout, OWN_SCALES if own_scales(tree) else "")
-    middle = layout.panel_left + layout.panel_width / 2
-    _write(
-        ax,
-        middle,
-        1 + LINE * layout.font * len(layout.target) / 2,
-        layout.target,
-        layout.font,
-        align="center",
-        bold=True,
-    )
+        _draw_key(canvas, layout, OWN_SCALES if own_scales(tree) else "")
+    middle, below = layout.panel_left + layout.panel_width / 2, 1 + LINE * layout.font * len(layout.target) / 2
+    canvas.write(middle, below, layout.target, layout.font, align="center", bold=True)
 
 
-def _draw_edges(ax: Axes, tree: Tree, node: Node, layout: Layout, y: dict[int, float]) -> None:
+def _draw_edges(canvas: _Canvas, tree: Tree, node: Node, layout: Layout, y: dict[int, float]) -> None:
     start = layout.box_left[node.depth] + layout.box_width[node.depth]
     fork = start + TRUNK
     for child in node.children or ():
         lines, at = layout.conditions[child], fork + STUB
         end = layout.leaf_left if tree.nodes[child - 1].is_leaf else layout.box_left[node.depth + 1]
         after = at + Ruler(EDGE * layout.font).widest(lines) + _GAP
-        _draw_line(ax, [start, fork, fork, at - _GAP], [y[node.id], y[node.id], y[child], y[child]])
-        _draw_line(ax, [after, end], [y[child], y[child]])
-        _write(ax, at, y[child], lines, EDGE * layout.font)
+        canvas.line([start, fork, fork, at - _GAP], [y[node.id], y[node.id], y[child], y[child]])
+        canvas.line([after, end], [y[child], y[child]])
+        canvas.write(at, y[child], lines, EDGE * layout.font)
 
 
-def _draw_box(ax: Axes, node: Node, layout: Layout, y: float) -> None:
+def _draw_box(canvas: _Canvas, node: Node, layout: Layout, y: float) -> None:
     from matplotlib.colors import to_rgba
     from matplotlib.patches import FancyBboxPatch
 
@@ -65,32 +101,29 @@ def _draw_box(ax: Axes, node: Node, layout: Layout, y: float) -> None:
     upper = LINE * layout.font * len(name)
     lower = LINE * SMALL * layout.font if p_value else 0.0
     half = (upper + lower) / 2 + _GAP
-    style = f"round,pad=0,rounding_size={PAD}"
-    ax.add_patch(
-        FancyBboxPatch((left, y - half), width, 2 * half, style, facecolor=to_rgba(_GREY, 0.12), edgecolor=_GREY)
-    )
-    _write(ax, left + width / 2, y + lower / 2, name, layout.font, align="center", bold=True)
+    style, fill = f"round,pad=0,rounding_size={PAD}", to_rgba(_GREY, 0.12)
+    canvas.patch(FancyBboxPatch((left, y - half), width, 2 * half, style, facecolor=fill, edgecolor=_GREY))
+    canvas.write(left + width / 2, y + lower / 2, name, layout.font, align="center", bold=True)
     if p_value:
-        _write(ax, left + width / 2, y - upper / 2, [p_value], SMALL * layout.font, align="center")
+        canvas.write(left + width / 2, y - upper / 2, [p_value], SMALL * layout.font, align="center")
 
 
-def _draw_leaves(ax: Axes, tree: Tree, layout: Layout, y: dict[int, float]) -> None:
+def _draw_leaves(canvas: _Canvas, tree: Tree, layout: Layout, y: dict[int, float]) -> None:
     paint = painter(tree, layout.axis)
     height = _FILLED * layout.row
     for place, leaf in enumerate(tree.leaves):
         rows, *node = layout.leaves[leaf.id]
         shift = LINE * layout.font / 2 if node else 0.0
-        _write(ax, layout.leaf_left + PAD, y[leaf.id] + shift, [rows], layout.font)
+        canvas.write(layout.leaf_left + PAD, y[leaf.id] + shift, [rows], layout.font)
         if node:
-            _write(ax, layout.leaf_left + PAD, y[leaf.id] - shift, node, SMALL * layout.font, color=_GREY)
-        bounds = (layout.panel_left, y[leaf.id] - height / 2, layout.panel_width, height)
-        panel = ax.inset_axes(bounds, transform=ax.transData)
+            canvas.write(layout.leaf_left + PAD, y[leaf.id] - shift, node, SMALL * layout.font, color=_GREY)
+        panel = canvas.panel(layout.panel_left, y[leaf.id] - height / 2, layout.panel_width, height)
         paint(panel, leaf.counts)
         _dress(panel, tree, layout, top=place == 0, bottom=place == len(tree.leaves) - 1)
 
 
 def _dress(panel: Axes, tree: Tree, layout: Layout, *, top: bool, bottom: bool) -> None:
-    """Frame, grid and labels of a panel; only the outermost ones are labelled."""
+    """Give a panel its frame, grid and labels; only the outermost ones are labelled."""
     axis = layout.axis
     panel.patch.set_visible(False)
     panel.spines[["left", "right", "top"]].set_visible(False)
@@ -112,7 +145,7 @@ def _dress(panel: Axes, tree: Tree, layout: Layout, *, top: bool, bottom: bool) 
         panel.set_axisbelow(True)
 
 
-def _draw_key(ax: Axes, layout: Layout, note: str) -> None:
+def _draw_key(canvas: _Canvas, layout: Layout, note: str) -> None:
     """Tell what the two colours are, above the panels."""
     from matplotlib.patches import Rectangle
 
@@ -121,30 +154,8 @@ def _draw_key(ax: Axes, layout: Layout, note: str) -> None:
     right, y = layout.panel_left + layout.panel_width, layout.height - 0.6 * LINE * layout.font
     for text, color in (("all rows", ALL_ROWS), ("rows of the leaf", LEAF)):
         at = right - ruler.width(text)
-        _write(ax, at, y, [text], size)
-        ax.add_patch(Rectangle((at - size - _GAP, y - 0.35 * size), size, 0.7 * size, color=color, linewidth=0))
+        canvas.write(at, y, [text], size)
+        canvas.patch(Rectangle((at - size - _GAP, y - 0.35 * size), size, 0.7 * size, color=color, linewidth=0))
         right = at - size - 4 * _GAP
     if note:
-        _write(ax, right - ruler.width(note), y, [note], size, color=_GREY)
-
-
-def _draw_line(ax: Axes, x: Sequence[float], y: Sequence[float]) -> None:
-    ax.plot(x, y, color=_GREY, linewidth=1.0, solid_joinstyle="round", solid_capstyle="butt")
-
-
-def _write(
-    ax: Axes,
-    x: float,
-    y: float,
-    lines: Sequence[str],
-    size: float,
-    *,
-    align: Literal["left", "center"] = "left",
-    bold: bool = False,
-    color: str | None = None,
-) -> None:
-    """Write lines around a height; names are no formulas, whatever signs they hold."""
-    text = ax.text(x, y, "\n".join(lines), size=size, ha=align, va="center", linespacing=1.1, parse_math=False)
-    text.set_fontweight("bold" if bold else "normal")
-    if color is not None:
-        text.set_color(color)
+        canvas.write(right - ruler.width(note), y, [note], size, color=_GREY)

@@ -7,6 +7,7 @@ The widest text of a column decides its width; two nodes of a column are at leas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -53,7 +54,9 @@ _ROOMS = (
 )
 # Tried in turn until the picture fits: a smaller font is better than the least room, the least room than no picture.
 _TRIED = (*product(_FONTS[:5], _ROOMS[:4]), *product(_FONTS[2:], _ROOMS))
-_ALONE = Rooms(condition=15.0, name=11.0, panel=24.0)  # for a tree of one leaf
+# Where nothing limits the picture: room up to a depth, and height of a row up to a number of leaves.
+_BY_DEPTH = ((0, Rooms(condition=15.0, name=11.0, panel=24.0)), (3, _ROOMS[0]), (5, _ROOMS[1]), (math.inf, _ROOMS[3]))
+_ROWS = ((1, 100.0), (4, 60.0), (8, 52.0), (16, 44.0), (math.inf, 36.0))
 _LOWEST_ROW = 2.1  # sizes of the font; the box of a node has two rows, and two lines
 _LEVEL, _MOST_LEVELS = 1.2, 40  # room for a level in sizes of the font, and for how many at most
 _WIDER = 1.6  # how much wider a panel may be so that names of levels fit
@@ -111,9 +114,8 @@ class Layout:
 
 def natural_layout(tree: Tree, digits: int) -> Layout:
     """The layout that reads best, as large as it needs to be."""
-    rows = ((1, 100.0), (4, 60.0), (8, 52.0), (16, 44.0))
-    row = next((height for most, height in rows if len(tree.leaves) <= most), 36.0)
-    rooms = _ALONE if tree.depth == 0 else _ROOMS[0] if tree.depth <= 3 else _ROOMS[1] if tree.depth <= 5 else _ROOMS[3]
+    row = next(height for most, height in _ROWS if len(tree.leaves) <= most)
+    rooms = next(rooms for deepest, rooms in _BY_DEPTH if tree.depth <= deepest)
     return _draft(tree, edge_wordings(tree, digits), _FONTS[0], rooms, row=row)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -67,10 +68,10 @@ class Ruler:
         return tuple(line.rstrip() for line in lines)
 
     def wrap_name(self, name: str, room: float, n_lines: int) -> tuple[str, ...]:
-        """A name in at most `n_lines` lines, shortened if they do not hold it."""
+        """A name in at most `n_lines` lines, shortened in one place if they do not hold it."""
         shown = plain(name)
         lines, kept = self.wrap(_pieces(shown), room), len(shown)
-        while len(lines) > n_lines and kept > 2:
+        while (len(lines) > n_lines or "".join(lines).count(DOTS) > shown.count(DOTS) + 1) and kept > 2:
             kept = min(kept - 1, _LONGEST)
             lines = self.wrap(_pieces(_without_middle(shown, kept)), room)
         return lines
@@ -105,10 +106,12 @@ def _letter_width(letter: str, file: str, bold: bool) -> float:
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(size=100, weight="bold" if bold else "normal")
-    # Between two others, for a space on its own has no width.
-    with_it, without = (
-        text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] for text in (f"x{letter}x", "xx")
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # drawing will warn of a letter that the font lacks; once is enough
+        # Between two others, for a space on its own has no width.
+        with_it, without = (
+            text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] for text in (f"x{letter}x", "xx")
+        )
     return float(with_it - without) / 100
 
 

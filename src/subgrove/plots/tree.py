@@ -30,7 +30,7 @@ def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
     tree : Tree
         What `fit` of a tree returned; at most 64 leaves.
     ax : matplotlib Axes, optional
-        Where to draw; its frame and ticks are hidden. A new figure of suitable size if not given.
+        Where to draw; its frame and ticks are hidden, its limits stay. A new figure of suitable size if not given.
     digits : int
         Significant digits of thresholds, though never less than the whole part of a number.
 
@@ -43,7 +43,8 @@ def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
     -----
     How to read it: numbers are rounded and long names and lists of levels are shortened; `tree.rules` has the exact
     rules. All leaves share the axis of x. They share the height of the densities too, unless the highest peak is more
-    than five times the lowest: then each leaf has a scale of its own, and the grey density tells which.
+    than five times the lowest: then each leaf has a scale of its own, and
+    the picture says so.
 
     Examples
     --------
@@ -62,8 +63,6 @@ def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
     else:
         layout = _layout_on(ax, tree, digits)
     ax.set_axis_off()
-    ax.set_xlim(0, layout.width)
-    ax.set_ylim(0, layout.height)
     draw_tree(ax, tree, layout)
     return ax
 
@@ -118,5 +117,5 @@ def _too_small(tree: Tree, digits: int, width: float, height: float) -> str:
     return (
         f"ax is {width / _POINTS:.1f} x {height / _POINTS:.1f} inches, too small to write {len(tree.leaves)} leaves: "
         f"at least {needed[0] / _POINTS:.1f} x {needed[1] / _POINTS:.1f} are needed. "
-        f"Enlarge the figure, leave ax out, or prune the tree first: tree.prune({max(tree.depth - 1, 1)})."
+        f"Enlarge the figure, leave ax out, or prune the tree first: tree.prune({max(tree.depth - 1, 0)})."
     )

@@ -41,16 +41,17 @@ class Block:
     whole: bool = False
 
     @classmethod
-    def of(cls, nodes: list[Rows], weights: Floats | None, n_rows: int) -> Block:
-        """Pad the rows of some nodes to a block."""
+    def of(cls, nodes: list[Rows], weights: Floats | None, n_rows: int, width: int | None = None) -> Block:
+        """Pad the rows of some nodes to a block, as wide as the largest or of a given width."""
         sizes = np.array([len(rows) for rows in nodes], dtype=np.intp)
-        m = int(sizes.max())
+        m = int(sizes.max()) if width is None else width
         rows = np.empty((len(nodes), m), dtype=np.intp)
         for padded, own in zip(rows, nodes, strict=True):
             padded[: len(own)] = own
             padded[len(own) :] = own[0]
         whole = len(nodes) == 1 and m == n_rows
-        inside = None if (sizes == m).all() else (np.arange(m) < sizes[:, None]).astype(np.float64)
+        full = width is None and bool((sizes == m).all())
+        inside = None if full else (np.arange(m) < sizes[:, None]).astype(np.float64)
         if weights is None:
             # Only padding: 0 and 1 are their own square roots.
             return cls(rows, inside, inside, sizes.astype(np.float64), sizes, whole)

@@ -22,7 +22,7 @@ _NO_COUNTS: Floats = np.empty(0)
 
 
 class CartTree(Parameters):
-    """Grows a tree by variance (numeric and ordered x) or Gini impurity (nominal x).
+    """Grows a tree by variance (numeric x) or Gini impurity (nominal and ordered x).
 
     It looks for subgroups that differ in the mean of x, or in the frequencies of its levels; subgroups that differ
     in the spread of x only are found by `TransformationTree`. Its decisions are those of R's rpart.
@@ -94,7 +94,7 @@ class CartTree(Parameters):
         kinds : mapping from column name to {"numeric", "ordered", "nominal"}, optional
             Overrides what the dtypes of X say.
         x_kind : {"numeric", "ordered", "nominal"}, optional
-            Overrides what the dtype of x says. Ordered levels count 1, 2, 3 and so on.
+            Overrides what the dtype of x says. The order of levels tells only which child is the left one.
 
         Returns
         -------
@@ -212,7 +212,8 @@ class _Growth:
         values = self.training.values[rows]
         weights = None if self.training.weights is None else self.training.weights[rows]
         n = float(len(rows) if weights is None else weights.sum())
-        risk = _misclassified(values, weights) if self.training.target.is_nominal else _sum_of_squares(values, weights)
+        numeric = self.training.target.kind == "numeric"
+        risk = _sum_of_squares(values, weights) if numeric else _misclassified(values, weights)
         node = Node(len(self.nodes) + 1, parent, depth, n, _NO_COUNTS, risk=risk)
         reason = self._reason_to_stop(node, constant=bool((values == values[0]).all()))
         node = node if reason is None else replace(node, stop=reason)
@@ -246,8 +247,8 @@ def _sum_of_squares(values: Floats, weights: Floats | None) -> float:
         return float(squares.sum() if weights is None else squares @ weights)
 
 
-def _misclassified(codes: npt.NDArray[np.int32], weights: Floats | None) -> float:
-    by_class = np.bincount(codes, weights=weights)
+def _misclassified(codes: npt.NDArray[Any], weights: Floats | None) -> float:
+    by_class = np.bincount(codes.astype(np.intp), weights=weights)
     return float(by_class.sum() - by_class.max())
 
 

@@ -55,7 +55,7 @@ class Response:
     def of(cls, training: Training) -> Response:
         """The response of a training sample."""
         position = training.values.astype(np.float64)
-        if not training.target.is_nominal:
+        if training.target.kind == "numeric":
             return cls(position[np.newaxis], position)
         classes = np.unique(position)
         shown = classes[1:] if len(classes) == 2 else classes

@@ -41,7 +41,8 @@ class Cells:
         width = high / 2 - low / 2
         share = (values / 2 - low / 2) / width if width > 0 else np.zeros(len(values))
         cell = np.minimum((share * BINS).astype(np.intp), BINS - 1)
-        return cls(cell, BINS, tuple((low + 2 * width * np.linspace(0, 1, BINS + 1)).tolist()))
+        at = np.linspace(0, 1, BINS + 1)
+        return cls(cell, BINS, tuple((low * (1 - at) + high * at).tolist()))
 
     def counts(self, group: npt.NDArray[np.intp], n_groups: int, weights: Floats | None) -> Floats:
         """Weight in each cell of each of `n_groups` groups of rows: one row a group."""

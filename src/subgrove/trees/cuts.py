@@ -107,10 +107,8 @@ def cut_levels(sums: Floats, counts: Floats, n: float, least: float) -> Cut | No
     if len(present) < 2:
         return None
     sums, counts = sums[:, present], counts[present]
-    if len(present) <= MAX_ENUMERATED:
-        right = _partitions(len(present))
-    else:
-        right = _along_leading_direction(sums, counts)
+    few = len(present) <= MAX_ENUMERATED
+    right = _partitions(len(present)) if few else _along_leading_direction(sums, counts)
     right_weight = right @ counts
     d = right @ sums.T
     allowed = (right_weight >= least) & (n - right_weight >= least)

@@ -109,8 +109,8 @@ class _Grower:
             for block in self._blocks(large):
                 self._work_on(block)
             waiting = [child for node in waiting for child in self.drafts[node].children or ()]
-        for block in self._blocks(last):
-            self._work_on(block)
+        for width, block in self._blocks_of_fixed_width(last):
+            self._work_on(block, width)
 
     def _is_tested(self, draft: _Draft) -> bool:
         """Whether a node is fitted and tested; if not, it says why."""
@@ -135,9 +135,24 @@ class _Grower:
                 largest, padding = size, 0
         return blocks
 
-    def _work_on(self, nodes: list[int]) -> None:
+    def _blocks_of_fixed_width(self, nodes: list[int]) -> list[tuple[int, list[int]]]:
+        """Nodes by the power of two that holds them.
+
+        Which small nodes there are depends on the depth of the tree. In a width of its own a node's sums are formed in
+        the same order whatever stands beside it, so that pruning gives what growing less gives, to the last digit.
+        """
+        by_width: dict[int, list[int]] = {}
+        for node in nodes:
+            by_width.setdefault(1 << (len(self.drafts[node].rows) - 1).bit_length(), []).append(node)
+        blocks = []
+        for width, members in by_width.items():
+            step = max(1, _BLOCK_ROWS // width)
+            blocks += [(width, members[at : at + step]) for at in range(0, len(members), step)]
+        return blocks
+
+    def _work_on(self, nodes: list[int], width: int | None = None) -> None:
         drafts = [self.drafts[node] for node in nodes]
-        block = Block.of([draft.rows for draft in drafts], self.training.weights, self.training.n_rows)
+        block = Block.of([draft.rows for draft in drafts], self.training.weights, self.training.n_rows, width)
         scored = self.response.score(block, [draft.start for draft in drafts])
         white = whiten(scored.scores, block)
         tests = test_columns(self.candidates, block, white)

@@ -12,7 +12,7 @@ import numpy as np
 from subgrove._table import Floats
 from subgrove.trees.bernstein import basis, derivative, tail_sums
 
-_LOG_2PI = float(np.log(2 * np.pi))
+LOG_2PI = float(np.log(2 * np.pi))
 # With every slope left at 0.4 of its value or more, the full Newton step is sure to raise the likelihood:
 # -log(1 + q) exceeds its second-order model by less than 0.77 q^2 / 2 for q >= -0.6.
 _MOST_SHRINKAGE = 0.6
@@ -88,7 +88,7 @@ class Density:
         logs = np.log(np.matmul(gamma[:, None, 1:], self.slope)[:, 0])
         total = logs.sum(axis=1) if self.roots is None else np.einsum("km,km,km->k", logs, self.roots, self.roots)
         squares = np.einsum("ki,kij,kj->k", gamma, self.quadratic, gamma)
-        result: Floats = total - squares / 2 - self.n * (_LOG_2PI / 2 + self.log_range)
+        result: Floats = total - squares / 2 - self.n * (LOG_2PI / 2 + self.log_range)
         return result
 
     def scores(self, gamma: Floats) -> Floats:
@@ -140,7 +140,7 @@ class Interval:
     """
 
     def __init__(self, u: Floats, lower: Floats, first: Floats, weights: Floats, order: int) -> None:
-        upper_values, slope = basis(u, order)
+        upper_values, _ = basis(u, order)
         lower_values, _ = basis(np.where(first, u, lower), order)
         self._middle = (upper_values + lower_values) / 2
         self._width = upper_values - lower_values
@@ -157,10 +157,12 @@ class Interval:
         self._width_steps = tail_sums(self._width, 1)
         self._width_steps[:, 0] = 0.0
         self._counted = weights > 0
+        self._value = np.full(len(weights), -np.inf)
 
     def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the negative log-likelihood."""
-        _, by_middle, by_width, second = self._terms(gamma)
+        log_p, by_middle, by_width, second = self._terms(gamma)
+        self._value = np.einsum("km,km->k", log_p, self.weights)
         middle, width = self._middle_steps, self._width_steps
         gradient = -self._weighted_sum(middle, by_middle) - self._weighted_sum(width, by_width)
         mixed = self._product(middle, width, second[2])
@@ -176,7 +178,7 @@ class Interval:
         with np.errstate(divide="ignore", invalid="ignore"):
             shrinkage = np.where(live & (change < 0), -change / width, 0.0).max(axis=1)
         length: Floats = 0.9 / np.maximum(shrinkage, 0.9)
-        before = self.log_likelihood(gamma)
+        before = self._value
         slack = 1e-12 * np.abs(before)
         for _ in range(30):
             fell = self.log_likelihood(gamma + length[:, None] * direction) < before - slack
@@ -187,7 +189,8 @@ class Interval:
 
     def log_likelihood(self, gamma: Floats) -> Floats:
         """Log-likelihood of each node."""
-        log_p, *_ = self._terms(gamma)
+        middle, width = self._intervals(gamma)
+        log_p = np.where(self._counted, self._log_p(middle, width), 0.0)
         total: Floats = np.einsum("km,km->k", log_p, self.weights)
         return total
 
@@ -204,24 +207,34 @@ class Interval:
         square = np.einsum("km,km->k", middle**2, self.weights) / self.n
         return _standardised(gamma, mean, square)
 
-    def _terms(self, gamma: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
-        """log P of each point, its first derivatives by middle and width, its second ones (mm, ww, mw)."""
+    def _intervals(self, gamma: Floats) -> tuple[Floats, Floats]:
+        """Middles and widths of the intervals on the normal scale."""
+        width = np.where(self._counted, self._along(gamma, self._width_steps), 1.0)
+        return self._along(gamma, self._middle_steps), np.maximum(width, 1e-300)
+
+    def _log_p(self, middle: Floats, width: Floats) -> Floats:
+        """Logarithms of the intervals' probabilities."""
         from scipy.special import log_ndtr
 
-        middle = self._along(gamma, self._middle_steps)
-        width = np.where(self._counted, self._along(gamma, self._width_steps), 1.0)
-        width = np.maximum(width, 1e-300)
-        low, high = middle - width / 2, middle + width / 2
-        # Mirrored where both ends are positive: the lower tail keeps its digits.
-        mirrored = middle > 0
-        near = log_ndtr(np.where(mirrored, -low, high))
-        far = log_ndtr(np.where(mirrored, -high, low))
+        # Mirrored where the middle is positive: the lower tail keeps its digits.
+        side = np.where(middle > 0, -1.0, 1.0)
+        near = log_ndtr(np.where(self._first, middle, side * middle + width / 2))
+        far = log_ndtr(side * middle - width / 2)
+        narrow = width < _NARROW
         with np.errstate(divide="ignore"):
             log_p = near + np.log(-np.expm1(np.minimum(far - near, -1e-300)))
-        log_p = np.where(self._first, log_ndtr(middle), log_p)
-        at_high = np.exp(-(high**2 + _LOG_2PI) / 2 - log_p)
-        at_low = np.exp(-(low**2 + _LOG_2PI) / 2 - log_p)
-        at_high = np.where(self._first, np.exp(-(middle**2 + _LOG_2PI) / 2 - log_p), at_high)
+            series = -(middle**2 + LOG_2PI) / 2 + np.log(width) + (middle**2 - 1) * width**2 / 24
+        values: Floats = np.where(self._first, near, np.where(narrow, series, log_p))
+        return values
+
+    def _terms(self, gamma: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
+        """log P of each point, its first derivatives by middle and width, its second ones (mm, ww, mw)."""
+        middle, width = self._intervals(gamma)
+        log_p = self._log_p(middle, width)
+        low, high = middle - width / 2, middle + width / 2
+        at_high = np.exp(-(high**2 + LOG_2PI) / 2 - log_p)
+        at_low = np.exp(-(low**2 + LOG_2PI) / 2 - log_p)
+        at_high = np.where(self._first, np.exp(-(middle**2 + LOG_2PI) / 2 - log_p), at_high)
         high = np.where(self._first, middle, high)
         at_low = np.where(self._first, 0.0, at_low)
         hh = -high * at_high - at_high**2
@@ -232,7 +245,6 @@ class Interval:
         narrow = (width < _NARROW) & ~self._first
         if narrow.any():
             m, d = middle, width
-            log_p = np.where(narrow, -(m**2 + _LOG_2PI) / 2 + np.log(d) + (m**2 - 1) * d**2 / 24, log_p)
             first = (
                 np.where(narrow, -m + m * d**2 / 12, first[0]),
                 np.where(narrow, 1 / d + (m**2 - 1) * d / 12, first[1]),

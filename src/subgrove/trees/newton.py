@@ -23,7 +23,7 @@ from subgrove._table import Floats
 Mask = npt.NDArray[np.bool_]
 
 _RIDGE = 1e-12
-_DECREMENT = 1e-8  # squared Newton decrement after which the step just taken was the last one needed
+_DECREMENT = 1e-10  # squared Newton decrement after which the step just taken was the last one needed
 _MAX_STEPS = 200
 _NEGATIVE = 1e-10
 
@@ -55,9 +55,10 @@ def maximise(likelihood: Likelihood, start: Floats) -> tuple[Floats, Mask]:
         gradient, hessian = likelihood.derivatives(gamma)
         direction, decrement = _bounded_newton_step(gradient, hessian, gamma, fixed)
         length = likelihood.step_length(gamma, direction)
-        direction *= length[:, None]
+        # A node that has arrived stays, so that its result does not depend on the others.
+        direction *= np.where(done, 0.0, length)[:, None]
         gamma += direction
-        done = (decrement <= _DECREMENT) & (length >= 1.0)
+        done |= (decrement <= _DECREMENT) & (length >= 1.0)
         if done.all():
             break
     return gamma, done

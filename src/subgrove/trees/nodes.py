@@ -249,6 +249,8 @@ def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt
     left_side = below if split.below == "left" else ~below
     if missing.any():
         left_side = np.where(missing, to_left[0], left_side)
+    if split.kind == "ordered":
+        left_side = np.where(np.isinf(values), to_left[1], left_side)
     result: npt.NDArray[np.bool_] = left_side
     return result
 

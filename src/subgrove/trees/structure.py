@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import MISSING, UNSEEN, ColumnInfo, Table, read_like
+from subgrove._containers import MISSING, UNSEEN
+from subgrove._table import ColumnInfo, Table, read_like
 from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
 from subgrove.trees.conditions import ALL_ROWS, Condition, merge, rule_text, split_condition
 from subgrove.trees.nodes import SIDES, Node, goes_left, renumber
@@ -144,38 +145,28 @@ class Tree:
         info = {column.name: column for column in self.columns}
         leaves = np.empty(table.n_rows, dtype=np.intp)
         rows_of = {1: np.arange(table.n_rows)}
-        surprises: dict[str, set[int]] = {}
+        surprises: dict[str, str] = {}
         for node in self.nodes:
             rows = rows_of.pop(node.id)
             if node.split is None or node.children is None:
                 leaves[rows] = node.id
                 continue
             at = position[node.split.column]
-            if node.split.kind == "nominal":
-                values = table.codes[rows, at]
-            else:
-                values = table.numbers[rows, at]
+            values = table.codes[rows, at] if node.split.kind == "nominal" else table.numbers[rows, at]
             column = info[node.split.column]
-            _note_surprises(surprises, column, values)
+            if column.name not in surprises:
+                surprises.update(_surprise(column, values, table.unseen.get(column.name, ())))
             left = goes_left(node.split, column, values)
             rows_of[node.children[0]] = rows[left]
             rows_of[node.children[1]] = rows[~left]
         if surprises:
-            self._warn_unseen(surprises, table, position)
+            warnings.warn(
+                f"New rows hold {'; '.join(surprises.values())}. They go with the larger child of each split on that "
+                f"column.",
+                UnseenValueWarning,
+                stacklevel=3,
+            )
         return leaves
-
-    def _warn_unseen(self, surprises: dict[str, set[int]], table: Table, position: dict[str, int]) -> None:
-        what = []
-        for name, kinds in surprises.items():
-            if MISSING in kinds:
-                what.append(f"missing values in column {name!r}, which had none in training")
-            if UNSEEN in kinds:
-                what.append(f"levels of column {name!r} that training did not have")
-        warnings.warn(
-            f"New rows hold {'; '.join(what)}. They go with the larger child of each split on that column.",
-            UnseenValueWarning,
-            stacklevel=3,
-        )
 
     def prune(self, depth: int) -> Tree:
         """The tree that growing with `max_depth=depth` would have given.
@@ -223,7 +214,7 @@ class Tree:
         ]
         branches = self.branches
         for node in self.nodes:
-            label = branches[node.id] if node.id in branches else ALL_ROWS
+            label = branches.get(node.id, ALL_ROWS)
             star = " *" if node.is_leaf else ""
             lines.append(f"{'  ' * node.depth}[{node.id}] {label} (n = {format_count(node.n)}){star}")
         return "\n".join(lines)
@@ -280,15 +271,16 @@ def format_count(n: float) -> str:
     return str(int(n)) if float(n).is_integer() else f"{n:.6g}"
 
 
-def _note_surprises(surprises: dict[str, set[int]], column: ColumnInfo, values: npt.NDArray[Any]) -> None:
-    if column.is_nominal:
-        found = {code for code in (MISSING, UNSEEN) if (values == code).any()}
-    else:
-        found = {MISSING} if np.isnan(values).any() else set()
-    if column.has_missing:
-        found.discard(MISSING)
-    if found:
-        surprises.setdefault(column.name, set()).update(found)
+def _surprise(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str, ...]) -> dict[str, str]:
+    """Column name -> what values, numbers or codes, hold that training did not."""
+    what = []
+    missing = (values == MISSING) if column.is_nominal else np.isnan(values)
+    if missing.any() and not column.has_missing:
+        what.append(f"missing values in column {column.name!r}, which had none in training")
+    if unseen and ((values == UNSEEN) if column.is_nominal else np.isinf(values)).any():
+        listed = ", ".join(repr(level) for level in unseen[:5]) + (", ..." if len(unseen) > 5 else "")
+        what.append(f"levels of column {column.name!r} that training did not have: {listed}")
+    return {column.name: "; ".join(what)} if what else {}
 
 
 def _column_dict(column: ColumnInfo) -> dict[str, Any]:

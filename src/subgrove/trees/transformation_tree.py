@@ -10,9 +10,10 @@ import numpy.typing as npt
 
 from subgrove._table import Floats, Kind
 from subgrove.exceptions import InputError
-from subgrove.trees.candidates import Block
+from subgrove.trees.candidates import Block, Rows
+from subgrove.trees.density_fit import DensityFit, fit_density
 from subgrove.trees.growth import Rules, Scored, grow
-from subgrove.trees.likelihood import Density, Interval
+from subgrove.trees.likelihood import Interval
 from subgrove.trees.newton import maximise
 from subgrove.trees.parameters import Parameters, number_in, whole_number
 from subgrove.trees.structure import Tree
@@ -135,14 +136,14 @@ class _Continuous:
     def score(self, block: Block, starts: list[Any]) -> Scored:
         u = np.asarray(block.gather(self.u), dtype=np.float64)
         spread = u.max(axis=1) > u.min(axis=1)
-        likelihood = Density(u, block.roots, self.order, self.support.log_range)
-        start = self._start(block, u, starts)
-        gamma, done = maximise(likelihood, likelihood.restart(start))
-        log_likelihood = likelihood.log_likelihood(gamma)
-        return Scored(likelihood.scores(gamma), gamma, log_likelihood, spread & done)
+        fit = self._fit(u, block.roots, block.sizes, self._start(block, u, starts))
+        return Scored(fit.scores, fit.gamma, fit.log_likelihood, spread & fit.done)
 
     def theta(self, coefficients: Floats) -> tuple[float, ...]:
         return tuple(np.cumsum(coefficients).tolist())
+
+    def _fit(self, u: Floats, roots: Floats | None, sizes: Rows, start: Floats) -> DensityFit:
+        return fit_density(u, roots, sizes, self.order, self.support.log_range, start)
 
     def _start(self, block: Block, u: Floats, starts: list[Any]) -> Floats:
         start = linear_start(u, block.weights, self.order) if starts[0] is None else np.array(starts)
@@ -157,10 +158,9 @@ class _Continuous:
         means = (sums[used] / counts[used])[None, :]
         if means.shape[1] < 2:
             return start
-        coarse = Density(means, np.sqrt(counts[used])[None, :], self.order, self.support.log_range)
-        gamma, done = maximise(coarse, coarse.restart(start))
+        coarse = self._fit(means, np.sqrt(counts[used])[None, :], np.array([means.shape[1]]), start)
         # Mixed with the start: slopes that vanish between bins must not vanish at rows.
-        return 0.99 * gamma + 0.01 * coarse.restart(start) if done[0] else start
+        return 0.99 * coarse.gamma + 0.01 * start if coarse.done[0] else start
 
 
 class _Whole:

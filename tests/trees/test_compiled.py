@@ -1,0 +1,107 @@
+"""The compiled fits and those in NumPy are the same fits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subgrove._table import Floats
+from subgrove.trees import TransformationTree, density_fit
+from subgrove.trees.candidates import Block
+from subgrove.trees.density_fit import DensityFit, fit_density
+from subgrove.trees.transformation import linear_start
+
+needs_compiler = pytest.mark.skipif(density_fit.compiled is None, reason="the package was installed without a compiler")
+
+SHAPES = ["normal", "skewed", "two peaks", "heavy tails", "ties", "small part of the support"]
+
+
+def sample(shape: str, rng: np.random.Generator, n: int) -> Floats:
+    if shape == "normal":
+        return rng.normal(size=n)
+    if shape == "skewed":
+        return rng.gamma(0.5, size=n)
+    if shape == "two peaks":
+        return np.where(rng.uniform(size=n) < 0.5, rng.normal(-4, 1, n), rng.normal(4, 0.5, n))
+    if shape == "heavy tails":
+        return rng.standard_t(2, size=n)
+    if shape == "ties":
+        return rng.poisson(3, size=n).astype(float)
+    return np.append(rng.normal(0, 0.01, n - 2), [-1.0, 1.0])
+
+
+def both(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool, order: int = 5) -> tuple[DensityFit, DensityFit]:
+    rng = np.random.default_rng(7)
+    x = sample(shape, rng, 400)
+    u = (x - x.min()) / (x.max() - x.min())
+    nodes = [np.arange(400), np.arange(50, 180), np.arange(380, 400), np.flatnonzero(u > np.median(u))]
+    block = Block.of(nodes, rng.uniform(0.5, 3.0, 400) if weighted else None, 400)
+    rows = u[block.rows]
+    arguments = (block.roots, block.sizes, order, 0.3, linear_start(rows, block.weights, order))
+    compiled = fit_density(rows, *arguments)
+    monkeypatch.setattr(density_fit, "compiled", None)
+    return compiled, fit_density(rows, *arguments)
+
+
+@needs_compiler
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_compiled_fit_equals_the_fit_in_numpy(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool) -> None:
+    compiled, plain = both(monkeypatch, shape, weighted)
+    assert compiled.done.all()
+    assert plain.done.all()
+    assert compiled.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-8)
+    scale = np.abs(plain.scores).max(axis=(1, 2), keepdims=True)
+    assert np.abs((compiled.scores - plain.scores) / scale).max() < 1e-6
+
+
+@needs_compiler
+@pytest.mark.parametrize("order", [1, 2, 3, 8])
+def test_compiled_fit_equals_the_fit_in_numpy_at_other_orders(monkeypatch: pytest.MonkeyPatch, order: int) -> None:
+    compiled, plain = both(monkeypatch, "skewed", False, order)
+    assert compiled.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-8)
+
+
+@needs_compiler
+def test_trees_are_the_same_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1500, 6))
+    x = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=1500) * np.exp(X[:, 3] / 2)
+    compiled = TransformationTree().fit(X, x)
+    monkeypatch.setattr(density_fit, "compiled", None)
+    plain = TransformationTree().fit(X, x)
+    assert compiled.rules == plain.rules
+    assert len(compiled.leaves) > 8
+
+
+def test_pruning_gives_the_smaller_tree_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(density_fit, "compiled", None)
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(800, 4))
+    x = X[:, 0] + X[:, 1] + rng.normal(size=800)
+    full = TransformationTree().fit(X, x)
+    for depth in range(full.depth + 1):
+        smaller = TransformationTree(max_depth=depth).fit(X, x)
+        assert full.prune(depth).rules == smaller.rules
+        for pruned, grown in zip(full.prune(depth).nodes, smaller.nodes, strict=True):
+            # Sums of a block of one node may be formed in another order than those of a larger block.
+            assert pruned.log_likelihood == pytest.approx(grown.log_likelihood, rel=1e-12)
+
+
+def test_order_beyond_the_compiled_ones_is_fitted_all_the_same() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=300)
+    tree = TransformationTree(order=34, max_depth=1).fit(rng.normal(size=(300, 2)), x)
+    assert len(tree.nodes[0].theta or ()) == 35
+
+
+@needs_compiler
+def test_compiled_fit_refuses_arrays_of_wrong_size() -> None:
+    assert density_fit.compiled is not None
+    one = np.ones((1, 10))
+    with pytest.raises(ValueError, match="wrong size"):
+        density_fit.compiled.fit(
+            one, None, np.array([10.0]), 5, 1, 11, np.ones((1, 6)), np.ones(1), np.ones(66), np.ones(1)
+        )
+    with pytest.raises(ValueError, match="out of range"):
+        density_fit.compiled.fit(one, None, np.array([10.0]), 99, 1, 10, one, one, one, one)
