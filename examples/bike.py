@@ -39,8 +39,9 @@ def main() -> None:
             print(f"  {leaf.n:5.0f} days  {tree.rules[leaf.id]}")
     arguments.out.mkdir(parents=True, exist_ok=True)
     picture = arguments.out / "temperature_tree.png"
-    axes = sg.plots.tree(grow("temp", arguments.max_depth))
-    axes.figure.savefig(picture, dpi=150)
+    figure = sg.plots.tree(grow("temp", arguments.max_depth)).get_figure(root=True)
+    assert figure is not None
+    figure.savefig(picture, dpi=150)
     print(f"\nThe temperature tree is drawn in {picture.resolve()}")
 
 

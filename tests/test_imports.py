@@ -23,7 +23,18 @@ ORDER = [
     ("trees",),
 ]
 # What every part may import; they may import each other in this order only.
-BASE = ["datasets", "simulate", "_model", "_table", "_containers", "_random", "_parallel", "losses", "exceptions"]
+BASE = [
+    "datasets",
+    "simulate",
+    "_model",
+    "_table",
+    "_containers",
+    "_kinds",
+    "_random",
+    "_parallel",
+    "losses",
+    "exceptions",
+]
 NEEDS_NOTHING = ["_version"]
 
 

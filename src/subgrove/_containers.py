@@ -8,38 +8,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._kinds import KINDS, MAX_LEVELS, MISSING, UNSEEN, Codes, ColumnInfo, Floats, Kind
 from subgrove.exceptions import ColumnError, InputError, ParameterError
-
-Kind = Literal["numeric", "ordered", "nominal"]
-Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int32]
-
-KINDS: tuple[Kind, ...] = ("numeric", "ordered", "nominal")
-MISSING = -1
-UNSEEN = -2
-MAX_LEVELS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnInfo:
-    """What is known of a column besides its values."""
-
-    name: str
-    kind: Kind
-    levels: tuple[str, ...] = ()
-    has_missing: bool = False
-    is_date: bool = False
-    is_integer: bool = False
-
-    @property
-    def is_nominal(self) -> bool:
-        """Whether the column lies among the codes instead of the numbers."""
-        return self.kind == "nominal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +43,9 @@ class RawColumn:
     def of(cls, x: Any, argument: str) -> RawColumn:
         if isinstance(x, np.ndarray | list | tuple | range):
             array = np.asarray(x)
+            if array.dtype.kind == "U" and not isinstance(x, np.ndarray):
+                # NumPy would have made strings of numbers; what was mixed stays mixed.
+                array = np.asarray(x, dtype=object)
             if array.ndim == 2 and array.shape[1] == 1:
                 array = array[:, 0]
             if array.ndim != 1:
@@ -233,8 +211,8 @@ def _kind_of_array(array: npt.NDArray[Any], name: str, argument: str) -> _Native
         return _Native("numeric", is_integer=True)
     if code == "f":
         return _Native("numeric")
-    if code == "M":
-        return _Native("numeric", is_date=True)
+    if code in "mM":
+        return _Native("numeric", is_date=code == "M")
     if code in "UT":
         return _Native("nominal")
     if code == "O":
@@ -261,16 +239,13 @@ def _kind_of_array(array: npt.NDArray[Any], name: str, argument: str) -> _Native
 def _numbers(column: RawColumn, native: _Native, name: str, argument: str) -> Floats:
     data = column.data
     if isinstance(data, np.ndarray):
-        array = data.astype("datetime64[us]") if data.dtype.kind == "M" else data
-        if array.dtype.kind == "M":
-            return np.where(np.isnat(array), np.nan, array.astype(np.int64)).astype(np.float64)
+        array = data
+        if array.dtype.kind in "mM":
+            return _microseconds(array, native)
     elif isinstance(data, _Coded):
         array = np.asarray(data.tolist(), dtype=object)
     elif native.is_date or str(data.dtype).startswith("Duration"):
-        array = np.asarray(data.to_numpy())
-        unit = "datetime64[us]" if native.is_date else "timedelta64[us]"
-        array = array.astype(unit)
-        return np.where(np.isnat(array), np.nan, array.astype(np.int64)).astype(np.float64)
+        return _microseconds(np.asarray(data.to_numpy()), native)
     elif data.dtype.is_numeric():
         return _series_numbers(data)
     elif native.kind != "numeric":
@@ -285,6 +260,11 @@ def _numbers(column: RawColumn, native: _Native, name: str, argument: str) -> Fl
         raise ColumnError(
             f"Column {name!r} of {argument} is to be numeric but holds values that are no numbers: {error}."
         ) from error
+
+
+def _microseconds(array: npt.NDArray[Any], native: _Native) -> Floats:
+    moments = array.astype("datetime64[us]" if native.is_date else "timedelta64[us]")
+    return np.where(np.isnat(moments), np.nan, moments.astype(np.int64)).astype(np.float64)
 
 
 def _series_numbers(series: Any) -> Floats:
@@ -339,7 +319,8 @@ def _encode(column: RawColumn, native: _Native, levels: Sequence[str]) -> Codes:
     data = column.data
     if isinstance(data, _Coded):
         own = np.array([*(place.get(level, UNSEEN) for level in data.levels), MISSING], dtype=np.int32)
-        return own[data.codes]
+        codes: Codes = own[data.codes]
+        return codes
     labels = _labels(column, native)
     return np.fromiter((place.get(label, UNSEEN) for label in labels), dtype=np.int32, count=len(labels))
 
@@ -383,6 +364,8 @@ def _is_missing(value: Any) -> bool:
         return bool(value != value)
     except TypeError:  # pandas.NA refuses to be a truth value
         return True
+    except ValueError:  # an array, which is no missing value
+        return False
 
 
 def checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[str, Kind]:

@@ -12,16 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._containers import (
-    Codes,
-    ColumnInfo,
-    Floats,
-    Kind,
     RawColumn,
     check_numbers,
     checked_kinds,
@@ -32,6 +28,7 @@ from subgrove._containers import (
     typed,
     values_like,
 )
+from subgrove._kinds import Codes, ColumnInfo, Floats, Kind
 from subgrove.exceptions import InputError, LengthError, ParameterError
 
 __all__ = [
@@ -103,9 +100,8 @@ class Series:
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
         """Which rows have no value."""
-        if self.info.is_nominal:
-            return cast("npt.NDArray[np.bool_]", self.values < 0)
-        return np.isnan(self.values)
+        missing: npt.NDArray[np.bool_] = self.values < 0 if self.info.is_nominal else np.isnan(self.values)
+        return missing
 
 
 def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X") -> Table:
@@ -130,7 +126,8 @@ def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> 
             f"{argument} lacks {quote(absent)}, which training had. It has {quote(given)}. "
             f"Pass a table with the same column names."
         )
-    numbers, codes = [], []
+    numbers: list[npt.NDArray[Any]] = []
+    codes: list[npt.NDArray[Any]] = []
     unseen: dict[str, tuple[str, ...]] = {}
     for column in columns:
         values, strange = values_like(given[column.name], column, argument)
@@ -153,7 +150,7 @@ def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, 
     return Series(info, values)
 
 
-def read_weights(weights: Any, n_rows: int) -> Floats | None:
+def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
     """Read weights: one finite number >= 0 for each row, not all of them 0."""
     if weights is None:
         return None
@@ -162,12 +159,18 @@ def read_weights(weights: Any, n_rows: int) -> Floats | None:
     except (TypeError, ValueError) as error:
         raise InputError(f"weights must be numbers, one for each row; got {type(weights).__name__}.") from error
     if values.shape != (n_rows,):
-        raise LengthError(f"weights has shape {values.shape}, but X has {n_rows} rows. Pass one weight for each row.")
+        raise LengthError(
+            f"weights has shape {values.shape}, but {of} has {n_rows} rows. Pass one weight for each row."
+        )
     if not np.isfinite(values).all() or (values < 0).any():
         at = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
         raise InputError(
             f"weights must be finite and >= 0; row {at} has {values[at]}. A weight of 0 leaves the row out of growing."
         )
+    with np.errstate(over="ignore"):
+        total = values.sum()
+    if not np.isfinite(total):
+        raise InputError("weights add up to more than a float holds. Divide them by a common factor.")
     if not values.any():
         raise InputError("weights are all 0, so no row is left to grow a tree on. Give some rows a weight above 0.")
     return values
@@ -194,7 +197,9 @@ def _assemble(columns: list[tuple[str, RawColumn]], kinds: Mapping[str, Kind], a
         raise ParameterError(
             f"kinds names {quote(unknown)}, but {argument} has the columns {quote(name for name, _ in columns)}."
         )
-    infos, numbers, codes = [], [], []
+    infos: list[ColumnInfo] = []
+    numbers: list[npt.NDArray[Any]] = []
+    codes: list[npt.NDArray[Any]] = []
     for name, column in columns:
         info, values = typed(column, name, kinds.get(name), argument)
         infos.append(info)

@@ -7,8 +7,7 @@
     │   ├── ColumnError                     one column is at fault; the message names it
     │   └── LengthError                     two inputs that belong together differ in length
     ├── ParameterError (also ValueError)    an argument is outside what it may be
-    ├── FormatError (also ValueError)       a saved object cannot be read back
-    └── MissingExtraError (also ImportError)   an optional package is needed; the message has the install line
+    └── FormatError (also ValueError)       a saved object cannot be read back
 
     SubgroveWarning (UserWarning)           a result that is computed but easily misread
     └── UnseenValueWarning                  new rows hold a level, or missing values, that training did not
@@ -24,7 +23,6 @@ __all__ = [
     "FormatError",
     "InputError",
     "LengthError",
-    "MissingExtraError",
     "ParameterError",
     "SubgroveError",
     "SubgroveWarning",
@@ -54,10 +52,6 @@ class ParameterError(SubgroveError, ValueError):
 
 class FormatError(SubgroveError, ValueError):
     """A saved object cannot be read back."""
-
-
-class MissingExtraError(SubgroveError, ImportError):
-    """An optional package is needed; the message has the install line."""
 
 
 class SubgroveWarning(UserWarning):

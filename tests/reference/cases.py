@@ -1,6 +1,6 @@
 """The reference cases: outputs of R, in a folder beside the repository that a user's machine does not have.
 
-Made with R 4.2.2, trtf 0.4-2, partykit 1.2-16, rpart 4.1.19; `exact_mle` is a high-accuracy optimum of the same problem.
+Made with R 4.2.2, trtf 0.4-2, partykit 1.2-16, rpart 4.1.19; `exact_mle` is a more exact optimum of the same problem.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._table import Floats
-from subgrove.trees.candidates import Block, Candidates, NominalColumn
+from subgrove.trees.candidates import Block, Candidates, NominalColumn, power_of_two
 from subgrove.trees.chi_square import log_tails
 
 TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest eigenvalue
@@ -112,6 +112,8 @@ def test_columns(candidates: Candidates, block: Block, white: Whitened) -> Block
     criterion = np.where(tested, log_cdf, -np.inf) * np.maximum(tested.sum(axis=1), 1)[:, None]
     statistic[~tested] = np.nan
     log_p[~tested] = np.nan
+    for shown in (statistic, df, log_p, criterion):
+        shown.flags.writeable = False  # nodes hold views of them, and nodes are frozen
     return BlockTests(statistic, df, log_p, criterion, sums, counts)
 
 
@@ -147,11 +149,11 @@ def _test_complete(
     for node, column in np.argwhere(spread < _CANCELLED * squares):
         # Far from 0 for its spread in this node, or constant: two passes tell.
         rows = block.rows[node, : block.sizes[node]]
-        values = candidates.numbers[rows, column]
+        values = candidates.scaled_values(column, rows)
+        level = _CONSTANT * np.abs(values[0])
         weights = white.stacked[node, -1, : len(rows)]
         values = values - weights @ values / block.n[node]
         values -= weights @ values / block.n[node]
-        level = _CONSTANT * np.abs(candidates.numbers[rows[0], column])
         spread[node, column] = np.where(np.abs(values).max() > level, weights @ values**2, 0.0)
         length[node, column] = ((white.z[node, :, : len(rows)] @ values) ** 2).sum()
     varies = spread > 0
@@ -164,7 +166,7 @@ def _test_partial(
     index: int, values: Floats, block: Block, white: Whitened, statistic: Floats, df: npt.NDArray[np.int64]
 ) -> None:
     """A numeric column with missing values: value and missingness, which are uncorrelated after centring."""
-    numbers = np.array(block.gather(values), dtype=np.float64)
+    numbers = np.asarray(block.gather(values), dtype=np.float64) * power_of_two(values)
     missing = np.isnan(numbers)
     weights = np.ones_like(numbers) if block.weights is None else block.weights
     observed = np.where(missing, 0.0, weights)

@@ -86,8 +86,9 @@ class Candidates:
         Numeric and ordered columns with missing values.
     nominal : list of NominalColumn
     n_columns : int
-    shift : float array or None
-        What is taken off `numbers` before sums are formed; None where no column lies far from 0.
+    scale, shift : float array or None
+        What `numbers` are multiplied by (powers of two) and what is then taken off before sums are formed; None
+        where no column is so large or small that squares leave the range of floats, or lies far from 0.
     """
 
     numbers: Floats
@@ -95,6 +96,7 @@ class Candidates:
     partial: list[tuple[int, Floats]]
     nominal: list[NominalColumn]
     n_columns: int
+    scale: Floats | None
     shift: Floats | None
 
     @classmethod
@@ -113,8 +115,9 @@ class Candidates:
         numbers = table.numbers
         if len(places) < numbers.shape[1]:
             numbers = numbers[:, places]
-        places_all = np.array(complete, dtype=np.intp)
-        return cls(numbers, places_all, partial, nominal, len(table.columns), _shift(numbers))
+        scale = _scale(numbers)
+        where = np.array(complete, dtype=np.intp)
+        return cls(numbers, where, partial, nominal, len(table.columns), scale, _shift(numbers, scale))
 
     def number_chunks(self, block: Block) -> Iterator[tuple[slice, Floats]]:
         """Numbers of a block's rows, (nodes, rows, columns), piece by piece."""
@@ -131,9 +134,16 @@ class Candidates:
             else:
                 flat = self.numbers.take(block.rows[:, part].ravel(), axis=0)
                 numbers = flat.reshape(nodes, -1, flat.shape[1])
+            if self.scale is not None:
+                numbers *= self.scale
             if self.shift is not None:
                 numbers -= self.shift
             yield part, numbers
+
+    def scaled_values(self, column: int, rows: Rows) -> Floats:
+        """Some values of a column of `numbers`, on the scale of its sums."""
+        values: Floats = self.numbers[rows, column]
+        return values if self.scale is None else values * float(self.scale[column])
 
     def numeric_values(self, index: int) -> Floats:
         """All values of a numeric or ordered column."""
@@ -143,9 +153,28 @@ class Candidates:
         return self.numbers[:, int(np.searchsorted(self.complete, index))]
 
 
-def _shift(numbers: Floats) -> Floats | None:
+def power_of_two(values: Floats) -> float:
+    """A factor that brings the largest of some values near 1 without changing any digit."""
+    peak = max(float(np.nanmax(values)), -float(np.nanmin(values)))
+    return float(np.ldexp(1.0, -min(max(int(np.frexp(peak)[1]), -1000), 1000))) if peak > 0 else 1.0
+
+
+def _scale(numbers: Floats) -> Floats | None:
+    """Factors for columns whose squares would leave the range of floats."""
+    if not numbers.size:
+        return None
+    peak = np.maximum(numbers.max(axis=0), -numbers.min(axis=0))
+    extreme = (peak > 1e100) | ((peak < 1e-100) & (peak > 0))
+    if not extreme.any():
+        return None
+    return np.array([power_of_two(numbers[:, at]) if extreme[at] else 1.0 for at in range(numbers.shape[1])])
+
+
+def _shift(numbers: Floats, scale: Floats | None) -> Floats | None:
     """Means of columns whose distance from 0 would cost digits in sums of squares; judged by some rows."""
     some = numbers[:: max(1, len(numbers) // 512)]
+    if scale is not None:
+        some = some * scale
     means = some.mean(axis=0)
     far = np.abs(means) > 30 * some.std(axis=0)
     return np.where(far, means, 0.0) if far.any() else None

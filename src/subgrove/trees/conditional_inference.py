@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._table import Floats, Kind
-from subgrove.trees.candidates import Block
+from subgrove.trees.candidates import Block, power_of_two
 from subgrove.trees.growth import Rules, Scored, grow
 from subgrove.trees.parameters import Parameters, number_in, whole_number
 from subgrove.trees.structure import Tree
@@ -37,7 +37,7 @@ class ConditionalInferenceTree(Parameters):
     >>> X = sg.datasets.bike().X
     >>> tree = sg.trees.ConditionalInferenceTree(max_depth=1).fit(X.drop(columns="season"), X["season"])
     >>> tree.rules
-    {2: 'temp <= 18.9', 3: 'temp > 18.9'}
+    {2: 'temp <= 19', 3: 'temp > 19'}
     """
 
     def __init__(self, max_depth: int = 30, min_leaf: int = 30, alpha: float = 0.05) -> None:
@@ -83,7 +83,7 @@ class ConditionalInferenceTree(Parameters):
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
-        return Tree.public_names()
+        return Tree._public_names()
 
 
 class _Influence:
@@ -91,7 +91,8 @@ class _Influence:
 
     def __init__(self, training: Training) -> None:
         if not training.target.is_nominal:
-            self.scores = np.asarray(training.values, dtype=np.float64)[None, :]
+            values = np.asarray(training.values, dtype=np.float64)
+            self.scores = (values * power_of_two(values))[None, :]
             return
         levels = len(training.target.levels)
         first = 1 if levels == 2 else 0
@@ -104,7 +105,7 @@ class _Influence:
         spread = (scores != 0).any(axis=(1, 2))
         if block.roots is not None:
             scores *= block.roots[:, None, :]
-        return Scored(scores, usable=spread)
+        return Scored(scores, spread, np.ones(len(spread), dtype=np.bool_))
 
     def theta(self, coefficients: Floats) -> tuple[float, ...]:
         return ()

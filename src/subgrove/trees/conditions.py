@@ -56,7 +56,8 @@ class Condition:
         missing = np.isnan(values)
         above = values >= self.low if self.low_closed else values > self.low
         below = values <= self.high if self.high_closed else values < self.high
-        inside = above & below & self.present
+        # Infinite: a level of an ordered column that training did not have, which no rule covers.
+        inside = above & below & self.present & ~np.isinf(values)
         result: npt.NDArray[np.bool_] = np.where(missing, self.missing, inside)
         return result
 

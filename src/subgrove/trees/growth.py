@@ -39,13 +39,14 @@ _BLOCK_ROWS = 1 << 15  # rows in a block of several nodes
 class Scored:
     """Scores of a block's rows (nodes, q, m), and of each node's model its coefficients and likelihood.
 
-    `usable` is False where no model could be fitted; the node is then a leaf.
+    A node in which x does not vary, or whose model could not be fitted, is a leaf.
     """
 
     scores: Floats
+    varies: npt.NDArray[np.bool_]
+    fitted: npt.NDArray[np.bool_]
     coefficients: Floats | None = None
     log_likelihood: Floats | None = None
-    usable: npt.NDArray[np.bool_] | None = None
 
 
 class Response(Protocol):
@@ -156,13 +157,16 @@ class _Grower:
         scored = self.response.score(block, [draft.start for draft in drafts])
         white = whiten(scored.scores, block)
         tests = test_columns(self.candidates, block, white)
+        usable = scored.varies & scored.fitted
         for k, draft in enumerate(drafts):
-            if scored.coefficients is not None and scored.log_likelihood is not None:
+            if scored.coefficients is not None and scored.log_likelihood is not None and usable[k]:
                 draft.start = scored.coefficients[k]
                 draft.theta = self.response.theta(scored.coefficients[k])
                 draft.log_likelihood = float(scored.log_likelihood[k])
-            draft.tests = Tests(self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k])
-        usable = np.ones(len(nodes), np.bool_) if scored.usable is None else scored.usable
+            if usable[k]:
+                draft.tests = Tests(self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k])
+            else:
+                draft.stop = "not fitted" if scored.varies[k] else "constant"
         self._choose(nodes, block, white, tests, usable)
 
     def _choose(
@@ -177,7 +181,7 @@ class _Grower:
         for k, node in enumerate(nodes):
             draft, column = self.drafts[node], best[k]
             if column < 0:
-                draft.stop = "constant"
+                draft.stop = draft.stop or "constant"
                 continue
             top = float(criterion[k, column])
             draft.p_value = -math.expm1(top)

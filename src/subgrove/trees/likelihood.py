@@ -11,6 +11,7 @@ import numpy as np
 
 from subgrove._table import Floats
 from subgrove.trees.bernstein import basis, derivative, tail_sums
+from subgrove.trees.newton import Mask
 
 LOG_2PI = float(np.log(2 * np.pi))
 # With every slope left at 0.4 of its value or more, the full Newton step is sure to raise the likelihood:
@@ -81,7 +82,8 @@ class Density:
             )
         )
         shrinkage = -change.min(axis=2)[:, 0]
-        return _MOST_SHRINKAGE / np.maximum(shrinkage, _MOST_SHRINKAGE)
+        length: Floats = _MOST_SHRINKAGE / np.maximum(shrinkage, _MOST_SHRINKAGE)
+        return length
 
     def log_likelihood(self, gamma: Floats) -> Floats:
         """Log-likelihood of each node."""
@@ -139,7 +141,7 @@ class Interval:
     order : int
     """
 
-    def __init__(self, u: Floats, lower: Floats, first: Floats, weights: Floats, order: int) -> None:
+    def __init__(self, u: Floats, lower: Floats, first: Mask, weights: Floats, order: int) -> None:
         upper_values, _ = basis(u, order)
         lower_values, _ = basis(np.where(first, u, lower), order)
         self._middle = (upper_values + lower_values) / 2
@@ -259,13 +261,16 @@ class Interval:
         return keep[0], keep[1], keep[2], (keep[3], keep[4], keep[5])
 
     def _along(self, gamma: Floats, steps: Floats) -> Floats:
-        return np.matmul(gamma[:, None, :], steps)[:, 0]
+        along: Floats = np.matmul(gamma[:, None, :], steps)[:, 0]
+        return along
 
     def _weighted_sum(self, steps: Floats, terms: Floats) -> Floats:
-        return np.matmul(steps, (terms * self.weights)[:, :, None])[:, :, 0]
+        total: Floats = np.matmul(steps, (terms * self.weights)[:, :, None])[:, :, 0]
+        return total
 
     def _product(self, one: Floats, other: Floats, terms: Floats) -> Floats:
-        return np.matmul(one * (terms * self.weights)[:, None, :], np.swapaxes(other, 1, 2))
+        product: Floats = np.matmul(one * (terms * self.weights)[:, None, :], np.swapaxes(other, 1, 2))
+        return product
 
 
 def _standardised(gamma: Floats, mean: Floats, square: Floats) -> Floats:

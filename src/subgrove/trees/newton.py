@@ -90,7 +90,7 @@ def _bounded_newton_step(gradient: Floats, hessian: Floats, gamma: Floats, fixed
 def _reduced_solve(gradient: Floats, hessian: Floats, gamma: Floats, fixed: Mask) -> Floats:
     """The step that brings fixed coordinates to 0 and minimises over the free ones."""
     if not fixed.any():
-        return np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0]
+        return np.asarray(np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0], dtype=np.float64)
     size = gamma.shape[1]
     move = gamma * fixed
     pull = np.matmul(hessian, move[:, :, None])[:, :, 0]
@@ -100,7 +100,7 @@ def _reduced_solve(gradient: Floats, hessian: Floats, gamma: Floats, fixed: Mask
     system[either] = 0.0
     system.reshape(len(gamma), size * size)[:, :: size + 1] += fixed
     pull[fixed] = -move[fixed]
-    return np.linalg.solve(system, pull[:, :, None])[:, :, 0]
+    return np.asarray(np.linalg.solve(system, pull[:, :, None])[:, :, 0], dtype=np.float64)
 
 
 def _fixed_steps(hessian: Floats, gradient: Floats, gamma: Floats) -> Mask:

@@ -82,7 +82,7 @@ class ColumnTest:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Tests:
+class Tests(Mapping[str, ColumnTest]):
     """Tests of all candidate columns in a node: a mapping from column name to `ColumnTest`.
 
     Columns that are constant in the node are not tested and do not count for the adjustment.
@@ -109,7 +109,7 @@ class Tests:
     @property
     def p_value(self) -> npt.NDArray[np.float64]:
         """P-values after the Sidak adjustment for the number of columns tested in the node."""
-        adjusted: npt.NDArray[np.float64] = -np.expm1(self.log1m_p_adjusted)
+        adjusted: npt.NDArray[np.float64] = np.where(self.df > 0, -np.expm1(self.log1m_p_adjusted), np.nan)
         return adjusted
 
     def __len__(self) -> int:
@@ -119,12 +119,14 @@ class Tests:
         return iter(self.columns)
 
     def __getitem__(self, column: str) -> ColumnTest:
+        if column not in self.columns:
+            raise KeyError(column)
         at = self.columns.index(column)
         return ColumnTest(
             column,
             float(self.statistic[at]),
             int(self.df[at]),
-            float(-np.expm1(self.log1m_p_adjusted[at])),
+            float(self.p_value[at]),
             float(self.log_p[at]),
         )
 
@@ -140,12 +142,14 @@ class Tests:
     @classmethod
     def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> Tests:
         """The tests that `to_dict` wrote."""
+        df = np.array(values["df"], dtype=np.int64)
+        criterion = np.array(values["log1m_p_adjusted"], dtype=np.float64)
         return cls(
             columns,
             np.array(values["statistic"], dtype=np.float64),
-            np.array(values["df"], dtype=np.int64),
+            df,
             np.array(values["log_p"], dtype=np.float64),
-            np.array(values["log1m_p_adjusted"], dtype=np.float64),
+            np.where(df > 0, criterion, -np.inf),
         )
 
 
@@ -170,8 +174,8 @@ class Node:
     counts : float array
         Weight of its training rows in each cell of x: its levels, or the steps between `Tree.edges`.
     stop : str or None
-        Why a leaf was not split: "depth", "few rows", "constant", "not significant", "no admissible cut",
-        "complexity" (CART) or "pruned".
+        Why a leaf was not split: "depth", "few rows", "constant" (x, or every column), "not fitted" (the model's
+        likelihood has no maximum within floating point), "not significant", "no admissible cut" or "complexity" (CART).
     tests : Tests or None
         Tests of the candidate columns; None where nothing was tested.
     p_value : float or None
@@ -276,4 +280,4 @@ def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
 
 
 def _plain(values: npt.NDArray[np.float64]) -> list[float | None]:
-    return [None if np.isnan(value) else float(value) for value in values]
+    return [float(value) if np.isfinite(value) else None for value in values]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from functools import cache
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ class Parameters:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments by name."""
-        return {name: getattr(self, name) for name in _argument_names(type(self))}
+        return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
 
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments in place."""
@@ -54,8 +55,8 @@ class Parameters:
 
 
 @cache
-def _argument_names(kind: type) -> tuple[str, ...]:
-    return tuple(inspect.signature(kind).parameters)
+def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
+    return tuple(inspect.signature(constructor).parameters)[1:]
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._containers import MISSING, UNSEEN
+from subgrove._kinds import MISSING, UNSEEN
 from subgrove._table import ColumnInfo, Table, read_like
 from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
 from subgrove.trees.conditions import ALL_ROWS, Condition, merge, rule_text, split_condition
@@ -58,8 +58,8 @@ class Tree:
     ...     print(leaf, rule)
     3 season in {WINTER}
     4 season in {SPRING, FALL}
-    6 season in {SUMMER} and hum <= 65.292
-    7 season in {SUMMER} and hum > 65.292
+    6 season in {SUMMER} and hum <= 67.292
+    7 season in {SUMMER} and hum > 67.292
     >>> tree.apply(X)[:5]
     array([3, 3, 3, 3, 3])
     """
@@ -102,9 +102,10 @@ class Tree:
             if node.split is not None and node.children is not None:
                 for side, child in zip(SIDES, node.children, strict=True):
                     condition = split_condition(node.split, side, info[node.split.column])
-                    if node.split.kind == "nominal":
-                        condition = next(c for c in paths[child] if c.column.name == node.split.column)
-                    asked[child] = condition
+                    merged = next(path for path in paths[child] if path.column.name == node.split.column)
+                    asked[child] = replace(
+                        condition, missing=merged.missing, levels=merged.levels, present=merged.present
+                    )
         return asked
 
     def _paths(self) -> dict[int, tuple[Condition, ...]]:
@@ -119,7 +120,7 @@ class Tree:
         return paths
 
     @classmethod
-    def public_names(cls) -> frozenset[str]:
+    def _public_names(cls) -> frozenset[str]:
         """Names of what a grown tree has and its constructor has not."""
         return frozenset(name for name in (*dir(cls), *cls.__dataclass_fields__) if not name.startswith("_"))
 
@@ -181,6 +182,8 @@ class Tree:
         """
         if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
             raise ParameterError(f"depth must be a whole number >= 0; got {depth!r}.")
+        if depth >= self.parameters["max_depth"]:
+            return self
         nodes = {
             node.id: replace(node, **_AT_DEPTH_LIMIT) if node.depth == depth else node
             for node in self.nodes

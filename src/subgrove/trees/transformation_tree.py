@@ -113,7 +113,7 @@ class TransformationTree(Parameters):
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
-        return Tree.public_names()
+        return Tree._public_names()
 
 
 def _response(training: Training, order: int, likelihood: str) -> _Continuous | _Whole:
@@ -137,7 +137,7 @@ class _Continuous:
         u = np.asarray(block.gather(self.u), dtype=np.float64)
         spread = u.max(axis=1) > u.min(axis=1)
         fit = self._fit(u, block.roots, block.sizes, self._start(block, u, starts))
-        return Scored(fit.scores, fit.gamma, fit.log_likelihood, spread & fit.done)
+        return Scored(fit.scores, spread, fit.done, fit.gamma, fit.log_likelihood)
 
     def theta(self, coefficients: Floats) -> tuple[float, ...]:
         return tuple(np.cumsum(coefficients).tolist())
@@ -192,7 +192,7 @@ class _Whole:
         if block.roots is not None:
             scores *= block.roots[:, None, :]
         spread = code.max(axis=1) > code.min(axis=1)
-        return Scored(scores, gamma, likelihood.log_likelihood(gamma), spread & done)
+        return Scored(scores, spread, done, gamma, likelihood.log_likelihood(gamma))
 
     def theta(self, coefficients: Floats) -> tuple[float, ...]:
         return tuple(np.cumsum(coefficients).tolist())

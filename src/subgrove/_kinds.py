@@ -1,0 +1,35 @@
+"""Kinds of columns, and what is known of a column besides its values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Kind = Literal["numeric", "ordered", "nominal"]
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int32]
+
+KINDS: tuple[Kind, ...] = ("numeric", "ordered", "nominal")
+MISSING = -1
+UNSEEN = -2
+MAX_LEVELS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnInfo:
+    """What is known of a column besides its values."""
+
+    name: str
+    kind: Kind
+    levels: tuple[str, ...] = ()
+    has_missing: bool = False
+    is_date: bool = False
+    is_integer: bool = False
+
+    @property
+    def is_nominal(self) -> bool:
+        """Whether the column lies among the codes instead of the numbers."""
+        return self.kind == "nominal"
