@@ -5,8 +5,8 @@ from setuptools import Extension, setup
 setup(
     ext_modules=[
         Extension(
-            "subgrove.trees._fit",
-            ["src/subgrove/trees/_fit.c"],
+            "subgrove.trees._inner",
+            ["src/subgrove/trees/_inner.c"],
             extra_compile_args=["-O3"],
             py_limited_api=True,
             optional=True,

@@ -2,6 +2,7 @@
 
     python benchmarks/trees.py            everything (some minutes)
     python benchmarks/trees.py --only sklearn r bike import scaling
+    python benchmarks/trees.py --numpy    without the compiled loops
 
 Each line of the first part alternates between the two programs and compares medians, so that a busy machine slows
 both. R's times were recorded elsewhere (reference/timing.csv, CPU seconds); ours are CPU seconds too.
@@ -25,6 +26,7 @@ import numpy as np
 import pandas as pd
 
 import subgrove as sg
+from subgrove.trees import compiled
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
 SIZES = [(2_000, 10, 15), (10_000, 20, 7), (20_000, 20, 5), (200_000, 20, 3)]
@@ -162,7 +164,12 @@ PARTS = {"sklearn": against_sklearn, "r": against_r, "bike": bike, "import": imp
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="parts to run")
-    for part in parser.parse_args().only:
+    parser.add_argument("--numpy", action="store_true", help="without the compiled loops, as where no compiler is")
+    arguments = parser.parse_args()
+    if arguments.numpy:
+        compiled.inner = None
+    print(f"compiled loops: {'no' if compiled.inner is None else 'yes'}")
+    for part in arguments.only:
         PARTS[part]()
 
 

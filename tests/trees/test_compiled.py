@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from subgrove._table import Floats
-from subgrove.trees import TransformationTree, density_fit
+from subgrove.trees import TransformationTree, compiled, cuts
 from subgrove.trees.candidates import Block
 from subgrove.trees.density_fit import DensityFit, fit_density
 from subgrove.trees.transformation import linear_start
 
-needs_compiler = pytest.mark.skipif(density_fit.compiled is None, reason="the package was installed without a compiler")
+needs_compiler = pytest.mark.skipif(compiled.inner is None, reason="the package was installed without a compiler")
 
 SHAPES = ["normal", "skewed", "two peaks", "heavy tails", "ties", "small part of the support"]
 
@@ -38,28 +38,28 @@ def both(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool, order: int
     block = Block.of(nodes, rng.uniform(0.5, 3.0, 400) if weighted else None, 400)
     rows = u[block.rows]
     arguments = (block.roots, block.sizes, order, 0.3, linear_start(rows, block.weights, order))
-    compiled = fit_density(rows, *arguments)
-    monkeypatch.setattr(density_fit, "compiled", None)
-    return compiled, fit_density(rows, *arguments)
+    fast = fit_density(rows, *arguments)
+    monkeypatch.setattr(compiled, "inner", None)
+    return fast, fit_density(rows, *arguments)
 
 
 @needs_compiler
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_compiled_fit_equals_the_fit_in_numpy(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool) -> None:
-    compiled, plain = both(monkeypatch, shape, weighted)
-    assert compiled.done.all()
+    fast, plain = both(monkeypatch, shape, weighted)
+    assert fast.done.all()
     assert plain.done.all()
-    assert compiled.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-8)
+    assert fast.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-8)
     scale = np.abs(plain.scores).max(axis=(1, 2), keepdims=True)
-    assert np.abs((compiled.scores - plain.scores) / scale).max() < 1e-6
+    assert np.abs((fast.scores - plain.scores) / scale).max() < 1e-6
 
 
 @needs_compiler
 @pytest.mark.parametrize("order", [1, 2, 3, 8])
 def test_compiled_fit_equals_the_fit_in_numpy_at_other_orders(monkeypatch: pytest.MonkeyPatch, order: int) -> None:
-    compiled, plain = both(monkeypatch, "skewed", False, order)
-    assert compiled.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-8)
+    fast, plain = both(monkeypatch, "skewed", False, order)
+    assert fast.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-8)
 
 
 @needs_compiler
@@ -67,15 +67,15 @@ def test_trees_are_the_same_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     rng = np.random.default_rng(3)
     X = rng.normal(size=(1500, 6))
     x = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=1500) * np.exp(X[:, 3] / 2)
-    compiled = TransformationTree().fit(X, x)
-    monkeypatch.setattr(density_fit, "compiled", None)
+    fast = TransformationTree().fit(X, x)
+    monkeypatch.setattr(compiled, "inner", None)
     plain = TransformationTree().fit(X, x)
-    assert compiled.rules == plain.rules
-    assert len(compiled.leaves) > 8
+    assert fast.rules == plain.rules
+    assert len(fast.leaves) > 8
 
 
 def test_pruning_gives_the_smaller_tree_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(density_fit, "compiled", None)
+    monkeypatch.setattr(compiled, "inner", None)
     rng = np.random.default_rng(4)
     X = rng.normal(size=(800, 4))
     x = X[:, 0] + X[:, 1] + rng.normal(size=800)
@@ -97,11 +97,31 @@ def test_order_beyond_the_compiled_ones_is_fitted_all_the_same() -> None:
 
 @needs_compiler
 def test_compiled_fit_refuses_arrays_of_wrong_size() -> None:
-    assert density_fit.compiled is not None
+    assert compiled.inner is not None
     one = np.ones((1, 10))
     with pytest.raises(ValueError, match="wrong size"):
-        density_fit.compiled.fit(
-            one, None, np.array([10.0]), 5, 1, 11, np.ones((1, 6)), np.ones(1), np.ones(66), np.ones(1)
-        )
+        compiled.inner.fit(one, None, np.array([10.0]), 5, 1, 11, np.ones((1, 6)), np.ones(1), np.ones(66), np.ones(1))
     with pytest.raises(ValueError, match="out of range"):
-        density_fit.compiled.fit(one, None, np.array([10.0]), 99, 1, 10, one, one, one, one)
+        compiled.inner.fit(one, None, np.array([10.0]), 99, 1, 10, one, one, one, one)
+
+
+@needs_compiler
+@pytest.mark.parametrize("ties", [False, True])
+def test_compiled_search_finds_the_cuts_found_in_numpy(monkeypatch: pytest.MonkeyPatch, ties: bool) -> None:
+    rng = np.random.default_rng(6)
+    sizes = np.array([200, 150, 61, 60, 59])
+    inside = np.arange(200) < sizes[:, None]
+    values = np.where(inside, rng.integers(0, 12, (5, 200)) if ties else rng.normal(size=(5, 200)), np.inf)
+    stacked = rng.normal(size=(5, 4, 200)) * inside[:, None, :]
+    stacked[:, -1] = inside
+    arguments = (values, stacked, sizes, sizes.astype(float), np.full(5, 30.0))
+    fast = cuts.cut_numbers(*arguments)
+    monkeypatch.setattr(compiled, "inner", None)
+    plain = cuts.cut_numbers(*arguments)
+    assert [cut is None for cut in fast] == [cut is None for cut in plain]
+    assert fast[4] is None
+    assert fast[0] is not None
+    for one, other in zip(fast, plain, strict=True):
+        if one is not None and other is not None:
+            assert one.threshold == other.threshold
+            assert one.statistic == pytest.approx(other.statistic, rel=1e-12)

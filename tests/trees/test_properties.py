@@ -120,7 +120,8 @@ def leaf_by_rules(tree: Tree, X: pd.DataFrame) -> npt.NDArray[np.intp]:
     conditions = tree.conditions
     satisfied = np.array([matches(conditions[leaf], table) for leaf in conditions])
     assert (satisfied.sum(axis=0) == 1).all()
-    return np.array(list(conditions))[satisfied.argmax(axis=0)]
+    leaves: npt.NDArray[np.intp] = np.array(list(conditions), dtype=np.intp)[satisfied.argmax(axis=0)]
+    return leaves
 
 
 @each_method
@@ -197,7 +198,7 @@ def test_order_of_rows_does_not_change_the_groups(method: str, sample: Sample) -
     assert groups(permuted.apply(sample.X)) == groups(sample.grow(method).apply(sample.X))
 
 
-@each_method
+@pytest.mark.parametrize("method", [method for method in METHODS if method != "cart of levels"])  # gains can be equal
 @given(sample=samples())
 @examples
 def test_order_of_columns_does_not_change_the_groups(method: str, sample: Sample) -> None:

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._table import Floats
+from subgrove.trees import compiled
+from subgrove.trees.candidates import Rows
 
 MAX_ENUMERATED = 12  # levels up to which all partitions are tried
 _TIE = 1e-12
@@ -30,34 +32,58 @@ class Cut:
     missing_left: bool | None = None
 
 
-def cut_numbers(values: Floats, z: Floats, weights: Floats | None, n: Floats, least: Floats) -> list[Cut | None]:
+def cut_numbers(values: Floats, stacked: Floats, sizes: Rows, n: Floats, least: Floats) -> list[Cut | None]:
     """Best cut of each node of a block in a column without missing values.
 
     Parameters
     ----------
     values : float array (nodes, m)
         Infinite where padded.
-    z : float array (nodes, q, m)
-        Whitened scores, 0 where padded.
-    weights : float array (nodes, m) or None
+    stacked : float array (nodes, q + 1, m)
+        Whitened scores and, last, weights; 0 where padded.
+    sizes : int array (nodes,)
+        Rows before padding.
     n, least : float array (nodes,)
         Weight of the node, and least weight of a side.
     """
-    nodes, m = values.shape
     order = np.argsort(values, axis=1)
+    q = stacked.shape[1] - 1
+    if compiled.inner is None or q > compiled.MOST_COMPILED:
+        best, at = _scan(order, values, stacked, n, least)
+    else:
+        nodes, m = values.shape
+        best, at = np.empty(nodes), np.empty(nodes)
+        compiled.inner.scan(
+            np.ascontiguousarray(order, dtype=np.int64),
+            np.ascontiguousarray(values),
+            np.ascontiguousarray(stacked),
+            sizes.astype(np.float64),
+            np.ascontiguousarray(n),
+            np.ascontiguousarray(least),
+            q,
+            nodes,
+            m,
+            best,
+            at,
+        )
+    cuts: list[Cut | None] = []
+    for k, (statistic, place) in enumerate(zip(best.tolist(), at.tolist(), strict=True)):
+        cuts.append(None if place < 0 else Cut(statistic, threshold=float(values[k, order[k, int(place)]])))
+    return cuts
+
+
+def _scan(order: Rows, values: Floats, stacked: Floats, n: Floats, least: Floats) -> tuple[Floats, Floats]:
+    """Statistic of the best cut of each node and its place in sorted order; -1 where none is admissible."""
+    nodes, m = values.shape
     flat = (order + m * np.arange(nodes)[:, None]).ravel()
     ordered = values.ravel()[flat].reshape(nodes, m)
     squares = np.zeros((nodes, m))
-    for direction in range(z.shape[1]):
-        running = z[:, direction].ravel()[flat].reshape(nodes, m)
-        np.cumsum(running, axis=1, out=running)
-        running *= running
-        squares += running
-    if weights is None:
-        left = np.arange(1.0, m + 1)[None, :]
-    else:
-        left = np.cumsum(weights.ravel()[flat].reshape(nodes, m), axis=1)
-    right = n[:, None] - left
+    running = np.empty((nodes, m))
+    for direction in range(stacked.shape[1]):
+        np.cumsum(stacked[:, direction].ravel()[flat].reshape(nodes, m), axis=1, out=running)
+        if direction < stacked.shape[1] - 1:
+            squares += running * running
+    left, right = running, n[:, None] - running
     allowed = (left >= least[:, None]) & (right >= least[:, None])
     allowed[:, :-1] &= ordered[:, :-1] < ordered[:, 1:]
     allowed[:, -1] = False
@@ -65,10 +91,7 @@ def cut_numbers(values: Floats, z: Floats, weights: Floats | None, n: Floats, le
         statistic = np.where(allowed, squares * (n[:, None] - 1) / (left * right), -1.0)
     best = statistic.max(axis=1)
     at = np.argmax(statistic >= best[:, None] * (1 - _TIE), axis=1)
-    return [
-        Cut(float(best[k]), threshold=float(ordered[k, at[k]])) if best[k] >= 0 and allowed[k].any() else None
-        for k in range(nodes)
-    ]
+    return best, np.where(best >= 0, at, -1).astype(np.float64)
 
 
 def cut_partial(values: Floats, z: Floats, weights: Floats | None, n: float, least: float) -> Cut | None:

@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._table import Floats
+from subgrove.trees import compiled
 from subgrove.trees.likelihood import LOG_2PI, Density
 from subgrove.trees.newton import maximise
-
-_HIGHEST_COMPILED_ORDER = 32
-
-
-def _compiled() -> ModuleType | None:
-    try:
-        return import_module("subgrove.trees._fit")
-    except ImportError:
-        return None
-
-
-compiled = _compiled()  # None where the package was installed without a C compiler
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +53,7 @@ def fit_density(
     start : float array (nodes, order + 1)
         Steps to start from, of this node or of one above.
     """
-    if compiled is None or order > _HIGHEST_COMPILED_ORDER:
+    if compiled.inner is None or order > compiled.MOST_COMPILED:
         likelihood = Density(u, roots, order, log_range)
         gamma, done = maximise(likelihood, likelihood.restart(start))
         log_likelihood = likelihood.log_likelihood(gamma)
@@ -75,7 +62,7 @@ def fit_density(
     gamma = np.array(start, dtype=np.float64, order="C")
     log_likelihood, reached = np.empty(nodes), np.empty(nodes)
     scores = np.empty((nodes, order + 1, m))
-    compiled.fit(
+    compiled.inner.fit(
         np.ascontiguousarray(u),
         None if roots is None else np.ascontiguousarray(roots),
         sizes.astype(np.float64),

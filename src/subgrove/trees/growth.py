@@ -248,11 +248,9 @@ class _Grower:
         for line, k in zip(values, together, strict=True):
             line[:] = self.candidates.numeric_values(chosen[k])[block.rows[k]]
             line[int(block.sizes[k]) :] = np.inf
-        if len(together) == len(block.n):
-            found = cut_numbers(values, white.z, block.weights, block.n, least)
-        else:
-            weights = None if block.weights is None else block.weights[together]
-            found = cut_numbers(values, white.z[together], weights, block.n[together], least[together])
+        everyone = len(together) == len(block.n)
+        stacked = white.stacked if everyone else white.stacked[together]
+        found = cut_numbers(values, stacked, block.sizes[together], block.n[together], least[together])
         return dict(zip(together, found, strict=True))
 
     def _split(self, node: int, column: int, cut: Cut, criterion: float) -> None:

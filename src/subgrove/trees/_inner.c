@@ -1,4 +1,6 @@
-/* Exact fit of the density likelihood in many nodes: what `likelihood.Density` and `newton.maximise` do, compiled.
+/* The two inner loops of growing a transformation tree, compiled: the exact fit of the density likelihood in many nodes
+ * (`fit`: what `likelihood.Density` and `newton.maximise` do) and the search of the best cut in sorted rows (`scan`:
+ * what `cuts.cut_numbers` does).
  *
  * The NumPy code is the reference, and runs wherever this file could not be compiled; `tests/trees/test_compiled.py`
  * holds the two together. Coefficients are steps gamma, gamma_0 free and the others >= 0; see `newton.py` for the
@@ -9,6 +11,7 @@
 #define Py_LIMITED_API 0x030b0000
 #include <Python.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +21,7 @@
 #define SHRINKAGE 0.6     /* most that a slope may lose of itself in one step */
 #define MAX_STEPS 200
 #define NEGATIVE 1e-10
+#define TIE 1e-12         /* statistics that differ by less are equal */
 
 /* Bernstein polynomials of order p at u: b[0..p]. */
 static void bernstein(double u, int p, const double *binomial, double *b)
@@ -351,9 +355,81 @@ static PyObject *fit(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* Best cut of one node whose rows come in ascending order of their values; -1 where none is admissible. */
+static Py_ssize_t scan_node(const int64_t *order, const double *values, const double *stacked, size_t m, size_t size,
+                            int q, double n, double least, double *best)
+{
+    double sums[MOST] = {0}, left = 0.0;
+    Py_ssize_t at = -1;
+    *best = -1.0;
+    for (size_t i = 0; i + 1 < size; i++) {
+        size_t row = (size_t)order[i];
+        double square = 0.0;
+        for (int k = 0; k < q; k++)
+            sums[k] += stacked[k * m + row];
+        left += stacked[q * m + row];
+        if (!(values[row] < values[order[i + 1]]) || left < least)
+            continue;
+        if (n - left < least)
+            break;
+        for (int k = 0; k < q; k++)
+            square += sums[k] * sums[k];
+        double statistic = square * (n - 1.0) / (left * (n - left));
+        /* The first of equal ones wins; rounding makes none larger. */
+        if (statistic > *best * (1.0 + TIE) || at < 0) {
+            *best = statistic;
+            at = (Py_ssize_t)i;
+        }
+    }
+    return at;
+}
+
+/* scan(order, values, stacked, sizes, n, least, q, nodes, m, best, at): the last two are written to. */
+static PyObject *scan(PyObject *self, PyObject *args)
+{
+    PyObject *objects[8];
+    Py_buffer views[8];
+    Py_ssize_t nodes, m;
+    int q, held = 0, failed = 0;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOOOOinnOO", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4],
+                          &objects[5], &q, &nodes, &m, &objects[6], &objects[7]))
+        return NULL;
+    if (q < 1 || q >= MOST) {
+        PyErr_SetString(PyExc_ValueError, "the number of scores is out of range");
+        return NULL;
+    }
+    const Py_ssize_t items[8] = {nodes * m, nodes * m, nodes * (q + 1) * m, nodes, nodes, nodes, nodes, nodes};
+    for (int i = 0; i < 8 && !failed; i++, held++) {
+        views[i].obj = NULL;
+        if (get(objects[i], &views[i], i > 5, items[i])) {
+            failed = 1;
+            break;
+        }
+    }
+    if (!failed) {
+        const int64_t *order = views[0].buf;
+        const double *values = views[1].buf, *stacked = views[2].buf, *sizes = views[3].buf, *n = views[4].buf;
+        const double *least = views[5].buf;
+        double *best = views[6].buf, *at = views[7].buf;
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t k = 0; k < nodes; k++)
+            at[k] = (double)scan_node(order + k * m, values + k * m, stacked + k * (q + 1) * m, (size_t)m,
+                                      (size_t)sizes[k], q, n[k], least[k], best + k);
+        Py_END_ALLOW_THREADS
+    }
+    for (int i = 0; i < held; i++)
+        if (views[i].obj)
+            PyBuffer_Release(&views[i]);
+    if (failed)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {{"fit", fit, METH_VARARGS, "Fit the density likelihood in many nodes."},
+                                {"scan", scan, METH_VARARGS, "Find the best cut of many nodes in sorted rows."},
                                 {NULL, NULL, 0, NULL}};
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_fit", NULL, -1, methods, NULL, NULL, NULL, NULL};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_inner", NULL, -1, methods, NULL, NULL, NULL, NULL};
 
-PyMODINIT_FUNC PyInit__fit(void) { return PyModule_Create(&module); }
+PyMODINIT_FUNC PyInit__inner(void) { return PyModule_Create(&module); }

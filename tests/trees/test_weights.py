@@ -1,0 +1,197 @@
+"""Weights are counts: a row of weight 3 is three rows, a row of weight 0 is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+from subgrove.trees import CartTree, ConditionalInferenceTree, TransformationTree, Tree
+
+N = 240
+TARGETS = ["transformation of numbers", "transformation of counts", "inference of numbers", "inference of levels"]
+TARGETS += ["inference of ordered levels", "cart of numbers", "cart of levels"]
+each_target = pytest.mark.parametrize("target", TARGETS)
+each_tested_target = pytest.mark.parametrize("target", [name for name in TARGETS if not name.startswith("cart")])
+maybe_missing = pytest.mark.parametrize("missing", [False, True])
+
+
+def sample(target: str, missing: bool = False, seed: int = 0) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Columns of every kind and an x that depends on them."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "fine": rng.normal(size=N),
+            "coarse": rng.integers(0, 5, N).astype(float),
+            "colour": rng.choice(["blue", "green", "red", "white"], N).astype(object),
+            "size": pd.Categorical(rng.choice(["s", "m", "l"], N), ["s", "m", "l"], ordered=True),
+        }
+    )
+    y = 1.5 * (X["fine"] > 0) + X["colour"].isin(["blue", "red"]) + X["coarse"] / 3 + rng.normal(size=N)
+    if missing:
+        for name in X:
+            X.loc[rng.random(N) < 0.12, name] = np.nan
+    if target.endswith("counts"):
+        return X, np.floor(2 * y).astype(np.int64)
+    if target.endswith("levels"):
+        codes = np.searchsorted(np.quantile(y, [0.3, 0.7]), y)
+        return X, pd.Series(pd.Categorical.from_codes(codes, ["p", "q", "r"], ordered="ordered" in target))
+    return X, y
+
+
+def grow(target: str, X: pd.DataFrame, x: pd.Series[Any], weights: Any = None, **parameters: Any) -> Tree:
+    if target.startswith("cart"):
+        return CartTree(**{"min_leaf": 12, "cp": 0.003} | parameters).fit(X, x, weights)
+    if target.startswith("inference"):
+        return ConditionalInferenceTree(**{"min_leaf": 12, "alpha": 0.3} | parameters).fit(X, x, weights)
+    return TransformationTree(**{"min_leaf": 12, "alpha": 0.3} | parameters).fit(X, x, weights)
+
+
+def structure(tree: Tree) -> list[tuple[Any, ...]]:
+    """All of a tree that is no statistic."""
+    return [(node.id, node.parent, node.n, node.children, node.split, node.stop) for node in tree.nodes]
+
+
+def counts(seed: int = 1) -> npt.NDArray[np.int64]:
+    return np.random.default_rng(seed).integers(0, 4, N)
+
+
+def weighted_and_repeated(target: str, missing: bool) -> tuple[Tree, Tree]:
+    X, x = sample(target, missing)
+    rows = np.repeat(np.arange(N), counts())
+    return grow(target, X, x, counts()), grow(target, X.iloc[rows], x.iloc[rows])
+
+
+@each_target
+@maybe_missing
+def test_integer_weights_give_the_splits_and_counts_of_repeated_rows(target: str, missing: bool) -> None:
+    weighted, repeated = weighted_and_repeated(target, missing)
+    assert len(weighted.leaves) > 3
+    assert structure(weighted) == structure(repeated)
+
+
+@each_target
+@maybe_missing
+def test_integer_weights_give_the_rules_of_repeated_rows(target: str, missing: bool) -> None:
+    weighted, repeated = weighted_and_repeated(target, missing)
+    assert weighted.rules == repeated.rules
+
+
+@each_tested_target
+@maybe_missing
+def test_integer_weights_give_the_tests_of_repeated_rows(target: str, missing: bool) -> None:
+    weighted, repeated = weighted_and_repeated(target, missing)
+    for one, other in zip(weighted.nodes, repeated.nodes, strict=True):
+        if one.tests is None or other.tests is None:
+            assert one.tests is other.tests
+            continue
+        np.testing.assert_allclose(one.tests.statistic, other.tests.statistic, rtol=1e-9)
+        np.testing.assert_array_equal(one.tests.df, other.tests.df)
+        np.testing.assert_allclose(one.tests.log_p, other.tests.log_p, rtol=1e-9, atol=1e-12)
+
+
+@each_target
+def test_integer_weights_give_the_distribution_of_repeated_rows(target: str) -> None:
+    weighted, repeated = weighted_and_repeated(target, missing=True)
+    assert weighted.edges == repeated.edges
+    for one, other in zip(weighted.nodes, repeated.nodes, strict=True):
+        np.testing.assert_array_equal(one.counts, other.counts)
+
+
+@pytest.mark.parametrize("target", TARGETS[:2])
+@maybe_missing
+def test_integer_weights_give_the_likelihood_of_repeated_rows(target: str, missing: bool) -> None:
+    weighted, repeated = weighted_and_repeated(target, missing)
+    for one, other in zip(weighted.nodes, repeated.nodes, strict=True):
+        assert one.log_likelihood == pytest.approx(other.log_likelihood, rel=1e-9)
+
+
+@pytest.mark.parametrize("target", TARGETS[:2])
+def test_weight_of_a_row_counts_once_in_its_score(target: str) -> None:
+    # R multiplies scores by weights and then weights them again; doubling all rows would then not double n alone.
+    X, x = sample(target)
+    once, twice = (grow(target, X, x, weights, max_depth=1).nodes[0].tests for weights in (None, np.full(N, 2.0)))
+    assert once is not None
+    assert twice is not None
+    np.testing.assert_allclose(twice.statistic, once.statistic * (2 * N - 1) / (N - 1), rtol=1e-7)
+
+
+@each_target
+@maybe_missing
+def test_weight_0_leaves_the_row_out(target: str, missing: bool) -> None:
+    X, x = sample(target, missing)
+    kept = counts() > 0
+    left_out, dropped = grow(target, X, x, kept.astype(float)), grow(target, X[kept], x[kept])
+    assert structure(left_out) == structure(dropped)
+    assert left_out.rules == dropped.rules
+
+
+@each_target
+def test_row_of_weight_0_is_assigned_a_leaf(target: str) -> None:
+    X, x = sample(target)
+    kept = counts() > 0
+    leaves = grow(target, X, x, kept.astype(float)).apply(X)
+    np.testing.assert_array_equal(leaves, grow(target, X[kept], x[kept]).apply(X))
+
+
+@each_target
+def test_extreme_value_of_x_without_weight_does_not_widen_its_range(target: str) -> None:
+    if target.endswith("levels"):
+        pytest.skip("levels have no range")
+    X, x = sample(target)
+    weights = np.ones(N)
+    weights[0] = 0
+    far = x.copy()
+    far.iloc[0] = 10**6
+    assert grow(target, X, far, weights).to_dict() == grow(target, X, x, weights).to_dict()
+
+
+@each_target
+@maybe_missing
+@pytest.mark.parametrize("weights", [np.ones(N), np.ones(N, dtype=int), [1] * N, pd.Series(1, index=range(5, N + 5))])
+def test_weights_of_1_are_no_weights(target: str, missing: bool, weights: Any) -> None:
+    X, x = sample(target, missing)
+    assert grow(target, X, x, weights) == grow(target, X, x)
+
+
+@each_tested_target
+def test_weights_are_counts_so_their_scale_matters(target: str) -> None:
+    X, x = sample(target)
+    once, tenth = (grow(target, X, x, np.full(N, weight), max_depth=1).nodes[0] for weight in (1.0, 0.2))
+    assert (once.n, tenth.n) == (N, pytest.approx(N / 5))
+    assert once.p_value is not None
+    assert tenth.p_value is not None
+    assert once.p_value < tenth.p_value
+
+
+@each_target
+def test_sum_of_weights_is_what_min_leaf_counts(target: str) -> None:
+    X, x = sample(target)
+    tree = grow(target, X, x, np.full(N, 0.5), min_leaf=25)
+    assert len(tree.leaves) > 1
+    assert all(leaf.n >= 25 for leaf in tree.leaves)
+    assert np.unique(tree.apply(X), return_counts=True)[1].min() >= 50
+
+
+@each_target
+def test_fractional_weights_are_added_up(target: str) -> None:
+    X, x = sample(target)
+    weights = np.random.default_rng(5).uniform(0.5, 2.0, N)
+    tree = grow(target, X, x, weights)
+    leaves = tree.apply(X)
+    assert tree.nodes[0].n == pytest.approx(weights.sum())
+    for leaf in tree.leaves:
+        assert leaf.n == pytest.approx(weights[leaves == leaf.id].sum())
+
+
+@each_target
+def test_pruned_weighted_tree_is_the_tree_of_that_depth(target: str) -> None:
+    X, x = sample(target, missing=True)
+    tree = grow(target, X, x, counts())
+    for depth in range(tree.depth + 1):
+        grown, pruned = grow(target, X, x, counts(), max_depth=depth), tree.prune(depth)
+        assert replace(grown, parameters={}) == replace(pruned, parameters={})
