@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-import json
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from subgrove.trees.cart import CartTree
-from subgrove.trees.structure import Tree
+from subgrove.trees import CartTree, Tree
 
-TREES = Path(__file__).parents[3] / "shared" / "reference" / "trees"
-CASES = sorted(path.stem for path in TREES.glob("*.json"))
+from .cases import ABSENT, case, inputs, names
 
-pytestmark = pytest.mark.skipif(not CASES, reason=f"the reference results of R are not at {TREES}")
+CASES = names("trafotree") + names("ctree")
 
+pytestmark = pytest.mark.skipif(not CASES, reason=ABSENT)
 
-@cache
-def read_case(name: str) -> dict[str, Any]:
-    case: dict[str, Any] = json.loads((TREES / f"{name}.json").read_text())
-    return case
-
-
-@cache
-def read_data(dataset: str) -> pd.DataFrame:
-    schema = json.loads((TREES / "data" / f"{dataset}.schema.json").read_text())["columns"]
-    raw = pd.read_csv(
-        TREES / "data" / f"{dataset}.csv.gz",
-        dtype={name: str if "levels" in column else float for name, column in schema.items()},
-    )
-    for name, column in schema.items():
-        if "levels" in column:
-            raw[name] = pd.Categorical(raw[name], categories=column["levels"], ordered=column["type"] == "ordered")
-    return raw
-
-
-CASES_AND_DEPTHS = [
-    pytest.param(name, depth, id=f"{name}-{depth}") for name in CASES for depth in read_case(name)["fits"]
-]
+CASES_AND_DEPTHS = [pytest.param(name, depth, id=f"{name}-{depth}") for name in CASES for depth in case(name)["fits"]]
 
 
 def fitted(name: str, depth: str) -> tuple[Tree, dict[str, Any], pd.DataFrame]:
-    case = read_case(name)
-    if case["dataset"] == "missing":
+    if case(name)["dataset"] == "missing":
         pytest.skip("rpart sends missing values by surrogate splits, CartTree treats them as a value")
-    data = read_data(case["dataset"])
-    fit = case["fits"][depth]
-    X = data[case["covariates"]]
-    tree = CartTree(max_depth=min(fit["maxdepth"], 30)).fit(X, data[case["target"]])
+    fit = case(name)["fits"][depth]
+    X, x = inputs(name)
+    tree = CartTree(max_depth=min(fit["maxdepth"], 30)).fit(X, x)
     return tree, fit["rpart"], X
 
 

@@ -274,6 +274,51 @@ def test_column_with_a_range_wider_than_a_float_is_cut(grower: type[Grower]) -> 
     assert groups(grower(min_leaf=20).fit(X, x).apply(X)) == groups(np.repeat([1, 2], 50))
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_first_of_equally_good_columns_is_split_in_whatever_the_order_of_rows(seed: int) -> None:
+    # x is p, q or r; a (nominal) and b (numeric) both part 3, 10, 0 rows from 3, 6, 4 rows of it.
+    table = pd.DataFrame(
+        [("u", 0.0, "p")] * 1
+        + [("u", 1.0, "p")] * 2
+        + [("v", 0.0, "p")] * 2
+        + [("v", 1.0, "p")] * 1
+        + [("u", 0.0, "q")] * 7
+        + [("u", 1.0, "q")] * 3
+        + [("v", 0.0, "q")] * 3
+        + [("v", 1.0, "q")] * 3
+        + [("v", 1.0, "r")] * 4,
+        columns=["a", "b", "x"],
+    )
+    shuffled = pd.concat([table] * 3).sample(frac=1, random_state=seed)
+    tree = ConditionalInferenceTree(max_depth=1, min_leaf=5, alpha=1.0).fit(shuffled[["b", "a"]], shuffled["x"])
+    split = tree.nodes[0].split
+    assert split is not None
+    assert split.column == "b"
+
+
+COUNTS = {
+    "few ones": lambda rng, z: (rng.random(len(z)) < 0.2 / (1 + np.exp(-3 * z))).astype(np.int64),
+    "rare ones": lambda rng, z: (np.arange(len(z)) % 100 == 0).astype(np.int64),
+    "poisson": lambda rng, z: rng.poisson(np.exp(z)),
+    "outlier": lambda rng, z: np.r_[rng.integers(0, 5, len(z) - 1), 10**9],
+    "millions": lambda rng, z: (1e6 * rng.random(len(z))).astype(np.int64),
+    "nanoseconds": lambda rng, z: 1_600_000_000_000_000_000 + rng.integers(0, 10**15, len(z)),
+    "all integers": lambda rng, z: rng.integers(-(2**62), 2**62, len(z)),
+}
+
+
+@pytest.mark.parametrize("counts", COUNTS.values(), ids=list(COUNTS))
+@pytest.mark.parametrize("seed", range(3))
+def test_tree_of_any_whole_numbers_is_grown(
+    counts: Callable[[np.random.Generator, npt.NDArray[np.float64]], npt.NDArray[np.int64]], seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(400, 3))
+    tree = TransformationTree(min_leaf=20).fit(X, counts(rng, X[:, 0]))
+    assert all(node.log_likelihood is None or np.isfinite(node.log_likelihood) for node in tree.nodes)
+    assert sum(leaf.n for leaf in tree.leaves) == 400
+
+
 @each_method
 @given(sample=samples())
 @examples
