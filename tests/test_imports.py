@@ -28,6 +28,7 @@ BASE = [
     "simulate",
     "_model",
     "_table",
+    "_values",
     "_containers",
     "_kinds",
     "_random",

@@ -17,18 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._containers import (
-    RawColumn,
-    check_numbers,
-    checked_kinds,
-    float_matrix,
-    named_columns,
-    quote,
-    refuse_empty,
-    typed,
-    values_like,
-)
-from subgrove._kinds import Codes, ColumnInfo, Floats, Kind
+from subgrove._containers import Plain, float_matrix, names_and_rows, plain_column, plain_columns, quote
+from subgrove._kinds import KINDS, Codes, ColumnInfo, Floats, Kind
+from subgrove._values import check_numbers, typed, values_like
 from subgrove.exceptions import InputError, LengthError, ParameterError
 
 __all__ = [
@@ -108,8 +99,11 @@ def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str
     """Read the user's table; `kinds` overrides what the dtypes say."""
     matrix, names = float_matrix(X, argument)
     if matrix is not None and not kinds:
+        _refuse_empty(matrix.shape[0], len(names), argument)
         return _from_matrix(matrix, names, argument)
-    return _assemble(named_columns(X, argument), checked_kinds(kinds, argument), argument)
+    columns = plain_columns(X, argument)
+    _refuse_empty(names_and_rows(X)[1], len(columns), argument)
+    return _assemble(columns, _checked_kinds(kinds, argument), argument)
 
 
 def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> Table:
@@ -118,12 +112,13 @@ def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> 
     wanted = tuple(column.name for column in columns)
     plain = all(column.kind == "numeric" and not column.is_date for column in columns)
     if matrix is not None and names == wanted and plain:
-        return _from_matrix(matrix, names, argument)
-    given = dict(named_columns(X, argument))
+        return _from_matrix(matrix, names, argument, new=True)
+    given = plain_columns(X, argument, only=wanted)
     absent = [name for name in wanted if name not in given]
+    present, n_rows = names_and_rows(X)
     if absent:
         raise InputError(
-            f"{argument} lacks {quote(absent)}, which training had. It has {quote(given)}. "
+            f"{argument} lacks {quote(absent)}, which training had. It has {quote(present)}. "
             f"Pass a table with the same column names."
         )
     numbers: list[npt.NDArray[Any]] = []
@@ -134,19 +129,17 @@ def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> 
         (codes if column.is_nominal else numbers).append(values)
         if strange:
             unseen[column.name] = strange
-    n_rows = len(next(iter(given.values())))
     return Table(tuple(columns), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32), unseen)
 
 
 def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> Series:
     """Read one column given on its own (a Series, a list or a 1-d array)."""
-    column = RawColumn.of(x, argument)
+    column, name = plain_column(x, argument)
     if n_rows is not None and len(column) != n_rows:
         raise LengthError(
             f"{argument} has {len(column)} values, but X has {n_rows} rows. Pass one value for each row of X."
         )
-    name = column.name or argument
-    info, values = typed(column, name, kind, argument)
+    info, values = typed(column, name or argument, kind, argument)
     return Series(info, values)
 
 
@@ -176,8 +169,7 @@ def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
     return values
 
 
-def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table:
-    refuse_empty(matrix.shape[0], len(names), argument)
+def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str, *, new: bool = False) -> Table:
     columns = tuple(ColumnInfo(name, "numeric") for name in names)
     # A finite sum proves that a column has neither missing nor infinite values, without a temporary.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -185,27 +177,40 @@ def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table
     if doubtful.size:
         checked = list(columns)
         for index in doubtful:
-            missing = check_numbers(matrix[:, index], names[index], argument)
+            missing = check_numbers(matrix[:, index], names[index], argument, new=new)
             checked[index] = ColumnInfo(names[index], "numeric", has_missing=missing)
         columns = tuple(checked)
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
 
 
-def _assemble(columns: list[tuple[str, RawColumn]], kinds: Mapping[str, Kind], argument: str) -> Table:
-    unknown = [name for name in kinds if name not in dict(columns)]
+def _assemble(columns: dict[str, Plain], kinds: Mapping[str, Kind], argument: str) -> Table:
+    n_rows = len(next(iter(columns.values())))
+    unknown = [name for name in kinds if name not in columns]
     if unknown:
-        raise ParameterError(
-            f"kinds names {quote(unknown)}, but {argument} has the columns {quote(name for name, _ in columns)}."
-        )
+        raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
     infos: list[ColumnInfo] = []
     numbers: list[npt.NDArray[Any]] = []
     codes: list[npt.NDArray[Any]] = []
-    for name, column in columns:
+    for name, column in columns.items():
         info, values = typed(column, name, kinds.get(name), argument)
         infos.append(info)
         (codes if info.is_nominal else numbers).append(values)
-    n_rows = len(columns[0][1])
     return Table(tuple(infos), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32))
+
+
+def _checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[str, Kind]:
+    if kinds is None:
+        return {}
+    if not isinstance(kinds, Mapping):
+        raise ParameterError(
+            f"kinds must map column names of {argument} to {', '.join(KINDS)}; got {type(kinds).__name__}."
+        )
+    return kinds
+
+
+def _refuse_empty(n_rows: int, n_columns: int, argument: str) -> None:
+    if n_rows == 0 or n_columns == 0:
+        raise InputError(f"{argument} has {n_rows} rows and {n_columns} columns; at least one of each is needed.")
 
 
 def _stack(columns: list[npt.NDArray[Any]], n_rows: int, dtype: Any) -> npt.NDArray[Any]:

@@ -290,7 +290,7 @@ def test_any_sample_is_fitted_or_refused_with_the_remedy(x: Floats, order: int) 
 @pytest.mark.parametrize("scale", [1e-320, 1e-310, 1e-300, 1e-150, 1e150, 1e300, 1e307])
 @of({name: SAMPLES[name] for name in ["normal", "ties", "two values", "cauchy"]})
 def test_any_scale_is_fitted_or_refused_with_the_remedy(x: Floats, scale: float) -> None:
-    check_or_refusal(scale * x / np.abs(x).max())
+    check_or_refusal(scale * (x / np.abs(x).max()))
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest 
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are rounding, not variation
 _CANCELLED = 1e-8  # share of the sum of squares below which its difference from the mean's is not trusted
 _TIE = 1e-12
+_ROUNDING = 1e-9  # of a criterion: a p-value has the rounding of its statistic many times over
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +122,12 @@ def best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
     """The best column of each node; -1 where no column was tested.
 
     Criteria closer than 1.5e-154 are ties, in which the larger statistic counts (as in the reference,
-    also where degrees of freedom differ); equal statistics go to the first column.
+    also where degrees of freedom differ); so are criteria that differ by rounding only. Equal statistics go to
+    the first column.
     """
     best = criterion.max(axis=1)
     with np.errstate(invalid="ignore"):
-        tied = best[:, None] - criterion < 1.5e-154
+        tied = best[:, None] - criterion < np.maximum(1.5e-154, _ROUNDING * -best)[:, None]
     among = np.where(tied, statistic, -1.0)
     chosen = np.argmax(among >= among.max(axis=1)[:, None] * (1 - _TIE), axis=1)
     return np.where(best == -np.inf, -1, chosen)
@@ -145,7 +147,7 @@ def _test_complete(
         squares += np.matmul(stacked[:, -1:], numbers)[:, 0]
     linear, totals = sums[:, :-1], sums[:, -1]
     spread = squares - totals**2 / n
-    length = np.einsum("kqp,kqp->kp", linear, linear)
+    length = (linear * linear).sum(axis=1)
     for node, column in np.argwhere(spread < _CANCELLED * squares):
         # Far from 0 for its spread in this node, or constant: two passes tell.
         rows = block.rows[node, : block.sizes[node]]
@@ -172,17 +174,17 @@ def _test_partial(
     observed = np.where(missing, 0.0, weights)
     n_observed = observed.sum(axis=1)
     numbers[missing] = 0.0
-    mean = np.einsum("km,km->k", numbers, observed) / np.maximum(n_observed, 1e-300)
+    mean = (numbers * observed).sum(axis=1) / np.maximum(n_observed, 1e-300)
     centred = np.where(missing, 0.0, numbers - mean[:, None])
     parts = (
-        (centred, np.einsum("km,km,km->k", centred, centred, observed), n_observed * (_CONSTANT * mean) ** 2),
+        (centred, (centred * centred * observed).sum(axis=1), n_observed * (_CONSTANT * mean) ** 2),
         (missing.astype(np.float64), (block.n - n_observed) * n_observed / block.n, 0.25 / block.n),
     )
     for g, spread, least in parts:
         linear = np.matmul(white.z, g[:, :, None])[:, :, 0]
         varies = spread > least
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.einsum("kq,kq->k", linear, linear) * (block.n - 1) / (block.n * spread)
+            ratio = (linear * linear).sum(axis=1) * (block.n - 1) / (block.n * spread)
         statistic[:, index] += np.where(varies, ratio, 0.0)
         df[:, index] += np.where(varies, white.rank, 0)
 
@@ -204,7 +206,7 @@ def _test_nominal(
     n_present = present.sum(axis=1)
     shares = np.where(present, counts, np.inf)
     # With no product of eigenvalues below the tolerance, the pseudo-inverse has this closed form.
-    ratio = np.einsum("kql,kl->k", sums**2, 1.0 / shares) * (block.n - 1) / block.n
+    ratio = (sums**2 / shares[:, None, :]).sum(axis=(1, 2)) * (block.n - 1) / block.n
     statistic[:, column.index] = ratio
     df[:, column.index] = white.rank * (n_present - 1)
     smallest = np.where(white.eigenvalues > 0, white.eigenvalues, np.inf).min(axis=1)

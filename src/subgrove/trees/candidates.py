@@ -155,7 +155,7 @@ class Candidates:
 
 def power_of_two(values: Floats) -> float:
     """A factor that brings the largest of some values near 1 without changing any digit."""
-    peak = max(float(np.nanmax(values)), -float(np.nanmin(values)))
+    peak = max(float(np.fmax.reduce(values, initial=0.0)), -float(np.fmin.reduce(values, initial=0.0)))
     return float(np.ldexp(1.0, -min(max(int(np.frexp(peak)[1]), -1000), 1000))) if peak > 0 else 1.0
 
 

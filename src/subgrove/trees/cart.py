@@ -14,7 +14,7 @@ from subgrove.exceptions import InputError
 from subgrove.trees.cart_search import NO_GAIN, ROUNDING, Response, Rows, SortedRows, SplitSearch
 from subgrove.trees.cells import Cells
 from subgrove.trees.nodes import Node, renumber
-from subgrove.trees.parameters import Parameters, number_in, whole_number
+from subgrove.trees.parameters import Parameters, number_in, public_names, whole_number
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 
@@ -112,11 +112,7 @@ class CartTree(Parameters):
             columns=training.table.columns,
             nodes=renumber(nodes),
             edges=cells.edges,
-            # Numbers of NumPy would not be written to JSON.
-            parameters={
-                name: value.item() if isinstance(value, np.generic) else value
-                for name, value in self.get_params().items()
-            },
+            parameters=self.plain_params(),
         )
 
     def _limits(self) -> _Limits:
@@ -130,7 +126,7 @@ class CartTree(Parameters):
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
-        return frozenset(name for name in dir(Tree) if not name.startswith("_"))
+        return public_names(Tree)
 
 
 def collapse(nodes: Mapping[int, Node], cp: float) -> dict[int, Node]:
@@ -237,6 +233,7 @@ class _Growth:
             parent = self.nodes[id_].parent
             if parent is not None:
                 by_node[parent - 1] += by_node[id_ - 1]
+        by_node.flags.writeable = False
         return {id_: replace(node, counts=by_node[id_ - 1]) for id_, node in self.nodes.items()}
 
 

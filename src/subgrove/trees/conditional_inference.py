@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._table import Floats, Kind
 from subgrove.trees.candidates import Block, power_of_two
 from subgrove.trees.growth import Rules, Scored, grow
-from subgrove.trees.parameters import Parameters, number_in, whole_number
+from subgrove.trees.parameters import Parameters, number_in, public_names, whole_number
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 
@@ -79,11 +79,11 @@ class ConditionalInferenceTree(Parameters):
             number_in("alpha", self.alpha, low=0.0, high=1.0),
         )
         training = read_training(X, x, weights, kinds=kinds, x_kind=x_kind)
-        return grow(training, _Influence(training), rules, "conditional_inference", self.get_params())
+        return grow(training, _Influence(training), rules, "conditional_inference", self.plain_params())
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
-        return Tree._public_names()
+        return public_names(Tree)
 
 
 class _Influence:

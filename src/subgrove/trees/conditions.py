@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._table import ColumnInfo, Table
+from subgrove._values import date_text, format_number
 
 if TYPE_CHECKING:
     from subgrove.trees.nodes import Side, Split
@@ -70,7 +71,7 @@ class Condition:
     def __str__(self) -> str:
         name = self.column.name
         said_missing = self.missing and self.column.has_missing
-        if not self.present:
+        if not self.present or (self.levels is not None and not self.levels):
             return f"{name} is missing"
         text = self._range_text() if self.levels is None else self._levels_text()
         if text is None:
@@ -81,8 +82,6 @@ class Condition:
         levels = self.levels or frozenset()
         if len(levels) == len(self.column.levels):
             return None
-        if not levels:
-            return f"{self.column.name} in {{}}"
         return f"{self.column.name} in {{{', '.join(level for level in self.column.levels if level in levels)}}}"
 
     def _range_text(self) -> str | None:
@@ -103,7 +102,7 @@ class Condition:
         if self.column.kind == "ordered":
             return self.column.levels[int(value) - 1]
         if self.column.is_date:
-            return _date_text(value)
+            return date_text(value)
         return format_number(value)
 
 
@@ -152,11 +151,6 @@ def matches(conditions: tuple[Condition, ...], table: Table) -> npt.NDArray[np.b
     return result
 
 
-def format_number(value: float) -> str:
-    """The shortest text that reads back as the same number."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
-
-
 def _intersect(one: Condition, other: Condition) -> Condition:
     changes: dict[str, Any] = {"present": one.present and other.present, "missing": one.missing and other.missing}
     if one.levels is not None or other.levels is not None:
@@ -170,10 +164,3 @@ def _intersect(one: Condition, other: Condition) -> Condition:
     if other.high < one.high or (other.high == one.high and not other.high_closed):
         changes |= {"high": other.high, "high_closed": other.high_closed}
     return replace(one, **changes)
-
-
-def _date_text(microseconds: float) -> str:
-    moment = np.datetime64(int(microseconds), "us")
-    text = str(moment)
-    day, _, time = text.partition("T")
-    return day if time.strip("0:.") == "" else text.rstrip("0").rstrip(".") if "." in text else text

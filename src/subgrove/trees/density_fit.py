@@ -74,6 +74,6 @@ def fit_density(
         scores,
         reached,
     )
-    n = sizes if roots is None else np.einsum("km,km->k", roots, roots)
+    n = sizes if roots is None else (roots * roots).sum(axis=1)
     log_likelihood -= n * (LOG_2PI / 2 + log_range)
     return DensityFit(gamma, log_likelihood, scores, reached > 0)

@@ -322,6 +322,7 @@ def grow(training: Training, response: Response, rules: Rules, method: str, para
 def _finished(drafts: list[_Draft], cells: Cells, training: Training) -> tuple[Node, ...]:
     """Drafts as nodes, numbered in pre-order."""
     counts = _counts(drafts, cells, training)
+    counts.flags.writeable = False
     order: list[int] = []
     stack = [0]
     while stack:

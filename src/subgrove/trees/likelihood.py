@@ -46,7 +46,7 @@ class Density:
             sums = self.values.sum(axis=2)
         else:
             self.values *= roots[:, None, :]
-            self.n = np.einsum("km,km->k", roots, roots)
+            self.n = (roots * roots).sum(axis=1)
             sums = np.matmul(self.values, roots[:, :, None])[:, :, 0]
         gram = np.matmul(self.values, np.swapaxes(self.values, 1, 2))
         self.quadratic = np.matmul(np.matmul(steps.T, gram), steps)
@@ -88,8 +88,8 @@ class Density:
     def log_likelihood(self, gamma: Floats) -> Floats:
         """Log-likelihood of each node."""
         logs = np.log(np.matmul(gamma[:, None, 1:], self.slope)[:, 0])
-        total = logs.sum(axis=1) if self.roots is None else np.einsum("km,km,km->k", logs, self.roots, self.roots)
-        squares = np.einsum("ki,kij,kj->k", gamma, self.quadratic, gamma)
+        total = logs.sum(axis=1) if self.roots is None else (logs * self.roots * self.roots).sum(axis=1)
+        squares = (gamma * np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]).sum(axis=1)
         result: Floats = total - squares / 2 - self.n * (LOG_2PI / 2 + self.log_range)
         return result
 
@@ -120,8 +120,8 @@ class Density:
 
         That is the maximum among a + b h, hence a good start for the nodes below the one gamma is from.
         """
-        mean = np.einsum("ki,ki->k", gamma, self.sums) / self.n
-        square = np.einsum("ki,ki->k", gamma, np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]) / self.n
+        mean = (gamma * self.sums).sum(axis=1) / self.n
+        square = (gamma * np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]).sum(axis=1) / self.n
         return _standardised(gamma, mean, square)
 
 
@@ -133,25 +133,25 @@ class Interval:
 
     Parameters
     ----------
-    u, lower : float array (nodes or 1, points)
-        x and x - 1 on the scale of the support.
+    u : float array (nodes or 1, points)
+        x on the scale of the support.
+    unit : float
+        1 on that scale: the length of an interval.
     first : bool array like u
         Points whose interval has no lower end.
     weights : float array (nodes, points)
     order : int
     """
 
-    def __init__(self, u: Floats, lower: Floats, first: Mask, weights: Floats, order: int) -> None:
+    def __init__(self, u: Floats, unit: float, first: Mask, weights: Floats, order: int) -> None:
         upper_values, _ = basis(u, order)
-        lower_values, _ = basis(np.where(first, u, lower), order)
+        lower_values, _ = basis(np.where(first, u, u - unit), order)
         self._middle = (upper_values + lower_values) / 2
         self._width = upper_values - lower_values
-        narrow = (u - lower)[:, None, :]
-        if (narrow < _NARROW).any():
+        if unit < _NARROW / 10:
             # Differences of neighbouring values lose digits; the slope in the middle does not.
-            _, middle_slope = basis((u + lower) / 2, order)
-            series = derivative(middle_slope) * narrow
-            self._width = np.where((narrow < _NARROW / 10) & ~first[:, None, :], series, self._width)
+            _, middle_slope = basis(u - unit / 2, order)
+            self._width = np.where(first[:, None, :], 0.0, derivative(middle_slope) * unit)
         self._first = first
         self.weights = weights
         self.n = weights.sum(axis=1)
@@ -164,7 +164,7 @@ class Interval:
     def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the negative log-likelihood."""
         log_p, by_middle, by_width, second = self._terms(gamma)
-        self._value = np.einsum("km,km->k", log_p, self.weights)
+        self._value = (log_p * self.weights).sum(axis=1)
         middle, width = self._middle_steps, self._width_steps
         gradient = -self._weighted_sum(middle, by_middle) - self._weighted_sum(width, by_width)
         mixed = self._product(middle, width, second[2])
@@ -193,7 +193,7 @@ class Interval:
         """Log-likelihood of each node."""
         middle, width = self._intervals(gamma)
         log_p = np.where(self._counted, self._log_p(middle, width), 0.0)
-        total: Floats = np.einsum("km,km->k", log_p, self.weights)
+        total: Floats = (log_p * self.weights).sum(axis=1)
         return total
 
     def scores(self, gamma: Floats) -> Floats:
@@ -205,8 +205,8 @@ class Interval:
     def restart(self, gamma: Floats) -> Floats:
         """As `Density.restart`, with the middles of the intervals."""
         middle = self._along(gamma, self._middle_steps)
-        mean = np.einsum("km,km->k", middle, self.weights) / self.n
-        square = np.einsum("km,km->k", middle**2, self.weights) / self.n
+        mean = (middle * self.weights).sum(axis=1) / self.n
+        square = (middle**2 * self.weights).sum(axis=1) / self.n
         return _standardised(gamma, mean, square)
 
     def _intervals(self, gamma: Floats) -> tuple[Floats, Floats]:
@@ -223,7 +223,7 @@ class Interval:
         near = log_ndtr(np.where(self._first, middle, side * middle + width / 2))
         far = log_ndtr(side * middle - width / 2)
         narrow = width < _NARROW
-        with np.errstate(divide="ignore"):
+        with np.errstate(all="ignore"):
             log_p = near + np.log(-np.expm1(np.minimum(far - near, -1e-300)))
             series = -(middle**2 + LOG_2PI) / 2 + np.log(width) + (middle**2 - 1) * width**2 / 24
         values: Floats = np.where(self._first, near, np.where(narrow, series, log_p))
@@ -231,7 +231,12 @@ class Interval:
 
     def _terms(self, gamma: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
         """log P of each point, its first derivatives by middle and width, its second ones (mm, ww, mw)."""
-        middle, width = self._intervals(gamma)
+        with np.errstate(all="ignore"):  # what points without weight give is put to 0 below
+            return self._counted_terms(*self._intervals(gamma))
+
+    def _counted_terms(
+        self, middle: Floats, width: Floats
+    ) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
         log_p = self._log_p(middle, width)
         low, high = middle - width / 2, middle + width / 2
         at_high = np.exp(-(high**2 + LOG_2PI) / 2 - log_p)

@@ -6,7 +6,7 @@ Requirements this design meets:
   under the constraints themselves in each step (so the active set is found, not approached);
 - many small nodes cost little more than one: every array has a leading axis of nodes;
 - flat directions (data that fill a small part of the support) stay where they are: the model has a ridge
-  of 1e-12 of its diagonal that pulls towards the current point.
+  that pulls towards the current point, tiny beside its diagonal.
 
 Coefficients are steps: gamma_0 = theta_0, gamma_k = theta_k - theta_{k-1} >= 0.
 """
@@ -22,7 +22,7 @@ from subgrove._table import Floats
 
 Mask = npt.NDArray[np.bool_]
 
-_RIDGE = 1e-12
+_RIDGE = 1e-12  # in units of each diagonal entry, or of the largest where one is 0
 _DECREMENT = 1e-10  # squared Newton decrement after which the step just taken was the last one needed
 _MAX_STEPS = 200
 _NEGATIVE = 1e-10
@@ -54,6 +54,10 @@ def maximise(likelihood: Likelihood, start: Floats) -> tuple[Floats, Mask]:
     for _ in range(_MAX_STEPS):
         gradient, hessian = likelihood.derivatives(gamma)
         direction, decrement = _bounded_newton_step(gradient, hessian, gamma, fixed)
+        if not np.isfinite(direction).all():
+            # A node without a step cannot go on; it is given back as not done.
+            direction = np.nan_to_num(direction, nan=0.0, posinf=0.0, neginf=0.0)
+            decrement = np.where(np.isfinite(decrement), decrement, np.inf)
         length = likelihood.step_length(gamma, direction)
         # A node that has arrived stays, so that its result does not depend on the others.
         direction *= np.where(done, 0.0, length)[:, None]
@@ -67,30 +71,32 @@ def maximise(likelihood: Likelihood, start: Floats) -> tuple[Floats, Mask]:
 def _bounded_newton_step(gradient: Floats, hessian: Floats, gamma: Floats, fixed: Mask) -> tuple[Floats, Floats]:
     """Step d to the minimum of the quadratic model over gamma + d with its steps >= 0, and d'Hd.
 
-    The coordinates that were 0 at the last minimum are tried first; where they will not do, they are found by
-    pivoting. `fixed` is brought up to date.
+    The coordinates that were 0 at the last minimum are tried first, for all nodes at once; where they will not
+    do, the minimum is found node by node. `fixed` is brought up to date.
     """
     nodes, size = gamma.shape
     diagonal = hessian.reshape(nodes, size * size)[:, :: size + 1]
     diagonal *= 1.0 + _RIDGE
+    flat = ~(diagonal > 0)
+    if flat.any():
+        diagonal[flat] = np.broadcast_to(_RIDGE * diagonal.max(axis=1, keepdims=True) + 1e-300, diagonal.shape)[flat]
     direction = _reduced_solve(gradient, hessian, gamma, fixed)
     slope = np.matmul(hessian, direction[:, :, None])[:, :, 0]
     # Compared free of the scale of the coefficients.
     room = np.where(fixed, slope + gradient, (gamma + direction) * diagonal)
-    wrong = (room < -_NEGATIVE * np.sqrt(diagonal))[:, 1:].any(axis=1)
+    wrong = ~(room >= -_NEGATIVE * np.sqrt(diagonal))[:, 1:].all(axis=1)
     if wrong.any():
-        again = np.flatnonzero(wrong)
-        fixed[again, 1:] = _fixed_steps(hessian[again], gradient[again], gamma[again])
-        direction[again] = _reduced_solve(gradient[again], hessian[again], gamma[again], fixed[again])
+        for node in np.flatnonzero(wrong):
+            direction[node], fixed[node] = _active_set(hessian[node], gradient[node], gamma[node])
         slope = np.matmul(hessian, direction[:, :, None])[:, :, 0]
     np.maximum(direction[:, 1:], -gamma[:, 1:], out=direction[:, 1:])
-    return direction, np.einsum("ki,ki->k", direction, slope)
+    return direction, (direction * slope).sum(axis=1)
 
 
 def _reduced_solve(gradient: Floats, hessian: Floats, gamma: Floats, fixed: Mask) -> Floats:
     """The step that brings fixed coordinates to 0 and minimises over the free ones."""
     if not fixed.any():
-        return np.asarray(np.linalg.solve(hessian, -gradient[:, :, None])[:, :, 0], dtype=np.float64)
+        return _solve(hessian, -gradient)
     size = gamma.shape[1]
     move = gamma * fixed
     pull = np.matmul(hessian, move[:, :, None])[:, :, 0]
@@ -100,41 +106,45 @@ def _reduced_solve(gradient: Floats, hessian: Floats, gamma: Floats, fixed: Mask
     system[either] = 0.0
     system.reshape(len(gamma), size * size)[:, :: size + 1] += fixed
     pull[fixed] = -move[fixed]
-    return np.asarray(np.linalg.solve(system, pull[:, :, None])[:, :, 0], dtype=np.float64)
+    return _solve(system, pull)
 
 
-def _fixed_steps(hessian: Floats, gradient: Floats, gamma: Floats) -> Mask:
-    """Which steps are 0 at the minimum of the quadratic model with all steps >= 0.
+def _solve(system: Floats, right: Floats) -> Floats:
+    """Solutions of many small systems; NaN, hence no step that is taken for done, where one is singular."""
+    try:
+        return np.asarray(np.linalg.solve(system, right[:, :, None])[:, :, 0], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        if len(system) == 1:
+            return np.full_like(right, np.nan)
+        return np.concatenate([_solve(system[k : k + 1], right[k : k + 1]) for k in range(len(system))])
 
-    With multipliers y, steps are w = q + M y, M from the inverse Hessian: w >= 0, y >= 0, w'y = 0 is a linear
-    complementarity problem with a positive definite M, solved by principal pivots on the tableau [M | q].
+
+def _active_set(hessian: Floats, gradient: Floats, gamma: Floats) -> tuple[Floats, Mask]:
+    """Minimum of the quadratic model of one node: its step, and which coordinates are 0 after it.
+
+    Starts at the current point and lowers the model in every turn, so it cannot cycle (Lawson and Hanson 1974).
     """
-    inverse = np.linalg.inv(hessian)
-    unconstrained = gamma - np.matmul(inverse, gradient[:, :, None])[:, :, 0]
-    size = gamma.shape[1] - 1
-    scale = 1.0 / np.sqrt(np.einsum("kii->ki", inverse)[:, 1:])
-    tableau = np.empty((len(gamma), size, size + 1))
-    tableau[:, :, :size] = inverse[:, 1:, 1:] * (scale[:, :, None] * scale[:, None, :])
-    tableau[:, :, size] = unconstrained[:, 1:] * scale
-    fixed = np.zeros((len(gamma), size), dtype=np.bool_)
-    waiting = each = np.arange(len(gamma))
-    for turn in range(200):
-        constants = tableau[:, :, size]
-        # The worst first; later the first, which cannot cycle (Murty's rule).
-        at = constants.argmin(axis=1) if turn < 20 else (constants < -_NEGATIVE).argmax(axis=1)
-        open_ = constants[each, at] < -_NEGATIVE
-        if not open_.all():
-            tableau, waiting, at = tableau[open_], waiting[open_], at[open_]
-            each = each[: len(at)]
-            if not len(at):
-                break
-        fixed[waiting, at] ^= True
-        column = tableau[each, :, at]
-        pivot = 1.0 / column[each, at]
-        row = tableau[each, at]
-        row *= -pivot[:, None]
-        row[each, at] = pivot
-        tableau[each, :, at] = 0.0
-        tableau += column[:, :, None] * row[:, None, :]
-        tableau[each, at] = row
-    return fixed
+    size = len(gamma)
+    root = np.sqrt(np.diag(hessian))
+    fixed = gamma <= 0
+    fixed[0] = False
+    step = np.zeros(size)
+    for _ in range(60 * size):
+        target = _reduced_solve(gradient[None], hessian[None], gamma[None], fixed[None])[0]
+        below = ~fixed & (gamma + target <= 0)
+        below[0] = False
+        if below.any():
+            # As far as the first coordinate that reaches 0, which is fixed there.
+            places = np.flatnonzero(below)
+            shares = (gamma + step)[places] / (step - target)[places]
+            first = places[np.argmin(shares)]
+            step += max(0.0, float(shares.min())) * (target - step)
+            step[first] = -gamma[first]
+            fixed[first] = True
+            continue
+        step = target
+        rise = np.where(fixed, -(hessian @ step + gradient) / root, 0.0)
+        if not rise.max() > _NEGATIVE:
+            break
+        fixed[np.argmax(rise)] = False
+    return step, fixed

@@ -22,6 +22,12 @@ class Parameters:
         """The constructor's arguments by name."""
         return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
 
+    def plain_params(self) -> dict[str, Any]:
+        """The same as Python's own numbers, which JSON can hold."""
+        return {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
+
     def set_params(self, **params: Any) -> Self:
         """Change constructor arguments in place."""
         known = self.get_params()
@@ -57,6 +63,12 @@ class Parameters:
 @cache
 def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
     return tuple(inspect.signature(constructor).parameters)[1:]
+
+
+def public_names(fitted: type) -> frozenset[str]:
+    """Names of what objects of a dataclass have."""
+    fields = getattr(fitted, "__dataclass_fields__", {})
+    return frozenset(name for name in (*dir(fitted), *fields) if not name.startswith("_"))
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:

@@ -119,11 +119,6 @@ class Tree:
                     paths[child] = merge(paths[node.id], condition)
         return paths
 
-    @classmethod
-    def _public_names(cls) -> frozenset[str]:
-        """Names of what a grown tree has and its constructor has not."""
-        return frozenset(name for name in (*dir(cls), *cls.__dataclass_fields__) if not name.startswith("_"))
-
     def apply(self, X: Any) -> npt.NDArray[np.intp]:
         """Id of the leaf of each row of a table.
 
@@ -146,7 +141,7 @@ class Tree:
         info = {column.name: column for column in self.columns}
         leaves = np.empty(table.n_rows, dtype=np.intp)
         rows_of = {1: np.arange(table.n_rows)}
-        surprises: dict[str, str] = {}
+        surprises: dict[str, None] = {}
         for node in self.nodes:
             rows = rows_of.pop(node.id)
             if node.split is None or node.children is None:
@@ -155,15 +150,13 @@ class Tree:
             at = position[node.split.column]
             values = table.codes[rows, at] if node.split.kind == "nominal" else table.numbers[rows, at]
             column = info[node.split.column]
-            if column.name not in surprises:
-                surprises.update(_surprise(column, values, table.unseen.get(column.name, ())))
+            surprises |= dict.fromkeys(_surprises(column, values, table.unseen.get(column.name, ())))
             left = goes_left(node.split, column, values)
             rows_of[node.children[0]] = rows[left]
             rows_of[node.children[1]] = rows[~left]
         if surprises:
             warnings.warn(
-                f"New rows hold {'; '.join(surprises.values())}. They go with the larger child of each split on that "
-                f"column.",
+                f"New rows hold {'; '.join(surprises)}. They go with the larger child of each split on that column.",
                 UnseenValueWarning,
                 stacklevel=3,
             )
@@ -210,11 +203,8 @@ class Tree:
           [3] weekday in {MON, TUE, WED, THU, FRI} (n = 521) *
         """
         method = self.method.replace("_", " ")
-        leaves = len(self.leaves)
-        lines = [
-            f"{self.target.name}: {method} tree, {format_count(self.nodes[0].n)} rows, "
-            f"{leaves} {'leaf' if leaves == 1 else 'leaves'}"
-        ]
+        rows, leaves = format_count(self.nodes[0].n), _leaves(len(self.leaves))
+        lines = [f"{self.target.name}: {method} tree, {rows} rows, {leaves}"]
         branches = self.branches
         for node in self.nodes:
             label = branches.get(node.id, ALL_ROWS)
@@ -223,7 +213,7 @@ class Tree:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"<Tree of {self.target.name!r}: {len(self.leaves)} leaves, depth {self.depth}>"
+        return f"<Tree of {self.target.name!r}: {_leaves(len(self.leaves))}, depth {self.depth}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tree) and self.to_dict() == other.to_dict()
@@ -263,10 +253,15 @@ class Tree:
             columns = tuple(_column_from(column) for column in values["columns"])
             names = tuple(column.name for column in columns)
             nodes = tuple(Node.from_dict(names, node) for node in values["nodes"])
+            _check_nodes(nodes, names)
             edges, parameters = tuple(values["edges"]), dict(values["parameters"])
             return cls(values["method"], _column_from(values["target"]), columns, nodes, edges, parameters)
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The dictionary is not one of Tree.to_dict(): {error!r}.") from error
+
+
+def _leaves(count: int) -> str:
+    return "1 leaf" if count == 1 else f"{count} leaves"
 
 
 def format_count(n: float) -> str:
@@ -274,8 +269,8 @@ def format_count(n: float) -> str:
     return str(int(n)) if float(n).is_integer() else f"{n:.6g}"
 
 
-def _surprise(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str, ...]) -> dict[str, str]:
-    """Column name -> what values, numbers or codes, hold that training did not."""
+def _surprises(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str, ...]) -> list[str]:
+    """What values, numbers or codes, hold that training did not."""
     what = []
     missing = (values == MISSING) if column.is_nominal else np.isnan(values)
     if missing.any() and not column.has_missing:
@@ -283,7 +278,25 @@ def _surprise(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str, .
     if unseen and ((values == UNSEEN) if column.is_nominal else np.isinf(values)).any():
         listed = ", ".join(repr(level) for level in unseen[:5]) + (", ..." if len(unseen) > 5 else "")
         what.append(f"levels of column {column.name!r} that training did not have: {listed}")
-    return {column.name: "; ".join(what)} if what else {}
+    return what
+
+
+def _check_nodes(nodes: tuple[Node, ...], columns: tuple[str, ...]) -> None:
+    """Refuse nodes that are no tree in pre-order, or that ask for columns that are not there."""
+    expected = [1]
+    for node in nodes:
+        if not expected or node.id != expected.pop():
+            raise ValueError("its nodes are not a tree in pre-order")
+        if node.children is not None:
+            if node.children[0] != node.id + 1 or not node.id + 1 < node.children[1] <= len(nodes):
+                raise ValueError(f"node {node.id} has children that are not there")
+            expected += [node.children[1], node.children[0]]
+        if (node.split is None) != (node.children is None):
+            raise ValueError(f"node {node.id} has a split without children, or children without a split")
+        if node.split is not None and node.split.column not in columns:
+            raise ValueError(f"node {node.id} splits {node.split.column!r}, which is not among the columns")
+    if expected:
+        raise ValueError("it lacks nodes")
 
 
 def _column_dict(column: ColumnInfo) -> dict[str, Any]:

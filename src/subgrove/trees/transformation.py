@@ -13,7 +13,7 @@ from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.bernstein import basis
 from subgrove.trees.likelihood import Density, Interval
 from subgrove.trees.newton import maximise
-from subgrove.trees.parameters import Parameters, whole_number
+from subgrove.trees.parameters import Parameters, public_names, whole_number
 
 LIKELIHOODS = ("auto", "density", "interval")
 
@@ -28,26 +28,38 @@ class Support:
     @classmethod
     def of(cls, x: Floats) -> Support:
         """The range of x."""
-        return cls(float(x.min()), float(x.max()))
+        support = cls(float(x.min()), float(x.max()))
+        if not support.half > 1e-300:
+            raise InputError(
+                f"x has a range of {support.high - support.low:g}, too small for floats. Rescale it: multiply x by a "
+                f"large number."
+            )
+        return support
 
     @property
-    def width(self) -> float:
+    def half(self) -> float:
         """Half its width: the width itself may be more than a float holds."""
         return self.high / 2 - self.low / 2
 
     @property
+    def unit(self) -> float:
+        """1 on the scale of `scaled`."""
+        return 0.5 / self.half
+
+    @property
     def log_range(self) -> float:
         """Logarithm of its width."""
-        return float(np.log(self.width) + np.log(2.0))
+        return float(np.log(self.half) + np.log(2.0))
 
     def scaled(self, x: Floats) -> Floats:
         """X on a scale where the support is [0, 1]."""
-        scaled: Floats = (x / 2 - self.low / 2) / self.width
+        scaled: Floats = (x / 2 - self.low / 2) / self.half
         return scaled
 
     def raw(self, u: Floats) -> Floats:
         """The inverse of `scaled`."""
-        raw: Floats = self.low + u * self.width + u * self.width
+        with np.errstate(over="ignore"):
+            raw: Floats = self.low + u * self.half + u * self.half
         return raw
 
 
@@ -138,13 +150,13 @@ class TransformationModel(Parameters):
             low, high = (float(bound) for bound in self.support)
         except (TypeError, ValueError):
             raise ParameterError(f"support must be a pair of numbers (low, high); got {self.support!r}.") from None
-        if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        if not (np.isfinite(low) and np.isfinite(high) and high / 2 - low / 2 > 1e-300):
             raise ParameterError(f"support must have low < high, both finite; got {self.support!r}.")
         return Support(low, high)
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
-        return frozenset(name for name in dir(FittedTransformation) if not name.startswith("_")) | {"theta"}
+        return public_names(FittedTransformation)
 
 
 @dataclass(frozen=True)
@@ -188,7 +200,7 @@ class FittedTransformation:
     def logpdf(self, x: npt.ArrayLike) -> Floats:
         """Logarithm of the density."""
         h, slope = self._evaluate(np.asarray(x, dtype=np.float64))
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             values: Floats = np.log(slope) - self.support.log_range - (h**2 + np.log(2 * np.pi)) / 2
         return values
 
@@ -229,10 +241,14 @@ class FittedTransformation:
         return self._at_scaled(self.support.scaled(x))
 
     def _at_scaled(self, u: Floats) -> tuple[Floats, Floats]:
-        flat = np.atleast_1d(u).ravel()
-        values, slope = basis(flat, self.order)
+        inside = np.clip(np.atleast_1d(u).ravel(), 0.0, 1.0)
+        values, basis_of_slope = basis(inside, self.order)
         theta = np.array(self.theta)
-        return (theta @ values).reshape(u.shape), (np.diff(theta) @ slope).reshape(u.shape)
+        slope = np.diff(theta) @ basis_of_slope
+        with np.errstate(over="ignore", invalid="ignore"):
+            # A flat end stays flat, however far out.
+            h = theta @ values + np.where(slope > 0, slope * (np.atleast_1d(u).ravel() - inside), 0.0)
+        return h.reshape(u.shape), slope.reshape(u.shape)
 
     def _bracket(self, aim: Floats) -> tuple[Floats, Floats]:
         """Scaled bounds around h(u) = aim: the support, or where the linear continuation certainly is."""
@@ -254,7 +270,7 @@ def likelihood_of(x: Floats, weights: Floats, support: Support, order: int, whol
         return Density(u, np.sqrt(weights), order, support.log_range)
     if (x != np.floor(x)).any():
         raise InputError("likelihood='interval' needs whole numbers in x, but it has fractions. Use 'density'.")
-    return Interval(u, support.scaled(x - 1.0)[None, :], (x <= support.low)[None, :], weights, order)
+    return Interval(u, support.unit, (x <= support.low)[None, :], weights, order)
 
 
 def checked_likelihood(value: Any) -> str:
@@ -270,8 +286,8 @@ def linear_start(u: Floats, weights: Floats | None, order: int) -> Floats:
         mean, spread = u.mean(axis=1), u.std(axis=1)
     else:
         n = weights.sum(axis=1)
-        mean = np.einsum("km,km->k", u, weights) / n
-        spread = np.sqrt(np.einsum("km,km->k", (u - mean[:, None]) ** 2, weights) / n)
+        mean = (u * weights).sum(axis=1) / n
+        spread = np.sqrt(((u - mean[:, None]) ** 2 * weights).sum(axis=1) / n)
     spread = np.where(spread > 0, spread, 1.0)
     start = np.repeat((1.0 / (order * spread))[:, None], order + 1, axis=1)
     start[:, 0] = -mean / spread

@@ -15,7 +15,7 @@ from subgrove.trees.density_fit import DensityFit, fit_density
 from subgrove.trees.growth import Rules, Scored, grow
 from subgrove.trees.likelihood import Interval
 from subgrove.trees.newton import maximise
-from subgrove.trees.parameters import Parameters, number_in, whole_number
+from subgrove.trees.parameters import Parameters, number_in, public_names, whole_number
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 from subgrove.trees.transformation import Support, checked_likelihood, linear_start
@@ -109,11 +109,11 @@ class TransformationTree(Parameters):
                 f"Use ConditionalInferenceTree for it."
             )
         response = _response(training, order, likelihood)
-        return grow(training, response, rules, "transformation", self.get_params())
+        return grow(training, response, rules, "transformation", self.plain_params())
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
-        return Tree._public_names()
+        return public_names(Tree)
 
 
 def _response(training: Training, order: int, likelihood: str) -> _Continuous | _Whole:
@@ -171,7 +171,6 @@ class _Whole:
             raise InputError("likelihood='interval' needs whole numbers in x, but it has fractions. Use 'density'.")
         values, self.code = np.unique(x, return_inverse=True)
         self.u = support.scaled(values)
-        self.lower = support.scaled(values - 1.0)
         self.first = values == values[0]
         self.support = support
         self.order = order
@@ -198,8 +197,8 @@ class _Whole:
         return tuple(np.cumsum(coefficients).tolist())
 
     def _fit(self, points: Any, weights: Floats, starts: list[Any]) -> tuple[Interval, Floats, npt.NDArray[np.bool_]]:
-        u, lower, first = (np.atleast_2d(values[points]) for values in (self.u, self.lower, self.first))
-        likelihood = Interval(u, lower, first, weights, self.order)
+        u, first = np.atleast_2d(self.u[points]), np.atleast_2d(self.first[points])
+        likelihood = Interval(u, self.support.unit, first, weights, self.order)
         if starts[0] is None:
             start = linear_start(np.broadcast_to(u, weights.shape), weights, self.order)
         else:
