@@ -155,9 +155,10 @@ class _Grower:
         drafts = [self.drafts[node] for node in nodes]
         block = Block.of([draft.rows for draft in drafts], self.training.weights, self.training.n_rows, width)
         scored = self.response.score(block, [draft.start for draft in drafts])
+        usable = scored.varies & scored.fitted
+        scored.scores[~usable] = 0.0  # whatever a failed fit has left there
         white = whiten(scored.scores, block)
         tests = test_columns(self.candidates, block, white)
-        usable = scored.varies & scored.fitted
         for k, draft in enumerate(drafts):
             if scored.coefficients is not None and scored.log_likelihood is not None and usable[k]:
                 draft.start = scored.coefficients[k]
