@@ -117,7 +117,7 @@ READ: dict[str, tuple[dict[str, Any], ColumnInfo, list[Any]]] = {
     "booleans": (BOOLEAN, ColumnInfo("a", "nominal", ("False", "True"), True), CODES),
     "dates": (DATED, ColumnInfo("a", "numeric", (), True, is_date=True), [DAY, 3 * DAY, np.nan, DAY]),
     "ordered": (SIZED, ColumnInfo("a", "ordered", ("u", "v"), True), [2.0, 1.0, np.nan, 2.0]),
-    "durations": (DURATIONS, ColumnInfo("a", "numeric", (), True), [DAY, 3 * DAY, np.nan]),
+    "durations": (DURATIONS, ColumnInfo("a", "numeric", (), True, is_duration=True), [DAY, 3 * DAY, np.nan]),
 }
 
 

@@ -39,6 +39,7 @@ class Plain:
     levels: tuple[str, ...] = ()
     is_date: bool = False
     is_integer: bool = False
+    is_duration: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -47,7 +48,7 @@ class Plain:
 def plain_column(x: Any, argument: str) -> tuple[Plain, str | None]:
     """One column given on its own, and its name if it has one."""
     if isinstance(x, np.ndarray | list | tuple | range):
-        array = np.asarray(x)
+        array = _unmasked(x) if isinstance(x, np.ndarray) else np.asarray(x)
         if array.dtype.kind == "U" and not isinstance(x, np.ndarray):
             # NumPy would have made strings of numbers; what was mixed stays mixed.
             array = np.asarray(x, dtype=object)
@@ -57,6 +58,8 @@ def plain_column(x: Any, argument: str) -> tuple[Plain, str | None]:
             raise InputError(f"{argument} must be one column; got an array of shape {array.shape}.")
         return _of_array(array, argument, argument), None
     pandas, pyarrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
+    if pandas is not None and isinstance(x, pandas.DataFrame) and x.shape[1] == 1:
+        x = x.iloc[:, 0]
     if pandas is not None and isinstance(x, pandas.Index | pandas.api.extensions.ExtensionArray):
         x = pandas.Series(x)
     if pandas is not None and isinstance(x, pandas.Series):
@@ -70,7 +73,8 @@ def plain_column(x: Any, argument: str) -> tuple[Plain, str | None]:
         series = nw.from_native(x, series_only=True)
     except TypeError:
         raise InputError(
-            f"{argument} must be a pandas, polars or pyarrow column, a list or a 1-d array; got {type(x).__name__}."
+            f"{argument} must be a pandas, polars or pyarrow column, a list or a 1-d array; got {type(x).__name__}. "
+            f"Take one column, as in table['name']."
         ) from None
     name = str(series.name) if series.name else None
     return _of_series(series, name or argument, argument), name
@@ -79,6 +83,7 @@ def plain_column(x: Any, argument: str) -> tuple[Plain, str | None]:
 def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]:
     """The table as it lies in memory, if it is float64 throughout; else None."""
     if isinstance(X, np.ndarray):
+        X = _unmasked(X)
         _refuse_other_than_two_dimensions(X, argument)
         names = tuple(f"x{index}" for index in range(X.shape[1]))
         return (X if X.dtype == np.float64 else None), names
@@ -93,6 +98,7 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
 def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dict[str, Plain]:
     """The columns of a table by name; `only` some of them, if given, of those that are there."""
     if isinstance(X, np.ndarray):
+        X = _unmasked(X)
         _refuse_other_than_two_dimensions(X, argument)
         names = [f"x{index}" for index in range(X.shape[1])]
         return {
@@ -162,7 +168,7 @@ def _of_series(series: Any, name: str, argument: str) -> Plain:
     if dtype.is_numeric():
         if not series.null_count():
             return Plain("numeric", np.asarray(series.to_numpy(), dtype=np.float64), is_integer=dtype.is_integer())
-        return Plain("numeric", _floats(series.to_list()), is_integer=dtype.is_integer())
+        return Plain("numeric", _floats(series.to_list(), name, argument), is_integer=dtype.is_integer())
     if dtype == nw.Enum or dtype == nw.Categorical:
         ordered = dtype == nw.Enum or bool(getattr(getattr(series.to_native(), "type", None), "ordered", False))
         return _of_labels(series.to_list(), _declared_levels(series), ordered, name, argument)
@@ -171,8 +177,9 @@ def _of_series(series: Any, name: str, argument: str) -> Plain:
     values = series.to_list()
     if dtype == nw.Object or all(is_missing(value) for value in values):
         return _of_objects(values, name, argument)
+    named = getattr(series.to_native(), "dtype", dtype)
     raise ColumnError(
-        f"Column {name!r} of {argument} has dtype {dtype}, which has no kind here. "
+        f"Column {name!r} of {argument} has dtype {named}, which has no kind here. "
         f"Convert it to numbers, strings, categories, booleans or dates, or drop it."
     )
 
@@ -215,7 +222,7 @@ def _of_objects(values: list[Any], name: str, argument: str) -> Plain:
     if all(issubclass(kind, date | np.datetime64) for kind in types):
         return _of_moments(np.array(values, dtype=object), is_date=True)
     if all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in types):
-        return Plain("numeric", _floats(values))
+        return Plain("numeric", _floats(values, name, argument))
     found = ", ".join(sorted(kind.__name__ for kind in types))
     raise ColumnError(
         f"Column {name!r} of {argument} is an object column that "
@@ -250,7 +257,7 @@ def _of_moments(array: npt.NDArray[Any], *, is_date: bool) -> Plain:
         array = np.array([_moment(value) for value in array], dtype="datetime64[us]" if is_date else "timedelta64[us]")
     moments = array.astype("datetime64[us]" if is_date else "timedelta64[us]")
     numbers = np.where(np.isnat(moments), np.nan, moments.astype(np.int64)).astype(np.float64)
-    return Plain("numeric", numbers, is_date=is_date)
+    return Plain("numeric", numbers, is_date=is_date, is_duration=not is_date)
 
 
 def _moment(value: Any) -> Any:
@@ -261,8 +268,20 @@ def _moment(value: Any) -> Any:
     return value
 
 
-def _floats(values: list[Any]) -> Floats:
-    return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
+def _floats(values: list[Any], name: str, argument: str) -> Floats:
+    try:
+        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
+    except OverflowError:
+        raise ColumnError(
+            f"Column {name!r} of {argument} has numbers that are larger than a float holds. Divide them."
+        ) from None
+
+
+def _unmasked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A plain array; what is masked is missing."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
+    return np.asarray(array)
 
 
 def encoded(labels: Iterable[str | None], levels: Sequence[str], other: int = MISSING) -> Codes:

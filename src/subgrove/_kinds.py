@@ -28,6 +28,7 @@ class ColumnInfo:
     has_missing: bool = False
     is_date: bool = False
     is_integer: bool = False
+    is_duration: bool = False
 
     @property
     def is_nominal(self) -> bool:

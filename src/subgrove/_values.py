@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._containers import Plain, encoded
+from subgrove._containers import BOOLEANS, Plain, encoded
 from subgrove._kinds import KINDS, MAX_LEVELS, MISSING, UNSEEN, Codes, ColumnInfo, Floats, Kind
 from subgrove.exceptions import ColumnError, ParameterError
 
@@ -20,7 +21,7 @@ def typed(column: Plain, name: str, kind: Kind | None, argument: str) -> tuple[C
     if wanted == "numeric":
         values = _numbers(column, name, argument)
         missing = check_numbers(values, name, argument)
-        return ColumnInfo(name, "numeric", (), missing, column.is_date, column.is_integer), values
+        return ColumnInfo(name, "numeric", (), missing, column.is_date, column.is_integer, column.is_duration), values
     labels, levels = _labels(column), column.levels
     if column.kind == "numeric":
         # In the order of the numbers, which for dates is that of time.
@@ -28,7 +29,7 @@ def typed(column: Plain, name: str, kind: Kind | None, argument: str) -> tuple[C
     if len(levels) > MAX_LEVELS:
         raise ColumnError(
             f"Column {name!r} of {argument} has {len(levels)} levels; at most {MAX_LEVELS} can be told apart usefully. "
-            f"Drop it, merge rare levels, or pass it as numeric if it holds numbers."
+            f"Drop it, merge rare levels, or convert it to numbers or dates if that is what it holds."
         )
     codes = _codes(column, labels, levels)
     if (codes == MISSING).all():
@@ -42,7 +43,14 @@ def values_like(column: Plain, info: ColumnInfo, argument: str) -> tuple[npt.NDA
     if info.kind == "numeric":
         values = _numbers(column, info.name, argument)
         check_numbers(values, info.name, argument, new=True)
+        if _unit(column) != _unit(info) and not np.isnan(values).all():
+            raise ColumnError(
+                f"Column {info.name!r} of {argument} holds {_unit(column)}, but in training it held {_unit(info)}. "
+                f"Convert it."
+            )
         return values, ()
+    if info.levels == BOOLEANS and column.kind == "numeric":
+        column = _as_booleans(column)
     labels = _labels(column)
     codes = _codes(column, labels, info.levels)
     strange: set[str] = set()
@@ -73,14 +81,14 @@ def check_numbers(values: Floats, name: str, argument: str, *, new: bool = False
 def _numbers(column: Plain, name: str, argument: str) -> Floats:
     if column.kind == "numeric":
         return column.values
-    if column.levels == ("False", "True"):
+    if column.levels == BOOLEANS:
         return np.where(column.values < 0, np.nan, column.values.astype(np.float64))
     try:
         of_level = np.array([float(level) for level in column.levels] + [np.nan])
     except ValueError as error:
         raise ColumnError(
             f"Column {name!r} of {argument} is to be numeric but holds values that are no numbers: {error}. "
-            f"Convert it, or let it be nominal."
+            f"Convert it to numbers."
         ) from error
     numbers: Floats = of_level[column.values]
     return numbers
@@ -90,13 +98,18 @@ def _labels(column: Plain) -> list[str | None]:
     """Values of a numeric column as text, None where missing; none are needed of a column that has levels."""
     if column.kind != "numeric":
         return []
-    return [None if value != value else _label(value, column.is_date) for value in column.values.tolist()]
+    return [None if value != value else number_text(value, column) for value in column.values.tolist()]
 
 
-def _label(value: float, is_date: bool) -> str:
-    if is_date:
-        return date_text(value)
-    return format_number(value)
+def _unit(column: Plain | ColumnInfo) -> str:
+    return "dates" if column.is_date else "durations" if column.is_duration else "numbers"
+
+
+def _as_booleans(column: Plain) -> Plain:
+    """0 and 1 read as False and True."""
+    known = np.isin(column.values, (0.0, 1.0))
+    codes = np.where(np.isnan(column.values), MISSING, np.where(known, column.values == 1.0, UNSEEN))
+    return Plain("nominal", codes.astype(np.int32), BOOLEANS)
 
 
 def _codes(column: Plain, labels: list[str | None], levels: tuple[str, ...]) -> Codes:
@@ -119,9 +132,18 @@ def _all_missing(name: str, argument: str) -> str:
     return f"Column {name!r} of {argument} has no value at all: every row is missing. Drop the column."
 
 
+def number_text(value: float, column: Plain | ColumnInfo) -> str:
+    """A value of a numeric column as it stands in a rule."""
+    if column.is_date:
+        return date_text(value)
+    if column.is_duration:
+        return str(timedelta(microseconds=value))
+    return format_number(value)
+
+
 def format_number(value: float) -> str:
     """The shortest text that reads back as the same number."""
-    return str(int(value)) if float(value).is_integer() and abs(value) < 1e15 else repr(float(value))
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
 
 
 def date_text(microseconds: float) -> str:

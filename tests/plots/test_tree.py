@@ -265,7 +265,7 @@ def test_refused_axes_are_left_as_they_were(make_tree: TreeMaker) -> None:
 
 
 def test_too_many_leaves_are_refused_with_a_remedy(make_tree: TreeMaker) -> None:
-    with pytest.raises(ParameterError, match=r"128 leaves, and at most 64 .* Prune it first: tree\.prune\(3\)"):
+    with pytest.raises(ParameterError, match=r"128 leaves, and at most 64 .* Prune it first: tree\.prune\(6\)"):
         tree(make_tree(7, columns=PLAIN))
     assert plt.get_fignums() == []
 

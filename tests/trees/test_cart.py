@@ -299,7 +299,7 @@ def test_integer_weights_equal_repeated_rows(target: str, missing: bool) -> None
 
 def test_weights_that_add_up_to_min_leaf_but_for_rounding_are_enough() -> None:
     X = pd.DataFrame({"a": np.repeat([0.0, 1.0], 300)})
-    tree = CartTree(min_split=60).fit(X, X["a"], np.full(600, 0.1))
+    tree = CartTree(min_split=60).fit(X, X["a"].to_numpy(), np.full(600, 0.1))
     assert len(tree.leaves) == 2
 
 

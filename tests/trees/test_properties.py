@@ -354,3 +354,26 @@ def test_tree_survives_pickle(method: str, sample: Sample) -> None:
     again = pickle.loads(pickle.dumps(tree))
     assert again == tree
     np.testing.assert_array_equal(again.apply(sample.X), tree.apply(sample.X))
+
+
+def upper_part(kind: str, X: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """x that lies in a small upper part of its range in many nodes."""
+    x = X[:, 1] + rng.normal(size=len(X))
+    if kind == "two far clusters":
+        return np.where(X[:, 0] > 0, 10.0, 0.0) + 0.05 * x
+    if kind == "a sentinel":
+        return np.where(X[:, 0] > 1.5, -999.0, x)
+    if kind == "three outliers":
+        return np.append([-999.0] * 3, x[3:])
+    return np.where(X[:, 0] > 1.8, 1900.0, 2010.0) + x
+
+
+@pytest.mark.parametrize("kind", ["two far clusters", "a sentinel", "three outliers", "two eras"])
+def test_mirrored_x_has_the_same_groups(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 4))
+    x = upper_part(kind, X, rng)
+    one, other = TransformationTree().fit(X, x), TransformationTree().fit(X, -x)
+    assert one.rules == other.rules
+    assert len(one.leaves) > 5
+    assert "not fitted" not in {leaf.stop for leaf in one.leaves}

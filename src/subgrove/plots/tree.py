@@ -67,6 +67,11 @@ def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
     return ax
 
 
+def _deepest_that_fits(tree: Tree) -> int:
+    """Depth of the largest pruned tree that is drawn."""
+    return next(depth for depth in range(tree.depth, -1, -1) if len(tree.prune(depth).leaves) <= MOST_LEAVES)
+
+
 def _check(tree: Any, ax: Any) -> None:
     from matplotlib.axes import Axes
 
@@ -81,7 +86,7 @@ def _check(tree: Any, ax: Any) -> None:
     if n > MOST_LEAVES:
         raise ParameterError(
             f"tree has {n} leaves, and at most {MOST_LEAVES} can be told apart in a picture. "
-            f"Prune it first: tree.prune(3). tree.text() prints all of it."
+            f"Prune it first: tree.prune({_deepest_that_fits(tree)}). tree.text() prints all of it."
         )
 
 

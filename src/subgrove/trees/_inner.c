@@ -3,8 +3,9 @@
  * what `cuts.cut_numbers` does).
  *
  * The NumPy code is the reference, and runs wherever this file could not be compiled; `tests/trees/test_compiled.py`
- * holds the two together. Coefficients are steps gamma, gamma_0 free and the others >= 0; see `newton.py` for the
- * method. Here each node is a loop over its rows, so that a small node costs microseconds.
+ * holds the two together. Coefficients are steps gamma, the first free and the others >= 0; see `newton.py` for the
+ * method. Here each node is a loop over its rows, so that a small node costs microseconds. The mean of h in a node is 0
+ * at the maximum whatever the other steps are, so only these are sought, with what h gains by each step centred.
  */
 
 #define PY_SSIZE_T_CLEAN
@@ -21,7 +22,7 @@
 #define SHRINKAGE 0.6     /* most that a slope may lose of itself in one step */
 #define MAX_STEPS 200
 #define NEGATIVE 1e-10
-#define TIE 1e-12         /* statistics that differ by less are equal */
+#define TIE 1e-10         /* statistics that differ by less are equal */
 
 /* Bernstein polynomials of order p at u: b[0..p]. */
 static void bernstein(double u, int p, const double *binomial, double *b)
@@ -102,7 +103,7 @@ static int solve_some(const double *a, int q, const int *index, int count, const
     return 0;
 }
 
-/* Step d to the minimum of g'd + d'Hd/2 with gamma + d >= 0 but for the first: an active set method that starts at
+/* Step d to the minimum of g'd + d'Hd/2 with gamma + d >= 0: an active set method that starts at
  * the current point and lowers the model in every turn (Lawson and Hanson 1974). Returns 0 on success. */
 static int bounded_step(const double *hessian, const double *gradient, const double *gamma, int q, double *d)
 {
@@ -111,7 +112,7 @@ static int bounded_step(const double *hessian, const double *gradient, const dou
     int free_[MOST], index[MOST];
     for (int i = 0; i < q; i++) {
         x[i] = 0.0;
-        free_[i] = i == 0 || gamma[i] > 0.0;
+        free_[i] = gamma[i] > 0.0;
     }
     for (int turn = 0; turn < 60 * q; turn++) {
         int count = 0;
@@ -130,7 +131,7 @@ static int bounded_step(const double *hessian, const double *gradient, const dou
             return -1;
         double length = 1.0;
         int blocking = -1;
-        for (int i = 1; i < q; i++)
+        for (int i = 0; i < q; i++)
             if (free_[i] && gamma[i] + target[i] <= 0.0) {
                 double room = gamma[i] + x[i], t = room > 0.0 ? room / (x[i] - target[i]) : 0.0;
                 if (t < length || blocking < 0) {
@@ -148,7 +149,7 @@ static int bounded_step(const double *hessian, const double *gradient, const dou
         /* At the minimum over the free coordinates: is there one at 0 that would rather rise? */
         int rising = -1;
         double most = NEGATIVE;
-        for (int i = 1; i < q; i++)
+        for (int i = 0; i < q; i++)
             if (!free_[i]) {
                 double slack = gradient[i];
                 for (int j = 0; j < q; j++)
@@ -167,21 +168,17 @@ static int bounded_step(const double *hessian, const double *gradient, const dou
     return 0;
 }
 
-/* h moved and stretched to mean 0 and variance 1 in this node: the best start among a + b h. */
-static void restart(const double *quadratic, const double *sums, double n, int q, double *gamma)
+/* What h gains by each step at a row: sums of the basis from each polynomial on, without the first, which is 1. */
+static inline void gains(double u, const int p, const double *slope, double *gain)
 {
-    double mean = 0.0, square = 0.0;
-    for (int i = 0; i < q; i++) {
-        mean += gamma[i] * sums[i] / n;
-        for (int j = 0; j < q; j++)
-            square += gamma[i] * quadratic[i * q + j] * gamma[j] / n;
-    }
-    double variance = square - mean * mean;
-    if (variance > 1e-12 * square) {
-        double stretch = 1.0 / sqrt(variance);
-        for (int i = 0; i < q; i++)
-            gamma[i] *= stretch;
-        gamma[0] -= mean * stretch;
+    double lower[MOST], values[MOST];
+    for (int k = 0; k < p; k++)
+        lower[k] = slope[k] / p;
+    raise_order(u, p, lower, values);
+    double total = 0.0;
+    for (int k = p; k > 0; k--) {
+        total += values[k];
+        gain[k - 1] = total;
     }
 }
 
@@ -189,98 +186,92 @@ static void restart(const double *quadratic, const double *sums, double n, int q
 static int fit_node(const double *u, const double *roots, size_t m, int p, const double *binomial, double *gamma,
                     double *log_likelihood, double *scores, size_t stride, double *slope, double *inverse)
 {
-    const int q = p + 1;
-    double gram[MOST * MOST] = {0}, sums[MOST] = {0}, quadratic[MOST * MOST], values[MOST], n = 0.0;
+    double quadratic[MOST * MOST] = {0}, means[MOST] = {0}, gain[MOST], *steps = gamma + 1, n = 0.0, variance = 0.0;
+    int done = 0;
+    *log_likelihood = NAN;
     for (size_t i = 0; i < m; i++) {
-        double v = u[i] < 0.0 ? 0.0 : u[i] > 1.0 ? 1.0 : u[i];
-        double w = roots ? roots[i] * roots[i] : 1.0, *b = slope + i * p;
-        bernstein(v, p - 1, binomial, b);
-        raise_order(v, p, b, values);
-        for (int k = 0; k < q; k++) {
-            double weighted = w * values[k];
-            sums[k] += weighted;
-            for (int l = k; l < q; l++)
-                gram[k * q + l] += weighted * values[l];
-        }
+        double v = u[i] < 0.0 ? 0.0 : u[i] > 1.0 ? 1.0 : u[i], w = roots ? roots[i] * roots[i] : 1.0;
+        bernstein(v, p - 1, binomial, slope + i * p);
+        for (int k = 0; k < p; k++)
+            slope[i * p + k] *= p;
+        gains(v, p, slope + i * p, gain);
         n += w;
         for (int k = 0; k < p; k++)
-            b[k] *= p;
+            means[k] += w * gain[k];
     }
-    for (int k = q - 1; k >= 0; k--) {
-        if (k + 1 < q)
-            sums[k] += sums[k + 1];
+    for (int k = 0; k < p; k++)
+        means[k] /= n;
+    for (size_t i = 0; i < m; i++) {
+        double v = u[i] < 0.0 ? 0.0 : u[i] > 1.0 ? 1.0 : u[i], w = roots ? roots[i] * roots[i] : 1.0;
+        gains(v, p, slope + i * p, gain);
+        for (int k = 0; k < p; k++)
+            gain[k] -= means[k];
+        for (int k = 0; k < p; k++)
+            for (int l = k; l < p; l++)
+                quadratic[k * p + l] += w * gain[k] * gain[l];
+    }
+    for (int k = 0; k < p; k++)
         for (int l = 0; l < k; l++)
-            gram[k * q + l] = gram[l * q + k];
-    }
-    /* From theta to steps: sums of all entries below and to the right. */
-    for (int k = q - 1; k >= 0; k--)
-        for (int l = q - 1; l >= 0; l--) {
-            double s = gram[k * q + l];
-            if (k + 1 < q)
-                s += quadratic[(k + 1) * q + l];
-            if (l + 1 < q)
-                s += quadratic[k * q + l + 1];
-            if (k + 1 < q && l + 1 < q)
-                s -= quadratic[(k + 1) * q + l + 1];
-            quadratic[k * q + l] = s;
-        }
-    restart(quadratic, sums, n, q, gamma);
-    int done = 0;
+            quadratic[k * p + l] = quadratic[l * p + k];
+    /* The best start among a + b h: h stretched to variance 1. */
+    for (int k = 0; k < p; k++)
+        for (int l = 0; l < p; l++)
+            variance += steps[k] * quadratic[k * p + l] * steps[l] / n;
+    if (variance > 0.0)
+        for (int k = 0; k < p; k++)
+            steps[k] /= sqrt(variance);
     for (int step = 0; step < MAX_STEPS && !done; step++) {
-        double gradient[MOST], hessian[MOST * MOST], part[MOST] = {0}, square[MOST * MOST] = {0}, d[MOST];
+        double gradient[MOST] = {0}, hessian[MOST * MOST] = {0}, d[MOST], decrement = 0.0, shrinkage = SHRINKAGE;
         if (p == 5)
-            slope_terms(slope, roots, m, 5, gamma + 1, part, square, inverse);
+            slope_terms(slope, roots, m, 5, steps, gradient, hessian, inverse);
         else
-            slope_terms(slope, roots, m, p, gamma + 1, part, square, inverse);
-        for (int i = 0; i < q; i++) {
-            gradient[i] = i ? part[i - 1] : 0.0;
-            for (int j = 0; j < q; j++) {
-                gradient[i] += quadratic[i * q + j] * gamma[j];
-                double curvature = quadratic[i * q + j];
-                if (i && j)
-                    curvature += i <= j ? square[(i - 1) * p + j - 1] : square[(j - 1) * p + i - 1];
-                hessian[i * q + j] = curvature;
-            }
-            hessian[i * q + i] *= 1.0 + RIDGE;
+            slope_terms(slope, roots, m, p, steps, gradient, hessian, inverse);
+        for (int k = 0; k < p; k++) {
+            for (int l = 0; l < k; l++)
+                hessian[k * p + l] = hessian[l * p + k];
+            for (int l = k; l < p; l++)
+                hessian[k * p + l] += quadratic[k * p + l];
+            for (int l = 0; l < p; l++)
+                gradient[k] += quadratic[k * p + l] * steps[l];
+            hessian[k * p + k] *= 1.0 + RIDGE;
         }
-        if (bounded_step(hessian, gradient, gamma, q, d))
+        if (bounded_step(hessian, gradient, steps, p, d))
             return 0;
-        double decrement = 0.0, shrinkage = SHRINKAGE;
-        for (int i = 0; i < q; i++)
-            for (int j = 0; j < q; j++)
-                decrement += d[i] * hessian[i * q + j] * d[j];
+        for (int k = 0; k < p; k++)
+            for (int l = 0; l < p; l++)
+                decrement += d[k] * hessian[k * p + l] * d[l];
         for (size_t i = 0; i < m; i++) {
             double change = 0.0;
             for (int k = 0; k < p; k++)
-                change -= slope[i * p + k] * d[k + 1];
+                change -= slope[i * p + k] * d[k];
             change *= inverse[i];
             if (change > shrinkage && (!roots || roots[i] > 0.0))
                 shrinkage = change;
         }
         double length = SHRINKAGE / shrinkage;
-        for (int i = 0; i < q; i++)
-            gamma[i] += length * d[i];
+        for (int k = 0; k < p; k++)
+            steps[k] += length * d[k];
         done = decrement <= DECREMENT && length >= 1.0;
     }
-    double total = 0.0, theta[MOST];
-    for (int k = 0; k < q; k++)
-        theta[k] = gamma[k] + (k ? theta[k - 1] : 0.0);
+    double total = 0.0;
+    gamma[0] = 0.0;
+    for (int k = 0; k < p; k++)
+        gamma[0] -= steps[k] * means[k];
     for (size_t i = 0; i < m; i++) {
         double v = u[i] < 0.0 ? 0.0 : u[i] > 1.0 ? 1.0 : u[i], h = 0.0, rise = 0.0, w = roots ? roots[i] : 1.0;
         const double *b = slope + i * p;
-        double lower[MOST];
+        gains(v, p, b, gain);
         for (int k = 0; k < p; k++) {
-            lower[k] = b[k] / p;
-            rise += b[k] * gamma[k + 1];
+            h += (gain[k] - means[k]) * steps[k];
+            rise += b[k] * steps[k];
         }
-        raise_order(v, p, lower, values);
-        for (int k = 0; k < q; k++)
-            h += values[k] * theta[k];
         total += w * w * (log(rise) - h * h / 2);
         double r = w / rise;
         h *= w;
-        for (int k = 0; k < q; k++)
-            scores[k * stride + i] = -values[k] * h + ((k ? b[k - 1] : 0.0) - (k < p ? b[k] : 0.0)) * r;
+        for (int k = 0; k <= p; k++) {
+            double value = (k ? gain[k - 1] : 1.0) - (k < p ? gain[k] : 0.0);
+            scores[k * stride + i] = -value * h + ((k ? b[k - 1] : 0.0) - (k < p ? b[k] : 0.0)) * r;
+        }
     }
     *log_likelihood = total;
     return done && isfinite(total);
@@ -343,6 +334,8 @@ static PyObject *fit(PyObject *self, PyObject *args)
                 memset(own + j * m + size, 0, sizeof(double) * ((size_t)m - size));
             done[k] = fit_node(u + k * m, roots ? roots + k * m : NULL, size, p, binomial, gamma + k * (p + 1),
                                likelihood + k, own, (size_t)m, slope, slope + m * p);
+            if (done[k] == 0.0)
+                memset(own, 0, sizeof(double) * (size_t)(m * (p + 1)));
         }
         Py_END_ALLOW_THREADS
     }

@@ -25,7 +25,7 @@ from subgrove.trees.chi_square import log_tails
 TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest eigenvalue
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are rounding, not variation
 _CANCELLED = 1e-8  # share of the sum of squares below which its difference from the mean's is not trusted
-_TIE = 1e-12
+_TIE = 1e-10
 _ROUNDING = 1e-9  # of a criterion: a p-value has the rounding of its statistic many times over
 
 

@@ -267,7 +267,10 @@ class _NumericCuts:
             return Split(info.name, info.kind, missing="right")
         if info.kind == "ordered":
             return Split(info.name, "ordered", threshold=float(np.ceil((low + high) / 2) - 1), missing=missing)
-        return Split(info.name, "numeric", threshold=_midpoint(low, high), strict=True, missing=missing)
+        middle = _midpoint(low, high)
+        # Moments are whole microseconds; so is what a rule prints of them.
+        threshold = float(np.ceil(middle)) if info.is_date or info.is_duration else middle
+        return Split(info.name, "numeric", threshold=threshold, strict=True, missing=missing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,7 +100,7 @@ class _Influence:
 
     def score(self, block: Block, starts: list[Any]) -> Scored:
         scores = np.moveaxis(self.scores[:, block.rows], 0, 1).copy()
-        # Centred in the node, so that a distant origin of x costs no digits.
+        # From the first row's value, so that a distant origin of x costs no digits.
         scores -= scores[:, :, :1]
         spread = (scores != 0).any(axis=(1, 2))
         if block.roots is not None:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._table import ColumnInfo, Table
-from subgrove._values import date_text, format_number
+from subgrove._values import number_text
 
 if TYPE_CHECKING:
     from subgrove.trees.nodes import Side, Split
@@ -82,7 +82,8 @@ class Condition:
         levels = self.levels or frozenset()
         if len(levels) == len(self.column.levels):
             return None
-        return f"{self.column.name} in {{{', '.join(level for level in self.column.levels if level in levels)}}}"
+        listed = ", ".join(level_text(level) for level in self.column.levels if level in levels)
+        return f"{self.column.name} in {{{listed}}}"
 
     def _range_text(self) -> str | None:
         name = self.column.name
@@ -100,10 +101,14 @@ class Condition:
 
     def _value(self, value: float) -> str:
         if self.column.kind == "ordered":
-            return self.column.levels[int(value) - 1]
-        if self.column.is_date:
-            return date_text(value)
-        return format_number(value)
+            return level_text(self.column.levels[int(value) - 1])
+        return number_text(value, self.column)
+
+
+def level_text(level: str) -> str:
+    """A level as it stands in a rule: in quotes if it could be taken for something else."""
+    plain = level == level.strip() and level not in ("", "missing", "or missing") and not set(level) & set("{},'\"\n\r")
+    return level if plain else repr(level)
 
 
 def split_condition(split: Split, side: Side, column: ColumnInfo) -> Condition:

@@ -19,7 +19,7 @@ from subgrove.trees import compiled
 from subgrove.trees.candidates import Rows
 
 MAX_ENUMERATED = 12  # levels up to which all partitions are tried
-_TIE = 1e-12
+_TIE = 1e-10  # above the rounding that the fit leaves in the scores
 
 
 @dataclass(frozen=True, slots=True)

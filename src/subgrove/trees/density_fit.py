@@ -55,9 +55,9 @@ def fit_density(
     """
     if compiled.inner is None or order > compiled.MOST_COMPILED:
         likelihood = Density(u, roots, order, log_range)
-        gamma, done = maximise(likelihood, likelihood.restart(start))
-        log_likelihood = likelihood.log_likelihood(gamma)
-        return DensityFit(gamma, log_likelihood, likelihood.scores(gamma), done)
+        point, done = maximise(likelihood, likelihood.restart(start))
+        log_likelihood = likelihood.log_likelihood(point)
+        return DensityFit(likelihood.steps(point), log_likelihood, likelihood.scores(point), done)
     nodes, m = u.shape
     gamma = np.array(start, dtype=np.float64, order="C")
     log_likelihood, reached = np.empty(nodes), np.empty(nodes)

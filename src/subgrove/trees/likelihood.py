@@ -2,7 +2,11 @@
 
 Arrays have a leading axis of nodes; the last axis holds points (rows, or distinct values with their
 weights). `u` is x on the scale of its support, 0 at the smallest value and 1 at the largest.
-Coefficients are steps gamma (see `newton`); scores are derivatives by theta, as in the reference.
+
+Coefficients come as steps gamma: theta_0, then the steps from each theta to the next. The maximum is sought in
+other coordinates: the mean of h in the node in place of theta_0. Without that, data in the upper part of the support,
+where theta_0 and all steps do nearly the same, would leave the Hessian close to singular. Scores are derivatives by
+theta, as in the reference.
 """
 
 from __future__ import annotations
@@ -36,22 +40,33 @@ class Density:
     """
 
     def __init__(self, u: Floats, roots: Floats | None, order: int, log_range: float) -> None:
-        # `values` and everything formed with them carry the square roots of the weights.
         self.values, self.slope = basis(u, order)
         self.roots = roots
         self.log_range = log_range
-        steps = np.tril(np.ones((order + 1, order + 1)))  # theta = steps @ gamma
+        self.n = np.full(len(u), float(u.shape[1])) if roots is None else (roots * roots).sum(axis=1)
+        # What h gains by each step, less its mean: with a mean of h of its own, the steps need no more.
+        self.centred = tail_sums(self.values, 1)[:, 1:].copy()
         if roots is None:
-            self.n = np.full(len(u), float(u.shape[1]))
-            sums = self.values.sum(axis=2)
+            self.means = self.centred.sum(axis=2) / self.n[:, None]
+            self.centred -= self.means[:, :, None]
         else:
+            self.means = np.matmul(self.centred, (roots * roots)[:, :, None])[:, :, 0] / self.n[:, None]
+            self.centred -= self.means[:, :, None]
+            # From here on they carry the square roots of the weights.
+            self.centred *= roots[:, None, :]
             self.values *= roots[:, None, :]
-            self.n = (roots * roots).sum(axis=1)
-            sums = np.matmul(self.values, roots[:, :, None])[:, :, 0]
-        gram = np.matmul(self.values, np.swapaxes(self.values, 1, 2))
-        self.quadratic = np.matmul(np.matmul(steps.T, gram), steps)
-        self.sums = np.matmul(sums, steps)
+        self.quadratic = np.zeros((len(u), order + 1, order + 1))
+        self.quadratic[:, 0, 0] = self.n
+        self.quadratic[:, 1:, 1:] = np.matmul(self.centred, np.swapaxes(self.centred, 1, 2))
         self._inverse = np.empty(0)
+
+    def steps(self, point: Floats) -> Floats:
+        """Steps gamma of a point in the coordinates of this likelihood."""
+        return _moved(point, self.means, -1.0)
+
+    def point(self, gamma: Floats) -> Floats:
+        """The inverse of `steps`."""
+        return _moved(gamma, self.means, 1.0)
 
     def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the negative log-likelihood."""
@@ -98,10 +113,9 @@ class Density:
 
         They take the place of the basis, so nothing else can be asked of this object afterwards.
         """
-        theta = np.cumsum(gamma, axis=1)
         scores = self.values
         for part in _parts(scores.shape[2]):
-            h = np.matmul(theta[:, None, :], scores[:, :, part])
+            h = np.matmul(gamma[:, None, 1:], self.centred[:, :, part])
             inverse = np.matmul(gamma[:, None, 1:], self.slope[:, :, part])
             if self.roots is None:
                 np.divide(1.0, inverse, out=inverse)
@@ -109,6 +123,7 @@ class Density:
                 roots = self.roots[:, None, part]
                 np.divide(roots, inverse, out=inverse)
                 np.divide(h, roots, out=h, where=roots > 0)
+            h += gamma[:, :1, None]
             scores[:, :, part] *= -h
             ratio = self.slope[:, :, part] * inverse
             scores[:, 1:, part] += ratio
@@ -116,13 +131,11 @@ class Density:
         return scores
 
     def restart(self, gamma: Floats) -> Floats:
-        """Steps of another fit, moved and stretched so that h has mean 0 and variance 1 here.
+        """The point whose h is that of other steps, moved and stretched to mean 0 and variance 1 here.
 
         That is the maximum among a + b h, hence a good start for the nodes below the one gamma is from.
         """
-        mean = (gamma * self.sums).sum(axis=1) / self.n
-        square = (gamma * np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]).sum(axis=1) / self.n
-        return _standardised(gamma, mean, square)
+        return _standardised(gamma, self.quadratic, self.n)
 
 
 class Interval:
@@ -155,10 +168,14 @@ class Interval:
         self._first = first
         self.weights = weights
         self.n = weights.sum(axis=1)
-        self._middle_steps = tail_sums(self._middle, 1)
+        self._counted = weights > 0
+        shares = (weights / self.n[:, None])[:, :, None]
+        gains = tail_sums(self._middle, 1)
+        self.means = np.matmul(gains, shares)[:, 1:, 0]
+        self._middle_steps = np.repeat(gains, len(weights) // len(gains), axis=0)
+        self._middle_steps[:, 1:] -= self.means[:, :, None]
         self._width_steps = tail_sums(self._width, 1)
         self._width_steps[:, 0] = 0.0
-        self._counted = weights > 0
         self._value = np.full(len(weights), -np.inf)
 
     def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
@@ -204,10 +221,16 @@ class Interval:
 
     def restart(self, gamma: Floats) -> Floats:
         """As `Density.restart`, with the middles of the intervals."""
-        middle = self._along(gamma, self._middle_steps)
-        mean = (middle * self.weights).sum(axis=1) / self.n
-        square = (middle**2 * self.weights).sum(axis=1) / self.n
-        return _standardised(gamma, mean, square)
+        weighted = self._middle_steps * self.weights[:, None, :]
+        return _standardised(gamma, np.matmul(weighted, np.swapaxes(self._middle_steps, 1, 2)), self.n)
+
+    def steps(self, point: Floats) -> Floats:
+        """Steps gamma of a point in the coordinates of this likelihood."""
+        return _moved(point, self.means, -1.0)
+
+    def point(self, gamma: Floats) -> Floats:
+        """The inverse of `steps`."""
+        return _moved(gamma, self.means, 1.0)
 
     def _intervals(self, gamma: Floats) -> tuple[Floats, Floats]:
         """Middles and widths of the intervals on the normal scale."""
@@ -278,15 +301,21 @@ class Interval:
         return product
 
 
-def _standardised(gamma: Floats, mean: Floats, square: Floats) -> Floats:
-    """Steps of (h - mean) / sd, given the means of h and of its square."""
-    variance = square - mean**2
-    usable = variance > 1e-12 * square
-    stretch = 1.0 / np.sqrt(np.where(usable, variance, 1.0))
-    start = gamma * stretch[:, None]
-    start[:, 0] -= mean * stretch
-    result: Floats = np.where(usable[:, None], start, gamma)
-    return result
+def _moved(coordinates: Floats, means: Floats, sign: float) -> Floats:
+    """Coordinates with theta_0 for the mean of h, or the other way round."""
+    moved = coordinates.copy()
+    moved[:, 0] += sign * (coordinates[:, 1:] * means).sum(axis=1)
+    return moved
+
+
+def _standardised(gamma: Floats, quadratic: Floats, n: Floats) -> Floats:
+    """The point with mean 0 of h and the steps of gamma, stretched to variance 1; quadratic gives n times it."""
+    point = gamma.copy()
+    point[:, 0] = 0.0
+    variance = (point * np.matmul(quadratic, point[:, :, None])[:, :, 0]).sum(axis=1) / n
+    usable = variance > 0
+    point *= np.where(usable, 1.0 / np.sqrt(np.where(usable, variance, 1.0)), 1.0)[:, None]
+    return point
 
 
 def _parts(points: int) -> list[slice]:

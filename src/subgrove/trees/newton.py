@@ -4,7 +4,8 @@ Requirements this design meets:
 
 - the optimum is exact, active constraints included: Newton's method, whose quadratic model is minimised
   under the constraints themselves in each step (so the active set is found, not approached);
-- many small nodes cost little more than one: every array has a leading axis of nodes;
+- many small nodes cost little more than one: arrays have a leading axis of nodes, and only nodes whose active
+  constraints changed are looked at one by one;
 - flat directions (data that fill a small part of the support) stay where they are: the model has a ridge
   that pulls towards the current point, tiny beside its diagonal.
 
@@ -122,7 +123,8 @@ def _solve(system: Floats, right: Floats) -> Floats:
 def _active_set(hessian: Floats, gradient: Floats, gamma: Floats) -> tuple[Floats, Mask]:
     """Minimum of the quadratic model of one node: its step, and which coordinates are 0 after it.
 
-    Starts at the current point and lowers the model in every turn, so it cannot cycle (Lawson and Hanson 1974).
+    Starts at the current point and lowers the model in every turn, so in exact arithmetic it cannot cycle (Lawson and
+    Hanson 1974).
     """
     size = len(gamma)
     root = np.sqrt(np.diag(hessian))

@@ -120,7 +120,7 @@ class Tests(Mapping[str, ColumnTest]):
 
     def __getitem__(self, column: str) -> ColumnTest:
         if column not in self.columns:
-            raise KeyError(column)
+            raise KeyError(f"{column!r} is not among the candidate columns {', '.join(map(repr, self.columns))}")
         at = self.columns.index(column)
         return ColumnTest(
             column,
@@ -202,6 +202,10 @@ class Node:
     log_likelihood: float | None = None
     risk: float | None = None
 
+    def __repr__(self) -> str:
+        what = f"leaf ({self.stop})" if self.split is None else f"split on {self.split.column!r}"
+        return f"<Node {self.id}: n = {self.n:g}, depth {self.depth}, {what}>"
+
     @property
     def is_leaf(self) -> bool:
         """Whether the node was not split."""
@@ -230,6 +234,7 @@ class Node:
         """The node that `to_dict` wrote."""
         plain = dict(values)
         plain["counts"] = np.array(values["counts"], dtype=np.float64)
+        plain["counts"].flags.writeable = False
         plain["children"] = None if values["children"] is None else tuple(values["children"])
         plain["split"] = None if values["split"] is None else Split.from_dict(values["split"])
         plain["tests"] = None if values["tests"] is None else Tests.from_dict(columns, values["tests"])

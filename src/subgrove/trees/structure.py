@@ -276,7 +276,8 @@ def _surprises(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str, 
     if missing.any() and not column.has_missing:
         what.append(f"missing values in column {column.name!r}, which had none in training")
     if unseen and ((values == UNSEEN) if column.is_nominal else np.isinf(values)).any():
-        listed = ", ".join(repr(level) for level in unseen[:5]) + (", ..." if len(unseen) > 5 else "")
+        more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
+        listed = ", ".join(repr(level) for level in unseen[:5]) + more
         what.append(f"levels of column {column.name!r} that training did not have: {listed}")
     return what
 
@@ -307,6 +308,7 @@ def _column_dict(column: ColumnInfo) -> dict[str, Any]:
         "has_missing": column.has_missing,
         "is_date": column.is_date,
         "is_integer": column.is_integer,
+        "is_duration": column.is_duration,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo, Floats, Kind, Table, read_series, read_table, read_weights
+from subgrove._table import ColumnInfo, Floats, Kind, Series, Table, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
 
 
@@ -51,6 +51,9 @@ def read_training(
     """Check and type what `fit` was given."""
     table = read_table(X, kinds=kinds)
     series = read_series(x, n_rows=table.n_rows, kind=x_kind)
+    for name, other in (("x", x), ("weights", weights)):
+        _refuse_another_index(X, other, name)
+    _refuse_x_in_table(table, series)
     counted = read_weights(weights, table.n_rows)
     used = ~series.missing
     if counted is not None:
@@ -74,3 +77,28 @@ def read_training(
     if counted is not None and (counted == 1).all():
         counted = None
     return Training(table, series.info, values, counted)
+
+
+def _refuse_another_index(X: Any, other: Any, name: str) -> None:
+    """Rows belong together by their places; a pandas index that puts them in another order must not be passed over."""
+    one: Any = getattr(X, "index", None)
+    two: Any = getattr(other, "index", None)
+    if not hasattr(one, "equals") or not hasattr(two, "equals") or one.equals(two):
+        return
+    if one.is_unique and two.is_unique and len(one.intersection(two)) == len(one):
+        raise InputError(
+            f"{name} has the index labels of X in another order, so their rows do not seem to belong together. Align "
+            f"them, as in {name}.loc[X.index], or pass {name}.to_numpy() if they belong together by their places."
+        )
+
+
+def _refuse_x_in_table(table: Table, x: Series) -> None:
+    if x.info.name not in table.names:
+        return
+    place = table.names.index(x.info.name)
+    column, at = table.columns[place], table.positions()[place]
+    values = table.codes[:, at] if column.is_nominal else table.numbers[:, at]
+    if column.kind == x.info.kind and np.array_equal(values, x.values, equal_nan=not column.is_nominal):
+        raise InputError(
+            f"X has a column {x.info.name!r}, which is x itself. A feature cannot explain itself: leave it out of X."
+        )

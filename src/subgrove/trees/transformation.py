@@ -131,7 +131,7 @@ class TransformationModel(Parameters):
         distinct, inverse = np.unique(values, return_inverse=True)
         totals = np.bincount(inverse, weights=None if counted is None else counted[used]).astype(np.float64)
         fitted = likelihood_of(distinct, totals[None, :], support, order, whole)
-        gamma, done = maximise(
+        point, done = maximise(
             fitted, fitted.restart(linear_start(support.scaled(distinct)[None], totals[None], order))
         )
         if not done[0]:
@@ -140,7 +140,7 @@ class TransformationModel(Parameters):
                 "Pass a support nearer to the data, or remove far outliers."
             )
         return FittedTransformation(
-            tuple(np.cumsum(gamma[0]).tolist()), support, float(fitted.log_likelihood(gamma)[0]), whole
+            tuple(np.cumsum(fitted.steps(point)[0]).tolist()), support, float(fitted.log_likelihood(point)[0]), whole
         )
 
     def _support(self, values: Floats) -> Support:
@@ -198,7 +198,7 @@ class FittedTransformation:
         return values
 
     def logpdf(self, x: npt.ArrayLike) -> Floats:
-        """Logarithm of the density."""
+        """Logarithm of the density of the continuous curve, also where x was taken for whole numbers."""
         h, slope = self._evaluate(np.asarray(x, dtype=np.float64))
         with np.errstate(divide="ignore", over="ignore"):
             values: Floats = np.log(slope) - self.support.log_range - (h**2 + np.log(2 * np.pi)) / 2
@@ -210,7 +210,7 @@ class FittedTransformation:
         return values
 
     def quantile(self, p: npt.ArrayLike) -> Floats:
-        """The smallest x with P(X <= x) >= p, by bisection; infinite at p of 0 and 1."""
+        """The smallest x with P(X <= x) >= p on the continuous curve, by bisection; infinite at p of 0 and 1."""
         from scipy.special import ndtri
 
         p = np.asarray(p, dtype=np.float64)
@@ -234,7 +234,8 @@ class FittedTransformation:
         """Derivatives of each log-likelihood by theta: (values, order + 1)."""
         values = np.atleast_1d(np.asarray(x, dtype=np.float64))
         likelihood = likelihood_of(values, np.ones((1, len(values))), self.support, self.order, self.whole)
-        scores: Floats = likelihood.scores(np.diff(np.array(self.theta), prepend=0.0)[None, :])[0].T
+        gamma = np.diff(np.array(self.theta), prepend=0.0)[None, :]
+        scores: Floats = likelihood.scores(likelihood.point(gamma))[0].T
         return scores
 
     def _evaluate(self, x: Floats) -> tuple[Floats, Floats]:

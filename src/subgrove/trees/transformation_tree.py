@@ -106,7 +106,7 @@ class TransformationTree(Parameters):
         if training.target.kind != "numeric":
             raise InputError(
                 f"x ({training.target.name!r}) is {training.target.kind}, but a transformation tree needs numbers. "
-                f"Use ConditionalInferenceTree for it."
+                f"Use ConditionalInferenceTree for it, or convert it if it holds numbers."
             )
         response = _response(training, order, likelihood)
         return grow(training, response, rules, "transformation", self.plain_params())
@@ -182,16 +182,16 @@ class _Whole:
             flat = (code + len(self.u) * np.arange(nodes)[:, None]).ravel()
             counted = None if block.weights is None else block.weights.ravel()
             weights = np.bincount(flat, weights=counted, minlength=nodes * len(self.u)).astype(np.float64)
-            likelihood, gamma, done = self._fit(slice(None), weights.reshape(nodes, -1), starts)
-            scores = np.take_along_axis(likelihood.scores(gamma), code[:, None, :], axis=2)
+            likelihood, point, done = self._fit(slice(None), weights.reshape(nodes, -1), starts)
+            scores = np.take_along_axis(likelihood.scores(point), code[:, None, :], axis=2)
         else:
             ones = np.ones(code.shape) if block.weights is None else block.weights
-            likelihood, gamma, done = self._fit(code, ones, starts)
-            scores = likelihood.scores(gamma)
+            likelihood, point, done = self._fit(code, ones, starts)
+            scores = likelihood.scores(point)
         if block.roots is not None:
             scores *= block.roots[:, None, :]
         spread = code.max(axis=1) > code.min(axis=1)
-        return Scored(scores, spread, done, gamma, likelihood.log_likelihood(gamma))
+        return Scored(scores, spread, done, likelihood.steps(point), likelihood.log_likelihood(point))
 
     def theta(self, coefficients: Floats) -> tuple[float, ...]:
         return tuple(np.cumsum(coefficients).tolist())
@@ -203,8 +203,8 @@ class _Whole:
             start = linear_start(np.broadcast_to(u, weights.shape), weights, self.order)
         else:
             start = np.array(starts)
-        gamma, done = maximise(likelihood, likelihood.restart(start))
-        return likelihood, gamma, done
+        point, done = maximise(likelihood, likelihood.restart(start))
+        return likelihood, point, done
 
 
 def _quantile_bins(x: Floats) -> npt.NDArray[np.intp]:
