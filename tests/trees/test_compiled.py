@@ -37,7 +37,7 @@ def both(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool, order: int
     nodes = [np.arange(400), np.arange(50, 180), np.arange(380, 400), np.flatnonzero(u > np.median(u))]
     block = Block.of(nodes, rng.uniform(0.5, 3.0, 400) if weighted else None, 400)
     rows = u[block.rows]
-    arguments = (block.roots, block.sizes, order, 0.3, linear_start(rows, block.weights, order))
+    arguments = (block.roots, block.sizes, order, 0.3, linear_start(len(rows), order))
     fast = fit_density(rows, *arguments)
     monkeypatch.setattr(compiled, "inner", None)
     return fast, fit_density(rows, *arguments)

@@ -115,9 +115,9 @@ class Candidates:
         numbers = table.numbers
         if len(places) < numbers.shape[1]:
             numbers = numbers[:, places]
-        scale = _scale(numbers)
+        scale, shift = _scale_and_shift(numbers)
         where = np.array(complete, dtype=np.intp)
-        return cls(numbers, where, partial, nominal, len(table.columns), scale, _shift(numbers, scale))
+        return cls(numbers, where, partial, nominal, len(table.columns), scale, shift)
 
     def number_chunks(self, block: Block) -> Iterator[tuple[slice, Floats]]:
         """Numbers of a block's rows, (nodes, rows, columns), piece by piece."""
@@ -159,25 +159,20 @@ def power_of_two(values: Floats) -> float:
     return float(np.ldexp(1.0, -min(max(int(np.frexp(peak)[1]), -1000), 1000))) if peak > 0 else 1.0
 
 
-def _scale(numbers: Floats) -> Floats | None:
-    """Factors for columns whose squares would leave the range of floats."""
+def _scale_and_shift(numbers: Floats) -> tuple[Floats | None, Floats | None]:
+    """Factors for columns whose squares would leave the range of floats, and middles of columns far from 0."""
     if not numbers.size:
-        return None
-    peak = np.maximum(numbers.max(axis=0), -numbers.min(axis=0))
+        return None, None
+    low, high = numbers.min(axis=0), numbers.max(axis=0)
+    peak = np.maximum(high, -low)
+    scale = None
     extreme = (peak > 1e100) | ((peak < 1e-100) & (peak > 0))
-    if not extreme.any():
-        return None
-    return np.array([power_of_two(numbers[:, at]) if extreme[at] else 1.0 for at in range(numbers.shape[1])])
-
-
-def _shift(numbers: Floats, scale: Floats | None) -> Floats | None:
-    """Means of columns whose distance from 0 would cost digits in sums of squares; judged by some rows."""
-    some = numbers[:: max(1, len(numbers) // 512)]
-    if scale is not None:
-        some = some * scale
-    means = some.mean(axis=0)
-    far = np.abs(means) > 30 * some.std(axis=0)
-    return np.where(far, means, 0.0) if far.any() else None
+    if extreme.any():
+        scale = np.array([power_of_two(numbers[:, at]) if extreme[at] else 1.0 for at in range(numbers.shape[1])])
+        low, high = low * scale, high * scale
+    middle = (low + high) / 2
+    far = np.abs(middle) > 30 * (high - low)
+    return scale, np.where(far, middle, 0.0) if far.any() else None
 
 
 def _missing_last(codes: Codes, n_levels: int) -> npt.NDArray[np.intp]:

@@ -131,9 +131,7 @@ class TransformationModel(Parameters):
         distinct, inverse = np.unique(values, return_inverse=True)
         totals = np.bincount(inverse, weights=None if counted is None else counted[used]).astype(np.float64)
         fitted = likelihood_of(distinct, totals[None, :], support, order, whole)
-        point, done = maximise(
-            fitted, fitted.restart(linear_start(support.scaled(distinct)[None], totals[None], order))
-        )
+        point, done = maximise(fitted, fitted.restart(linear_start(1, order)))
         if not done[0]:
             raise InputError(
                 "x is too concentrated for its support: the likelihood has no maximum within floating point. "
@@ -281,15 +279,6 @@ def checked_likelihood(value: Any) -> str:
     return str(value)
 
 
-def linear_start(u: Floats, weights: Floats | None, order: int) -> Floats:
-    """Steps of the linear h that gives each node mean 0 and variance 1."""
-    if weights is None:
-        mean, spread = u.mean(axis=1), u.std(axis=1)
-    else:
-        n = weights.sum(axis=1)
-        mean = (u * weights).sum(axis=1) / n
-        spread = np.sqrt(((u - mean[:, None]) ** 2 * weights).sum(axis=1) / n)
-    spread = np.where(spread > 0, spread, 1.0)
-    start = np.repeat((1.0 / (order * spread))[:, None], order + 1, axis=1)
-    start[:, 0] = -mean / spread
-    return start
+def linear_start(nodes: int, order: int) -> Floats:
+    """Steps of a linear h, to be moved and stretched by `restart`."""
+    return np.ones((nodes, order + 1))

@@ -146,7 +146,7 @@ class _Continuous:
         return fit_density(u, roots, sizes, self.order, self.support.log_range, start)
 
     def _start(self, block: Block, u: Floats, starts: list[Any]) -> Floats:
-        start = linear_start(u, block.weights, self.order) if starts[0] is None else np.array(starts)
+        start = linear_start(len(u), self.order) if starts[0] is None else np.array(starts)
         if self._bin is None or len(start) > 1 or u.shape[1] < _BINNED_FROM:
             return start
         # A large node is first fitted to its binned values: few full passes over its rows are left to do.
@@ -199,10 +199,7 @@ class _Whole:
     def _fit(self, points: Any, weights: Floats, starts: list[Any]) -> tuple[Interval, Floats, npt.NDArray[np.bool_]]:
         u, first = np.atleast_2d(self.u[points]), np.atleast_2d(self.first[points])
         likelihood = Interval(u, self.support.unit, first, weights, self.order)
-        if starts[0] is None:
-            start = linear_start(np.broadcast_to(u, weights.shape), weights, self.order)
-        else:
-            start = np.array(starts)
+        start = linear_start(len(weights), self.order) if starts[0] is None else np.array(starts)
         point, done = maximise(likelihood, likelihood.restart(start))
         return likelihood, point, done
 
