@@ -26,6 +26,7 @@ TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest 
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are rounding, not variation
 _CANCELLED = 1e-8  # share of the sum of squares below which its difference from the mean's is not trusted
 _TIE = 1e-10
+_INDICATORS = 1 << 18  # numbers of an indicator matrix up to which a product is quicker than counting
 _ROUNDING = 1e-9  # of a criterion: a p-value has the rounding of its statistic many times over
 
 
@@ -40,11 +41,14 @@ class Whitened:
     eigenvalues : float array (nodes, q)
         Of the scores' covariance, ascending; 0 where dropped.
     rank : int array (nodes,)
+    condition : float array (nodes,)
+        The smallest eigenvalue that was kept over the largest.
     """
 
     stacked: Floats
     eigenvalues: Floats
     rank: npt.NDArray[np.int64]
+    condition: Floats
 
     @property
     def z(self) -> Floats:
@@ -93,7 +97,9 @@ def whiten(scores: Floats, block: Block) -> Whitened:
         stacked[:, q] = block.weights
         if block.roots is not block.weights:
             z *= block.roots[:, None, :]
-    return Whitened(stacked, values, kept.sum(axis=1))
+    largest = np.where(values[:, -1] > 0, values[:, -1], 1.0)
+    condition = np.where(kept, values, np.inf).min(axis=1) / largest
+    return Whitened(stacked, values, kept.sum(axis=1), condition)
 
 
 def test_columns(candidates: Candidates, block: Block, white: Whitened) -> BlockTests:
@@ -192,16 +198,7 @@ def _test_partial(
 def _test_nominal(
     column: NominalColumn, block: Block, white: Whitened, statistic: Floats, df: npt.NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    nodes, q, _ = white.z.shape
-    levels = column.n_levels
-    cell = np.asarray(block.gather(column.codes)) + levels * np.arange(nodes)[:, None]
-    flat = cell.ravel()
-    weights = None if block.weights is None else block.weights.ravel()
-    counts = np.bincount(flat, weights=weights, minlength=nodes * levels).reshape(nodes, levels).astype(np.float64)
-    sums = np.empty((nodes, q, levels))
-    for direction in range(q):
-        z = white.z[:, direction].ravel()
-        sums[:, direction] = np.bincount(flat, weights=z, minlength=nodes * levels).reshape(nodes, levels)
+    sums, counts = _sums_by_level(column, block, white)
     present = counts > 0
     n_present = present.sum(axis=1)
     shares = np.where(present, counts, np.inf)
@@ -209,14 +206,29 @@ def _test_nominal(
     ratio = (sums**2 / shares[:, None, :]).sum(axis=(1, 2)) * (block.n - 1) / block.n
     statistic[:, column.index] = ratio
     df[:, column.index] = white.rank * (n_present - 1)
-    smallest = np.where(white.eigenvalues > 0, white.eigenvalues, np.inf).min(axis=1)
-    least = smallest / white.eigenvalues[:, -1] * (shares.min(axis=1) / counts.max(axis=1))
+    least = white.condition * (shares.min(axis=1) / counts.max(axis=1))
     for node in np.flatnonzero((least < 4 * TOLERANCE) & (n_present > 1)):
         seen = present[node]
         statistic[node, column.index], df[node, column.index] = _by_eigenvalues(
             sums[node][:, seen], counts[node, seen], white.eigenvalues[node]
         )
     return sums, counts
+
+
+def _sums_by_level(column: NominalColumn, block: Block, white: Whitened) -> tuple[Floats, Floats]:
+    """Whitened scores (nodes, q, levels) and weights (nodes, levels) of the levels of a column."""
+    codes, levels = np.asarray(block.gather(column.codes)), column.n_levels
+    if codes.size * levels <= _INDICATORS:
+        indicators = (codes[:, :, None] == np.arange(levels)).astype(np.float64)
+        both = np.matmul(white.stacked, indicators)
+        return both[:, :-1], both[:, -1]
+    nodes, lines, _ = white.stacked.shape
+    flat = (codes + levels * np.arange(nodes)[:, None]).ravel()
+    sums = np.empty((nodes, lines, levels))
+    for line in range(lines):
+        weights = white.stacked[:, line].ravel()
+        sums[:, line] = np.bincount(flat, weights=weights, minlength=nodes * levels).reshape(nodes, levels)
+    return sums[:, :-1], sums[:, -1]
 
 
 def _by_eigenvalues(sums: Floats, counts: Floats, eigenvalues: Floats) -> tuple[float, int]:
