@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._table import ColumnInfo, Floats, Table
-from subgrove.trees.nodes import SIDES, Side, Split, goes_left
+from subgrove.trees.nodes import Side, Split, goes_left, settled
 from subgrove.trees.training import Training
 
 Rows = npt.NDArray[np.intp]
@@ -176,10 +176,7 @@ class SplitSearch:
         if mean_right - mean_left <= ROUNDING * np.ptp(position):
             split = _mirror(split)
             weight_left, weight_right = weight_right, weight_left
-        larger: Side = "left" if weight_left >= weight_right else "right"
-        has_missing = bool((values < 0).any() if info.is_nominal else np.isnan(values).any())
-        split = replace(split, larger=larger, missing=split.missing if has_missing else larger)
-        return _place_absent_levels(split, info) if info.is_nominal else split
+        return settled(split, info, values, "left" if weight_left >= weight_right else "right")
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,12 +384,3 @@ def _midpoint(low: float, high: float) -> float:
 def _mirror(split: Split) -> Split:
     """The same split with the children exchanged."""
     return replace(split, below=OTHER[split.below], levels=split.levels[::-1], missing=OTHER[split.missing])
-
-
-def _place_absent_levels(split: Split, info: ColumnInfo) -> Split:
-    present = {*split.levels[0], *split.levels[1]}
-    left, right = (
-        tuple(level for level in info.levels if level in group or (level not in present and split.larger == side))
-        for side, group in zip(SIDES, split.levels, strict=True)
-    )
-    return replace(split, levels=(left, right))

@@ -25,7 +25,7 @@ from subgrove.trees.association import BlockTests, Whitened, best_columns, test_
 from subgrove.trees.candidates import Block, Candidates, Rows
 from subgrove.trees.cells import Cells
 from subgrove.trees.cuts import Cut, cut_levels, cut_numbers, cut_partial
-from subgrove.trees.nodes import Node, Split, Tests
+from subgrove.trees.nodes import Node, Side, Split, Tests, goes_left, settled
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
 
@@ -93,6 +93,7 @@ class _Grower:
     response: Response
     rules: Rules
     names: tuple[str, ...]
+    positions: tuple[int, ...]
     drafts: list[_Draft] = field(default_factory=list)
 
     def grow(self) -> None:
@@ -255,64 +256,41 @@ class _Grower:
         return dict(zip(together, found, strict=True))
 
     def _split(self, node: int, column: int, cut: Cut, criterion: float) -> None:
-        draft, info = self.drafts[node], self.training.table.columns[column]
-        left, missing_left = self._goes_left(draft.rows, column, cut)
+        draft, table = self.drafts[node], self.training.table
+        info, at = table.columns[column], self.positions[column]
+        values = (table.codes if info.is_nominal else table.numbers)[draft.rows, at]
+        split = _as_split(cut, info)
+        left = goes_left(split, info, values)
         rows = (draft.rows[left], draft.rows[~left])
         weights = self.training.weights
         n = [float(len(own)) if weights is None else float(weights[own].sum()) for own in rows]
-        larger = "left" if n[0] >= n[1] else "right"
-        missing = larger if missing_left is None else ("left" if missing_left else "right")
         first = len(self.drafts)
         for own, weight in zip(rows, n, strict=True):
             self.drafts.append(_Draft(own, draft.depth + 1, node, weight, draft.start))
         draft.children = (first, first + 1)
         draft.p_value = -math.expm1(criterion)
-        draft.split = Split(
-            info.name,
-            info.kind,
-            cut.threshold,
-            levels=_levels(info, draft.rows, self.candidates, column, cut, larger) if info.is_nominal else ((), ()),
-            missing="left" if missing == "left" else "right",
-            larger="left" if larger == "left" else "right",
-        )
+        draft.split = settled(split, info, values, "left" if n[0] >= n[1] else "right")
         draft.rows = rows[0][:0]
 
-    def _goes_left(self, rows: Rows, column: int, cut: Cut) -> tuple[npt.NDArray[np.bool_], bool | None]:
-        """Which rows go left, and where missing values go if the node has any."""
-        for nominal in self.candidates.nominal:
-            if nominal.index == column:
-                codes = nominal.codes[rows]
-                table = np.zeros(nominal.n_levels, dtype=np.bool_)
-                table[list(cut.left)] = True
-                last = len(self.training.table.columns[column].levels)
-                return table[codes], bool(table[last]) if nominal.n_levels > last and (codes == last).any() else None
-        values = self.candidates.numeric_values(column)[rows]
-        below = ~np.isnan(values) if cut.threshold is None else values <= cut.threshold
-        if cut.missing_left:
-            below |= np.isnan(values)
-        has_missing = cut.missing_left is not None and bool(np.isnan(values).any())
-        return below, cut.missing_left if has_missing else None
 
-
-def _levels(
-    info: ColumnInfo, rows: Rows, candidates: Candidates, column: int, cut: Cut, larger: str
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Levels of the left and the right child; those that no row of the node has stand with the larger."""
-    codes = next(nominal.codes for nominal in candidates.nominal if nominal.index == column)
-    present = np.zeros(len(info.levels) + 1, dtype=np.bool_)
-    present[codes[rows]] = True
-    left = set(cut.left)
-    sides: tuple[list[str], list[str]] = ([], [])
-    for code, level in enumerate(info.levels):
-        goes_left = code in left if present[code] else larger == "left"
-        sides[0 if goes_left else 1].append(level)
-    return tuple(sides[0]), tuple(sides[1])
+def _as_split(cut: Cut, column: ColumnInfo) -> Split:
+    """A cut as a split of the rows that it was found in."""
+    if not column.is_nominal:
+        return Split(column.name, column.kind, cut.threshold, missing="left" if cut.missing_left else "right")
+    chosen = set(cut.left)
+    sides = tuple(
+        tuple(level for code, level in enumerate(column.levels) if (code in chosen) == goes_left)
+        for goes_left in (True, False)
+    )
+    # The code after the last level stands for missing values.
+    missing: Side = "left" if len(column.levels) in chosen else "right"
+    return Split(column.name, column.kind, levels=(sides[0], sides[1]), missing=missing)
 
 
 def grow(training: Training, response: Response, rules: Rules, method: str, parameters: Mapping[str, Any]) -> Tree:
     """Grow a tree of x by tests of its scores."""
     names = training.table.names
-    grower = _Grower(training, Candidates.of(training.table), response, rules, names)
+    grower = _Grower(training, Candidates.of(training.table), response, rules, names, training.table.positions())
     with one_blas_thread():
         grower.grow()
     cells = Cells.of(training.target, training.values)

@@ -264,6 +264,23 @@ def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt
     return result
 
 
+def settled(split: Split, column: ColumnInfo, values: npt.NDArray[Any], larger: Side) -> Split:
+    """A split that also says where to send what its node did not have: with the larger child.
+
+    `values` are those of the node's training rows: numbers, or codes if nominal.
+    """
+    has_missing = bool((values < 0).any() if column.is_nominal else np.isnan(values).any())
+    split = replace(split, larger=larger, missing=split.missing if has_missing else larger)
+    if not column.is_nominal:
+        return split
+    present = {column.levels[code] for code in np.unique(values) if code >= 0}
+    left, right = (
+        tuple(level for level in column.levels if (level in group if level in present else side == larger))
+        for side, group in zip(SIDES, split.levels, strict=True)
+    )
+    return replace(split, levels=(left, right))
+
+
 def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
     """Nodes reachable from the root (id 1), numbered anew in pre-order."""
     order: list[int] = []
