@@ -22,14 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._table import ColumnInfo, Floats, Table
+from subgrove.trees.cuts import MAX_ENUMERATED, order_of_levels
 from subgrove.trees.nodes import Side, Split, goes_left, settled
 from subgrove.trees.training import Training
 
 Rows = npt.NDArray[np.intp]
 Booleans = npt.NDArray[np.bool_]
 
-# More present levels than this have too many partitions to try each (with more than two classes).
-MAX_EXHAUSTIVE = 12
 # Relative difference that may be rounding: sums of centred values are far more exact.
 ROUNDING = 1e-10
 NO_GAIN = 1e-12
@@ -300,11 +299,11 @@ class _NominalCuts:
             return cls(present, present, np.empty(0), -np.inf)
         weight: Floats = np.bincount(level, weights=node.weights)[present].astype(np.float64)
         sums = np.array([np.bincount(level, weights=column)[present] for column in node.weighted])
-        if len(sums) > 1 and len(present) <= MAX_EXHAUSTIVE:
+        if len(sums) > 1 and len(present) <= MAX_ENUMERATED:
             groups: npt.NDArray[Any] = _partitions(len(present))
             first_sums, first_weight = sums @ groups.T, groups @ weight
         else:
-            groups = _order_of_levels(sums, weight)
+            groups = order_of_levels(sums, weight)
             first_sums, first_weight = np.cumsum(sums[:, groups], axis=1)[:, :-1], np.cumsum(weight[groups])[:-1]
         gains = node.gains((first_sums * first_sums).sum(axis=0), first_weight)
         return cls(present, groups, gains, float(gains.max()))
@@ -337,34 +336,13 @@ def _sums_of_squares(node: _Node, gappy: Rows, last: Rows) -> tuple[Floats, Floa
     return squares, squares_below
 
 
-@lru_cache(maxsize=MAX_EXHAUSTIVE)
+@lru_cache(maxsize=MAX_ENUMERATED)
 def _partitions(n_levels: int) -> Booleans:
     """All ways to split levels in two groups, one a row; the last level is never in the first group."""
     numbers = np.arange(1, 2 ** (n_levels - 1))[:, np.newaxis]
     groups: Booleans = (numbers >> np.arange(n_levels)) & 1 == 1
     groups.setflags(write=False)
     return groups
-
-
-def _order_of_levels(sums: Floats, weight: Floats) -> Rows:
-    """Levels ascending by their mean, or along the leading direction of their means where those are vectors.
-
-    The best cut of one mean is among those of this order (Fisher 1958). For vectors it is close to the best
-    (Coppersmith, Hong and Hosking 1999).
-    """
-    means = sums / weight
-    if len(means) == 1:
-        key = means[0]
-    else:
-        _, _, directions = np.linalg.svd((means * np.sqrt(weight)).T, full_matrices=False)
-        leading = directions[0]
-        key = np.sign(leading[_first_best(np.abs(leading))]) * (leading @ means)
-    ascending = np.argsort(key, kind="stable")
-    # Means that differ by rounding only keep the order of the levels.
-    step = np.diff(key[ascending], prepend=key[ascending[0]]) > ROUNDING * np.abs(key).max()
-    rank = np.empty_like(ascending)
-    rank[ascending] = np.cumsum(step)
-    return np.argsort(rank, kind="stable")
 
 
 def _first_best(gains: Floats) -> int:
