@@ -32,9 +32,11 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
+	rm -rf build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt .
 	touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
+	rm -rf build
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ".[dev]"
 	touch $@ $(VENV)/.demo

@@ -277,15 +277,34 @@ static int fit_node(const double *u, const double *roots, size_t m, int p, const
     return done && isfinite(total);
 }
 
-static int get(PyObject *object, Py_buffer *view, int writable, Py_ssize_t items)
+static void release(Py_buffer *views, int count)
 {
-    if (PyObject_GetBuffer(object, view, PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)))
-        return -1;
-    if (view->len == items * (Py_ssize_t)sizeof(double))
-        return 0;
-    PyBuffer_Release(view);
-    PyErr_SetString(PyExc_ValueError, "an array has the wrong size");
-    return -1;
+    for (int i = 0; i < count; i++)
+        if (views[i].obj)
+            PyBuffer_Release(&views[i]);
+}
+
+/* Buffers of arrays of doubles (or 64-bit integers) of given sizes, those from `written` on to be written to; None gives
+ * a null pointer. Returns 0, or -1 with an exception and nothing held. */
+static int hold(PyObject **objects, Py_buffer *views, int count, int written, const Py_ssize_t *items)
+{
+    for (int i = 0; i < count; i++) {
+        int flags = PyBUF_C_CONTIGUOUS | (i >= written ? PyBUF_WRITABLE : 0);
+        views[i].obj = NULL;
+        views[i].buf = NULL;
+        if (objects[i] == Py_None)
+            continue;
+        if (PyObject_GetBuffer(objects[i], &views[i], flags)) {
+            release(views, i);
+            return -1;
+        }
+        if (views[i].len != items[i] * (Py_ssize_t)sizeof(double)) {
+            release(views, i + 1);
+            PyErr_SetString(PyExc_ValueError, "an array has the wrong size");
+            return -1;
+        }
+    }
+    return 0;
 }
 
 /* fit(u, roots or None, sizes, order, gamma, log_likelihood, scores, done): the last four are written to. */
@@ -294,7 +313,7 @@ static PyObject *fit(PyObject *self, PyObject *args)
     PyObject *objects[7];
     Py_buffer views[7];
     Py_ssize_t nodes, m;
-    int p, held = 0, failed = 0;
+    int p;
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOinnOOOO", &objects[0], &objects[1], &objects[2], &p, &nodes, &m, &objects[3],
                           &objects[4], &objects[5], &objects[6]))
@@ -304,47 +323,33 @@ static PyObject *fit(PyObject *self, PyObject *args)
         return NULL;
     }
     const Py_ssize_t items[7] = {nodes * m, nodes * m, nodes, nodes * (p + 1), nodes, nodes * (p + 1) * m, nodes};
-    for (int i = 0; i < 7 && !failed; i++, held++) {
-        views[i].obj = NULL;
-        views[i].buf = NULL;
-        if (i == 1 && objects[i] == Py_None)
-            continue;
-        if (get(objects[i], &views[i], i > 2, items[i])) {
-            failed = 1;
-            break;
-        }
-    }
-    double *slope = failed ? NULL : malloc(sizeof(double) * (size_t)(m * (p + 1)));
-    if (!failed && !slope) {
-        PyErr_NoMemory();
-        failed = 1;
-    }
-    if (!failed) {
-        double binomial[MOST];
-        binomial[0] = 1.0;
-        for (int k = 1; k < p; k++)
-            binomial[k] = binomial[k - 1] * (p - k) / k;
-        const double *u = views[0].buf, *roots = views[1].buf, *sizes = views[2].buf;
-        double *gamma = views[3].buf, *likelihood = views[4].buf, *scores = views[5].buf, *done = views[6].buf;
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t k = 0; k < nodes; k++) {
-            size_t size = (size_t)sizes[k];
-            double *own = scores + k * (p + 1) * m;
-            for (int j = 0; j <= p; j++)
-                memset(own + j * m + size, 0, sizeof(double) * ((size_t)m - size));
-            done[k] = fit_node(u + k * m, roots ? roots + k * m : NULL, size, p, binomial, gamma + k * (p + 1),
-                               likelihood + k, own, (size_t)m, slope, slope + m * p);
-            if (done[k] == 0.0)
-                memset(own, 0, sizeof(double) * (size_t)(m * (p + 1)));
-        }
-        Py_END_ALLOW_THREADS
-    }
-    free(slope);
-    for (int i = 0; i < held; i++)
-        if (views[i].obj)
-            PyBuffer_Release(&views[i]);
-    if (failed)
+    if (hold(objects, views, 7, 3, items))
         return NULL;
+    double *slope = malloc(sizeof(double) * (size_t)(m * (p + 1)) + 1);
+    if (!slope) {
+        release(views, 7);
+        return PyErr_NoMemory();
+    }
+    double binomial[MOST];
+    binomial[0] = 1.0;
+    for (int k = 1; k < p; k++)
+        binomial[k] = binomial[k - 1] * (p - k) / k;
+    const double *u = views[0].buf, *roots = views[1].buf, *sizes = views[2].buf;
+    double *gamma = views[3].buf, *likelihood = views[4].buf, *scores = views[5].buf, *done = views[6].buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t k = 0; k < nodes; k++) {
+        size_t size = (size_t)sizes[k];
+        double *own = scores + k * (p + 1) * m;
+        for (int j = 0; j <= p; j++)
+            memset(own + j * m + size, 0, sizeof(double) * ((size_t)m - size));
+        done[k] = fit_node(u + k * m, roots ? roots + k * m : NULL, size, p, binomial, gamma + k * (p + 1),
+                           likelihood + k, own, (size_t)m, slope, slope + m * p);
+        if (done[k] == 0.0)
+            memset(own, 0, sizeof(double) * (size_t)(m * (p + 1)));
+    }
+    Py_END_ALLOW_THREADS
+    free(slope);
+    release(views, 7);
     Py_RETURN_NONE;
 }
 
@@ -383,7 +388,7 @@ static PyObject *scan(PyObject *self, PyObject *args)
     PyObject *objects[8];
     Py_buffer views[8];
     Py_ssize_t nodes, m;
-    int q, held = 0, failed = 0;
+    int q;
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOOOOinnOO", &objects[0], &objects[1], &objects[2], &objects[3], &objects[4],
                           &objects[5], &q, &nodes, &m, &objects[6], &objects[7]))
@@ -393,29 +398,18 @@ static PyObject *scan(PyObject *self, PyObject *args)
         return NULL;
     }
     const Py_ssize_t items[8] = {nodes * m, nodes * m, nodes * (q + 1) * m, nodes, nodes, nodes, nodes, nodes};
-    for (int i = 0; i < 8 && !failed; i++, held++) {
-        views[i].obj = NULL;
-        if (get(objects[i], &views[i], i > 5, items[i])) {
-            failed = 1;
-            break;
-        }
-    }
-    if (!failed) {
-        const int64_t *order = views[0].buf;
-        const double *values = views[1].buf, *stacked = views[2].buf, *sizes = views[3].buf, *n = views[4].buf;
-        const double *least = views[5].buf;
-        double *best = views[6].buf, *at = views[7].buf;
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t k = 0; k < nodes; k++)
-            at[k] = (double)scan_node(order + k * m, values + k * m, stacked + k * (q + 1) * m, (size_t)m,
-                                      (size_t)sizes[k], q, n[k], least[k], best + k);
-        Py_END_ALLOW_THREADS
-    }
-    for (int i = 0; i < held; i++)
-        if (views[i].obj)
-            PyBuffer_Release(&views[i]);
-    if (failed)
+    if (hold(objects, views, 8, 6, items))
         return NULL;
+    const int64_t *order = views[0].buf;
+    const double *values = views[1].buf, *stacked = views[2].buf, *sizes = views[3].buf, *n = views[4].buf;
+    const double *least = views[5].buf;
+    double *best = views[6].buf, *at = views[7].buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t k = 0; k < nodes; k++)
+        at[k] = (double)scan_node(order + k * m, values + k * m, stacked + k * (q + 1) * m, (size_t)m,
+                                  (size_t)sizes[k], q, n[k], least[k], best + k);
+    Py_END_ALLOW_THREADS
+    release(views, 8);
     Py_RETURN_NONE;
 }
 
