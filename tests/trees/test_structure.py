@@ -370,3 +370,20 @@ def test_pickled_tree_has_the_same_nodes(grower: type[Grower]) -> None:
     again = pickle.loads(pickle.dumps(tree))
     assert all(isinstance(node, Node) for node in again.nodes)
     assert again == tree
+
+
+@pytest.mark.parametrize("n", [64, 128])
+def test_tests_of_a_small_node_are_those_of_its_own_rows(n: int) -> None:
+    """Also where the power of two that holds the node is the number of all rows."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, 3))
+    x = 3.0 * (X[:, 0] > np.sort(X[:, 0])[n // 2 - 4]) + rng.normal(size=n)
+    tree = ConditionalInferenceTree(max_depth=2, min_leaf=n // 2 - 5).fit(X, x)
+    leaves = tree.apply(X)
+    assert len(tree.leaves) == 2
+    for leaf in tree.leaves:
+        own = leaves == leaf.id
+        alone = ConditionalInferenceTree(max_depth=1, min_leaf=n).fit(X[own], x[own]).nodes[0]
+        assert leaf.tests is not None
+        assert alone.tests is not None
+        np.testing.assert_allclose(leaf.tests.statistic, alone.tests.statistic, rtol=1e-9)

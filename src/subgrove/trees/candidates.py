@@ -49,7 +49,8 @@ class Block:
         for padded, own in zip(rows, nodes, strict=True):
             padded[: len(own)] = own
             padded[len(own) :] = own[0]
-        whole = len(nodes) == 1 and m == n_rows
+        # By its rows, not by the width, which may be padded to the number of all rows.
+        whole = len(nodes) == 1 and len(nodes[0]) == m == n_rows
         full = width is None and bool((sizes == m).all())
         inside = None if full else (np.arange(m) < sizes[:, None]).astype(np.float64)
         if weights is None:
