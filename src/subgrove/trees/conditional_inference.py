@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._table import Floats, Kind
+from subgrove._table import Kind
 from subgrove.trees.candidates import Block, power_of_two
 from subgrove.trees.growth import Rules, Scored, grow
 from subgrove.trees.parameters import Parameters, number_in, public_names, whole_number
@@ -106,6 +106,3 @@ class _Influence:
         if block.roots is not None:
             scores *= block.roots[:, None, :]
         return Scored(scores, spread, np.ones(len(spread), dtype=np.bool_))
-
-    def theta(self, coefficients: Floats) -> tuple[float, ...]:
-        return ()

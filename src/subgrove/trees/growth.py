@@ -37,7 +37,7 @@ _BLOCK_ROWS = 1 << 15  # rows in a block of several nodes
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of a block's rows (nodes, q, m), and of each node's model its coefficients and likelihood.
+    """Scores of a block's rows (nodes, q, m); of each node's model the steps of its coefficients and its likelihood.
 
     A node in which x does not vary, or whose model could not be fitted, is a leaf.
     """
@@ -45,7 +45,7 @@ class Scored:
     scores: Floats
     varies: npt.NDArray[np.bool_]
     fitted: npt.NDArray[np.bool_]
-    coefficients: Floats | None = None
+    steps: Floats | None = None
     log_likelihood: Floats | None = None
 
 
@@ -54,9 +54,6 @@ class Response(Protocol):
 
     def score(self, block: Block, starts: list[Any]) -> Scored:
         """Fit the block's nodes, starting from what their parents had, and score their rows."""
-
-    def theta(self, coefficients: Floats) -> tuple[float, ...]:
-        """Coefficients as they are shown."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +158,9 @@ class _Grower:
         white = whiten(scored.scores, block)
         tests = test_columns(self.candidates, block, white)
         for k, draft in enumerate(drafts):
-            if scored.coefficients is not None and scored.log_likelihood is not None and usable[k]:
-                draft.start = scored.coefficients[k]
-                draft.theta = self.response.theta(scored.coefficients[k])
+            if scored.steps is not None and scored.log_likelihood is not None and usable[k]:
+                draft.start = scored.steps[k]
+                draft.theta = tuple(np.cumsum(scored.steps[k]).tolist())
                 draft.log_likelihood = float(scored.log_likelihood[k])
             if usable[k]:
                 draft.tests = Tests(self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k])

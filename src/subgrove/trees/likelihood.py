@@ -68,14 +68,14 @@ class Density:
         """The inverse of `steps`."""
         return _moved(gamma, self.means, 1.0)
 
-    def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, point: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the negative log-likelihood."""
-        gradient = np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]
+        gradient = np.matmul(self.quadratic, point[:, :, None])[:, :, 0]
         hessian = self.quadratic.copy()
         inverses = []
         for part in _parts(self.slope.shape[2]):
             slope = self.slope[:, :, part]
-            inverse = np.matmul(gamma[:, None, 1:], slope)
+            inverse = np.matmul(point[:, None, 1:], slope)
             roots = None if self.roots is None else self.roots[:, None, part]
             np.divide(1.0 if roots is None else roots, inverse, out=inverse)
             scaled = slope * inverse
@@ -86,7 +86,7 @@ class Density:
         self._inverse = inverses[0] if len(inverses) == 1 else np.concatenate(inverses, axis=2)
         return gradient, hessian
 
-    def step_length(self, gamma: Floats, direction: Floats) -> Floats:
+    def step_length(self, point: Floats, direction: Floats) -> Floats:
         """Full steps, unless a slope would shrink by more than 0.6 of itself."""
         change = np.matmul(direction[:, None, 1:], self.slope)
         change *= (
@@ -100,30 +100,30 @@ class Density:
         length: Floats = _MOST_SHRINKAGE / np.maximum(shrinkage, _MOST_SHRINKAGE)
         return length
 
-    def log_likelihood(self, gamma: Floats) -> Floats:
+    def log_likelihood(self, point: Floats) -> Floats:
         """Log-likelihood of each node."""
-        logs = np.log(np.matmul(gamma[:, None, 1:], self.slope)[:, 0])
+        logs = np.log(np.matmul(point[:, None, 1:], self.slope)[:, 0])
         total = logs.sum(axis=1) if self.roots is None else (logs * self.roots * self.roots).sum(axis=1)
-        squares = (gamma * np.matmul(self.quadratic, gamma[:, :, None])[:, :, 0]).sum(axis=1)
+        squares = (point * np.matmul(self.quadratic, point[:, :, None])[:, :, 0]).sum(axis=1)
         result: Floats = total - squares / 2 - self.n * (LOG_2PI / 2 + self.log_range)
         return result
 
-    def scores(self, gamma: Floats) -> Floats:
+    def scores(self, point: Floats) -> Floats:
         """Derivatives of each point's log-likelihood by theta, times roots of weights: (nodes, order + 1, points).
 
         They take the place of the basis, so nothing else can be asked of this object afterwards.
         """
         scores = self.values
         for part in _parts(scores.shape[2]):
-            h = np.matmul(gamma[:, None, 1:], self.centred[:, :, part])
-            inverse = np.matmul(gamma[:, None, 1:], self.slope[:, :, part])
+            h = np.matmul(point[:, None, 1:], self.centred[:, :, part])
+            inverse = np.matmul(point[:, None, 1:], self.slope[:, :, part])
             if self.roots is None:
                 np.divide(1.0, inverse, out=inverse)
             else:
                 roots = self.roots[:, None, part]
                 np.divide(roots, inverse, out=inverse)
                 np.divide(h, roots, out=h, where=roots > 0)
-            h += gamma[:, :1, None]
+            h += point[:, :1, None]
             scores[:, :, part] *= -h
             ratio = self.slope[:, :, part] * inverse
             scores[:, 1:, part] += ratio
@@ -178,9 +178,9 @@ class Interval:
         self._width_steps[:, 0] = 0.0
         self._value = np.full(len(weights), -np.inf)
 
-    def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, point: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the negative log-likelihood."""
-        log_p, by_middle, by_width, second = self._terms(gamma)
+        log_p, by_middle, by_width, second = self._terms(point)
         self._value = (log_p * self.weights).sum(axis=1)
         middle, width = self._middle_steps, self._width_steps
         gradient = -self._weighted_sum(middle, by_middle) - self._weighted_sum(width, by_width)
@@ -189,9 +189,9 @@ class Interval:
         hessian += mixed + np.swapaxes(mixed, 1, 2)
         return gradient, -hessian
 
-    def step_length(self, gamma: Floats, direction: Floats) -> Floats:
+    def step_length(self, point: Floats, direction: Floats) -> Floats:
         """Halve the step until the likelihood rises; no width may shrink by more than 0.9 of itself."""
-        width = self._along(gamma, self._width_steps)
+        width = self._along(point, self._width_steps)
         change = self._along(direction, self._width_steps)
         live = self._counted & ~self._first
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -200,22 +200,22 @@ class Interval:
         before = self._value
         slack = 1e-12 * np.abs(before)
         for _ in range(30):
-            fell = self.log_likelihood(gamma + length[:, None] * direction) < before - slack
+            fell = self.log_likelihood(point + length[:, None] * direction) < before - slack
             if not fell.any():
                 break
             length = np.where(fell, length / 2, length)
         return length
 
-    def log_likelihood(self, gamma: Floats) -> Floats:
+    def log_likelihood(self, point: Floats) -> Floats:
         """Log-likelihood of each node."""
-        middle, width = self._intervals(gamma)
+        middle, width = self._intervals(point)
         log_p = np.where(self._counted, self._log_p(middle, width), 0.0)
         total: Floats = (log_p * self.weights).sum(axis=1)
         return total
 
-    def scores(self, gamma: Floats) -> Floats:
+    def scores(self, point: Floats) -> Floats:
         """Derivatives of each point's log-likelihood by theta: (nodes, order + 1, points)."""
-        _, by_middle, by_width, _ = self._terms(gamma)
+        _, by_middle, by_width, _ = self._terms(point)
         scores: Floats = self._middle * by_middle[:, None, :] + self._width * by_width[:, None, :]
         return scores
 
@@ -232,10 +232,10 @@ class Interval:
         """The inverse of `steps`."""
         return _moved(gamma, self.means, 1.0)
 
-    def _intervals(self, gamma: Floats) -> tuple[Floats, Floats]:
+    def _intervals(self, point: Floats) -> tuple[Floats, Floats]:
         """Middles and widths of the intervals on the normal scale."""
-        width = np.where(self._counted, self._along(gamma, self._width_steps), 1.0)
-        return self._along(gamma, self._middle_steps), np.maximum(width, 1e-300)
+        width = np.where(self._counted, self._along(point, self._width_steps), 1.0)
+        return self._along(point, self._middle_steps), np.maximum(width, 1e-300)
 
     def _log_p(self, middle: Floats, width: Floats) -> Floats:
         """Logarithms of the intervals' probabilities."""
@@ -252,10 +252,10 @@ class Interval:
         values: Floats = np.where(self._first, near, np.where(narrow, series, log_p))
         return values
 
-    def _terms(self, gamma: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
+    def _terms(self, point: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
         """log P of each point, its first derivatives by middle and width, its second ones (mm, ww, mw)."""
         with np.errstate(all="ignore"):  # what points without weight give is put to 0 below
-            return self._counted_terms(*self._intervals(gamma))
+            return self._counted_terms(*self._intervals(point))
 
     def _counted_terms(
         self, middle: Floats, width: Floats
@@ -288,8 +288,8 @@ class Interval:
         keep = [np.where(counted, term, 0.0) for term in (log_p, *first, *second)]
         return keep[0], keep[1], keep[2], (keep[3], keep[4], keep[5])
 
-    def _along(self, gamma: Floats, steps: Floats) -> Floats:
-        along: Floats = np.matmul(gamma[:, None, :], steps)[:, 0]
+    def _along(self, point: Floats, steps: Floats) -> Floats:
+        along: Floats = np.matmul(point[:, None, :], steps)[:, 0]
         return along
 
     def _weighted_sum(self, steps: Floats, terms: Floats) -> Floats:

@@ -9,7 +9,7 @@ Requirements this design meets:
 - flat directions (data that fill a small part of the support) stay where they are: the model has a ridge
   that pulls towards the current point, tiny beside its diagonal.
 
-Coefficients are steps: gamma_0 = theta_0, gamma_k = theta_k - theta_{k-1} >= 0.
+Coordinates of a point: the first is free (the mean of h), the others are the steps theta_k - theta_{k-1} >= 0.
 """
 
 from __future__ import annotations
@@ -30,82 +30,82 @@ _NEGATIVE = 1e-10
 
 
 class Likelihood(Protocol):
-    """Log-likelihood of many nodes as a function of their steps gamma (nodes, order + 1)."""
+    """Log-likelihood of many nodes as a function of points (nodes, order + 1)."""
 
-    def derivatives(self, gamma: Floats) -> tuple[Floats, Floats]:
+    def derivatives(self, point: Floats) -> tuple[Floats, Floats]:
         """Gradient and Hessian of the *negative* log-likelihood."""
 
-    def step_length(self, gamma: Floats, direction: Floats) -> Floats:
+    def step_length(self, point: Floats, direction: Floats) -> Floats:
         """How far along the direction each node may go, at most 1, so that its likelihood rises."""
 
 
 def maximise(likelihood: Likelihood, start: Floats) -> tuple[Floats, Mask]:
-    """Steps gamma of the maximum, and which nodes reached it.
+    """The point of the maximum of each node, and which nodes reached it.
 
     Parameters
     ----------
     likelihood : Likelihood
     start : float array (nodes, order + 1)
-        Steps with a positive likelihood.
+        Points with a positive likelihood.
     """
-    gamma = start.copy()
-    fixed = gamma <= 0
+    point = start.copy()
+    fixed = point <= 0
     fixed[:, 0] = False
-    done = np.zeros(len(gamma), dtype=np.bool_)
+    done = np.zeros(len(point), dtype=np.bool_)
     for _ in range(_MAX_STEPS):
-        gradient, hessian = likelihood.derivatives(gamma)
-        direction, decrement = _bounded_newton_step(gradient, hessian, gamma, fixed)
+        gradient, hessian = likelihood.derivatives(point)
+        direction, decrement = _bounded_newton_step(gradient, hessian, point, fixed)
         if not np.isfinite(direction).all():
             # A node without a step cannot go on; it is given back as not done.
             direction = np.nan_to_num(direction, nan=0.0, posinf=0.0, neginf=0.0)
             decrement = np.where(np.isfinite(decrement), decrement, np.inf)
-        length = likelihood.step_length(gamma, direction)
+        length = likelihood.step_length(point, direction)
         # A node that has arrived stays, so that its result does not depend on the others.
         direction *= np.where(done, 0.0, length)[:, None]
-        gamma += direction
+        point += direction
         done |= (decrement <= _DECREMENT) & (length >= 1.0)
         if done.all():
             break
-    return gamma, done
+    return point, done
 
 
-def _bounded_newton_step(gradient: Floats, hessian: Floats, gamma: Floats, fixed: Mask) -> tuple[Floats, Floats]:
-    """Step d to the minimum of the quadratic model over gamma + d with its steps >= 0, and d'Hd.
+def _bounded_newton_step(gradient: Floats, hessian: Floats, point: Floats, fixed: Mask) -> tuple[Floats, Floats]:
+    """Step d to the minimum of the quadratic model over point + d with its steps >= 0, and d'Hd.
 
     The coordinates that were 0 at the last minimum are tried first, for all nodes at once; where they will not
     do, the minimum is found node by node. `fixed` is brought up to date.
     """
-    nodes, size = gamma.shape
+    nodes, size = point.shape
     diagonal = hessian.reshape(nodes, size * size)[:, :: size + 1]
     diagonal *= 1.0 + _RIDGE
     flat = ~(diagonal > 0)
     if flat.any():
         diagonal[flat] = np.broadcast_to(_RIDGE * diagonal.max(axis=1, keepdims=True) + 1e-300, diagonal.shape)[flat]
-    direction = _reduced_solve(gradient, hessian, gamma, fixed)
+    direction = _reduced_solve(gradient, hessian, point, fixed)
     slope = np.matmul(hessian, direction[:, :, None])[:, :, 0]
     # Compared free of the scale of the coefficients.
-    room = np.where(fixed, slope + gradient, (gamma + direction) * diagonal)
+    room = np.where(fixed, slope + gradient, (point + direction) * diagonal)
     wrong = ~(room >= -_NEGATIVE * np.sqrt(diagonal))[:, 1:].all(axis=1)
     if wrong.any():
         for node in np.flatnonzero(wrong):
-            direction[node], fixed[node] = _active_set(hessian[node], gradient[node], gamma[node])
+            direction[node], fixed[node] = _active_set(hessian[node], gradient[node], point[node])
         slope = np.matmul(hessian, direction[:, :, None])[:, :, 0]
-    np.maximum(direction[:, 1:], -gamma[:, 1:], out=direction[:, 1:])
+    np.maximum(direction[:, 1:], -point[:, 1:], out=direction[:, 1:])
     return direction, (direction * slope).sum(axis=1)
 
 
-def _reduced_solve(gradient: Floats, hessian: Floats, gamma: Floats, fixed: Mask) -> Floats:
+def _reduced_solve(gradient: Floats, hessian: Floats, point: Floats, fixed: Mask) -> Floats:
     """The step that brings fixed coordinates to 0 and minimises over the free ones."""
     if not fixed.any():
         return _solve(hessian, -gradient)
-    size = gamma.shape[1]
-    move = gamma * fixed
+    size = point.shape[1]
+    move = point * fixed
     pull = np.matmul(hessian, move[:, :, None])[:, :, 0]
     pull -= gradient
     either = fixed[:, :, None] | fixed[:, None, :]
     system = hessian.copy()
     system[either] = 0.0
-    system.reshape(len(gamma), size * size)[:, :: size + 1] += fixed
+    system.reshape(len(point), size * size)[:, :: size + 1] += fixed
     pull[fixed] = -move[fixed]
     return _solve(system, pull)
 
@@ -120,28 +120,28 @@ def _solve(system: Floats, right: Floats) -> Floats:
         return np.concatenate([_solve(system[k : k + 1], right[k : k + 1]) for k in range(len(system))])
 
 
-def _active_set(hessian: Floats, gradient: Floats, gamma: Floats) -> tuple[Floats, Mask]:
+def _active_set(hessian: Floats, gradient: Floats, point: Floats) -> tuple[Floats, Mask]:
     """Minimum of the quadratic model of one node: its step, and which coordinates are 0 after it.
 
     Starts at the current point and lowers the model in every turn, so in exact arithmetic it cannot cycle (Lawson and
     Hanson 1974).
     """
-    size = len(gamma)
+    size = len(point)
     root = np.sqrt(np.diag(hessian))
-    fixed = gamma <= 0
+    fixed = point <= 0
     fixed[0] = False
     step = np.zeros(size)
     for _ in range(60 * size):
-        target = _reduced_solve(gradient[None], hessian[None], gamma[None], fixed[None])[0]
-        below = ~fixed & (gamma + target <= 0)
+        target = _reduced_solve(gradient[None], hessian[None], point[None], fixed[None])[0]
+        below = ~fixed & (point + target <= 0)
         below[0] = False
         if below.any():
             # As far as the first coordinate that reaches 0, which is fixed there.
             places = np.flatnonzero(below)
-            shares = (gamma + step)[places] / (step - target)[places]
+            shares = (point + step)[places] / (step - target)[places]
             first = places[np.argmin(shares)]
             step += max(0.0, float(shares.min())) * (target - step)
-            step[first] = -gamma[first]
+            step[first] = -point[first]
             fixed[first] = True
             continue
         step = target

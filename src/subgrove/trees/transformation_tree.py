@@ -139,9 +139,6 @@ class _Continuous:
         fit = self._fit(u, block.roots, block.sizes, self._start(block, u, starts))
         return Scored(fit.scores, spread, fit.done, fit.gamma, fit.log_likelihood)
 
-    def theta(self, coefficients: Floats) -> tuple[float, ...]:
-        return tuple(np.cumsum(coefficients).tolist())
-
     def _fit(self, u: Floats, roots: Floats | None, sizes: Rows, start: Floats) -> DensityFit:
         return fit_density(u, roots, sizes, self.order, self.support.log_range, start)
 
@@ -192,9 +189,6 @@ class _Whole:
             scores *= block.roots[:, None, :]
         spread = code.max(axis=1) > code.min(axis=1)
         return Scored(scores, spread, done, likelihood.steps(point), likelihood.log_likelihood(point))
-
-    def theta(self, coefficients: Floats) -> tuple[float, ...]:
-        return tuple(np.cumsum(coefficients).tolist())
 
     def _fit(self, points: Any, weights: Floats, starts: list[Any]) -> tuple[Interval, Floats, npt.NDArray[np.bool_]]:
         u, first = np.atleast_2d(self.u[points]), np.atleast_2d(self.first[points])
