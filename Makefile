@@ -15,14 +15,17 @@ test: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto -m "not slow"
-	$(BIN)/pytest --doctest-modules --pyargs subgrove
+	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest --doctest-modules --pyargs subgrove
 
 test-slow: $(VENV)/.dev
-	$(BIN)/pytest -n auto -m slow
+	$(BIN)/python -m pytest -n auto -m slow
 
 benchmark: $(VENV)/.dev
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/importance.py
+	$(BIN)/python benchmarks/effects.py
+	$(BIN)/python benchmarks/interval.py
 
 clean:
 	rm -rf $(VENV) build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,48 +1,214 @@
-"""Subgroups of the bike-sharing features: a tree per feature, in rules a person can read.
+"""The bike application of the paper, end to end: what a forest uses to tell the number of rented bikes.
 
-Each feature is explained by the other eight, to a depth of two. Run it with `make demo`, or as
-`python examples/bike.py --out demo`.
+A random forest is fitted to 70 % of the days. On the others: which features depend on which, the subgroups of each,
+marginal beside conditional importance, temperature by subgroup, effect curves, and importance against depth. Run it
+with `make demo`, or as `python examples/bike.py --out demo`.
 """
 
 from __future__ import annotations
 
 import argparse
+import base64
+import html
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.metrics import mean_absolute_error
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import subgrove as sg
 
-# %%
-# Which tree finds the subgroups of a feature: a transformation tree if it is numeric, for then its whole
-# distribution counts, and a conditional inference tree otherwise.
-
-
-def grow(name: str, max_depth: int) -> sg.trees.Tree:
-    X = sg.datasets.bike().X
-    if X[name].dtype == float:
-        return sg.trees.TransformationTree(max_depth=max_depth).fit(X.drop(columns=name), X[name])
-    return sg.trees.ConditionalInferenceTree(max_depth=max_depth).fit(X.drop(columns=name), X[name])
-
+Tables = dict[str, pd.DataFrame]
 
 # %%
-# The rules of all nine trees, and a picture of the one for temperature.
+# The model: a forest on one-hot columns. Any model with `predict` would do.
+
+
+def encoded() -> Any:
+    names = ["season", "yr", "holiday", "weekday", "work", "weather"]
+    return make_column_transformer((OneHotEncoder(handle_unknown="ignore"), names), remainder="passthrough")
+
+
+def fitted_forest(train: sg.datasets.Dataset, trees: int) -> Pipeline:
+    forest = RandomForestRegressor(trees, min_samples_leaf=2, max_features=1 / 3, random_state=1, n_jobs=-1)
+    return make_pipeline(encoded(), forest).fit(train.X, train.y)
+
+
+# %%
+# How much of a feature the others foretell: a forest fitted to one half of the training rows, judged on the other.
+
+
+def dependence(X: pd.DataFrame, trees: int) -> pd.DataFrame:
+    half = np.random.default_rng(1).permutation(len(X)) % 2 == 0
+    shares = {}
+    for name in X.columns:
+        explained = [share_explained(X[part], X[~part], name, trees) for part in (half, ~half)]
+        shares[name] = float(np.mean(explained))
+    return pd.DataFrame(
+        {"feature": list(shares), "explained by the others": [f"{max(0, s):.0%}" for s in shares.values()]}
+    )
+
+
+def share_explained(train: pd.DataFrame, test: pd.DataFrame, name: str, trees: int) -> float:
+    dummies = [pd.get_dummies(part.drop(columns=name)).to_numpy(float) for part in (train, test)]
+    if train[name].dtype == float:
+        forest: Any = RandomForestRegressor(trees, max_features="sqrt", min_samples_leaf=5, random_state=1, n_jobs=-1)
+        return float(forest.fit(dummies[0], train[name]).score(dummies[1], test[name]))
+    forest = RandomForestClassifier(trees, max_features="sqrt", random_state=1, n_jobs=-1)
+    wrong = 1 - forest.fit(dummies[0], train[name].astype(str)).score(dummies[1], test[name].astype(str))
+    return float(1 - wrong / (test[name] != train[name].mode()[0]).mean())
+
+
+# %%
+# Importance: marginal (depth 0) and conditional, within subgroups of each depth.
+
+
+def importances(
+    model: Pipeline, test: sg.datasets.Dataset, groups: sg.Subgroups, depths: range, repeats: int
+) -> dict[int, sg.ImportanceResult]:
+    results = {}
+    for depth in depths:
+        sampler: Any = groups.at_depth(depth) if depth else "marginal"
+        results[depth] = sg.importance(
+            model, test.X, test.y, sampler=sampler, loss="absolute_error", n_repeats=repeats, seed=1, progress=False
+        )
+    return results
+
+
+# %%
+# Pictures: those of the paper's application.
+
+
+def importance_figure(results: dict[int, sg.ImportanceResult]) -> Any:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained")
+    sg.plots.importance({"within subgroups": results[2], "marginal": results[0]}, ax=left)
+    sg.plots.subgroup_importance(results[2], "temp", ax=right)
+    return figure
+
+
+def temperature_figure(model: Pipeline, X: pd.DataFrame, groups: sg.Subgroups) -> Any:
+    curves = [sg.effect(model, X, "temp", kind="pdp"), sg.effect(model, X, "temp", kind="ale")]
+    return sg.plots.effects(curves, sg.effect(model, X, "temp", kind="pdp", subgroups=groups))[0].figure
+
+
+def season_figure(model: Pipeline, X: pd.DataFrame, groups: sg.Subgroups) -> Any:
+    return sg.plots.effects(sg.effect(model, X, "season"), sg.effect(model, X, "season", subgroups=groups))[0].figure
+
+
+# %%
+# Everything into one folder, and one page that shows it.
+
+
+class Output:
+    """Tables and pictures of a run, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.parts: list[str] = []
+
+    def table(self, name: str, title: str, table: pd.DataFrame) -> None:
+        table.to_csv(self.folder / f"{name}.csv", index=False)
+        shown = table.to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}", escape=True)
+        self.parts.append(f"<h2>{html.escape(title)}</h2>\n<div>{shown}</div>")
+
+    def picture(self, name: str, title: str, figure: Any) -> None:
+        path = self.folder / f"{name}.png"
+        figure.savefig(path, dpi=130)
+        plt.close(figure)
+        data = base64.b64encode(path.read_bytes()).decode("ascii")
+        self.parts.append(
+            f'<h2>{html.escape(title)}</h2>\n<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">'
+        )
+
+    def page(self, title: str) -> Path:
+        style = (
+            "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
+            "img{max-width:100%}div{overflow-x:auto}table{border-collapse:collapse}"
+            "td,th{padding:.2rem .8rem;text-align:left}"
+            "tr:nth-child(even){background:#f3f3f3}"
+        )
+        body = "\n".join(self.parts)
+        page = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+            f"<style>{style}</style><h1>{html.escape(title)}</h1>\n{body}</html>\n"
+        )
+        unfinished, path = self.folder / ".report.html", self.folder / "report.html"
+        unfinished.write_text(page, encoding="utf-8")
+        return unfinished.replace(path)
+
+
+@contextmanager
+def stages(console: Console, names: list[str]) -> Iterator[Any]:
+    """A bar that tells which stage runs; gives a function that goes on to the next."""
+    columns = (TextColumn("{task.description:<34}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console) as bar:
+        task = bar.add_task(names[0], total=len(names))
+        left = iter([*names[1:], "done"])
+        yield lambda: bar.update(task, advance=1, description=next(left))
+
+
+def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -> Path:
+    output = Output(out)
+    names = ["forest", "dependence", "subgroups", "importance by depth", "temperature curves", "season curves", "page"]
+    with stages(console, names) as next_stage:
+        train, test = sg.datasets.bike(split=0.7, seed=1)
+        model = fitted_forest(train, trees)
+        error = mean_absolute_error(test.y, model.predict(test.X))
+        next_stage()
+        output.table("dependence", "How much of each feature the others foretell", dependence(train.X, trees))
+        next_stage()
+        groups = sg.find_subgroups(train.X, max_depth=max_depth)
+        output.table("subgroups", "Subgroups, two splits deep", groups.at_depth(2).table)
+        output.picture("temperature_tree", "Subgroups of temperature", sg.plots.tree(groups.at_depth(2)["temp"]).figure)
+        next_stage()
+        results = importances(model, test, groups, range(max_depth + 1), repeats)
+        output.picture("importance", "Importance: marginal, and within subgroups", importance_figure(results))
+        output.table("importance", "Importance within subgroups (absolute error)", results[2].overall)
+        output.table("importance_marginal", "Marginal importance (absolute error)", results[0].overall)
+        by_subgroup = results[2].by_subgroup
+        output.table("temperature", "Temperature by subgroup", by_subgroup[by_subgroup["feature"] == "temp"])
+        output.table("over_repeats", "Median and quantiles over repeats", results[2].over_repeats())
+        depth = sg.plots.importance_by_depth(results).figure
+        output.picture("importance_by_depth", "Importance against the depth of the trees", depth)
+        next_stage()
+        at_two = groups.at_depth(2)
+        output.picture("temperature_effect", "Effect of temperature", temperature_figure(model, test.X, at_two))
+        next_stage()
+        output.picture("season_effect", "Effect of season", season_figure(model, test.X, at_two))
+        next_stage()
+        page = output.page("Rented bikes: what the forest uses")
+        next_stage()
+    console.print(f"The forest is off by {error:.0f} bikes a day on {len(test.X)} days it has not seen.")
+    compared = results[2].compare(results[0])[["feature", "estimate", "other", "difference", "std_error"]]
+    console.print("Importance within subgroups beside marginal importance (other):")
+    console.print(compared.round(1).to_string(index=False))
+    return page
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for the picture (default: demo)")
-    parser.add_argument("--max-depth", type=int, default=2, help="most splits above a subgroup (default: 2)")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for tables and pictures (default: demo)")
+    parser.add_argument("--trees", type=int, default=200, help="trees of each forest (default: 200)")
+    parser.add_argument("--repeats", type=int, default=50, help="redraws of each feature (default: 50)")
+    parser.add_argument("--max-depth", type=int, default=5, help="depth of the deepest subgroups (default: 5)")
     arguments = parser.parse_args()
-    for name in sg.datasets.bike().X.columns:
-        tree = grow(name, arguments.max_depth)
-        print(f"{name}: {len(tree.leaves)} {'subgroup' if len(tree.leaves) == 1 else 'subgroups'}")
-        for leaf in tree.leaves:
-            print(f"  {leaf.n:5.0f} days  {tree.rules[leaf.id]}")
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    picture = arguments.out / "temperature_tree.png"
-    figure = sg.plots.tree(grow("temp", arguments.max_depth)).get_figure(root=True)
-    assert figure is not None
-    figure.savefig(picture, dpi=150)
-    print(f"\nThe temperature tree is drawn in {picture.resolve()}")
+    mpl.use("Agg")
+    start, console = time.perf_counter(), Console()
+    page = run(arguments.out, arguments.trees, arguments.repeats, max(2, arguments.max_depth), console)
+    console.print(f"Took {time.perf_counter() - start:.0f} s. The report is in {page.resolve()}", soft_wrap=True)
 
 
 if __name__ == "__main__":

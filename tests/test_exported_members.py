@@ -9,7 +9,7 @@ import pytest
 
 import subgrove as sg
 
-DOORS = [sg, sg.trees, sg.plots, sg.datasets, sg.exceptions]
+DOORS = [sg, sg.trees, sg.plots, sg.samplers, sg.losses, sg.datasets, sg.exceptions]
 
 
 @pytest.mark.parametrize("door", DOORS, ids=lambda door: str(door.__name__))
@@ -17,7 +17,7 @@ def test_all_is_sorted_and_without_duplicates(door: ModuleType) -> None:
     assert door.__all__ == sorted(set(door.__all__))
 
 
-@pytest.mark.parametrize("door", [sg, sg.trees, sg.plots], ids=lambda door: str(door.__name__))
+@pytest.mark.parametrize("door", [sg, sg.trees, sg.plots, sg.samplers], ids=lambda door: str(door.__name__))
 def test_everything_imported_is_exported(door: ModuleType) -> None:
     imported = {
         name
@@ -33,7 +33,9 @@ def test_every_exported_name_exists(door: ModuleType) -> None:
         assert hasattr(door, name)
 
 
-@pytest.mark.parametrize("door", [sg.trees, sg.plots, sg.datasets], ids=lambda door: str(door.__name__))
+@pytest.mark.parametrize(
+    "door", [sg.trees, sg.plots, sg.datasets, sg.samplers, sg.losses], ids=lambda door: str(door.__name__)
+)
 def test_every_public_thing_has_a_docstring(door: ModuleType) -> None:
     for name in door.__all__:
         value = getattr(door, name)

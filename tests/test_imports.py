@@ -27,6 +27,8 @@ BASE = [
     "datasets",
     "simulate",
     "_model",
+    "_fingerprint",
+    "_frames",
     "_table",
     "_values",
     "_containers",

@@ -1,6 +1,25 @@
-"""Feature importance and effects that stay honest when features depend on each other."""
+"""Feature importance and effects that stay honest when features depend on each other, told subgroup by subgroup."""
 
-from subgrove import datasets, exceptions, plots, trees
+from subgrove import datasets, exceptions, losses, plots, samplers, trees
+from subgrove._effects import Effect, effect
+from subgrove._importance import ImportanceResult, importance, loco
+from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._version import __version__
 
-__all__ = ["__version__", "datasets", "exceptions", "plots", "trees"]
+__all__ = [
+    "Effect",
+    "ImportanceResult",
+    "Partition",
+    "Subgroups",
+    "__version__",
+    "datasets",
+    "effect",
+    "exceptions",
+    "find_subgroups",
+    "importance",
+    "loco",
+    "losses",
+    "plots",
+    "samplers",
+    "trees",
+]

@@ -95,15 +95,18 @@ class Series:
         return missing
 
 
-def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X") -> Table:
-    """Read the user's table; `kinds` overrides what the dtypes say."""
+def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X", lenient: bool = False) -> Table:
+    """Read the user's table; `kinds` overrides what the dtypes say.
+
+    `lenient` lets columns pass that no tree can use: those without a value, and those with very many levels.
+    """
     matrix, names = float_matrix(X, argument)
     if matrix is not None and not kinds:
         _refuse_empty(matrix.shape[0], len(names), argument)
-        return _from_matrix(matrix, names, argument)
+        return _from_matrix(matrix, names, argument, new=lenient)
     columns = plain_columns(X, argument)
     _refuse_empty(names_and_rows(X)[1], len(columns), argument)
-    return _assemble(columns, _checked_kinds(kinds, argument), argument)
+    return _assemble(columns, _checked_kinds(kinds, argument), argument, lenient)
 
 
 def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> Table:
@@ -183,7 +186,7 @@ def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str, *, new: 
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
 
 
-def _assemble(columns: dict[str, Plain], kinds: Mapping[str, Kind], argument: str) -> Table:
+def _assemble(columns: dict[str, Plain], kinds: Mapping[str, Kind], argument: str, lenient: bool) -> Table:
     n_rows = len(next(iter(columns.values())))
     unknown = [name for name in kinds if name not in columns]
     if unknown:
@@ -192,7 +195,7 @@ def _assemble(columns: dict[str, Plain], kinds: Mapping[str, Kind], argument: st
     numbers: list[npt.NDArray[Any]] = []
     codes: list[npt.NDArray[Any]] = []
     for name, column in columns.items():
-        info, values = typed(column, name, kinds.get(name), argument)
+        info, values = typed(column, name, kinds.get(name), argument, lenient=lenient)
         infos.append(info)
         (codes if info.is_nominal else numbers).append(values)
     return Table(tuple(infos), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32))

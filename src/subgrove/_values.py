@@ -13,26 +13,31 @@ from subgrove._kinds import KINDS, MAX_LEVELS, MISSING, UNSEEN, Codes, ColumnInf
 from subgrove.exceptions import ColumnError, ParameterError
 
 
-def typed(column: Plain, name: str, kind: Kind | None, argument: str) -> tuple[ColumnInfo, npt.NDArray[Any]]:
-    """What is known of a column that is seen for the first time, and its values."""
+def typed(
+    column: Plain, name: str, kind: Kind | None, argument: str, *, lenient: bool = False
+) -> tuple[ColumnInfo, npt.NDArray[Any]]:
+    """What is known of a column that is seen for the first time, and its values.
+
+    Refuses columns that no tree can use: those without a value, and those with very many levels; not so if `lenient`.
+    """
     if kind is not None and kind not in KINDS:
         raise ParameterError(f"The kind of {name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
     wanted = kind or column.kind
     if wanted == "numeric":
         values = _numbers(column, name, argument)
-        missing = check_numbers(values, name, argument)
+        missing = check_numbers(values, name, argument, new=lenient)
         return ColumnInfo(name, "numeric", (), missing, column.is_date, column.is_integer, column.is_duration), values
     labels, levels = _labels(column), column.levels
     if column.kind == "numeric":
         # In the order of the numbers, which for dates is that of time.
         levels = tuple(dict.fromkeys(labels[at] for at in np.argsort(column.values, kind="stable") if labels[at]))
-    if len(levels) > MAX_LEVELS:
+    if len(levels) > MAX_LEVELS and not lenient:
         raise ColumnError(
             f"Column {name!r} of {argument} has {len(levels)} levels; at most {MAX_LEVELS} can be told apart usefully. "
             f"Drop it, merge rare levels, or convert it to numbers or dates if that is what it holds."
         )
     codes = _codes(column, labels, levels)
-    if (codes == MISSING).all():
+    if (codes == MISSING).all() and not lenient:
         raise ColumnError(_all_missing(name, argument))
     info = ColumnInfo(name, wanted, levels, bool((codes == MISSING).any()))
     return info, codes if wanted == "nominal" else _codes_as_numbers(codes)

@@ -7,10 +7,14 @@
     │   ├── ColumnError                     one column is at fault; the message names it
     │   └── LengthError                     two inputs that belong together differ in length
     ├── ParameterError (also ValueError)    an argument is outside what it may be
-    └── FormatError (also ValueError)       a saved object cannot be read back
+    ├── FormatError (also ValueError)       a saved object cannot be read back
+    ├── ModelError (also RuntimeError)      the model raised, or gave what is no prediction
+    └── SamplerError (also RuntimeError)    a sampler raised, or gave what is no redraw
 
     SubgroveWarning (UserWarning)           a result that is computed but easily misread
-    └── UnseenValueWarning                  new rows hold a level, or missing values, that training did not
+    ├── UnseenValueWarning                  new rows hold a level, or missing values, that training did not
+    ├── SameRowsWarning                     subgroups were grown on the rows that they are used on
+    └── LoneRowWarning                      a row is alone in its subgroup, so it has no donor
 
 Each message says what was given, what is expected and what to do about it.
 ``docs/errors.md`` has an entry for each class.
@@ -23,7 +27,11 @@ __all__ = [
     "FormatError",
     "InputError",
     "LengthError",
+    "LoneRowWarning",
+    "ModelError",
     "ParameterError",
+    "SameRowsWarning",
+    "SamplerError",
     "SubgroveError",
     "SubgroveWarning",
     "UnseenValueWarning",
@@ -54,9 +62,25 @@ class FormatError(SubgroveError, ValueError):
     """A saved object cannot be read back."""
 
 
+class ModelError(SubgroveError, RuntimeError):
+    """The model raised, or gave what is no prediction; the message says for which feature and repeat."""
+
+
+class SamplerError(SubgroveError, RuntimeError):
+    """A sampler raised, or gave what is no redraw; the message says for which feature and repeat."""
+
+
 class SubgroveWarning(UserWarning):
     """A result that is computed but easily misread."""
 
 
 class UnseenValueWarning(SubgroveWarning):
     """New rows hold a level, or missing values, that the training rows did not."""
+
+
+class SameRowsWarning(SubgroveWarning):
+    """Subgroups were grown on the same rows that they are now used on."""
+
+
+class LoneRowWarning(SubgroveWarning):
+    """A row is alone in its subgroup: no other row can give it a value, so it keeps its own."""

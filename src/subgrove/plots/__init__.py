@@ -1,5 +1,10 @@
 """Pictures of results: a result in, axes out. No picture asks the model for anything."""
 
+from subgrove.plots.effect import effect
+from subgrove.plots.effects import effects
+from subgrove.plots.importance import importance
+from subgrove.plots.importance_by_depth import importance_by_depth
+from subgrove.plots.subgroup_importance import subgroup_importance
 from subgrove.plots.tree import tree
 
-__all__ = ["tree"]
+__all__ = ["effect", "effects", "importance", "importance_by_depth", "subgroup_importance", "tree"]

@@ -44,6 +44,10 @@ class Axis:
     height: float
 
 
+NO_AXIS = Axis(0.0, 1.0, (), (), upright=False, height=0.0)
+"""Where no distribution is drawn."""
+
+
 def axis_of(
     target: ColumnInfo, edges: Sequence[float], shares: npt.NDArray[np.float64], room: float, ruler: Ruler
 ) -> Axis:
@@ -78,10 +82,10 @@ def _number_ticks(low: float, high: float, most: int) -> tuple[tuple[float, ...]
     candidates = MaxNLocator(nbins=most, steps=[1, 2, 5, 10]).tick_values(low, high)
     at = tuple(float(tick) for tick in candidates if low <= tick <= high)
     step = float(candidates[1] - candidates[0]) if len(candidates) > 1 else 1.0
-    return at, tuple(_number_label(tick, step) for tick in at)
+    return at, tuple(number_label(tick, step) for tick in at)
 
 
-def _number_label(value: float, step: float) -> str:
+def number_label(value: float, step: float) -> str:
     """The number with as many digits as tell it from its neighbours."""
     if abs(value) < step / 2:
         return "0"

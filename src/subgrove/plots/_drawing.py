@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 from subgrove.plots._layout import EDGE, FAR, PAD, SMALL, STUB, TICK, TRUNK, Layout, heights
-from subgrove.plots._leaves import ALL_ROWS, LEAF, own_scales, painter
+from subgrove.plots._leaves import ALL_ROWS, LEAF, has_distribution, own_scales, painter
 from subgrove.plots._text import LINE, Ruler
 from subgrove.plots._wording import p_value_text
 from subgrove.trees.nodes import Node
@@ -73,10 +73,16 @@ def draw_tree(ax: Axes, tree: Tree, layout: Layout) -> None:
         if not node.is_leaf:
             _draw_edges(canvas, tree, node, layout, y)
             _draw_box(canvas, node, layout, y[node.id])
-    _draw_leaves(canvas, tree, layout, y)
+    for leaf in tree.leaves:
+        _write_leaf(canvas, layout, leaf, y[leaf.id])
+    below = 1 + LINE * layout.font * len(layout.target) / 2
+    if not has_distribution(tree):
+        canvas.write(layout.panel_left, below, layout.target, layout.font, bold=True)
+        return
+    _draw_panels(canvas, tree, layout, y)
     if len(tree.leaves) > 1:
         _draw_key(canvas, layout, OWN_SCALES if own_scales(tree) else "")
-    middle, below = layout.panel_left + layout.panel_width / 2, 1 + LINE * layout.font * len(layout.target) / 2
+    middle = layout.panel_left + layout.panel_width / 2
     canvas.write(middle, below, layout.target, layout.font, align="center", bold=True)
 
 
@@ -108,15 +114,18 @@ def _draw_box(canvas: _Canvas, node: Node, layout: Layout, y: float) -> None:
         canvas.write(left + width / 2, y - upper / 2, [p_value], SMALL * layout.font, align="center")
 
 
-def _draw_leaves(canvas: _Canvas, tree: Tree, layout: Layout, y: dict[int, float]) -> None:
+def _write_leaf(canvas: _Canvas, layout: Layout, leaf: Node, y: float) -> None:
+    rows, *node = layout.leaves[leaf.id]
+    shift = LINE * layout.font / 2 if node else 0.0
+    canvas.write(layout.leaf_left + PAD, y + shift, [rows], layout.font)
+    if node:
+        canvas.write(layout.leaf_left + PAD, y - shift, node, SMALL * layout.font, color=_GREY)
+
+
+def _draw_panels(canvas: _Canvas, tree: Tree, layout: Layout, y: dict[int, float]) -> None:
     paint = painter(tree, layout.axis)
     height = _FILLED * layout.row
     for place, leaf in enumerate(tree.leaves):
-        rows, *node = layout.leaves[leaf.id]
-        shift = LINE * layout.font / 2 if node else 0.0
-        canvas.write(layout.leaf_left + PAD, y[leaf.id] + shift, [rows], layout.font)
-        if node:
-            canvas.write(layout.leaf_left + PAD, y[leaf.id] - shift, node, SMALL * layout.font, color=_GREY)
         panel = canvas.panel(layout.panel_left, y[leaf.id] - height / 2, layout.panel_width, height)
         paint(panel, leaf.counts)
         _dress(panel, tree, layout, top=place == 0, bottom=place == len(tree.leaves) - 1)

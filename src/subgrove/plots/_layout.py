@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from subgrove.plots._axis import Axis, axis_of, level_room
-from subgrove.plots._leaves import shares
-from subgrove.plots._text import Ruler
+from subgrove.plots._axis import NO_AXIS, Axis, axis_of, level_room
+from subgrove.plots._leaves import has_distribution, shares
+from subgrove.plots._text import Ruler, plain
 from subgrove.plots._wording import Wording, edge_wordings, p_value_text
 from subgrove.trees.structure import Tree, format_count
 
@@ -81,7 +81,7 @@ class Layout:
     leaf_left : float
         Where the texts of the leaves begin.
     panel_left, panel_width : float
-        Of the distributions.
+        Of the distributions; of the name of x where there are none.
     axis : Axis
         Of the distributions.
     names : mapping
@@ -160,8 +160,7 @@ def _draft(
 ) -> Layout:
     """The layout at one size of the font, with the height of a row or that of the picture given."""
     panel_width = _panel_width(tree, font, rooms.panel)
-    most = np.max([shares(leaf.counts) for leaf in tree.leaves], axis=0)
-    axis = axis_of(tree.target, tree.edges, most, panel_width, Ruler(TICK * font))
+    axis = _axis(tree, panel_width, font)
     target = Ruler(font, bold=True).wrap_name(tree.target.name, panel_width, 2)
     header, footer = _margins(tree, axis, len(target), font)
     n = len(tree.leaves)
@@ -169,7 +168,9 @@ def _draft(
         row = ((height or 0.0) - header - footer) / n
     names, conditions, leaves = _texts(tree, wordings, font, rooms, row)
     box_left, box_width, leaf_left = _columns(tree, font, names, conditions)
-    panel_left = leaf_left + PAD + max(Ruler(font).widest(lines) for lines in leaves.values()) + 2 * PAD
+    texts = max(Ruler(font).widest(lines) for lines in leaves.values())
+    panel_left = leaf_left + PAD + (texts + 2 * PAD if has_distribution(tree) else 0.0)
+    panel_width = max(panel_width, 0.0 if has_distribution(tree) else texts)
     return Layout(
         width=panel_left + panel_width + MARGIN,
         height=height or header + n * row + footer,
@@ -192,6 +193,8 @@ def _draft(
 
 def _panel_width(tree: Tree, font: float, room: float) -> float:
     """Room in points; more for many levels, and for names of levels if they then stand side by side."""
+    if not has_distribution(tree):
+        return min(Ruler(font, bold=True).width(plain(tree.target.name)), room * font)
     if tree.target.kind == "numeric":
         return room * font
     usual = max(1.0, min(len(tree.target.levels), _MOST_LEVELS) * _LEVEL / _ROOMS[0].panel) * room * font
@@ -199,8 +202,17 @@ def _panel_width(tree: Tree, font: float, room: float) -> float:
     return max(usual, named) if named <= _WIDER * usual else usual
 
 
+def _axis(tree: Tree, panel_width: float, font: float) -> Axis:
+    if not has_distribution(tree):
+        return NO_AXIS
+    most = np.max([shares(leaf.counts) for leaf in tree.leaves], axis=0)
+    return axis_of(tree.target, tree.edges, most, panel_width, Ruler(TICK * font))
+
+
 def _margins(tree: Tree, axis: Axis, n_target: int, font: float) -> tuple[float, float]:
     """Room above the rows for the key and below them for the axis."""
+    if not has_distribution(tree):
+        return PAD, PAD + n_target * Ruler(font).line
     header = PAD if len(tree.leaves) == 1 else 1.9 * font
     if len(tree.leaves) > FAR:
         header += axis.height + PAD

@@ -24,6 +24,11 @@ _SCALES = 5.0  # highest peak over lowest from which each leaf has a scale of it
 _HEADROOM = 1.06
 
 
+def has_distribution(tree: Tree) -> bool:
+    """Whether there is a distribution to draw: several features that share a tree have none."""
+    return tree.nodes[0].counts.size > 0
+
+
 def painter(tree: Tree, axis: Axis) -> Callable[[Axes, Floats], None]:
     """What draws the counts of a leaf into its axes."""
     if tree.target.kind == "numeric":
@@ -33,7 +38,7 @@ def painter(tree: Tree, axis: Axis) -> Callable[[Axes, Floats], None]:
 
 def own_scales(tree: Tree) -> bool:
     """Whether each leaf is drawn on a scale of its own, since the lowest would be hardly seen on a common one."""
-    return tree.target.kind == "numeric" and _common_height(tree) is None
+    return has_distribution(tree) and tree.target.kind == "numeric" and _common_height(tree) is None
 
 
 def shares(counts: Floats) -> Floats:

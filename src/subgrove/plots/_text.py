@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from functools import lru_cache
 
 LINE = 1.25
@@ -76,6 +76,19 @@ class Ruler:
             lines = self.wrap(_pieces(_without_middle(shown, kept)), room)
         return lines
 
+    def wrap_rule(self, rule: str, room: float, n_lines: int) -> tuple[str, ...]:
+        """A rule in at most `n_lines` lines, broken between conditions as far as these fit."""
+        conditions = re.findall(r".*?(?: and |$)", plain(rule))
+        pieces = [
+            piece
+            for condition in conditions
+            for piece in ([condition] if self.width(condition.rstrip()) <= room else _pieces(condition))
+            if piece
+        ]
+        lines = self.wrap(pieces, room)
+        fits = len(lines) <= n_lines and not any(DOTS in line for line in lines)
+        return lines if fits else self.wrap_name(rule, room, n_lines)
+
     def wrap_list(self, items: Sequence[str], ending: str, room: float, n_lines: int) -> tuple[str, ...]:
         """As many items as `n_lines` lines hold, how many more there are, and the ending."""
         for shown in range(min(len(items), _MOST_IN_LINE * n_lines), 0, -1):
@@ -113,6 +126,15 @@ def _letter_width(letter: str, file: str, bold: bool) -> float:
             text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] for text in (f"x{letter}x", "xx")
         )
     return float(with_it - without) / 100
+
+
+def another(name: str, taken: Container[str]) -> str:
+    """The name, with a number if it is taken."""
+    label, number = name, 1
+    while label in taken:
+        number += 1
+        label = f"{name} ({number})"
+    return label
 
 
 def plain(text: str) -> str:

@@ -13,6 +13,9 @@ from subgrove.trees.structure import Tree
 
 OR_MISSING = "or missing"
 IS_MISSING = "is missing"
+# A number with decimals beside a sign of comparison.
+_NUMBER = r"-?\d+\.\d+(?:e[+-]?\d+)?"
+_THRESHOLD = rf"(?<=[<>] ){_NUMBER}(?![\w.])|(?<=[<>]= ){_NUMBER}(?![\w.])|(?<![\w.-]){_NUMBER}(?= <)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,15 @@ def round_to(value: float, digits: int) -> float:
     if value == 0 or not math.isfinite(value):
         return value
     return round(value, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+
+
+def short_rule(rule: str, digits: int = 4) -> str:
+    """A rule with rounded thresholds, as pictures show it."""
+
+    def rounded(found: re.Match[str]) -> str:
+        return f"{round_to(float(found[0]), digits):.15g}"
+
+    return re.sub(_THRESHOLD, rounded, rule)
 
 
 def _wording(condition: Condition, digits: int) -> Wording:

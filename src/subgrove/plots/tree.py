@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.plots._drawing import draw_tree
 from subgrove.plots._layout import MARGIN, Layout, fit_layout, natural_layout, smallest_size
@@ -18,17 +19,18 @@ MOST_LEAVES = 64
 _POINTS = 72.0  # in an inch
 
 
-def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
+def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> Axes:
     """A picture of a tree, from the root at the left to the leaves at the right.
 
     A box names the column that is asked and the p-value of its test, if it had one. A line carries the condition
     that leads on. A leaf shows how many rows it has, its node id, and the distribution of x in it: a density if x is
-    numeric, shares of the levels otherwise. The distribution among all rows stands behind it in grey.
+    numeric, shares of the levels otherwise. The distribution among all rows stands behind it in grey. A tree of several
+    features has no distributions.
 
     Parameters
     ----------
-    tree : Tree
-        What `fit` of a tree returned; at most 64 leaves.
+    tree : Tree or Partition
+        What `fit` of a tree returned, or the subgroups of a feature that `find_subgroups` found; at most 64 leaves.
     ax : matplotlib Axes, optional
         Where to draw; its frame and ticks are hidden, its limits stay. A new figure of suitable size if not given.
     digits : int
@@ -37,7 +39,8 @@ def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
     Returns
     -------
     matplotlib Axes
-        The axes drawn on; the distributions are its `child_axes`, one for each leaf from the top down.
+        The axes drawn on; the distributions, if there are any, are its `child_axes`, one for each leaf from the top
+        down.
 
     Notes
     -----
@@ -55,13 +58,16 @@ def tree(tree: Tree, *, ax: Axes | None = None, digits: int = 4) -> Axes:
     >>> len(ax.child_axes) == len(grown.leaves)
     True
     """
-    _check(tree, ax)
+    remedy = "prune"
+    if isinstance(tree, Partition):
+        tree, remedy = tree.tree, "at_depth"
+    _check(tree, ax, remedy)
     digits = whole_number("digits", digits, least=1)
     if ax is None:
         layout = natural_layout(tree, digits)
         ax = _new_axes(layout)
     else:
-        layout = _layout_on(ax, tree, digits)
+        layout = _layout_on(ax, tree, digits, remedy)
     ax.set_axis_off()
     draw_tree(ax, tree, layout)
     return ax
@@ -72,13 +78,13 @@ def _deepest_that_fits(tree: Tree) -> int:
     return next(depth for depth in range(tree.depth, -1, -1) if len(tree.prune(depth).leaves) <= MOST_LEAVES)
 
 
-def _check(tree: Any, ax: Any) -> None:
+def _check(tree: Any, ax: Any, remedy: str) -> None:
     from matplotlib.axes import Axes
 
     if not isinstance(tree, Tree):
         raise ParameterError(
-            f"tree must be a grown Tree, which fit returns as in TransformationTree().fit(X, x); "
-            f"got {type(tree).__name__}."
+            f"tree must be a grown Tree, which fit returns as in TransformationTree().fit(X, x), or a Partition as in "
+            f"find_subgroups(X)['temp']; got {type(tree).__name__}."
         )
     if ax is not None and not isinstance(ax, Axes):
         raise ParameterError(f"ax must be matplotlib Axes or None for a new figure; got {type(ax).__name__}.")
@@ -86,7 +92,7 @@ def _check(tree: Any, ax: Any) -> None:
     if n > MOST_LEAVES:
         raise ParameterError(
             f"tree has {n} leaves, and at most {MOST_LEAVES} can be told apart in a picture. "
-            f"Prune it first: tree.prune({_deepest_that_fits(tree)}). tree.text() prints all of it."
+            f"Prune it first: tree.{remedy}({_deepest_that_fits(tree)}). tree.text() prints all of it."
         )
 
 
@@ -98,7 +104,7 @@ def _new_axes(layout: Layout) -> Axes:
     return figure.add_subplot()
 
 
-def _layout_on(ax: Axes, tree: Tree, digits: int) -> Layout:
+def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> Layout:
     """The layout that fits axes as they are once their figure has given them their place."""
     if ax.figure is None:
         raise ParameterError("ax has been removed from its figure. Pass axes of a figure, or leave ax out.")
@@ -113,14 +119,14 @@ def _layout_on(ax: Axes, tree: Tree, digits: int) -> Layout:
     if layout is None:
         if was_on:
             ax.set_axis_on()
-        raise ParameterError(_too_small(tree, digits, width, height))
+        raise ParameterError(_too_small(tree, digits, width, height, remedy))
     return layout
 
 
-def _too_small(tree: Tree, digits: int, width: float, height: float) -> str:
+def _too_small(tree: Tree, digits: int, width: float, height: float, remedy: str) -> str:
     needed = smallest_size(tree, digits)
     return (
         f"ax is {width / _POINTS:.1f} x {height / _POINTS:.1f} inches, too small to write {len(tree.leaves)} leaves: "
         f"at least {needed[0] / _POINTS:.1f} x {needed[1] / _POINTS:.1f} are needed. "
-        f"Enlarge the figure, leave ax out, or prune the tree first: tree.prune({max(tree.depth - 1, 0)})."
+        f"Enlarge the figure, leave ax out, or prune the tree first: tree.{remedy}({max(tree.depth - 1, 0)})."
     )

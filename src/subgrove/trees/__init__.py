@@ -2,6 +2,7 @@
 
 from subgrove.trees.cart import CartTree
 from subgrove.trees.conditional_inference import ConditionalInferenceTree
+from subgrove.trees.joint import JointTree
 from subgrove.trees.nodes import ColumnTest, Node, Split, Tests
 from subgrove.trees.structure import Tree
 from subgrove.trees.transformation import FittedTransformation, TransformationModel
@@ -12,6 +13,7 @@ __all__ = [
     "ColumnTest",
     "ConditionalInferenceTree",
     "FittedTransformation",
+    "JointTree",
     "Node",
     "Split",
     "Tests",

@@ -66,6 +66,8 @@ class CartTree(Parameters):
     7 season in {SUMMER}
     """
 
+    _method = "cart"
+
     def __init__(self, max_depth: int = 30, min_leaf: int = 30, min_split: int | None = None, cp: float = 0.01) -> None:
         self.max_depth = max_depth
         self.min_leaf = min_leaf
@@ -100,14 +102,17 @@ class CartTree(Parameters):
         -------
         Tree
         """
+        self._limits()  # before anything is read
+        return self._grow(read_training(X, x, weights, kinds=kinds, x_kind=x_kind))
+
+    def _grow(self, training: Training) -> Tree:
         limits = self._limits()
-        training = read_training(X, x, weights, kinds=kinds, x_kind=x_kind)
         cells = Cells.of(training.target, training.values)
         growth = _Growth(training, limits)
         growth.grow()
         nodes = collapse(growth.counted(cells), limits.cp)
         return Tree(
-            method="cart",
+            method=self._method,
             target=training.target,
             columns=training.table.columns,
             nodes=renumber(nodes),

@@ -23,7 +23,8 @@ class Cells:
         Cell of each row.
     n_cells : int
     edges : tuple of float
-        Numeric x: borders of the cells, equal steps over its range. Empty otherwise: then a cell is a level.
+        Numeric x: borders of the cells, equal steps over its range. Empty otherwise: then a cell is a level, and there
+        is none where several features share the tree.
     """
 
     cell: npt.NDArray[np.intp]
@@ -33,6 +34,8 @@ class Cells:
     @classmethod
     def of(cls, info: ColumnInfo, values: npt.NDArray[Any]) -> Cells:
         """Cells for x: its levels, or equal steps over its range."""
+        if not len(values) or not (info.levels or info.kind == "numeric"):
+            return cls(np.zeros(len(values), dtype=np.intp), len(info.levels), ())
         if info.kind != "numeric":
             first = 0 if info.is_nominal else 1
             return cls(values.astype(np.intp) - first, len(info.levels), ())
@@ -46,5 +49,7 @@ class Cells:
 
     def counts(self, group: npt.NDArray[np.intp], n_groups: int, weights: Floats | None) -> Floats:
         """Weight in each cell of each of `n_groups` groups of rows: one row a group."""
+        if not self.n_cells:
+            return np.empty((n_groups, 0))
         flat = np.bincount(group * self.n_cells + self.cell, weights=weights, minlength=n_groups * self.n_cells)
         return flat.reshape(n_groups, self.n_cells).astype(np.float64)

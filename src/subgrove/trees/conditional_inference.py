@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from subgrove._table import Kind
+from subgrove._table import ColumnInfo, Kind
 from subgrove.trees.candidates import Block, power_of_two
 from subgrove.trees.growth import Rules, Scored, grow
-from subgrove.trees.parameters import Parameters, number_in, public_names, whole_number
+from subgrove.trees.parameters import Parameters, public_names
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 
@@ -39,6 +40,8 @@ class ConditionalInferenceTree(Parameters):
     >>> tree.rules
     {2: 'temp <= 19', 3: 'temp > 19'}
     """
+
+    _method = "conditional_inference"
 
     def __init__(self, max_depth: int = 30, min_leaf: int = 30, alpha: float = 0.05) -> None:
         self.max_depth = max_depth
@@ -73,32 +76,34 @@ class ConditionalInferenceTree(Parameters):
         -------
         Tree
         """
-        rules = Rules(
-            whole_number("max_depth", self.max_depth, least=0),
-            whole_number("min_leaf", self.min_leaf, least=1),
-            number_in("alpha", self.alpha, low=0.0, high=1.0),
-        )
-        training = read_training(X, x, weights, kinds=kinds, x_kind=x_kind)
-        return grow(training, _Influence(training), rules, "conditional_inference", self.plain_params())
+        self._checked()  # before anything is read
+        return self._grow(read_training(X, x, weights, kinds=kinds, x_kind=x_kind))
+
+    def _grow(self, training: Training) -> Tree:
+        response = Influence(training.target, training.values)
+        return grow(training, response, self._checked(), self._method, self.plain_params())
+
+    def _checked(self) -> Rules:
+        return Rules.checked(self.max_depth, self.min_leaf, self.alpha)
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
         return public_names(Tree)
 
 
-class _Influence:
-    """Fixed scores: the same in every node."""
+class Influence:
+    """What x of any kind contributes: fixed scores, the same in every node."""
 
-    def __init__(self, training: Training) -> None:
-        if not training.target.is_nominal:
-            values = np.asarray(training.values, dtype=np.float64)
+    def __init__(self, target: ColumnInfo, values: npt.NDArray[Any]) -> None:
+        if not target.is_nominal:
             self.scores = (values * power_of_two(values))[None, :]
             return
-        levels = len(training.target.levels)
+        levels = len(target.levels)
         first = 1 if levels == 2 else 0
-        self.scores = (np.arange(first, levels)[:, None] == training.values[None, :]).astype(np.float64)
+        self.scores = (np.arange(first, levels)[:, None] == values[None, :]).astype(np.float64)
 
     def score(self, block: Block, starts: list[Any]) -> Scored:
+        """The scores of a block's rows; there is nothing to fit."""
         scores = np.moveaxis(self.scores[:, block.rows], 0, 1).copy()
         # From the first row's value, so that a distant origin of x costs no digits.
         scores -= scores[:, :, :1]

@@ -26,6 +26,7 @@ from subgrove.trees.candidates import Block, Candidates, Rows
 from subgrove.trees.cells import Cells
 from subgrove.trees.cuts import Cut, cut_levels, cut_numbers, cut_partial
 from subgrove.trees.nodes import Node, Side, Split, Tests, goes_left, settled
+from subgrove.trees.parameters import number_in, whole_number
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
 
@@ -39,7 +40,8 @@ _BLOCK_ROWS = 1 << 15  # rows in a block of several nodes
 class Scored:
     """Scores of a block's rows (nodes, q, m); of each node's model the steps of its coefficients and its likelihood.
 
-    A node in which x does not vary, or whose model could not be fitted, is a leaf.
+    A node in which x does not vary, or whose model could not be fitted, is a leaf. Steps without a likelihood are
+    those of several models: children start from them, but they are no coefficients of the node.
     """
 
     scores: Floats
@@ -63,6 +65,15 @@ class Rules:
     max_depth: int
     min_leaf: int
     alpha: float
+
+    @classmethod
+    def checked(cls, max_depth: Any, min_leaf: Any, alpha: Any) -> Rules:
+        """The rules, if they are what they may be."""
+        return cls(
+            whole_number("max_depth", max_depth, least=0),
+            whole_number("min_leaf", min_leaf, least=1),
+            number_in("alpha", alpha, low=0.0, high=1.0),
+        )
 
 
 @dataclass(eq=False)
@@ -158,10 +169,11 @@ class _Grower:
         white = whiten(scored.scores, block)
         tests = test_columns(self.candidates, block, white)
         for k, draft in enumerate(drafts):
-            if scored.steps is not None and scored.log_likelihood is not None and usable[k]:
+            if scored.steps is not None and usable[k]:
                 draft.start = scored.steps[k]
-                draft.theta = tuple(np.cumsum(scored.steps[k]).tolist())
-                draft.log_likelihood = float(scored.log_likelihood[k])
+                if scored.log_likelihood is not None:
+                    draft.theta = tuple(np.cumsum(scored.steps[k]).tolist())
+                    draft.log_likelihood = float(scored.log_likelihood[k])
             if usable[k]:
                 draft.tests = Tests(self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k])
             else:

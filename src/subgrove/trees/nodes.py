@@ -172,16 +172,18 @@ class Node:
     split : Split or None
         How it sends rows on; None in a leaf.
     counts : float array
-        Weight of its training rows in each cell of x: its levels, or the steps between `Tree.edges`.
+        Weight of its training rows in each cell of x: its levels, or the steps between `Tree.edges`. Empty in a tree
+        of several features.
     stop : str or None
-        Why a leaf was not split: "depth", "few rows", "constant" (x, or every column), "not fitted" (the model's
-        likelihood has no maximum within floating point), "not significant", "no admissible cut" or "complexity" (CART).
+        Why a leaf was not split: "depth", "few rows", "constant" (x, or every column), "no columns" (to split on),
+        "many levels" (of x), "not fitted" (the model's likelihood has no maximum within floating point),
+        "not significant", "no admissible cut" or "complexity" (CART).
     tests : Tests or None
         Tests of the candidate columns; None where nothing was tested.
     p_value : float or None
         Adjusted p-value of the column that was split on, or the smallest one in a leaf.
     theta : tuple of float, or None
-        Coefficients of the transformation model (transformation trees).
+        Coefficients of the transformation model (trees of one feature).
     log_likelihood : float or None
         Its log-likelihood.
     risk : float or None

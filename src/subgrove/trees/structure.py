@@ -36,10 +36,10 @@ class Tree:
 
     Attributes
     ----------
-    method : {"transformation", "conditional_inference", "cart"}
+    method : {"transformation", "conditional_inference", "cart", "joint"}
         What grew it.
     target : ColumnInfo
-        Name, kind and levels of x.
+        Name, kind and levels of x. Several features have their names joined by " + ", and no levels.
     columns : tuple of ColumnInfo
         Name, kind and levels of the candidate columns.
     nodes : tuple of Node
@@ -136,7 +136,8 @@ class Tree:
         table = read_like(X, self.columns)
         return self._apply_table(table)
 
-    def _apply_table(self, table: Table) -> npt.NDArray[np.intp]:
+    def _apply_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
+        """The same for a table that was read with these columns; `stacklevel` is where a warning points to."""
         position = dict(zip(table.names, table.positions(), strict=True))
         info = {column.name: column for column in self.columns}
         leaves = np.empty(table.n_rows, dtype=np.intp)
@@ -148,17 +149,20 @@ class Tree:
                 leaves[rows] = node.id
                 continue
             at = position[node.split.column]
-            values = table.codes[rows, at] if node.split.kind == "nominal" else table.numbers[rows, at]
+            every = (table.codes if node.split.kind == "nominal" else table.numbers)[:, at]
+            values = every if node.id == 1 else every.take(rows)
             column = info[node.split.column]
             surprises |= dict.fromkeys(_surprises(column, values, table.unseen.get(column.name, ())))
             left = goes_left(node.split, column, values)
-            rows_of[node.children[0]] = rows[left]
-            rows_of[node.children[1]] = rows[~left]
+            # By number: NumPy takes rows by number at twice the speed of a mask.
+            for child, chosen in zip(node.children, (left, ~left), strict=True):
+                places = np.flatnonzero(chosen)
+                rows_of[child] = places if node.id == 1 else rows.take(places)
         if surprises:
             warnings.warn(
                 f"New rows hold {'; '.join(surprises)}. They go with the larger child of each split on that column.",
                 UnseenValueWarning,
-                stacklevel=3,
+                stacklevel=stacklevel,
             )
         return leaves
 
@@ -237,8 +241,8 @@ class Tree:
             "format": FORMAT,
             "method": self.method,
             "parameters": dict(self.parameters),
-            "target": _column_dict(self.target),
-            "columns": [_column_dict(column) for column in self.columns],
+            "target": column_dict(self.target),
+            "columns": [column_dict(column) for column in self.columns],
             "edges": list(self.edges),
             "nodes": [node.to_dict() for node in self.nodes],
         }
@@ -250,12 +254,12 @@ class Tree:
             found = values.get("format") if isinstance(values, Mapping) else type(values).__name__
             raise FormatError(f"Expected a dictionary of Tree.to_dict() in format {FORMAT}; got {found!r}.")
         try:
-            columns = tuple(_column_from(column) for column in values["columns"])
+            columns = tuple(column_from(column) for column in values["columns"])
             names = tuple(column.name for column in columns)
             nodes = tuple(Node.from_dict(names, node) for node in values["nodes"])
             _check_nodes(nodes, names)
             edges, parameters = tuple(values["edges"]), dict(values["parameters"])
-            return cls(values["method"], _column_from(values["target"]), columns, nodes, edges, parameters)
+            return cls(values["method"], column_from(values["target"]), columns, nodes, edges, parameters)
         except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The dictionary is not one of Tree.to_dict(): {error!r}.") from error
 
@@ -300,7 +304,8 @@ def _check_nodes(nodes: tuple[Node, ...], columns: tuple[str, ...]) -> None:
         raise ValueError("it lacks nodes")
 
 
-def _column_dict(column: ColumnInfo) -> dict[str, Any]:
+def column_dict(column: ColumnInfo) -> dict[str, Any]:
+    """A dictionary of plain values."""
     return {
         "name": column.name,
         "kind": column.kind,
@@ -312,5 +317,6 @@ def _column_dict(column: ColumnInfo) -> dict[str, Any]:
     }
 
 
-def _column_from(values: Mapping[str, Any]) -> ColumnInfo:
+def column_from(values: Mapping[str, Any]) -> ColumnInfo:
+    """The column that `column_dict` wrote."""
     return ColumnInfo(**{**values, "levels": tuple(values["levels"])})

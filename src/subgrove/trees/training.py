@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from subgrove._table import ColumnInfo, Floats, Kind, Series, Table, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
+
+TOGETHER = " + "
+"""Between the names of features that share a tree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,23 +24,41 @@ class Training:
     ----------
     table : Table
         Candidate columns.
-    target : ColumnInfo
-        What x is.
-    values : array
-        x: numbers, or codes if it is nominal; no missing values.
+    members : tuple of Series
+        x, or each of several features that share a tree; no missing values.
     weights : float array or None
         None where every row counts once.
     """
 
     table: Table
-    target: ColumnInfo
-    values: npt.NDArray[Any]
+    members: tuple[Series, ...]
     weights: Floats | None
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
         return self.table.n_rows
+
+    @property
+    def target(self) -> ColumnInfo:
+        """What x is; several features have a name together, and no levels and no order."""
+        if len(self.members) == 1:
+            return self.members[0].info
+        return ColumnInfo(TOGETHER.join(member.info.name for member in self.members), "nominal")
+
+    @property
+    def values(self) -> npt.NDArray[Any]:
+        """Numbers of x, or codes if it is nominal."""
+        return self.members[0].values
+
+    @property
+    def stop(self) -> str | None:
+        """Why no tree can grow, if so: "few rows", "constant" or "no columns"."""
+        if self.n_rows < 2:
+            return "few rows"
+        if not any(varies(member.values) for member in self.members):
+            return "constant"
+        return None if self.table.columns else "no columns"
 
 
 def read_training(
@@ -51,54 +72,104 @@ def read_training(
     """Check and type what `fit` was given."""
     table = read_table(X, kinds=kinds)
     series = read_series(x, n_rows=table.n_rows, kind=x_kind)
-    for name, other in (("x", x), ("weights", weights)):
-        _refuse_another_index(X, other, name)
-    _refuse_x_in_table(table, series)
-    counted = read_weights(weights, table.n_rows)
-    used = ~series.missing
-    if counted is not None:
-        used &= counted > 0
-    values = series.values
+    refuse_another_index(X, x=x, weights=weights)
+    return checked_training(table, (series,), read_weights(weights, table.n_rows))
+
+
+def checked_training(table: Table, members: tuple[Series, ...], weights: Floats | None) -> Training:
+    """Rows to grow on, refused where no tree can grow."""
+    for member in members:
+        _refuse_x_in_table(table, member)
+    training = training_of(table, members, weights)
+    name = "x" if len(members) == 1 else "every x"
+    if training.stop == "few rows":
+        raise InputError(
+            f"{training.n_rows} row has a value of {name} and a weight above 0; a tree needs at least 2 rows. "
+            f"Pass more rows."
+        )
+    if training.stop == "constant":
+        member = training.members[0]
+        value = member.values[0]
+        shown = f"every row has {member.info.levels[int(value)] if member.info.is_nominal else value}"
+        raise InputError(
+            f"{name} ({training.target.name!r}) is constant{f': {shown}' if len(members) == 1 else ''}. "
+            f"There is no distribution to find subgroups for; leave this feature out."
+        )
+    return training
+
+
+def training_of(table: Table, members: tuple[Series, ...], weights: Floats | None) -> Training:
+    """The rows with a value of every member and a weight above 0."""
+    used = ~np.logical_or.reduce([member.missing for member in members])
+    if weights is not None:
+        used &= weights > 0
     if not used.all():
         rows = np.flatnonzero(used)
         table = Table(table.columns, table.numbers[rows], table.codes[rows])
-        values = values[rows]
-        counted = None if counted is None else counted[rows]
-    if table.n_rows < 2:
-        raise InputError(
-            f"{table.n_rows} row has a value of x and a weight above 0; a tree needs at least 2 rows. Pass more rows."
-        )
-    if (values == values[0]).all():
-        shown = series.info.levels[int(values[0])] if series.info.is_nominal else values[0]
-        raise InputError(
-            f"x ({series.info.name!r}) is constant: every row has {shown}. There is no distribution to find "
-            f"subgroups for; leave this feature out."
-        )
-    if counted is not None and (counted == 1).all():
-        counted = None
-    return Training(table, series.info, values, counted)
+        members = tuple(Series(member.info, member.values[rows]) for member in members)
+        weights = None if weights is None else weights[rows]
+    if weights is not None and (weights == 1).all():
+        weights = None
+    return Training(table, members, weights)
 
 
-def _refuse_another_index(X: Any, other: Any, name: str) -> None:
+def column_of(table: Table, name: str) -> Series:
+    """One column of a table on its own."""
+    place = table.names.index(name)
+    info, at = table.columns[place], table.positions()[place]
+    return Series(info, table.codes[:, at] if info.is_nominal else table.numbers[:, at])
+
+
+def select_columns(table: Table, names: Sequence[str]) -> Table:
+    """A copy of some columns, in the order of the table.
+
+    Each column lies in one piece whatever the order of the table is, so that sums over it are the same to the last
+    digit.
+    """
+    kept = [(column, at) for column, at in zip(table.columns, table.positions(), strict=True) if column.name in names]
+    numbers = _copied(table.numbers, [at for column, at in kept if not column.is_nominal])
+    codes = _copied(table.codes, [at for column, at in kept if column.is_nominal])
+    return Table(tuple(column for column, _ in kept), numbers, codes)
+
+
+def varies(values: npt.NDArray[Any]) -> bool:
+    """Whether there are two distinct values."""
+    return bool((values != values[:1]).any())
+
+
+def has_three_values(values: npt.NDArray[Any]) -> bool:
+    """Whether there are more than two distinct values."""
+    return varies(values[values != values[:1]])
+
+
+def refuse_another_index(X: Any, **others: Any) -> None:
     """Rows belong together by their places; a pandas index that puts them in another order must not be passed over."""
     one: Any = getattr(X, "index", None)
-    two: Any = getattr(other, "index", None)
-    if not hasattr(one, "equals") or not hasattr(two, "equals") or one.equals(two):
-        return
-    if one.is_unique and two.is_unique and len(one.intersection(two)) == len(one):
-        raise InputError(
-            f"{name} has the index labels of X in another order, so their rows do not seem to belong together. Align "
-            f"them, as in {name}.loc[X.index], or pass {name}.to_numpy() if they belong together by their places."
-        )
+    for name, other in others.items():
+        two: Any = getattr(other, "index", None)
+        if not hasattr(one, "equals") or not hasattr(two, "equals") or one.equals(two):
+            continue
+        if one.is_unique and two.is_unique and len(one.intersection(two)) == len(one):
+            raise InputError(
+                f"{name} has the index labels of X in another order, so their rows do not seem to belong together. "
+                f"Align them, as in {name}.loc[X.index], or pass {name}.to_numpy() if they belong together by their "
+                f"places."
+            )
+
+
+def _copied(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
+    copy = np.empty((len(places), len(values)), dtype=values.dtype)
+    for column, at in zip(copy, places, strict=True):
+        column[:] = values[:, at]
+    return copy.T
 
 
 def _refuse_x_in_table(table: Table, x: Series) -> None:
     if x.info.name not in table.names:
         return
-    place = table.names.index(x.info.name)
-    column, at = table.columns[place], table.positions()[place]
-    values = table.codes[:, at] if column.is_nominal else table.numbers[:, at]
-    if column.kind == x.info.kind and np.array_equal(values, x.values, equal_nan=not column.is_nominal):
+    column = column_of(table, x.info.name)
+    nominal = column.info.is_nominal
+    if column.info.kind == x.info.kind and np.array_equal(column.values, x.values, equal_nan=not nominal):
         raise InputError(
             f"X has a column {x.info.name!r}, which is x itself. A feature cannot explain itself: leave it out of X."
         )

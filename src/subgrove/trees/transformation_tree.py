@@ -8,14 +8,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats, Kind
+from subgrove._table import ColumnInfo, Floats, Kind
 from subgrove.exceptions import InputError
 from subgrove.trees.candidates import Block, Rows
 from subgrove.trees.density_fit import DensityFit, fit_density
-from subgrove.trees.growth import Rules, Scored, grow
+from subgrove.trees.growth import Response, Rules, Scored, grow
 from subgrove.trees.likelihood import Interval
 from subgrove.trees.newton import maximise
-from subgrove.trees.parameters import Parameters, number_in, public_names, whole_number
+from subgrove.trees.parameters import Parameters, public_names, whole_number
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 from subgrove.trees.transformation import Support, checked_likelihood, linear_start
@@ -56,6 +56,8 @@ class TransformationTree(Parameters):
       [3] weather in {BAD} (n = 268) *
     """
 
+    _method = "transformation"
+
     def __init__(
         self,
         max_depth: int = 30,
@@ -95,33 +97,33 @@ class TransformationTree(Parameters):
         -------
         Tree
         """
-        rules = Rules(
-            whole_number("max_depth", self.max_depth, least=0),
-            whole_number("min_leaf", self.min_leaf, least=1),
-            number_in("alpha", self.alpha, low=0.0, high=1.0),
-        )
-        order = whole_number("order", self.order, least=1)
-        likelihood = checked_likelihood(self.likelihood)
-        training = read_training(X, x, weights, kinds=kinds)
+        self._checked()  # before anything is read
+        return self._grow(read_training(X, x, weights, kinds=kinds))
+
+    def _grow(self, training: Training) -> Tree:
+        rules, order, likelihood = self._checked()
         if training.target.kind != "numeric":
             raise InputError(
                 f"x ({training.target.name!r}) is {training.target.kind}, but a transformation tree needs numbers. "
                 f"Use ConditionalInferenceTree for it, or convert it if it holds numbers."
             )
-        response = _response(training, order, likelihood)
-        return grow(training, response, rules, "transformation", self.plain_params())
+        response = transformation_response(training.target, training.values, order, likelihood)
+        return grow(training, response, rules, self._method, self.plain_params())
+
+    def _checked(self) -> tuple[Rules, int, str]:
+        rules = Rules.checked(self.max_depth, self.min_leaf, self.alpha)
+        return rules, whole_number("order", self.order, least=1), checked_likelihood(self.likelihood)
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
         return public_names(Tree)
 
 
-def _response(training: Training, order: int, likelihood: str) -> _Continuous | _Whole:
-    support = Support.of(training.values)
-    whole = likelihood == "interval" or (likelihood == "auto" and training.target.is_integer)
-    if whole:
-        return _Whole(training.values, support, order)
-    return _Continuous(training.values, support, order)
+def transformation_response(target: ColumnInfo, values: Floats, order: int, likelihood: str) -> Response:
+    """What a numeric x contributes: scores of its transformation model."""
+    support = Support.of(values)
+    whole = likelihood == "interval" or (likelihood == "auto" and target.is_integer)
+    return _Whole(values, support, order) if whole else _Continuous(values, support, order)
 
 
 class _Continuous:

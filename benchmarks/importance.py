@@ -1,0 +1,166 @@
+"""What `importance` costs beyond the predictions it needs.
+
+Every number is a ratio of two times taken in the same minute: the call, and the model's `predict` alone on as many rows
+in large batches. 20 numeric columns, 10 repeats, subgroups found beforehand::
+
+    python benchmarks/importance.py                        # all of it, some minutes
+    python benchmarks/importance.py --only models          # importance over bare predict, two models, two sizes
+    python benchmarks/importance.py --only overhead        # a model that returns zeros at once, against scikit-learn
+    python benchmarks/importance.py --only memory          # a million rows: peak memory above the inputs
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import subgrove as sg
+
+P, REPEATS = 20, 10
+LIMITS = {10_000: 1.05, 1_000: 1.15}
+BATCH = 100_000
+Array = npt.NDArray[np.float64]
+
+
+def data(n: int, seed: int = 0) -> tuple[Array, Array]:
+    """Columns that depend on their neighbours, and a target with an interaction."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, P))
+    for column in range(1, P):
+        X[:, column] += 0.7 * X[:, column - 1]
+    return X, X[:, 0] * X[:, 1] + X[:, :10].sum(axis=1) + rng.normal(size=n)
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def interleaved(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
+    """Times of several calls, taken in turns so that a busy moment hits all of them."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            times[name].append(seconds(call))
+    return times
+
+
+def bare(model: Any, X: Array, n_rows: int) -> Callable[[], None]:
+    """Predict `n_rows` rows in large batches."""
+    batch = np.tile(X, (max(1, BATCH // len(X)), 1))
+
+    def call() -> None:
+        left = n_rows
+        while left > 0:
+            model.predict(batch[: min(left, len(batch))])
+            left -= len(batch)
+
+    return call
+
+
+def models(rounds: int) -> None:
+    from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestRegressor
+
+    X, y = data(10_000)
+    groups = sg.find_subgroups(data(5_000, seed=1)[0])
+    fitted = {
+        "HistGradientBoosting": HistGradientBoostingRegressor(random_state=0).fit(X, y),
+        "forest of 100 trees": RandomForestRegressor(100, random_state=0).fit(X, y),
+    }
+    print(f"importance over bare predict ({P} columns, {REPEATS} repeats), best of {rounds} in turns")
+    for name, model in fitted.items():
+        for n, limit in LIMITS.items():
+            rows, target = X[:n], y[:n]
+            calls: dict[str, Callable[[], Any]] = {"predict": bare(model, rows, n * (P * REPEATS + 1))}
+            for sampler, given in (("marginal", "marginal"), ("subgroups", groups)):
+                calls[sampler] = partial(sg.importance, model, rows, target, sampler=given, n_repeats=REPEATS, seed=0)
+            times = interleaved(calls, rounds if n > 1_000 else 5 * rounds)
+            least = {key: min(values) for key, values in times.items()}
+            for sampler in ("marginal", "subgroups"):
+                ratio = least[sampler] / least["predict"]
+                verdict = "ok" if ratio <= limit else "MISSED"
+                print(f"  {name:<22} n = {n:>6} {sampler:<10} {ratio:6.3f}  (at most {limit}: {verdict})", flush=True)
+
+
+def overhead(rounds: int) -> None:
+    from sklearn.base import BaseEstimator, RegressorMixin
+    from sklearn.inspection import permutation_importance
+
+    class Zero(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+        def fit(self, X: Array, y: Array) -> Zero:
+            return self
+
+        def predict(self, X: Array) -> Array:
+            return np.zeros(len(X))
+
+    X, y = data(10_000)
+    groups, model = sg.find_subgroups(data(5_000, seed=1)[0]), Zero()
+    calls: dict[str, Callable[[], Any]] = {
+        "scikit-learn": lambda: permutation_importance(model, X, y, n_repeats=REPEATS, random_state=0),
+        "marginal": lambda: sg.importance(model, X, y, sampler="marginal", n_repeats=REPEATS, seed=0),
+        "subgroups": lambda: sg.importance(model, X, y, sampler=groups, n_repeats=REPEATS, seed=0),
+    }
+    times = interleaved(calls, 10 * rounds)
+    least = {name: min(values) for name, values in times.items()}
+    print(f"pure overhead at n = 10000, a model that returns zeros; scikit-learn {1e3 * least['scikit-learn']:.0f} ms")
+    for name in ("marginal", "subgroups"):
+        ratio = least[name] / least["scikit-learn"]
+        print(f"  {name:<10} {ratio:.3f} of scikit-learn's  (at most 0.5: {'ok' if ratio <= 0.5 else 'MISSED'})")
+
+
+MEMORY_SCRIPT = """
+import resource, sys
+import numpy as np
+sys.path.insert(0, {folder!r})
+from importance import data
+import subgrove as sg
+
+class Zero:
+    def predict(self, X):
+        return np.zeros(len(X))
+
+X, y = data(1_000_000)
+groups = sg.find_subgroups(X[:20_000] + 0.0)
+sg.importance(Zero(), X[:2000], y[:2000], sampler=groups, n_repeats=2, seed=0)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+result = sg.importance(Zero(), X, y, sampler={sampler}, n_repeats=10, seed=0)
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print((after - before) / 1024, X.nbytes / 2**20)
+"""
+
+
+def memory(rounds: int) -> None:
+    from pathlib import Path
+
+    print("peak memory above the inputs at 1,000,000 x 20, 10 repeats (budget 512 MB)")
+    for sampler in ('"marginal"', "groups"):
+        script = MEMORY_SCRIPT.format(folder=str(Path(__file__).parent), sampler=sampler)
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        extra, own = (float(number) for number in done.stdout.split())
+        verdict = "ok" if extra <= 512 else "MISSED"
+        print(f"  {sampler.strip(chr(34)):<10} {extra:6.0f} MB, with X of {own:.0f} MB  ({verdict})", flush=True)
+
+
+PARTS: dict[str, Callable[[int], None]] = {"models": models, "overhead": overhead, "memory": memory}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="which parts (default: all)")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each call is timed (default: 3)")
+    arguments = parser.parse_args()
+    for name in arguments.only:
+        PARTS[name](arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+"""Accumulated local effects (Apley and Zhu 2020): differences between neighbouring values, added up and centred."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._effects.asking import Work
+from subgrove._effects.curves import Curve, Plan
+from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels, interval_of
+from subgrove._effects.parts import Part
+from subgrove._effects.similarity import by_similarity
+from subgrove._kinds import Floats
+
+Ranks = npt.NDArray[np.intp]
+
+
+def accumulated(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan | None:
+    """The accumulated effect in one subgroup; rows without a value of the feature are left out.
+
+    None if the user's grid leaves no rows.
+    """
+    part = part.where(~np.isnan(part.x[0]))
+    levels = has_levels(part.source.infos[0])
+    return _between_levels(part, wanted[0]) if levels else _between_numbers(part, wanted[0], n_points)
+
+
+def _between_numbers(part: Part, wanted: Wanted, n_points: int) -> Plan | None:
+    """Each row at both borders of its interval: two rows asked for each row."""
+    (info,), (x,) = part.source.infos, part.x
+    axis = edges_of(info, x, part.weights, wanted, n_points)
+    edges = axis.points
+    if not isinstance(wanted, str):
+        part = part.where((x >= edges[0]) & (x <= edges[-1]))
+        (x,) = part.x
+    if not len(x):
+        return None
+    interval = np.minimum(interval_of(edges, x), max(len(edges) - 2, 0))
+    upper = np.minimum(interval + 1, len(edges) - 1)
+    ends = [(edges[interval], "left borders of intervals"), (edges[upper], "right borders of intervals")]
+    blocks = [part.block_of(points, text) for points, text in ends]
+
+    def finish(kept: list[Floats]) -> Curve:
+        left, right = kept[0]  # (outputs, rows) each
+        return _accumulate_numbers(part, axis, interval, right - left)
+
+    return Plan([Work(part.frames, blocks, np.array)], finish)
+
+
+def _accumulate_numbers(part: Part, axis: Axis, interval: Ranks, steps: Floats) -> Curve:
+    n_steps = len(axis) - 1
+    n = np.full(len(axis), part.n)
+    if n_steps < 1:
+        return _flat(part, axis, len(steps))
+    mass, mean, squares = _within(interval, steps, part.weights, n_steps)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # A mean of one row has an unknown error; an interval without rows adds nothing.
+        noise = np.where(mass > 0, squares / (mass - 1) / mass, 0.0)
+    noise[:, (mass > 0) & (mass <= 1)] = np.nan
+    # What is right of a step, and half of the rows at it, moves the centre with it.
+    share = (mass.sum() - np.cumsum(mass) + mass / 2) / mass.sum()
+    reach = np.tri(n_steps + 1, n_steps, -1) - share
+    return Curve(part.subgroup, (axis,), n, reach @ mean.T, np.sqrt(reach**2 @ noise.T))
+
+
+def _between_levels(part: Part, wanted: Wanted) -> Plan | None:
+    """Each row at its own level, at the next and at the one before: at most three rows asked for each row."""
+    (info,) = part.source.infos
+    axis = axis_of(info, part.x[0], part.weights, wanted, 0)
+    part = part.where(np.isin(part.x[0], axis.points))
+    axis = Axis(info, axis.points[np.isin(axis.points, part.x[0])])
+    if not len(axis):
+        return None
+    if info.kind == "nominal" and isinstance(wanted, str):
+        axis = Axis(info, by_similarity(part, axis.points))
+    place = np.zeros(len(info.levels), dtype=np.intp)
+    place[axis.points.astype(np.intp)] = np.arange(len(axis))
+    rank = place[part.x[0].astype(np.intp)]
+    moved = [(rank < len(axis) - 1, 1, "next level"), (rank > 0, -1, "level before")]
+    works = [Work(part.frames, [part.unchanged()], np.array)]
+    for mine, by, text in moved:
+        if mine.any():
+            some = part.where(mine)
+            works.append(Work(some.frames, [some.block_of(axis.points[rank[mine] + by], text)], np.array))
+
+    def finish(kept: list[Floats]) -> Curve:
+        own = kept[0][0]
+        if len(axis) < 2:
+            return _flat(part, axis, len(own))
+        up, down = kept[1][0] - own[:, moved[0][0]], own[:, moved[1][0]] - kept[2][0]
+        return _accumulate_levels(part, axis, rank, up, down)
+
+    return Plan(works, finish)
+
+
+def _flat(part: Part, axis: Axis, n_outputs: int) -> Curve:
+    """The curve of a feature that has one value."""
+    zero = np.zeros((len(axis), n_outputs))
+    return Curve(part.subgroup, (axis,), np.full(len(axis), part.n), zero, zero)
+
+
+def _accumulate_levels(part: Part, axis: Axis, rank: Ranks, up: Floats, down: Floats) -> Curve:
+    """A step between two levels is the mean over the rows of both."""
+    n_steps, n_up = len(axis) - 1, up.shape[1]
+    rows = np.concatenate([np.flatnonzero(rank < n_steps), np.flatnonzero(rank > 0)])
+    step = np.concatenate([rank[rank < n_steps], rank[rank > 0] - 1])
+    steps = np.concatenate([up, down], axis=1)
+    weights = np.ones(len(rank)) if part.weights is None else part.weights
+    mass, mean, _ = _within(step, steps, weights[rows], n_steps)
+    at_level = np.bincount(rank, weights=weights, minlength=len(axis))
+    share = 1 - np.cumsum(at_level)[:-1] / at_level.sum()
+    reach = np.tri(n_steps + 1, n_steps, -1) - share
+    # Rows between the first and the last level count in two steps, so their errors in both are added before squaring.
+    pulls = (steps - mean[:, step]) / mass[step]
+    before, after = np.zeros((2, len(steps), len(rank)))
+    after[:, rows[:n_up]], before[:, rows[n_up:]] = pulls[:, :n_up], pulls[:, n_up:]
+    error = np.empty((len(axis), len(steps)))
+    for point, coefficients in enumerate(reach):
+        padded = np.concatenate([[0.0], coefficients, [0.0]])
+        error[point] = np.sqrt((padded[rank] * before + padded[rank + 1] * after) ** 2 @ weights)
+    return Curve(part.subgroup, (axis,), np.full(len(axis), part.n), reach @ mean.T, error)
+
+
+def _within(cell: Ranks, values: Floats, weights: Floats | None, n_cells: int) -> tuple[Floats, Floats, Floats]:
+    """Weight of each cell, and of each output its mean and sum of squares there; zeros where it has no rows."""
+    counted = np.ones(len(cell)) if weights is None else weights
+    mass = np.bincount(cell, weights=counted, minlength=n_cells).astype(np.float64)
+    mean = _sums(cell, values * counted, n_cells) / np.where(mass > 0, mass, 1.0)
+    return mass, mean, _sums(cell, (values - mean[:, cell]) ** 2 * counted, n_cells)
+
+
+def _sums(cell: Ranks, values: Floats, n_cells: int) -> Floats:
+    return np.stack([np.bincount(cell, weights=row, minlength=n_cells) for row in values])

@@ -1,0 +1,186 @@
+"""Curves that are means of predictions: partial dependence, ICE curves, and conditional means (M-plots)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._effects.asking import Block, Work
+from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels, interval_of
+from subgrove._effects.parts import Part
+from subgrove._effects.support import BOX, box_statistics
+from subgrove._frames import Rows
+from subgrove._kinds import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Ice:
+    """A curve for each row: `values` are (points, outputs, rows), `rows` their numbers in X."""
+
+    values: Floats
+    rows: Rows
+    weights: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The effect of a feature in one subgroup; two features have a surface.
+
+    Attributes
+    ----------
+    subgroup : int
+        Number of the subgroup.
+    axes : tuple of Axis
+        Points of the feature; of the first and of the second, if there are two.
+    n : float array
+        For each point the weight of the rows that its estimate is a mean over.
+    estimate, std_error : float array (points, outputs)
+        With two features, points of the second run fastest.
+    spread : float array (points, 7, outputs), or None
+        Tukey's box statistics of the predictions at each level.
+    ice : Ice or None
+        A curve for each row.
+    opacity : float array or None
+        For each point how dense the feature lies there in the subgroup, relative to where it is densest.
+    """
+
+    subgroup: int
+    axes: tuple[Axis, ...]
+    n: Floats
+    estimate: Floats
+    std_error: Floats
+    spread: Floats | None = None
+    ice: Ice | None = None
+    opacity: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a curve asks the model for, and how it is made of what was kept."""
+
+    works: Sequence[Work]
+    finish: Callable[[list[Floats]], Curve]
+
+
+def partial_dependence(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
+    """Equation (2) of the paper, in one subgroup: the mean prediction of its rows, all given the same value."""
+    axes = _axes(part, wanted, n_points)
+    keep = _Spread(part.weights) if len(axes) == 1 and has_levels(axes[0].info) else _Moments(part.weights)
+
+    def finish(kept: list[Floats]) -> Curve:
+        return _curve(part.subgroup, axes, np.full(len(kept[0]), part.n), kept[0])
+
+    return Plan([Work(part.frames, _blocks(part, axes), keep)], finish)
+
+
+def ice_curves(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
+    """The same without taking means: a curve for each row, and their mean."""
+    axes = _axes(part, wanted, n_points)
+
+    def finish(kept: list[Floats]) -> Curve:
+        return averaged(part.subgroup, axes, Ice(kept[0], part.rows, part.weights))
+
+    return Plan([Work(part.frames, _blocks(part, axes), np.array)], finish)
+
+
+def averaged(subgroup: int, axes: tuple[Axis, ...], ice: Ice) -> Curve:
+    """The mean of ICE curves."""
+    values = (_Spread if has_levels(axes[0].info) else _Moments)(ice.weights)(ice.values)
+    n = np.full(len(values), float(len(ice.rows) if ice.weights is None else ice.weights.sum()))
+    return _curve(subgroup, axes, n, values, ice)
+
+
+def centred(curve: Curve) -> Curve:
+    """ICE curves, and their mean, as differences from their first point."""
+    assert curve.ice is not None
+    ice = replace(curve.ice, values=curve.ice.values - curve.ice.values[:1])
+    return replace(averaged(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
+
+
+def conditional_mean(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
+    """M-plot: the mean prediction of the rows that have about this value; nothing is replaced."""
+    part = part.where(~np.isnan(part.x[0]))
+    axis, cell = _cells(part, wanted[0], n_points)
+
+    def finish(kept: list[Floats]) -> Curve:
+        n = np.bincount(cell, weights=part.weights, minlength=len(axis)).astype(np.float64)
+        summary = _Spread if has_levels(axis.info) else _Moments
+        values = []
+        for point in range(len(axis)):
+            mine = cell == point
+            counted = None if part.weights is None else part.weights[mine]
+            values.append(summary(counted)(np.ascontiguousarray(kept[0][:, :, mine])))
+        return _curve(part.subgroup, (axis,), n, np.concatenate(values))
+
+    return Plan([Work(part.frames, [part.unchanged()], np.array)], finish)
+
+
+def _curve(subgroup: int, axes: tuple[Axis, ...], n: Floats, summary: Floats, ice: Ice | None = None) -> Curve:
+    """A curve of what `_Moments` or `_Spread` gave for each of its points."""
+    spread = summary[:, 2:] if summary.shape[1] > 2 else None
+    return Curve(subgroup, axes, n, summary[:, 0], summary[:, 1], spread, ice)
+
+
+def _cells(part: Part, wanted: Wanted, n_points: int) -> tuple[Axis, npt.NDArray[np.intp]]:
+    """Points of an M-plot, and the point that each row counts for; -1 for none."""
+    (info,), (x,), weights = part.source.infos, part.x, part.weights
+    if has_levels(info):
+        axis = axis_of(info, x, weights, wanted, n_points)
+        place = np.full(len(info.levels), -1, dtype=np.intp)
+        place[axis.points.astype(np.intp)] = np.arange(len(axis))
+        return axis, place[x.astype(np.intp)]
+    if not isinstance(wanted, str):
+        between = wanted[:-1] / 2 + wanted[1:] / 2
+        return Axis(info, wanted), np.searchsorted(between, x, side="left")
+    cell = interval_of(edges_of(info, x, weights, wanted, n_points).points, x)
+    mass = np.bincount(cell, weights=weights)
+    sums = np.bincount(cell, weights=x if weights is None else x * weights)
+    return Axis(info, sums / mass), cell
+
+
+def _axes(part: Part, wanted: Sequence[Wanted], n_points: int) -> tuple[Axis, ...]:
+    each = zip(part.source.infos, part.x, wanted, strict=True)
+    return tuple(axis_of(info, x, part.weights, way, n_points) for info, x, way in each)
+
+
+def _blocks(part: Part, axes: Sequence[Axis]) -> list[Block]:
+    return [part.block(axes, place) for place in product(*(range(len(axis)) for axis in axes))]
+
+
+@dataclass(frozen=True, eq=False)
+class _Moments:
+    """Mean over rows and its standard error: (blocks, outputs, rows) to (blocks, 2, outputs). NaN of too few rows."""
+
+    weights: Floats | None
+
+    def __call__(self, values: Floats) -> Floats:
+        w = self.weights
+        n = float(values.shape[2]) if w is None else float(w.sum())
+        if not n:
+            return np.full((len(values), 2, values.shape[1]), np.nan)
+        mean = (values if w is None else values * w).sum(axis=2) / n
+        squares = values - mean[:, :, None]
+        with np.errstate(over="ignore"):
+            squares *= squares
+        if w is not None:
+            squares *= w
+        error = np.sqrt(squares.sum(axis=2) / (n - 1) / n) if n > 1 else np.full(mean.shape, np.nan)
+        return np.stack([mean, error], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spread:
+    """Mean, standard error and box statistics: (blocks, outputs, rows) to (blocks, 9, outputs)."""
+
+    weights: Floats | None
+
+    def __call__(self, values: Floats) -> Floats:
+        boxes = np.full((len(values), len(BOX), values.shape[1]), np.nan)
+        if values.shape[2]:
+            for block, output in np.ndindex(values.shape[:2]):
+                boxes[block, :, output] = box_statistics(values[block, output], self.weights)
+        return np.concatenate([_Moments(self.weights)(values), boxes], axis=1)

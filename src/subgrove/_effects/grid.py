@@ -1,0 +1,153 @@
+"""The points at which a curve has values: numbers, dates or levels of a feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._containers import Plain, plain_column, quote
+from subgrove._kinds import ColumnInfo, Floats
+from subgrove._values import number_text, typed, values_like
+from subgrove.exceptions import InputError, ParameterError
+
+Way = Literal["default", "quantiles"]
+Wanted = Floats | Way  # the user's own points, or how to choose them
+
+_DAY = 86_400_000_000.0  # microseconds
+_CLOSE = 1e-12  # cumulated weights that differ by less, relative to their sum, are the same
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """Points of one feature.
+
+    Attributes
+    ----------
+    info : ColumnInfo
+        The feature.
+    points : float array
+        Numbers; microseconds of dates and durations; positions among `info.levels` if it has levels.
+    """
+
+    info: ColumnInfo
+    points: Floats
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def text(self, at: int) -> str:
+        """A point in words."""
+        return f"{self.info.name} = {point_text(self.info, float(self.points[at]))}"
+
+
+def has_levels(info: ColumnInfo) -> bool:
+    """Whether a feature has levels instead of numbers."""
+    return info.kind != "numeric"
+
+
+def point_text(info: ColumnInfo, point: float) -> str:
+    """A value of a feature in words."""
+    return info.levels[int(point)] if has_levels(info) else number_text(point, info)
+
+
+def read_values(column: Plain, name: str, kind: Any) -> tuple[ColumnInfo, Floats]:
+    """A feature that is seen for the first time, its values as those of `Axis.points`; NaN where missing."""
+    info, values = typed(column, name, kind, "X")
+    return info, as_points(info, values)
+
+
+def as_points(info: ColumnInfo, values: npt.NDArray[Any]) -> Floats:
+    """Numbers, or codes of levels, as those of `Axis.points`; NaN where missing or not among the levels."""
+    if info.kind == "numeric":
+        return np.asarray(values, dtype=np.float64)
+    codes = values - 1.0 if info.kind == "ordered" else np.asarray(values, dtype=np.float64)
+    known: Floats = np.where((codes >= 0) & np.isfinite(codes), codes, np.nan)
+    return known
+
+
+def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> Wanted:
+    """What the user asks for, checked: points of the feature, or a way to choose them. `x` is the feature in X."""
+    if grid is None:
+        return "default"
+    if isinstance(grid, str):
+        if grid != "quantiles":
+            raise ParameterError(f"grid must be 'quantiles', a list of values of {info.name!r} or None; got {grid!r}.")
+        return "quantiles"
+    column, _ = plain_column(grid, "grid")
+    if not len(column):
+        raise ParameterError(f"grid is empty. Give at least one value of {info.name!r}, or leave grid out.")
+    values, strange = values_like(column, info, "grid")
+    points = as_points(info, values)
+    if np.isnan(points).any() and not strange:
+        raise InputError(f"grid has missing values. Give values of {info.name!r} only.")
+    if not has_levels(info):
+        return np.unique(points)
+    points = np.array(list(dict.fromkeys(points.tolist())))
+    _refuse_absent(
+        [*strange, *(info.levels[int(point)] for point in points if point == point and point not in x)], info
+    )
+    return points
+
+
+def _refuse_absent(levels: Sequence[str], info: ColumnInfo) -> None:
+    if levels:
+        raise InputError(
+            f"grid has {quote(levels)}, which no row of X has in {info.name!r}. "
+            f"A level is given to the model as a row of X has it, so some row must have it."
+        )
+
+
+def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, n_points: int) -> Axis:
+    """Points for curves: every level, or equal steps from the least to the greatest value (or quantiles)."""
+    if not isinstance(wanted, str):
+        return Axis(info, wanted)
+    present = ~np.isnan(x)
+    values = x[present]
+    if has_levels(info) or not len(values):
+        return Axis(info, np.unique(values))
+    if wanted == "quantiles":
+        counted = None if weights is None else weights[present]
+        return Axis(info, np.unique(quantiles(values, counted, np.linspace(0, 1, n_points))))
+    # Halved and doubled: the range may be wider than a float holds.
+    steps = 2 * np.linspace(values.min() / 2, values.max() / 2, n_points)
+    return Axis(info, _rounded(info, values, steps))
+
+
+def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, n_points: int) -> Axis:
+    """Borders of intervals with about the same number of rows; x without missing values."""
+    if not isinstance(wanted, str):
+        return Axis(info, wanted)
+    return Axis(info, np.unique(quantiles(x, weights, np.linspace(0, 1, n_points + 1))))
+
+
+def interval_of(edges: Floats, x: Floats) -> npt.NDArray[np.intp]:
+    """The interval of each value: open on the left, but the first holds its left border too."""
+    return np.maximum(np.searchsorted(edges, x, side="left") - 1, 0)
+
+
+def quantiles(x: Floats, weights: Floats | None, shares: Floats) -> Floats:
+    """The least values that at least these shares of the rows do not exceed (type 1: values of rows, none between)."""
+    values, total = cumulated(x, weights)
+    at = np.searchsorted(total, shares * total[-1] * (1 - _CLOSE), side="left")
+    found: Floats = values[np.minimum(at, len(x) - 1)]
+    return found
+
+
+def cumulated(x: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+    """Values in order, and the weight of the rows up to each of them."""
+    if weights is None:
+        return np.sort(x), np.arange(1.0, len(x) + 1)
+    order = np.argsort(x, kind="stable")
+    return x[order], np.cumsum(weights[order])
+
+
+def _rounded(info: ColumnInfo, values: Floats, points: Floats) -> Floats:
+    """Points that the column can hold: whole days where all dates are, else whole microseconds."""
+    if info.is_date or info.is_duration:
+        unit = _DAY if info.is_date and not (values % _DAY).any() else 1.0
+        points = np.round(points / unit) * unit
+    return np.unique(points)

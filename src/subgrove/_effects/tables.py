@@ -1,0 +1,174 @@
+"""Results as tables in the user's container."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._effects.curves import Curve
+from subgrove._effects.grid import Axis, has_levels
+from subgrove._effects.support import BOX, Support
+from subgrove._frames import Backend, make_table
+from subgrove._kinds import ColumnInfo, Floats
+
+SPREAD = ("whisker_low", "q1", "median", "q3", "whisker_high")
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A subgroup: its rule, the weight of its rows, and the support of each feature in it."""
+
+    rule: str
+    n: float
+    supports: tuple[Support, ...]
+
+
+def curves_table(
+    backend: Backend, outputs: Sequence[Any], groups: Sequence[Group], curves: Sequence[Curve], level: float
+) -> Any:
+    """One row for each output, subgroup and point."""
+    pieces = [
+        _curve_columns(curve, groups[curve.subgroup], at, output, level)
+        for at, output in enumerate(outputs)
+        for curve in curves
+    ]
+    return _joined(backend, pieces, several=len(outputs) > 1)
+
+
+def _curve_columns(curve: Curve, group: Group, at: int, output: Any, level: float) -> dict[str, Any]:
+    estimate, error = curve.estimate[:, at], curve.std_error[:, at]
+    margin = _quantile(level, curve.n) * error
+    columns = _head(output, curve.subgroup, group.rule, len(estimate)) | _points(curve.axes)
+    columns |= {"estimate": estimate, "std_error": error, "conf_low": estimate - margin, "conf_high": estimate + margin}
+    columns["n"] = whole(curve.n)
+    for name, whiskers in (("in_box", False), ("in_whiskers", True)):
+        columns[name] = _inside(curve.axes, group.supports, whiskers)
+    if curve.spread is not None:
+        columns |= {name: curve.spread[:, BOX.index(name), at] for name in SPREAD}
+    return columns
+
+
+def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[Group], curves: Sequence[Curve]) -> Any:
+    """One row for each output, subgroup, row of X and point."""
+    pieces = []
+    for at, output in enumerate(outputs):
+        for curve in curves:
+            assert curve.ice is not None
+            n_points, n_rows = len(curve.ice.values), len(curve.ice.rows)
+            columns = _head(output, curve.subgroup, groups[curve.subgroup].rule, n_points * n_rows)
+            columns["row"] = np.repeat(curve.ice.rows, n_points)
+            columns["x"] = _tiled(values_of(curve.axes[0].info, curve.axes[0].points), n_rows)
+            columns["estimate"] = curve.ice.values[:, at].T.ravel()
+            if curve.opacity is not None:
+                columns["opacity"] = np.tile(curve.opacity, n_rows)
+            pieces.append(columns)
+    return _joined(backend, pieces, several=len(outputs) > 1)
+
+
+def support_table(backend: Backend, groups: Sequence[Group]) -> Any:
+    """One row for each subgroup; for each level, where a feature has levels."""
+    infos = [support.info for support in groups[0].supports]
+    pieces = []
+    for which, info in enumerate(infos):
+        for subgroup, group in enumerate(groups):
+            support = group.supports[which]
+            m = len(info.levels) if has_levels(info) else 1
+            columns = {"feature": [info.name] * m, "subgroup": [subgroup] * m, "rule": [group.rule] * m}
+            columns |= {"n": whole(np.full(m, group.n)), "missing": whole(np.full(m, support.missing))}
+            pieces.append(columns | _support_columns(infos, support))
+    return _joined(backend, pieces, drop=() if len(infos) > 1 else ("feature",))
+
+
+def _support_columns(infos: Sequence[ColumnInfo], support: Support) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    levels = has_levels(support.info)
+    m = len(support.info.levels) if levels else 1
+    if not all(map(has_levels, infos)):
+        columns |= {
+            name: [None] * m if levels else values_of(support.info, support.box[at : at + 1])
+            for at, name in enumerate(BOX)
+        }
+    if any(map(has_levels, infos)):
+        columns["level"] = list(support.info.levels) if levels else [None]
+        columns["count"] = whole(support.counts) if levels else [None]
+    return columns
+
+
+def outliers_table(backend: Backend, groups: Sequence[Group]) -> Any:
+    """One row for each distinct value beyond the whiskers."""
+    pieces = []
+    for which in range(len(groups[0].supports)):
+        for subgroup, group in enumerate(groups):
+            support = group.supports[which]
+            m = len(support.outliers)
+            columns = {"feature": [support.info.name] * m, "subgroup": [subgroup] * m, "rule": [group.rule] * m}
+            columns |= {"x": values_of(support.info, support.outliers), "n": whole(support.outlier_weights)}
+            pieces.append(columns)
+    return _joined(backend, pieces, drop=() if len(groups[0].supports) > 1 else ("feature",))
+
+
+def values_of(info: ColumnInfo, points: Floats) -> npt.NDArray[Any] | list[Any]:
+    """Points as the user knows them: labels of levels, dates, durations or numbers."""
+    if has_levels(info):
+        return [info.levels[int(point)] for point in points]
+    if info.is_date or info.is_duration:
+        moments = np.where(np.isnan(points), np.iinfo(np.int64).min, np.round(points)).astype(np.int64)
+        return moments.view("datetime64[us]" if info.is_date else "timedelta64[us]")
+    return points
+
+
+def whole(values: Floats) -> npt.NDArray[Any]:
+    """Counts as whole numbers, if they all are."""
+    return values if (values % 1).any() else values.astype(np.int64)
+
+
+def _head(output: Any, subgroup: int, rule: str, m: int) -> dict[str, Any]:
+    return {"output": [output] * m, "subgroup": np.full(m, subgroup), "rule": [rule] * m}
+
+
+def _points(axes: tuple[Axis, ...]) -> dict[str, Any]:
+    if len(axes) == 1:
+        return {"x": values_of(axes[0].info, axes[0].points)}
+    one, two = (np.arange(len(axis)) for axis in axes)
+    first, second = np.repeat(one, len(two)), np.tile(two, len(one))
+    return {
+        "x1": values_of(axes[0].info, axes[0].points[first]),
+        "x2": values_of(axes[1].info, axes[1].points[second]),
+    }
+
+
+def _inside(axes: tuple[Axis, ...], supports: tuple[Support, ...], whiskers: bool) -> npt.NDArray[np.bool_]:
+    each = [support.holds(axis.points, whiskers) for axis, support in zip(axes, supports, strict=True)]
+    return each[0] if len(each) == 1 else np.logical_and.outer(*each).ravel()
+
+
+def _quantile(level: float, n: Floats) -> Floats:
+    """The factor of the standard error: that of Student's t with n - 1 degrees of freedom."""
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(np.maximum(n - 1, 1e-9), (1 + level) / 2), dtype=np.float64)
+
+
+def _tiled(values: npt.NDArray[Any] | list[Any], times: int) -> npt.NDArray[Any] | list[Any]:
+    return values * times if isinstance(values, list) else np.tile(values, times)
+
+
+def _joined(
+    backend: Backend, pieces: Sequence[dict[str, Any]], *, several: bool = True, drop: Sequence[str] = ()
+) -> Any:
+    """Columns of several pieces below each other."""
+    dropped = {*drop} | (set() if several else {"output"})
+    names = [name for name in (pieces[0] if pieces else ()) if name not in dropped]
+    columns = {name: _column(backend, [piece[name] for piece in pieces]) for name in names}
+    return make_table(backend, columns)
+
+
+def _column(backend: Backend, pieces: Sequence[Any]) -> Any:
+    if all(isinstance(piece, np.ndarray) for piece in pieces):
+        joined = np.concatenate(pieces)
+        return joined if backend == "pandas" else joined.tolist()
+    return [value for piece in pieces for value in (piece.tolist() if isinstance(piece, np.ndarray) else piece)]

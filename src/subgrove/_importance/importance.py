@@ -1,0 +1,300 @@
+"""`importance`: how much the loss grows when a feature is redrawn."""
+
+from __future__ import annotations
+
+import platform
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from subgrove._fingerprint import fingerprint
+from subgrove._frames import Frames, backend_of
+from subgrove._importance.result import ImportanceResult
+from subgrove._importance.scores import Question, score_features
+from subgrove._importance.scoring import ALL, Scoring, names_of, original_rows, weighted_mean
+from subgrove._importance.tally import FeatureScores
+from subgrove._kinds import Floats
+from subgrove._model import Model, Predictions, default_loss, read_model, read_target, response_for
+from subgrove._parallel import effective_jobs, progress_bar, side_by_side
+from subgrove._random import read_seed
+from subgrove._subgroups.names import asked_features
+from subgrove._table import Table, read_table, read_weights
+from subgrove._version import __version__
+from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning
+from subgrove.losses import get_all
+from subgrove.samplers.base import Feature, Fitted
+from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
+from subgrove.samplers.marginal import FittedMarginal
+from subgrove.samplers.subgroup import FittedSubgroups
+from subgrove.samplers.unchanged import FittedUnchanged
+from subgrove.trees.parameters import whole_number
+from subgrove.trees.training import refuse_another_index
+
+_BATCH_ROWS = 100_000  # rows the model is asked for at once, memory allowing
+_LEAST_ROWS = 1_000
+_COPIES = 6  # how many times the size of a batch it takes to build and predict it
+_KEPT_BYTES = 13  # what a result keeps of each row and feature
+
+
+def importance(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sampler: Any = "subgroups",
+    train: Any = None,
+    features: Any = None,
+    loss: Any = None,
+    n_repeats: int = 10,
+    weights: Any = None,
+    response: str | None = None,
+    seed: int | None = None,
+    n_jobs: int | None = None,
+    memory: float = 512,
+    progress: bool | None = None,
+) -> ImportanceResult:
+    """How much the loss of a model grows when a feature is redrawn (Algorithm 1 of the paper).
+
+    Parameters
+    ----------
+    model : object or callable
+        Anything fitted that has `predict` or `predict_proba`, or a function of a table.
+    X : pandas or polars frame, pyarrow table or 2-d array
+        Test rows, as the model takes them. They are not changed.
+    y : column or array
+        Target of the test rows; two-dimensional if the model has several outputs.
+    sampler : str, sampler or Subgroups, default "subgroups"
+        How features are redrawn: "subgroups" (conditional on the other columns, within the subgroups of a
+        transformation tree of depth 2), "cart" (the same with CART), "marginal" (permutation importance), "knockoffs",
+        "imputation", "intervals", "forest_nodes", "unchanged"; an object of `subgrove.samplers` or of your own; or what
+        `find_subgroups` returned.
+    train : table, optional
+        Rows that the sampler is fitted on. Without it the sampler is cross-fitted: the rows of X are halved, and each
+        half is redrawn by a sampler that was fitted on the other one.
+    features : list, optional
+        Names of columns; a list of names among them is a group that is redrawn together. If not given, those that
+        `sampler` has subgroups for, or else all columns.
+    loss : str, Loss, callable or a list of them, optional
+        A name (see `subgrove.losses.names()`), or a function of (y, prediction) that gives one number for each row.
+        Squared error if not given, or log loss for a classifier. Several losses cost one pass over the predictions.
+    n_repeats : int, default 10
+        Number of redraws. Repeats of "subgroups" and "marginal" never use the same donor twice for a row before all
+        have been used. Where a subgroup has no more than `n_repeats` other values, each is predicted once with its
+        probability, which is exact.
+    weights : array, optional
+        How often each row counts; a row of weight 2 is the same as two equal rows.
+    response : str, optional
+        Which method of the model to call ("predict", "predict_proba", "decision_function"), where the loss leaves it
+        open.
+    seed : int, optional
+        Makes the numbers the same each time, whatever the number of jobs and the order of features.
+    n_jobs : int, optional
+        Number of processes; None follows `joblib.parallel_config`.
+    memory : float, default 512
+        Budget in MiB for what is needed beyond the inputs, apart from the model's own needs.
+    progress : bool, optional
+        Whether to show a progress bar; None shows it in a terminal.
+
+    Returns
+    -------
+    ImportanceResult
+        `.overall`, `.by_subgroup`, `.per_row`, `.repeats`, `.compare(other)`, `.save(path)`.
+
+    Notes
+    -----
+    The model is asked for n rows (the rows as they are) and, for each feature, for `n_repeats` times the rows that are
+    drawn, plus, for each row whose expectation is exact, the number of other values in its subgroup.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> def model(X):
+    ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
+    >>> groups = sg.find_subgroups(train.X, max_depth=2)
+    >>> imp = sg.importance(model, test.X, test.y, sampler=groups, loss="absolute_error", n_repeats=20, seed=1)
+    >>> imp.overall.set_index("feature")["estimate"].round()[["temp", "yr", "wind"]].to_dict()
+    {'temp': 180.0, 'yr': 274.0, 'wind': 0.0}
+    """
+    repeats = whole_number("n_repeats", n_repeats, least=1)
+    _refuse_no_memory(memory)
+    effective_jobs(n_jobs)  # refuses what is no number of jobs
+    start = read_seed(seed)
+    losses = get_all(default_loss(model) if loss is None else loss)
+    asked = read_model(model, response_for(losses, response))
+    table = read_table(X, lenient=True)
+    sampler = with_columns(sampler)
+    chosen = asked_features(features_of(sampler) if features is None else features, table.names)
+    refuse_another_index(X, y=y, weights=weights)
+    target = read_target(y, table.n_rows, asked.classes, losses)
+    counted = read_weights(weights, table.n_rows)
+    scoring = Scoring(losses, target, asked.method)
+    rows, kept = X, None
+    if counted is not None and not (counted > 0).all():
+        kept = np.flatnonzero(counted > 0)
+        rows = Frames(X, table.columns).changed(kept, {})
+        table, counted = read_table(rows, lenient=True), counted[kept]
+        scoring = replace(scoring, target=target.taken(kept))
+    fitted, redrawn = fitted_sampler(sampler, rows, table, train, chosen, model, start)
+    mark = fingerprint(table)
+    _warn_of_same_rows(fitted, mark, redrawn)
+    frames = Frames(rows, redrawn.columns, fitted.train)
+    batch = _batch_rows(frames, len(chosen), len(losses), memory)
+    before = _original(asked, frames, batch)
+    scoring = scoring.settled(before)
+    _refuse_weighted_scores(scoring, counted)
+    question = Question(
+        asked,
+        frames,
+        redrawn,
+        fitted,
+        scoring,
+        scoring.rows(before, ALL, original_rows),
+        scoring.whole(before, original_rows),
+        counted,
+        repeats,
+        start,
+        batch,
+    )
+    scores = _score_all(question, chosen, n_jobs, progress)
+    _warn_of_lone_rows(scores)
+    settings = {
+        "method": "importance",
+        "sampler": sampler_name(sampler),
+        "n_repeats": repeats,
+        "seed": start,
+        "trained_on": "train" if train is not None else _trained_on(sampler, fitted),
+        "n_rows_asked": asked.n_rows,
+        "n_calls": asked.n_calls,
+        "fingerprint": mark,
+        "versions": {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()},
+    }
+    return make_result(question, scores, settings, X, kept)
+
+
+def make_result(
+    question: Question, scores: list[FeatureScores], settings: dict[str, Any], X: Any, kept: Any
+) -> ImportanceResult:
+    """The result of scores."""
+    scoring = question.scoring
+    baseline = np.where(np.isnan(question.whole), weighted_mean(question.baseline, question.weights), question.whole)
+    mask = None
+    if kept is not None:
+        mask = np.zeros(len(X), dtype=np.bool_)
+        mask[kept] = True
+    return ImportanceResult(
+        tuple(scores),
+        names_of(scoring.losses),
+        tuple(baseline.tolist()),
+        settings,
+        question.weights,
+        backend_of(X),
+        getattr(X, "index", None),
+        mask,
+        tuple(loss.per_row for loss in scoring.losses),
+    )
+
+
+def _refuse_no_memory(memory: Any) -> None:
+    if isinstance(memory, bool) or not isinstance(memory, int | float | np.number) or not memory > 0:
+        raise ParameterError(f"memory must be a number of MB above 0; got {memory!r}.")
+
+
+def _batch_rows(frames: Frames, n_features: int, n_losses: int, memory: float) -> int:
+    """Rows in a batch, so that what is built and what is kept stay within the budget."""
+    kept = n_features * n_losses * frames.n_rows * _KEPT_BYTES
+    left = max(memory * 2**20 - kept, memory * 2**20 / 8)
+    return int(np.clip(left / (_COPIES * 8 * len(frames.names)), _LEAST_ROWS, _BATCH_ROWS))
+
+
+def _original(model: Model, frames: Frames, batch: int) -> Predictions:
+    """Predictions of the rows as they are; on the way, it is seen whether the model writes to what it is given."""
+    parts = []
+    for at in range(0, frames.n_rows, batch):
+        piece = slice(at, min(at + batch, frames.n_rows))
+        table = frames.changed(piece, {})
+        parts.append(model.ask(table, piece.stop - piece.start, partial(original_rows, start=at)))
+        model.writes = model.writes or not frames.holds(table, piece)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _score_all(
+    question: Question, features: tuple[Feature, ...], n_jobs: int | None, progress: bool | None
+) -> list[FeatureScores]:
+    total = question.frames.n_rows * question.n_repeats * len(features)
+    workers = min(effective_jobs(n_jobs), len(features))
+    with progress_bar(progress, total, "Asking the model") as done:
+        if workers == 1:
+            return score_features(question, features, done)
+        shares = [features[at::workers] for at in range(workers)]
+        found: dict[Feature, FeatureScores] = {}
+        for share, (scores, n_rows, n_calls) in zip(shares, side_by_side(_Work(question), shares, n_jobs), strict=True):
+            found |= dict(zip(share, scores, strict=True))
+            question.model.n_rows += n_rows
+            question.model.n_calls += n_calls
+            done(n_rows)
+        return [found[feature] for feature in features]
+
+
+class _Work:
+    """The share of one worker."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = replace(question, model=question.model.fresh())
+
+    def __call__(self, features: tuple[Feature, ...]) -> tuple[list[FeatureScores], int, int]:
+        question = replace(self.question, model=self.question.model.fresh())
+        nothing: Callable[[int], None] = _no_progress
+        return score_features(question, features, nothing), question.model.n_rows, question.model.n_calls
+
+
+def _no_progress(done: int) -> None:
+    """Workers in other processes show no bar."""
+
+
+def _refuse_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
+    whole = [loss.name for loss in scoring.losses if not loss.per_row]
+    if whole and weights is not None:
+        raise ParameterError(
+            f"weights cannot be used with {', '.join(whole)}, a score of all rows together. "
+            f"Use a loss that has a value for each row, or leave weights out."
+        )
+
+
+def _trained_on(sampler: Any, fitted: Fitted) -> str:
+    from subgrove.samplers.cross_fit import CrossFitted
+
+    if isinstance(fitted, CrossFitted):
+        return "cross-fitted"
+    return "nothing" if isinstance(fitted, FittedMarginal | FittedUnchanged) else "before"
+
+
+def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table) -> None:
+    if not isinstance(fitted, FittedSubgroups):
+        return
+    # Kinds that the user chose in find_subgroups make another fingerprint of the same rows.
+    marks = {mark, fingerprint(redrawn)} if fitted.groups.parameters.get("kinds") else {mark}
+    if fitted.groups.fingerprint in marks:
+        warnings.warn(
+            "The subgroups were grown on the same rows as they are now used on. Grow them on training rows, or pass "
+            "sampler='subgroups' without train, which cross-fits.",
+            SameRowsWarning,
+            stacklevel=3,
+        )
+
+
+def _warn_of_lone_rows(scores: list[FeatureScores]) -> None:
+    """Say which subgroups had one row, which no other row of the same subgroup could be given to."""
+    alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.lone]
+    if alone:
+        more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
+        warnings.warn(
+            f"Subgroups of one row cannot be redrawn from themselves, so their importance is 0: "
+            f"{'; '.join(alone[:3])}{more}. Use samplers.Subgroups(donors='train'), a smaller max_depth or more rows.",
+            LoneRowWarning,
+            stacklevel=3,
+        )

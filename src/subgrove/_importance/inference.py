@@ -1,0 +1,94 @@
+"""Noise of the test rows: standard errors, intervals and p-values from per-row numbers.
+
+The increase of a row's loss depends on the row and on its donor. Where donors are other test rows, each row plays both
+parts, and the estimate is a U-statistic: its variance is that of the sum of a row's two parts, over the number of rows.
+A sum over few repeats also varies because of the draws; that part is known from the repeats and is taken off, for the
+Monte-Carlo error has a column of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from subgrove._importance.tally import FeatureScores
+from subgrove._kinds import Floats
+
+_LEAST_SHARE = 0.1  # what is taken off as noise of the draws leaves at least this share of a variance
+
+
+def overall_variance(score: FeatureScores, weights: Floats | None) -> Floats:
+    """Variance of the overall estimate of each loss."""
+    n = score.sizes.sum()
+    share = score.sizes / n
+    values = score.influence.astype(np.float64)
+    return _variance(values, weights, (score.excess * share).sum(axis=1))
+
+
+def subgroup_variance(score: FeatureScores, weights: Floats | None) -> Floats:
+    """Variance of the estimates of each loss and subgroup: (losses, subgroups)."""
+    variances = np.full((len(score.influence), len(score.rules)), np.nan)
+    for k in range(len(score.rules)):
+        rows = np.flatnonzero(score.code == k)
+        own = None if weights is None else weights[rows]
+        if len(rows):
+            variances[:, k] = _variance(score.influence[:, rows].astype(np.float64), own, score.excess[:, k])
+    return variances
+
+
+def paired_variance(
+    one: FeatureScores, two: FeatureScores, losses: list[tuple[int, int]], weights: Any, *, same_draws: bool
+) -> Floats:
+    """Variance of the difference of two estimates on the same rows.
+
+    With the same draws in both, their noise is in part the same and the difference has less of it; how much is not
+    known, so nothing is taken off.
+    """
+    first, second = [pair[0] for pair in losses], [pair[1] for pair in losses]
+    values = one.influence[first].astype(np.float64) - two.influence[second].astype(np.float64)
+    if same_draws:
+        return _variance(values, weights, np.zeros(len(values)))
+    excess = sum(
+        (score.excess[places] * (score.sizes / score.sizes.sum())).sum(axis=1)
+        for score, places in ((one, first), (two, second))
+    )
+    return _variance(values, weights, np.asarray(excess))
+
+
+def _variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
+    """Variance of the mean of each line; weights count rows.
+
+    Of two rows each is the other's donor: there is one number, and no spread to learn from.
+    """
+    n = float(values.shape[1] if weights is None else weights.sum())
+    if n <= 2:
+        return np.full(len(values), np.nan)
+    if weights is None:
+        spread = values.var(axis=1, ddof=1)
+    else:
+        centred = values - (values @ weights / n)[:, None]
+        spread = (centred**2) @ weights / (n - 1)
+    return np.asarray(np.maximum(spread - excess, _LEAST_SHARE * spread) / n)
+
+
+def interval_columns(estimate: Floats, std_error: Floats, n: Floats, level: float) -> dict[str, Floats]:
+    """Columns that go with an estimate; the p-value is of the test that the importance is not above 0."""
+    # Of Student's t; scipy.stats has them too, but takes a second to import and a millisecond a call.
+    from scipy.special import stdtr, stdtrit
+
+    df = np.maximum(n - 1, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(std_error > 0, estimate / std_error, np.where(estimate == 0, 0.0, np.inf * estimate))
+    statistic = np.where(np.isnan(std_error), np.nan, statistic)
+    # No row changed at all: there is nothing to test, and nothing that speaks for an importance.
+    p_value = np.where((std_error == 0) & (estimate == 0), 1.0, stdtr(df, -statistic))
+    half = stdtrit(df, 0.5 + level / 2) * std_error
+    return {
+        "estimate": estimate,
+        "std_error": std_error,
+        "statistic": statistic,
+        "p_value": p_value,
+        "conf_low": estimate - half,
+        "conf_high": estimate + half,
+    }

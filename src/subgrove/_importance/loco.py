@@ -1,0 +1,213 @@
+"""`loco`: how much the loss grows when the model is refitted without a feature (leave one covariate out)."""
+
+from __future__ import annotations
+
+import copy
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subgrove._containers import names_and_rows
+from subgrove._fingerprint import fingerprint
+from subgrove._frames import backend_of, copied, without_columns
+from subgrove._importance.result import ImportanceResult
+from subgrove._importance.scoring import ALL, Scoring, names_of, original_rows, weighted_mean
+from subgrove._importance.tally import FeatureScores
+from subgrove._kinds import Floats
+from subgrove._model import default_loss, read_model, read_target, response_for
+from subgrove._parallel import progress_bar, side_by_side
+from subgrove._subgroups.names import asked_features
+from subgrove._table import read_table, read_weights
+from subgrove._version import __version__
+from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
+from subgrove.losses import get_all
+from subgrove.samplers.base import ALL_ROWS, Feature, title
+
+Refit = Callable[[Any, Any], Any]
+
+
+def loco(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    train: Any,
+    features: Any = None,
+    loss: Any = None,
+    refit: Refit | None = None,
+    weights: Any = None,
+    response: str | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> ImportanceResult:
+    """How much the loss on test rows grows when the model is refitted without a feature.
+
+    It answers another question than `importance`: what a model of this kind loses without the feature, not what this
+    model uses. Dependent features that can stand in for each other all get a small value.
+
+    Parameters
+    ----------
+    model : object
+        Fitted on all columns.
+    X : table
+        Test rows.
+    y : column
+        Target of the test rows.
+    train : pair (X, y), or an object with `.X` and `.y`
+        What the models without a feature are fitted on.
+    features : list, optional
+        Names of columns; a list of names among them is left out together. All columns if not given.
+    loss : str, Loss, callable or a list of them, optional
+        As in `importance`.
+    refit : callable, optional
+        From training table and target to a fitted model. If not given, an unfitted copy of `model` is fitted; a model
+        that names its columns (a pipeline with a ColumnTransformer, say) needs this argument.
+    weights : array, optional
+        How often each test row counts.
+    response : str, optional
+        Which method of the model to call, where the loss leaves it open.
+    n_jobs : int, optional
+        Number of models fitted at once.
+    progress : bool, optional
+        Whether to show a progress bar; None shows it in a terminal.
+
+    Returns
+    -------
+    ImportanceResult
+        Of one repeat, without subgroups. The interval covers the noise of the test rows, not that of refitting.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> from sklearn.linear_model import LinearRegression
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> columns = ["temp", "hum", "wind"]
+    >>> model = LinearRegression().fit(train.X[columns], train.y)
+    >>> result = sg.loco(model, test.X[columns], test.y, train=(train.X[columns], train.y), loss="absolute_error")
+    >>> result.overall.set_index("feature")["estimate"].round().to_dict()
+    {'temp': 341.0, 'hum': 54.0, 'wind': 72.0}
+    """
+    train_X, train_y = _training(train)
+    losses = get_all(default_loss(model) if loss is None else loss)
+    asked = read_model(model, response_for(losses, response))
+    table = read_table(X, lenient=True)
+    chosen = asked_features(features, table.names)
+    if len(table.names) == max(len(feature) for feature in chosen):
+        raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
+    counted = read_weights(weights, table.n_rows)
+    target = read_target(y, table.n_rows, asked.classes, losses)
+    before = asked.ask(copied(X), table.n_rows, original_rows)
+    scoring = Scoring(losses, target, asked.method).settled(before)
+    baseline, whole = scoring.rows(before, ALL, original_rows), scoring.whole(before, original_rows)
+    work = _Refitting(model, X, (train_X, train_y), refit, scoring, response_for(losses, response), table.n_rows)
+    scores = []
+    with progress_bar(progress, len(chosen), "Refitting") as done:
+        for feature, (rows, score) in zip(chosen, side_by_side(work, chosen, n_jobs), strict=True):
+            scores.append(_scores(feature, rows - baseline, score - whole, counted))
+            done(1)
+    settings = {
+        "method": "loco",
+        "sampler": "left out",
+        "n_repeats": 1,
+        "seed": None,
+        "trained_on": "train",
+        "n_rows_asked": table.n_rows * (1 + len(chosen)),
+        "n_calls": 1 + len(chosen),
+        "fingerprint": fingerprint(table),
+        "versions": {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()},
+    }
+    return ImportanceResult(
+        tuple(scores),
+        names_of(scoring.losses),
+        tuple(np.where(np.isnan(whole), weighted_mean(baseline, counted), whole).tolist()),
+        settings,
+        counted,
+        backend_of(X),
+        getattr(X, "index", None),
+        None,
+        tuple(loss.per_row for loss in scoring.losses),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Refitting:
+    """Losses of a model without a feature."""
+
+    model: Any
+    X: Any
+    train: tuple[Any, Any]
+    refit: Refit | None
+    scoring: Scoring
+    response: str
+    n_rows: int
+
+    def __call__(self, feature: Feature) -> tuple[Floats, Floats]:
+        def about(row: int | None) -> str:
+            return f"model without {title(feature)!r}" + ("" if row is None else f", row {row}")
+
+        fitted = self._fitted(feature)
+        answers = read_model(fitted, self.response).ask(without_columns(self.X, feature), self.n_rows, about)
+        return self.scoring.rows(answers, ALL, about), self.scoring.whole(answers, about)
+
+    def _fitted(self, feature: Feature) -> Any:
+        rows, y = without_columns(self.train[0], feature), self.train[1]
+        try:
+            if self.refit is not None:
+                return self.refit(rows, y)
+            return _unfitted(self.model).fit(rows, y)
+        except (SubgroveError, SubgroveWarning):
+            raise
+        except Exception as error:
+            remedy = "" if self.refit is not None else ". If the model names its columns, pass refit=function(X, y)."
+            raise ModelError(
+                f"Refitting without {title(feature)!r} raised {type(error).__name__}: {error}{remedy}"
+            ) from error
+
+
+def _unfitted(model: Any) -> Any:
+    if not hasattr(model, "fit"):
+        raise ParameterError(
+            f"model ({type(model).__name__}) has no fit, so it cannot be refitted. Pass refit=function(X, y)."
+        )
+    if hasattr(model, "get_params"):
+        from sklearn.base import clone
+
+        return clone(model)
+    return copy.deepcopy(model)
+
+
+def _training(train: Any) -> tuple[Any, Any]:
+    pair = (train.X, train.y) if hasattr(train, "X") and hasattr(train, "y") else train
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ParameterError(
+            f"train must be a pair (X, y), or have .X and .y; got {type(train).__name__}. Models are refitted on it."
+        )
+    rows, y = pair
+    n_rows = names_and_rows(rows)[1]
+    if len(y) != n_rows:
+        raise InputError(f"train has {n_rows} rows and {len(y)} values of y. They must be as many.")
+    return rows, y
+
+
+def _scores(feature: Feature, rows: Floats, whole: Floats, weights: Floats | None) -> FeatureScores:
+    n = rows.shape[1]
+    mean = np.where(np.isnan(whole), weighted_mean(rows, weights), whole)
+    sizes = np.array([float(n) if weights is None else float(weights.sum())])
+    unknown = np.full((len(rows), 1), np.nan)
+    return FeatureScores(
+        feature,
+        (ALL_ROWS,),
+        (),
+        (),
+        np.zeros(n, dtype=np.uint8),
+        sizes,
+        rows,
+        rows,
+        weighted_mean(rows, weights)[:, None, None],
+        mean[:, None],
+        np.zeros((len(rows), 1)),
+        unknown,
+    )

@@ -1,0 +1,368 @@
+"""What `importance` and `loco` return: numbers that are kept, and tables read from them.
+
+Reading asks the model for nothing. Tables come in the container of the user's own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subgrove._frames import make_table
+from subgrove._importance.inference import interval_columns, overall_variance, paired_variance, subgroup_variance
+from subgrove._importance.storage import read_result, write_result
+from subgrove._importance.tally import FeatureScores
+from subgrove._kinds import Floats
+from subgrove.exceptions import ParameterError
+
+NOISE = "test rows"
+_ROUNDING = 1e-12  # differences below this share of the numbers are none
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceResult:
+    """Importance of features: overall, by subgroup, by row.
+
+    Attributes
+    ----------
+    scores : tuple of FeatureScores
+        What was kept of each feature.
+    losses : tuple of str
+        Names of the losses.
+    baseline : tuple of float
+        Loss of the rows as they are, one for each loss.
+    settings : mapping
+        How it was computed: sampler, repeats, seed, versions, a fingerprint of the data, and what the model was asked.
+    weights : float array or None
+        How often each row counts.
+    backend : str
+        Whose tables are given: "pandas", "polars", "pyarrow".
+    index : object
+        Labels of the rows, if the table had a pandas index.
+    level : float
+        Level of the intervals.
+
+    Notes
+    -----
+    How to read it: `estimate` is how much the loss grows when the feature is redrawn; with a conditional sampler,
+    how much it grows although the feature keeps to what the other columns tell about it. 0 means that the model does
+    not need the feature beyond the others. `std_error` and the interval cover the noise of the test rows, for this
+    model and these subgroups; `mc_error` is the standard error due to drawing a limited number of repeats.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> def model(X):
+    ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
+    >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp", "yr"], seed=1)
+    >>> imp.overall.columns.tolist()
+    ['feature', 'n', 'estimate', 'std_error', 'statistic', 'p_value', 'conf_low', 'conf_high', 'mc_error', 'noise']
+    >>> list(imp.by_subgroup["rule"])[:2]
+    ['season in {WINTER}', 'season in {SPRING, FALL}']
+    """
+
+    scores: tuple[FeatureScores, ...]
+    losses: tuple[str, ...]
+    baseline: tuple[float, ...]
+    settings: Mapping[str, Any]
+    weights: Floats | None = None
+    backend: str = "pandas"
+    index: Any = field(default=None, repr=False)
+    kept: Any = field(default=None, repr=False)
+    per_row_losses: tuple[bool, ...] = ()
+    level: float = 0.95
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features, in the order of the tables."""
+        return tuple(score.title for score in self.scores)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.scores[0].rows.shape[1])
+
+    @property
+    def overall(self) -> Any:
+        """One row for each feature (and loss): its importance over all rows."""
+        lines = [self._overall_of(score, at) for at in range(len(self.losses)) for score in self.scores]
+        return self._table(lines)
+
+    @property
+    def by_subgroup(self) -> Any:
+        """One row for each feature and subgroup (and loss), with the rule of the subgroup."""
+        self._refuse_scores("by_subgroup", "a value for each subgroup")
+        lines: list[dict[str, Any]] = []
+        for at in range(len(self.losses)):
+            for score in self.scores:
+                lines += self._subgroups_of(score, at)
+        return self._table(lines)
+
+    @property
+    def per_row(self) -> Any:
+        """One row for each row of the user's table, one column for each feature: the mean increase of its loss."""
+        self._refuse_scores("per_row", "a value for each row")
+        columns = {}
+        for at, loss in enumerate(self.losses):
+            for score in self.scores:
+                name = score.title if len(self.losses) == 1 else f"{score.title}: {loss}"
+                columns[name] = self._expanded(score.rows[at])
+        return make_table(self.backend, columns, self.index)
+
+    @property
+    def repeats(self) -> Any:
+        """One row for each feature and repeat (and loss)."""
+        lines = [
+            {**self._loss_column(at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
+            for at in range(len(self.losses))
+            for score in self.scores
+            for repeat, value in enumerate(score.overall[at])
+        ]
+        return self._table(lines)
+
+    def over_repeats(self, *, quantiles: Sequence[float] = (0.05, 0.95), by_subgroup: bool = False) -> Any:
+        """Mean, median and quantiles over repeats: the noise of the draws, as the paper's tables show it.
+
+        Parameters
+        ----------
+        quantiles : sequence of float
+            Which quantiles.
+        by_subgroup : bool
+            Whether there is a row for each subgroup instead of one for each feature.
+        """
+        for level in quantiles:
+            if not isinstance(level, int | float | np.floating) or not 0 <= level <= 1:
+                raise ParameterError(f"quantiles must be numbers from 0 to 1; got {level!r}.")
+        if by_subgroup:
+            self._refuse_scores("over_repeats(by_subgroup=True)", "a value for each subgroup")
+        lines = []
+        for at in range(len(self.losses)):
+            for score in self.scores:
+                parts = range(len(score.rules)) if by_subgroup else [None]
+                for k in parts:
+                    values = score.overall[at] if k is None else score.repeats[at, :, k]
+                    name = {} if k is None else self._subgroup_columns(score, k)
+                    lines.append(
+                        {**self._loss_column(at), "feature": score.title, **name, **_summary(values, quantiles)}
+                    )
+        return self._table(lines)
+
+    def with_level(self, level: float) -> ImportanceResult:
+        """The same result with intervals of another level."""
+        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+            raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
+        return replace(self, level=float(level))
+
+    def for_loss(self, loss: str) -> ImportanceResult:
+        """The result of one of several losses."""
+        if loss not in self.losses:
+            raise ParameterError(f"loss={loss!r} is not among the losses of this result: {', '.join(self.losses)}.")
+        at = self.losses.index(loss)
+        scores = tuple(
+            replace(
+                score,
+                rows=score.rows[at : at + 1],
+                influence=score.influence[at : at + 1],
+                repeats=score.repeats[at : at + 1],
+                overall=score.overall[at : at + 1],
+                excess=score.excess[at : at + 1],
+                mc_variance=score.mc_variance[at : at + 1],
+            )
+            for score in self.scores
+        )
+        return replace(
+            self,
+            scores=scores,
+            losses=(loss,),
+            baseline=(self.baseline[at],),
+            per_row_losses=(self.per_row_losses[at],),
+        )
+
+    def compare(self, other: ImportanceResult) -> Any:
+        """Differences to another result, feature by feature: this one minus the other.
+
+        Features and losses that both have are compared. If both are of the same rows, the standard error is that of
+        the paired differences; with the same seed and subgroups, as for two models, draws are the same too, and noise
+        that they share goes out. The p-value is two-sided.
+
+        Parameters
+        ----------
+        other : ImportanceResult
+            For example the marginal importance of the same model.
+        """
+        if not isinstance(other, ImportanceResult):
+            raise ParameterError(f"other must be an ImportanceResult; got {type(other).__name__}.")
+        losses = [(self.losses.index(loss), other.losses.index(loss)) for loss in self.losses if loss in other.losses]
+        theirs = {score.title: score for score in other.scores}
+        both = [score for score in self.scores if score.title in theirs]
+        if not losses or not both:
+            raise ParameterError("The two results have no loss, or no feature, in common.")
+        same_rows = (
+            self.settings.get("fingerprint") == other.settings.get("fingerprint")
+            and self.n_rows == other.n_rows
+            and np.array_equal(_counts(self), _counts(other))
+        )
+        same_seed = self.settings.get("seed") == other.settings.get("seed")
+        lines = []
+        for place, (mine, yours) in enumerate(losses):
+            for score in both:
+                two = theirs[score.title]
+                if same_rows:
+                    same_draws = same_seed and np.array_equal(score.code, two.code)
+                    paired = paired_variance(score, two, losses, self.weights, same_draws=same_draws)
+                    variance = float(paired[place])
+                else:
+                    variance = float(
+                        overall_variance(score, self.weights)[mine] + overall_variance(two, other.weights)[yours]
+                    )
+                lines.append(self._difference(score, two, mine, yours, variance))
+        return self._table(lines)
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON; a file that is there is replaced once the new one is complete.
+
+        Labels of the rows (a pandas index) are kept if they are text or whole numbers.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import subgrove as sg
+        >>> test = sg.datasets.bike()
+        >>> model = lambda X: 100 * X["temp"]
+        >>> imp = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp"], seed=1)
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "importance.json"
+        >>> imp.save(path)
+        >>> sg.ImportanceResult.load(path).overall.equals(imp.overall)
+        True
+        """
+        write_result(self, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> ImportanceResult:
+        """Read what `save` wrote."""
+        return cls(**read_result(path))
+
+    def __repr__(self) -> str:
+        lines = [
+            f"<ImportanceResult: {_counted(len(self.scores), 'feature')}, {_counted(self.n_rows, 'row')}, "
+            f"sampler {self.settings.get('sampler')}, loss {', '.join(self.losses)}>"
+        ]
+        width = max(len(name) for name in self.features)
+        for score in sorted(self.scores, key=lambda score: -score.overall[0].mean())[:20]:
+            line = self._overall_of(score, 0)
+            lines.append(f"  {score.title:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}")
+        if len(self.scores) > 20:
+            lines.append(f"  ... and {len(self.scores) - 20} more")
+        return "\n".join(lines)
+
+    def _overall_of(self, score: FeatureScores, at: int) -> dict[str, Any]:
+        n = float(score.sizes.sum())
+        estimate = float(score.overall[at].mean())
+        share = score.sizes / n
+        mc = float(np.sqrt((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum()))
+        if not self.per_row_losses[at]:
+            mc = (
+                float(score.overall[at].std(ddof=1) / np.sqrt(score.overall.shape[1]))
+                if len(score.overall[at]) > 1
+                else np.nan
+            )
+        std_error = float(np.sqrt(overall_variance(score, self.weights)[at]))
+        columns = interval_columns(np.array(estimate), np.array(std_error), np.array(n), self.level)
+        return {
+            **self._loss_column(at),
+            "feature": score.title,
+            "n": _count(n),
+            **{name: float(value) for name, value in columns.items()},
+            "mc_error": mc,
+            "noise": NOISE if self.per_row_losses[at] else "none",
+        }
+
+    def _subgroups_of(self, score: FeatureScores, at: int) -> list[dict[str, Any]]:
+        estimate = score.repeats[at].mean(axis=0)
+        std_error = np.sqrt(subgroup_variance(score, self.weights)[at])
+        columns = interval_columns(estimate, std_error, score.sizes, self.level)
+        return [
+            {
+                **self._loss_column(at),
+                "feature": score.title,
+                **self._subgroup_columns(score, k),
+                "n": _count(score.sizes[k]),
+                **{name: float(values[k]) for name, values in columns.items()},
+                "mc_error": float(np.sqrt(score.mc_variance[at, k])),
+                "noise": NOISE,
+            }
+            for k in range(len(score.rules))
+        ]
+
+    @staticmethod
+    def _subgroup_columns(score: FeatureScores, k: int) -> dict[str, Any]:
+        fold = {"fold": score.folds[k]} if score.folds else {}
+        return {**fold, "subgroup": k, "rule": score.rules[k]}
+
+    def _difference(
+        self, one: FeatureScores, two: FeatureScores, mine: int, yours: int, variance: float
+    ) -> dict[str, Any]:
+        a, b = float(one.overall[mine].mean()), float(two.overall[yours].mean())
+        n = float(one.sizes.sum())
+        columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(n), self.level)
+        p = float(columns["p_value"])
+        return {
+            **self._loss_column(mine),
+            "feature": one.title,
+            "n": _count(n),
+            "estimate": a,
+            "other": b,
+            "difference": a - b,
+            **{name: float(value) for name, value in columns.items() if name != "estimate"},
+            "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
+            "noise": NOISE,
+        }
+
+    def _loss_column(self, at: int) -> dict[str, str]:
+        return {} if len(self.losses) == 1 else {"loss": self.losses[at]}
+
+    def _expanded(self, values: Floats) -> Floats:
+        """Values of the rows that were used, NaN for those of weight 0."""
+        if self.kept is None:
+            return values
+        every = np.full(len(self.kept), np.nan)
+        every[self.kept] = values
+        return every
+
+    def _table(self, lines: list[dict[str, Any]]) -> Any:
+        names = dict.fromkeys(name for line in lines for name in line)
+        columns: dict[str, list[Any]] = {name: [line.get(name) for line in lines] for name in names}
+        if any(isinstance(n, float) for n in columns.get("n", ())):
+            columns["n"] = [float(n) for n in columns["n"]]  # a column has one type
+        return make_table(self.backend, columns)
+
+    def _refuse_scores(self, what: str, needs: str) -> None:
+        without = [loss for loss, per_row in zip(self.losses, self.per_row_losses, strict=True) if not per_row]
+        if without:
+            raise ParameterError(
+                f"{what} needs {needs}, but {', '.join(without)} is a score of all rows together. "
+                f"Read .overall or .repeats, or use .for_loss(...) of a loss that has a value for each row."
+            )
+
+
+def _counts(result: ImportanceResult) -> Floats:
+    return np.ones(result.n_rows) if result.weights is None else result.weights
+
+
+def _summary(values: Floats, quantiles: Sequence[float]) -> dict[str, float]:
+    columns = {"mean": float(values.mean()), "median": float(np.median(values))}
+    columns |= {f"q{100 * level:g}": float(np.quantile(values, level)) for level in quantiles}
+    return columns
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
+def _count(n: float) -> float | int:
+    return int(n) if float(n).is_integer() else float(n)

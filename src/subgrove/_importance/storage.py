@@ -1,0 +1,120 @@
+"""Results as JSON: arrays in base64, everything else in plain values."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._importance.tally import FeatureScores
+from subgrove.exceptions import FormatError
+
+if TYPE_CHECKING:
+    from subgrove._importance.result import ImportanceResult
+
+FORMAT = 1
+KIND = "subgrove importance"
+
+
+def write_result(result: ImportanceResult, path: str | Path) -> None:
+    """Write a result under a temporary name, then give it its own."""
+    values = {
+        "kind": KIND,
+        "format": FORMAT,
+        "losses": list(result.losses),
+        "baseline": list(result.baseline),
+        "per_row_losses": list(result.per_row_losses),
+        "settings": dict(result.settings),
+        "backend": result.backend,
+        "level": result.level,
+        "weights": _packed(result.weights),
+        "kept": _packed(result.kept),
+        "index": _labels(result.index),
+        "scores": [_score_dict(score) for score in result.scores],
+    }
+    write_text(Path(path), json.dumps(values, allow_nan=True))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent or Path())
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def read_result(path: str | Path) -> dict[str, Any]:
+    """Arguments of the result that a file holds."""
+    try:
+        values = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(values, dict) or values.get("kind") != KIND:
+            raise FormatError(f"{path} does not hold a result of importance. Pass a file that `save` wrote.")
+        if values.get("format") != FORMAT:
+            raise FormatError(f"{path} has format {values.get('format')!r}; this version reads format {FORMAT}.")
+        return {
+            "scores": tuple(_score_from(score) for score in values["scores"]),
+            "losses": tuple(values["losses"]),
+            "baseline": tuple(values["baseline"]),
+            "per_row_losses": tuple(values["per_row_losses"]),
+            "settings": values["settings"],
+            "backend": values["backend"],
+            "level": values["level"],
+            "weights": _unpacked(values["weights"]),
+            "kept": _unpacked(values["kept"]),
+            "index": _index(values["index"]),
+        }
+    except FormatError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise FormatError(f"{path} is not a file that `save` wrote: {error!r}.") from error
+
+
+def _labels(index: Any) -> Any:
+    """Labels of the rows, where they are text or whole numbers; others are not kept."""
+    labels = None if index is None or getattr(index, "nlevels", 1) > 1 else index.tolist()
+    kept = labels is not None and all(isinstance(label, str | int) for label in labels)
+    return {"labels": labels, "name": index.name if isinstance(index.name, str) else None} if kept else None
+
+
+def _index(values: Any) -> Any:
+    if values is None:
+        return None
+    import pandas as pd
+
+    return pd.Index(values["labels"], name=values["name"])
+
+
+def _score_dict(score: FeatureScores) -> dict[str, Any]:
+    return {entry.name: _packed(getattr(score, entry.name)) for entry in fields(score)}
+
+
+def _score_from(values: dict[str, Any]) -> FeatureScores:
+    return FeatureScores(**{name: _unpacked(value) for name, value in values.items()})
+
+
+def _packed(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        plain = np.ascontiguousarray(value)
+        little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
+        text = base64.b64encode(little.tobytes()).decode("ascii")
+        return {"dtype": little.dtype.str, "shape": list(plain.shape), "base64": text}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _unpacked(value: Any) -> Any:
+    if isinstance(value, dict) and "base64" in value:
+        raw = base64.b64decode(value["base64"], validate=True)
+        array: npt.NDArray[Any] = np.frombuffer(raw, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
+        return array.astype(array.dtype.newbyteorder("="))
+    return tuple(value) if isinstance(value, list) else value

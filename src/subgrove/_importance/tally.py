@@ -1,0 +1,327 @@
+"""Adding up the losses of one feature, pass by pass.
+
+What is kept of n rows and M repeats, for each loss:
+
+- of each row the mean increase of its loss (it is then the one that was redrawn);
+- of each row the mean increase of the loss of those it gave its value to (it is then the donor);
+- of each subgroup the mean increase in each repeat, and how much single increases vary over repeats.
+
+With donors among the same rows, the estimate is a U-statistic, whose noise has a share from both roles of a row:
+`influence` holds their sum, and `inference.py` turns it into standard errors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._frames import Donors, Rows
+from subgrove._importance.scoring import Scoring
+from subgrove._kinds import Floats
+from subgrove._model import Predictions
+from subgrove.samplers.base import Feature, Redraw, title
+
+_FLOAT32_MAX = 1e30
+
+if TYPE_CHECKING:
+    from subgrove._importance.scores import Pass
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureScores:
+    """What was learned of one feature; arrays of losses first, then rows, repeats or subgroups.
+
+    Attributes
+    ----------
+    feature : tuple of str
+        Its columns.
+    rules, conditioning, folds : tuples
+        Of its subgroups.
+    code : int array (n,)
+        Subgroup of each row.
+    sizes : float array (K,)
+        Rows (weight) of each subgroup.
+    rows : float array (L, n)
+        Mean increase of each row's loss.
+    influence : float array (L, n)
+        The same plus the row's share as a donor; its spread is the noise of the test rows.
+    repeats : float array (L, M, K)
+        Increase in each repeat and subgroup.
+    overall : float array (L, M)
+        Increase of all rows in each repeat.
+    excess : float array (L, K)
+        The part of the variance of `influence` that is due to few repeats.
+    mc_variance : float array (L, K)
+        Variance of the subgroup's estimate over other draws of the repeats.
+    n_exact : int
+        Rows whose expectation is exact.
+    lone : tuple of int
+        Subgroups of a single row, which has no donor and keeps its value.
+    """
+
+    feature: Feature
+    rules: tuple[str, ...]
+    conditioning: tuple[str, ...]
+    folds: tuple[int, ...]
+    code: npt.NDArray[np.unsignedinteger]
+    sizes: Floats
+    rows: Floats
+    influence: npt.NDArray[np.floating[Any]]
+    repeats: Floats
+    overall: Floats
+    excess: Floats
+    mc_variance: Floats
+    n_exact: int = 0
+    lone: tuple[int, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Name in tables."""
+        return title(self.feature)
+
+
+@dataclass(eq=False)
+class Tally:
+    """Sums of one feature."""
+
+    feature: Feature
+    redraw: Redraw
+    scoring: Scoring
+    baseline: Floats
+    whole: Floats
+    weights: Floats | None
+    n_repeats: int
+    whole_repeats: list[Floats] = field(default_factory=list)
+    n_passes: int | None = None  # how many there are, once that is known
+    n_added: int = 0
+
+    def __post_init__(self) -> None:
+        n_losses, n = self.baseline.shape
+        groups = len(self.redraw.groups)
+        self.title = title(self.feature)
+        self.code = self.redraw.groups.code.astype(np.intp)
+        self.sizes = np.bincount(self.code, weights=self.weights, minlength=groups).astype(np.float64)
+        self.total = np.zeros((n_losses, n))
+        self.given = np.zeros((n_losses, n))
+        self.sums = np.zeros((n_losses, self.n_repeats, groups))
+        self.squares = np.zeros((n_losses, n))
+        self.donor_squares = np.zeros((n_losses, groups))  # with weights alone
+        self.by_group = _GroupSums(self.code, groups)
+        self.drawn_by_group = self.by_group
+        if self.redraw.sampled is not None and not self.redraw.sampled.all():
+            self.drawn_by_group = _GroupSums(self.code[self.redraw.sampled], groups)
+        self.has_donors = False
+        self.among = True  # whether donors are of the same subgroup
+        exact = self.redraw.exact
+        self.cell_sums = np.zeros((n_losses, exact.n_cells if exact is not None else 0))
+
+    def add(self, one: Pass, predictions: Predictions, rows: Rows | None) -> None:
+        """Count the answers of one pass."""
+        self.n_added += 1
+        where = slice(None) if rows is None else rows
+        increase = self.scoring.rows(predictions, where, one.about)
+        increase -= self.baseline if rows is None else self.baseline[:, rows]
+        if one.repeat is None:
+            self._add_exact(one, increase, rows)
+            return
+        if len(self.scoring.per_row) < len(self.scoring.losses):
+            self.whole_repeats.append(self.scoring.whole(predictions, one.about) - self.whole)
+        if rows is None:
+            self.total += increase
+        else:
+            self.total[:, rows] += increase
+        counted = increase if self.weights is None else increase * self.weights[where]
+        self._add_donors(one, counted)
+        for at in self.scoring.per_row:
+            self.sums[at, one.repeat] = self.drawn_by_group(counted[at])
+        increase *= increase
+        if rows is None:
+            self.squares += increase
+        else:
+            self.squares[:, rows] += increase
+
+    def _add_donors(self, one: Pass, counted: Floats) -> None:
+        column = next(iter(one.changes.values()))
+        if not isinstance(column, Donors) or column.train:
+            return
+        code = self.code if one.rows is None else self.code[one.rows]
+        if not self.has_donors:
+            self.among = bool((self.code[column.rows] == code).all())
+        self.has_donors = True
+        for at in self.scoring.per_row:
+            self.given[at] += np.bincount(column.rows, weights=counted[at], minlength=len(self.code))
+            if self.weights is not None:
+                squares = counted[at] ** 2 / self.weights[column.rows]
+                self.donor_squares[at] += np.bincount(code, weights=squares, minlength=len(self.sizes))
+
+    def _add_exact(self, one: Pass, increase: Floats, rows: Rows | None) -> None:
+        assert rows is not None
+        assert one.weights is not None
+        # Repeats share the exact value: it is put in as if each of them had seen it.
+        self.total[:, rows] += increase * one.weights * self.n_repeats
+        if one.cells is None:
+            return
+        self.has_donors = True
+        counted = increase if self.weights is None else increase * self.weights[rows]
+        for at in self.scoring.per_row:
+            self.cell_sums[at] += np.bincount(one.cells, weights=counted[at], minlength=self.cell_sums.shape[1])
+
+    def finished(self) -> FeatureScores:
+        """Means in place of sums."""
+        m = self.n_repeats
+        rows = self.total
+        rows /= m
+        exact = None if self.redraw.exact is None else self.redraw.exact.rows
+        given = self._given_means(exact) if self.has_donors else None
+        excess = self._excess(rows, given, exact)
+        if exact is not None:
+            self._fill_exact_repeats(rows, exact)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            repeats = self.sums / self.sizes
+            overall = self.sums.sum(axis=2) / self.sizes.sum()
+        mc = self._mc_variance(repeats, exact)
+        influence = rows.copy() if given is None else np.add(rows, self._centred(given), out=given)
+        if given is not None and self.among:
+            self._spread(influence, excess)
+        for at, loss in enumerate(self.scoring.losses):
+            if not loss.per_row:
+                overall[at] = [values[at] for values in self.whole_repeats]
+                rows[at] = influence[at] = repeats[at] = mc[at] = np.nan
+        groups = self.redraw.groups
+        return FeatureScores(
+            self.feature,
+            groups.rules,
+            groups.conditioning,
+            groups.folds,
+            self.code.astype(np.min_scalar_type(max(len(groups) - 1, 1))),
+            self.sizes,
+            rows,
+            _narrow(influence),
+            repeats,
+            overall,
+            excess,
+            mc,
+            0 if exact is None else int(exact.sum()),
+            tuple(np.flatnonzero((self.redraw.population == 0) & (self.sizes > 0)).tolist()),
+        )
+
+    def _fill_exact_repeats(self, rows: Floats, exact: npt.NDArray[np.bool_]) -> None:
+        counted = rows[:, exact] if self.weights is None else rows[:, exact] * self.weights[exact]
+        sums = _GroupSums(self.code[exact], len(self.sizes))
+        for at in self.scoring.per_row:
+            self.sums[at] += sums(counted[at])
+
+    def _drawn(self) -> Floats:
+        """Of each subgroup what drawing without replacement leaves of the variance over draws.
+
+        With M repeats from N draws that is 1 - M / N. All N leave nothing, and are then drawn again: if M is a multiple
+        of N and r more, (r / M) (1 - r / N).
+        """
+        m, n = self.n_repeats, np.maximum(self.redraw.population, 1.0)
+        rest = np.where(n > m, m, m % n)
+        share: Floats = rest / m * (1.0 - rest / n)
+        return share
+
+    def _excess(self, rows: Floats, given: Floats | None, exact: npt.NDArray[np.bool_] | None) -> Floats:
+        """Variance in `influence` that more repeats would remove, by subgroup.
+
+        The squares of single increases, summed over a subgroup, are the same whether a row is seen as the one redrawn
+        or as the donor; the squares of the means differ.
+        """
+        m, groups = self.n_repeats, len(self.sizes)
+        excess = np.zeros((len(rows), groups))
+        if m < 2:
+            return excess
+        counts: npt.NDArray[Any] | None = self.weights
+        if exact is not None:
+            counts = ~exact if counts is None else counts * ~exact
+        for at in self.scoring.per_row:
+            single = self.by_group(self.squares[at] if counts is None else self.squares[at] * counts)
+            for means in (rows, given):
+                if means is given and self.weights is not None:
+                    # Such draws also vary in how many rows a donor gives its value to.
+                    excess[at] += self.donor_squares[at] * (m - 1) / m
+                elif means is not None:
+                    square = means[at] * means[at]
+                    of_means = self.by_group(square if counts is None else square * counts)
+                    excess[at] += np.maximum(single - m * of_means, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(self.sizes > 0, excess / self.sizes, 0.0) / (m - 1) / m * self._drawn()
+
+    def _mc_variance(self, repeats: Floats, exact: npt.NDArray[np.bool_] | None) -> Floats:
+        """Variance of the estimates over other draws, by subgroup."""
+        m, groups = self.n_repeats, len(self.sizes)
+        if m < 2:
+            variance = np.full((len(repeats), groups), np.nan)
+        else:
+            with np.errstate(invalid="ignore"):
+                variance = repeats.var(axis=1, ddof=1) / m * self._drawn()
+        if exact is not None:
+            variance[:, np.bincount(self.code[~exact], minlength=groups) == 0] = 0.0  # exact, but for rounding
+        return variance
+
+    def _given_means(self, exact: npt.NDArray[np.bool_] | None) -> Floats:
+        """Of each row the mean increase of those it gave its value to."""
+        given = self.given
+        given /= self.n_repeats
+        if self.weights is not None:
+            given /= self.weights
+        cells = None if self.redraw.exact is None else self.redraw.exact.cell
+        if exact is not None and cells is not None:
+            own = 1.0 if self.weights is None else np.minimum(self.weights[exact], 1.0)
+            others = np.maximum(self.sizes[self.code[exact]] - own, np.finfo(np.float64).tiny)
+            given[:, exact] = self.cell_sums[:, cells[exact]] / others
+        return given
+
+    def _centred(self, given: Floats) -> Floats:
+        """Donors' means less that of their subgroup."""
+        for at in self.scoring.per_row:
+            counted = given[at] if self.weights is None else given[at] * self.weights
+            with np.errstate(invalid="ignore", divide="ignore"):
+                means = self.by_group(counted) / self.sizes
+            given[at] -= means[0] if len(means) == 1 else means[self.code]
+        return given
+
+    def _spread(self, influence: Floats, excess: Floats) -> None:
+        """Make of influences the pseudo-values of the jackknife.
+
+        A row is among the others' donors, so that their means move with it: within a subgroup of n rows influences vary
+        too little by (n - 2) / (n - 1). Of two rows both are the same, and nothing is known.
+        """
+        factor = np.where(self.sizes > 2, (self.sizes - 1) / np.maximum(self.sizes - 2, 1.0), 1.0)
+        for at in self.scoring.per_row:
+            counted = influence[at] if self.weights is None else influence[at] * self.weights
+            with np.errstate(invalid="ignore", divide="ignore"):
+                means = self.by_group(counted) / self.sizes
+            own = means[0] if len(means) == 1 else means[self.code]
+            influence[at] = own + (influence[at] - own) * (factor[0] if len(means) == 1 else factor[self.code])
+        excess *= factor**2
+
+
+def _narrow(values: Floats) -> npt.NDArray[np.floating[Any]]:
+    """In half the memory, if the numbers allow it: digits beyond the seventh do not matter for a standard error."""
+    with np.errstate(invalid="ignore"):
+        largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
+        return values if largest > _FLOAT32_MAX else values.astype(np.float32)
+
+
+class _GroupSums:
+    """Sums of values by subgroup: rows are put in order of their subgroups once, then each is one stretch."""
+
+    def __init__(self, code: Rows, n_groups: int) -> None:
+        self.n_groups = n_groups
+        small = code.astype(np.uint16) if n_groups <= 65536 else code
+        self.order = np.argsort(small, kind="stable") if n_groups > 1 else None
+        sizes = np.bincount(code, minlength=n_groups)
+        self.used = np.flatnonzero(sizes)
+        self.starts = (np.cumsum(sizes) - sizes)[self.used]
+
+    def __call__(self, values: Floats) -> Floats:
+        if self.order is None:
+            return np.array([values.sum()])
+        sums = np.zeros(self.n_groups)
+        sums[self.used] = np.add.reduceat(values.take(self.order), self.starts)
+        return sums

@@ -1,0 +1,7 @@
+"""From trees to subgroups that a person can read."""
+
+from subgrove._subgroups.find import find_subgroups
+from subgrove._subgroups.partition import Partition
+from subgrove._subgroups.subgroups import Subgroups
+
+__all__ = ["Partition", "Subgroups", "find_subgroups"]

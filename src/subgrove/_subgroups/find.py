@@ -1,0 +1,224 @@
+"""A tree for each feature: the verb that finds subgroups."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from subgrove._fingerprint import fingerprint
+from subgrove._kinds import MAX_LEVELS
+from subgrove._parallel import effective_jobs, one_blas_thread, side_by_side
+from subgrove._subgroups.names import Members, allowed_columns, asked_features
+from subgrove._subgroups.partition import Partition
+from subgrove._subgroups.subgroups import Subgroups
+from subgrove._table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
+from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
+from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree, Tree
+from subgrove.trees.growth import Rules
+from subgrove.trees.single import single_leaf
+from subgrove.trees.training import (
+    TOGETHER,
+    Training,
+    column_of,
+    has_three_values,
+    refuse_another_index,
+    select_columns,
+    training_of,
+)
+
+TREES = ("transformation", "cart")
+_CP = 0.01  # complexity of CART, as in the code of the paper
+
+
+def find_subgroups(
+    X: Any,
+    *,
+    features: Any = None,
+    tree: Literal["transformation", "cart"] = "transformation",
+    max_depth: int = 2,
+    min_leaf: int = 30,
+    alpha: float = 0.05,
+    given: Any = None,
+    kinds: Mapping[str, Kind] | None = None,
+    weights: Any = None,
+    n_jobs: int | None = None,
+) -> Subgroups:
+    """Subgroups of each feature, in which it hardly depends on the other columns.
+
+    Parameters
+    ----------
+    X : pandas or polars frame, pyarrow table or 2-d array
+        Training rows; columns of an array are called x0, x1, and so on. Missing values are allowed.
+    features : str or list, optional
+        The features to find subgroups for: a name, or a list of names; every column by default.
+        A tuple or list of names among them is a group of features that will be redrawn together: they have one tree,
+        on the columns outside the group.
+    tree : {"transformation", "cart"}, default "transformation"
+        "transformation" tells subgroups apart by the whole distribution of a numeric feature, and by the frequencies
+        of a nominal, the mean of an ordered one and the share of one with two values (conditional inference).
+        "cart" tells them apart by means and by frequencies; it takes no groups of features.
+    max_depth : int, default 2
+        Most conditions in a rule, so at most `2 ** max_depth` subgroups; 0 leaves one.
+    min_leaf : int, default 30
+        Least number of rows (weight) in a subgroup.
+    alpha : float, default 0.05
+        Level of the tests, after adjustment for the number of columns; CART has none.
+    given : str or list of str, optional
+        The columns that rules may ask for; every column by default. A feature is never in its own rules.
+    kinds : mapping, optional
+        Column name -> "numeric", "ordered" or "nominal", where the dtype says otherwise.
+    weights : 1-d array, optional
+        How often each row counts.
+    n_jobs : int, optional
+        Processes to grow trees in, as joblib counts them: -1 for all cores. None is one, or what
+        `joblib.parallel_config` says. The result is the same for any number.
+
+    Returns
+    -------
+    Subgroups
+        A mapping from feature to `Partition`.
+
+    Notes
+    -----
+    How to read it: a feature with one subgroup, "all rows", depends on no other column as far as the tree can tell. The
+    only leaf of its tree says why in `stop`: "not significant"; or "constant", "no columns" (to split on) or "few rows"
+    where no tree could grow.
+
+    Rows without a value of a feature are left out when its tree grows; `assign` gives them a subgroup all the same.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> groups = sg.find_subgroups(X)
+    >>> groups
+    <Subgroups of 9 features: transformation trees, max_depth 2>
+      season   4 subgroups by temp
+      yr       2 subgroups by hum
+      holiday  3 subgroups by work, weekday
+      weekday  2 subgroups by work
+      temp     4 subgroups by season, hum
+      hum      4 subgroups by weather, wind, temp
+      work     3 subgroups by weekday
+      weather  4 subgroups by hum, temp
+      wind     3 subgroups by season, hum
+    >>> groups["temp"].rules[2]
+    'season in {SUMMER} and hum <= 67.292'
+
+    Features that are to be redrawn together have one tree:
+
+    >>> both = sg.find_subgroups(X, features=[("temp", "hum")], given=["season", "yr"], max_depth=1)
+    >>> both["temp", "hum"].rules
+    ('season in {WINTER, SPRING, FALL}', 'season in {SUMMER}')
+    """
+    settings = _Settings.checked(tree, max_depth, min_leaf, alpha)
+    effective_jobs(n_jobs)  # refuses what is no number of jobs
+    table = read_table(X, kinds=kinds, lenient=True)
+    asked, allowed = asked_features(features, table.names), allowed_columns(given, table.names)
+    allowed = _without_unusable(table, allowed, given)
+    settings.refuse_groups(asked)
+    refuse_another_index(X, weights=weights)
+    counted = read_weights(weights, table.n_rows)
+    task = partial(_partition, table, counted, allowed, settings)
+    with one_blas_thread():  # around all of them, since threads would set it back for one another
+        partitions = tuple(side_by_side(task, asked, n_jobs))
+    parameters = {
+        "features": None if features is None else [each[0] if len(each) == 1 else [*each] for each in asked],
+        "tree": tree,
+        "max_depth": settings.rules.max_depth,
+        "min_leaf": settings.rules.min_leaf,
+        "alpha": settings.rules.alpha,
+        "given": None if given is None else [*allowed],
+        "kinds": None if kinds is None else dict(kinds),
+        "weighted": weights is not None,
+    }
+    return Subgroups(partitions, table.columns, fingerprint(table), parameters)
+
+
+def _without_unusable(table: Table, allowed: Members, given: Any) -> Members:
+    """The columns that a tree can split on; says which cannot."""
+    unusable = {column.name: why for column in table.columns if (why := _unusable(table, column)) is not None}
+    named = [name for name in allowed if name in unusable]
+    if not named:
+        return allowed
+    listed = ", ".join(f"{name!r} ({unusable[name]})" for name in named[:5]) + (" ..." if len(named) > 5 else "")
+    if given is not None:
+        raise ColumnError(f"given names columns that no subgroup can be made of: {listed}. Leave them out of given.")
+    warnings.warn(
+        f"No subgroup is made of the columns {listed}. Merge rare levels, convert a column that holds numbers or "
+        f"dates, or name the columns to use in given.",
+        SubgroveWarning,
+        stacklevel=3,
+    )
+    return tuple(name for name in allowed if name not in unusable)
+
+
+def _unusable(table: Table, column: ColumnInfo) -> str | None:
+    """Why no tree can split on a column; None if it can."""
+    if len(column.levels) > MAX_LEVELS:
+        return f"{len(column.levels)} levels, at most {MAX_LEVELS} can be told apart usefully"
+    if column.has_missing and bool(column_of(table, column.name).missing.all()):
+        return "no value at all"
+    return None
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """Which tree to grow, and how far."""
+
+    tree: str
+    rules: Rules
+
+    @classmethod
+    def checked(cls, tree: Any, max_depth: Any, min_leaf: Any, alpha: Any) -> _Settings:
+        """The settings, if they are what they may be."""
+        if tree not in TREES:
+            raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
+        return cls(tree, Rules.checked(max_depth, min_leaf, alpha))
+
+    def refuse_groups(self, asked: tuple[Members, ...]) -> None:
+        """CART splits by one mean or one set of frequencies."""
+        group = next((members for members in asked if len(members) > 1), None)
+        if group is not None and self.tree == "cart":
+            raise ParameterError(
+                f"features has the group {TOGETHER.join(group)!r}, but tree='cart' takes one feature at a time. "
+                f"Use tree='transformation' for groups."
+            )
+
+    def grower(self, training: Training) -> TransformationTree | ConditionalInferenceTree | CartTree | JointTree:
+        """The tree for a feature of this kind."""
+        depth, leaf, alpha = self.rules.max_depth, self.rules.min_leaf, self.rules.alpha
+        if self.tree == "cart":
+            return CartTree(depth, leaf, cp=_CP)
+        if len(training.members) > 1:
+            return JointTree(depth, leaf, alpha)
+        if training.target.kind == "numeric" and has_three_values(training.values):
+            return TransformationTree(depth, leaf, alpha)
+        return ConditionalInferenceTree(depth, leaf, alpha)
+
+
+def _partition(
+    table: Table, weights: Floats | None, allowed: Members, settings: _Settings, members: Members
+) -> Partition:
+    """The subgroups of one feature, or of a group."""
+    try:
+        return Partition(members, _grown(table, weights, members, allowed, settings))
+    except SubgroveError as error:
+        raise type(error)(f"Feature {TOGETHER.join(members)!r}: {error}") from error
+    except Exception as error:
+        error.add_note(f"This happened to the tree of feature {TOGETHER.join(members)!r}.")
+        raise
+
+
+def _grown(table: Table, weights: Floats | None, members: Members, allowed: Members, settings: _Settings) -> Tree:
+    others = select_columns(table, [name for name in allowed if name not in members])
+    features = tuple(column_of(table, name) for name in members)
+    training = training_of(others, features, weights)
+    many = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
+    grower, stop = settings.grower(training), "many levels" if many else training.stop
+    if stop is not None:
+        return single_leaf(training, grower._method, grower.plain_params(), stop)
+    return grower._grow(training)

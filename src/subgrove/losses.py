@@ -1,0 +1,330 @@
+"""Losses by name, and how to pass your own.
+
+A loss gives one value for each row; less is better. A score, such as the area under the ROC curve, gives one value
+for all rows together: it can be used too, but has no value per row, hence none per subgroup and no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove.exceptions import InputError, ParameterError
+
+__all__ = ["Loss", "get", "names", "own", "quantile", "score", "tweedie"]
+
+Floats = npt.NDArray[np.float64]
+Response = Literal["value", "probability", "label", "any"]
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How wrong a prediction is.
+
+    Attributes
+    ----------
+    name : str
+        What tables call it.
+    function : callable
+        From y and predictions, both arrays, to one number for each row (or one for all, if not `per_row`).
+    response : {"value", "probability", "label", "any"}
+        What it compares y with: predicted numbers, probabilities of all classes (y is then the number of the class),
+        predicted labels, or whatever the model gives.
+    per_row : bool
+        Whether it gives a number for each row.
+    y_least, y_above : float, optional
+        y must be at least, or above, this.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sg.losses.get("absolute_error")
+    <Loss absolute_error>
+    """
+
+    name: str
+    function: Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]
+    response: Response = "value"
+    per_row: bool = True
+    y_least: float | None = None
+    y_above: float | None = None
+
+    def __repr__(self) -> str:
+        return f"<Loss {self.name}>"
+
+    def check_y(self, y: npt.NDArray[Any]) -> None:
+        """Refuse a y that the loss is not defined for."""
+        low, above = self.y_least, self.y_above
+        if low is not None and (y < low).any():
+            raise InputError(f"loss {self.name!r} needs y >= {low:g}; y has {y.min():g}. Choose another loss.")
+        if above is not None and (y <= above).any():
+            raise InputError(f"loss {self.name!r} needs y > {above:g}; y has {y.min():g}. Choose another loss.")
+
+
+def _row_mean(values: Floats) -> Floats:
+    """Mean over outputs, where there are several."""
+    return values if values.ndim == 1 else values.mean(axis=1)
+
+
+def _squared_error(y: Floats, prediction: Floats) -> Floats:
+    difference = y - prediction
+    difference *= difference
+    return _row_mean(difference)
+
+
+def _absolute_error(y: Floats, prediction: Floats) -> Floats:
+    difference = y - prediction
+    return _row_mean(np.abs(difference, out=difference))
+
+
+def _poisson(y: Floats, prediction: Floats) -> Floats:
+    from scipy.special import xlogy
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return _row_mean(2 * (xlogy(y, y / _positive(prediction)) - y + prediction))
+
+
+def _gamma(y: Floats, prediction: Floats) -> Floats:
+    positive = _positive(prediction)
+    return _row_mean(2 * (np.log(positive / y) + y / positive - 1))
+
+
+def _positive(prediction: Floats) -> Floats:
+    """Predictions, NaN where a deviance has no value."""
+    return np.where(prediction > 0, prediction, np.nan)
+
+
+def _log_loss(y: npt.NDArray[np.intp], probability: Floats) -> Floats:
+    of_y = np.take_along_axis(probability, y[:, None], axis=1)[:, 0]
+    return -np.log(np.clip(of_y, np.finfo(np.float64).eps, 1.0))
+
+
+def _brier(y: npt.NDArray[np.intp], probability: Floats) -> Floats:
+    if probability.shape[1] == 2:
+        return np.asarray((probability[:, 1] - y) ** 2)
+    of_y = np.take_along_axis(probability, y[:, None], axis=1)[:, 0]
+    return np.asarray((probability**2).sum(axis=1) - 2 * of_y + 1)
+
+
+def _zero_one(y: npt.NDArray[Any], label: npt.NDArray[Any]) -> Floats:
+    wrong = np.asarray(y != label)
+    return _row_mean(wrong.astype(np.float64))
+
+
+def _auc(y: npt.NDArray[np.intp], probability: Floats) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    absent = sorted(set(range(probability.shape[1])) - set(y.tolist()))
+    if absent:
+        raise InputError(
+            f"loss 'auc' tells classes apart, but y has no row of class number {absent[0]} (of "
+            f"{probability.shape[1]}, from 0). Use rows of every class, or another loss such as 'log_loss'."
+        )
+    if probability.shape[1] == 2:
+        return 1.0 - float(roc_auc_score(y, probability[:, 1]))
+    classes = np.arange(probability.shape[1])
+    return 1.0 - float(roc_auc_score(y, probability, multi_class="ovr", labels=classes))
+
+
+def _root_mean_squared_error(y: Floats, prediction: Floats) -> float:
+    return float(np.sqrt(np.mean((y - prediction) ** 2)))
+
+
+def quantile(level: float = 0.5) -> Loss:
+    """Pinball loss of a predicted quantile.
+
+    Parameters
+    ----------
+    level : float
+        Which quantile is predicted, between 0 and 1.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sg.losses.quantile(0.9)
+    <Loss quantile(0.9)>
+    """
+    if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+        raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
+    return Loss(f"quantile({level:g})", _Pinball(float(level)))
+
+
+@dataclass(frozen=True)
+class _Pinball:
+    level: float
+
+    def __call__(self, y: Floats, prediction: Floats) -> Floats:
+        difference = y - prediction
+        return _row_mean(np.maximum(self.level * difference, (self.level - 1) * difference))
+
+
+def tweedie(power: float) -> Loss:
+    """Deviance of the Tweedie family with a variance power between 1 and 2.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sg.losses.tweedie(1.5)
+    <Loss tweedie(1.5)>
+    """
+    if isinstance(power, bool) or not isinstance(power, int | float | np.floating) or not 1 < power < 2:
+        raise ParameterError(
+            f"power must be a number between 1 and 2; got {power!r}. Use 'poisson' for 1 and 'gamma' for 2."
+        )
+    return Loss(f"tweedie({power:g})", _Tweedie(float(power)), y_least=0.0)
+
+
+@dataclass(frozen=True)
+class _Tweedie:
+    power: float
+
+    def __call__(self, y: Floats, prediction: Floats) -> Floats:
+        p, positive = self.power, _positive(prediction)
+        first = y ** (2 - p) / ((1 - p) * (2 - p))
+        return _row_mean(2 * (first - y * positive ** (1 - p) / (1 - p) + positive ** (2 - p) / (2 - p)))
+
+
+@dataclass(frozen=True)
+class _Score:
+    function: Callable[[Any, Any], Any]
+    sign: float
+    takes_probability: bool
+
+    def __call__(self, y: Any, prediction: Any) -> Any:
+        if self.takes_probability and prediction.shape[1] == 2:
+            prediction = prediction[:, 1]
+        return self.sign * np.asarray(self.function(y, prediction), dtype=np.float64)
+
+
+def score(
+    function: Callable[[Any, Any], float],
+    *,
+    name: str | None = None,
+    greater_is_better: bool = True,
+    response: Response = "any",
+) -> Loss:
+    """A metric of all rows together, such as those of `sklearn.metrics`.
+
+    Parameters
+    ----------
+    function : callable
+        From y and predictions to one number.
+    name : str, optional
+        What tables call it; the function's own name if not given.
+    greater_is_better : bool
+        Whether a greater value is a better one; the importance is then how much it falls.
+    response : {"any", "value", "probability", "label"}
+        What it compares y with. "any": what `predict` gives, and y as it is. "probability": as metrics of scikit-learn
+        take them, of two classes that of the second one alone, else a column for each class; and y as the number of
+        the class.
+
+    Notes
+    -----
+    There is no value per row, so a result has neither `per_row` nor `by_subgroup`, and no interval.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> from sklearn.metrics import r2_score
+    >>> sg.losses.score(r2_score)
+    <Loss r2_score>
+    """
+    if not callable(function):
+        raise ParameterError(f"function must be a function of (y, prediction); got {type(function).__name__}.")
+    title = name or str(getattr(function, "__name__", "score"))
+    sign = -1.0 if greater_is_better else 1.0
+    return Loss(title, _Score(function, sign, response == "probability"), response, per_row=False)
+
+
+def own(function: Callable[[Any, Any], Any], *, name: str | None = None, response: Response = "any") -> Loss:
+    """A loss of your own: a function of (y, prediction) that gives one number for each row.
+
+    Parameters
+    ----------
+    function : callable
+        From y and predictions, both arrays, to one number for each row; less is better.
+    name : str, optional
+        What tables call it; the function's own name if not given.
+    response : {"any", "value", "probability", "label"}
+        What it compares y with. "any": what `predict` gives, and y as it is. "probability": an array with a column
+        for each class, and y as the number of the class.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> def too_low(y, prediction):
+    ...     return (y - prediction).clip(0)
+    >>> sg.losses.own(too_low)
+    <Loss too_low>
+    """
+    if not callable(function):
+        raise ParameterError(f"function must be a function of (y, prediction); got {type(function).__name__}.")
+    return Loss(name or str(getattr(function, "__name__", "loss")), function, response)
+
+
+_LOSSES = {
+    loss.name: loss
+    for loss in (
+        Loss("squared_error", _squared_error),
+        Loss("absolute_error", _absolute_error),
+        Loss("poisson", _poisson, y_least=0.0),
+        Loss("gamma", _gamma, y_above=0.0),
+        Loss("log_loss", _log_loss, "probability"),
+        Loss("brier", _brier, "probability"),
+        Loss("zero_one", _zero_one, "label"),
+        Loss("auc", _auc, "probability", per_row=False),
+        Loss("root_mean_squared_error", _root_mean_squared_error, per_row=False),
+    )
+}
+_LOSSES["quantile"] = replace(quantile(), name="quantile")  # tables call it what the user called it
+
+
+def names() -> tuple[str, ...]:
+    """Names of the losses that go by name.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> "log_loss" in sg.losses.names()
+    True
+    """
+    return tuple(sorted(_LOSSES))
+
+
+def get(loss: str | Loss | Callable[[Any, Any], Any]) -> Loss:
+    """The loss of a name; a `Loss` or a function is passed on as a loss.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sg.losses.get("brier")
+    <Loss brier>
+    """
+    if isinstance(loss, Loss):
+        return loss
+    if isinstance(loss, str):
+        if loss in _LOSSES:
+            return _LOSSES[loss]
+        raise ParameterError(
+            f"loss={loss!r} is not a loss. Known losses: {', '.join(names())}. "
+            f"A function of (y, prediction) that gives one number for each row is a loss too."
+        )
+    if callable(loss):
+        return own(loss)
+    raise ParameterError(f"loss must be a name, a Loss or a function of (y, prediction); got {type(loss).__name__}.")
+
+
+def get_all(loss: Any) -> tuple[Loss, ...]:
+    """One loss or several; their names must differ."""
+    given: Sequence[Any] = loss if isinstance(loss, list | tuple) else (loss,)
+    if not given:
+        raise ParameterError("loss is an empty list. Name at least one loss.")
+    found = tuple(get(one) for one in given)
+    titles = [one.name for one in found]
+    if len(set(titles)) < len(titles):
+        raise ParameterError(f"Several losses are named alike: {', '.join(titles)}. Give each a name of its own.")
+    return found

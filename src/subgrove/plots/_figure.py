@@ -1,0 +1,156 @@
+"""The axes to draw on: new ones, or those of the user, and room in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from subgrove._kinds import Floats
+from subgrove.exceptions import ParameterError
+from subgrove.plots._axis import number_label
+from subgrove.plots._palette import GREY, font_size, small_size
+from subgrove.plots._text import Ruler
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
+
+POINTS = 72.0
+"""Points in an inch."""
+_LEFT, _BELOW = 50.0, 36.0  # points that labels may take beside axes in a figure without a layout
+_SPARE = 0.06  # of the width of labels at the left
+_LEAST = 36.0  # axes are not made smaller than this
+_PLAIN, _LONG = 1e6, 1e8  # numbers from the first on are written with all digits too, up to the second
+_ALONG_X, _ALONG_Y = 3.6, 2.2  # distance of two ticks in sizes of the font
+
+
+def check_axes(ax: Any) -> None:
+    """Refuse what cannot be drawn on."""
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        return
+    if not isinstance(ax, Axes):
+        raise ParameterError(f"ax must be matplotlib Axes or None for a new figure; got {type(ax).__name__}.")
+    if ax.figure is None:
+        raise ParameterError("ax has been removed from its figure. Pass axes of a figure, or leave ax out.")
+
+
+def check_interval(interval: Any) -> None:
+    """Refuse what does not say whether intervals are drawn."""
+    if interval is not None and not isinstance(interval, bool):
+        raise ParameterError(f"interval must be True, False or None; got {interval!r}.")
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure of that many inches, whose layout leaves room for every label."""
+    from matplotlib import pyplot as plt
+
+    figure = plt.figure(figsize=(width, height))
+    figure.set_layout_engine("constrained")
+    return figure
+
+
+def size_of(ax: Axes) -> tuple[float, float]:
+    """Width and height of axes in points, once their figure has given them their place."""
+    figure = ax.figure.figure
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+    box = ax.get_window_extent()
+    return float(box.width) * POINTS / figure.dpi, float(box.height) * POINTS / figure.dpi
+
+
+def room_of(ax: Axes) -> Bbox | None:
+    """Where axes and what stands beside them may be drawn, in pixels: about where such axes usually have labels.
+
+    None in figures with a layout, which give axes their place each time they are drawn.
+    """
+    from matplotlib.transforms import Bbox
+
+    figure = ax.figure.figure
+    if figure.get_layout_engine() is not None:
+        return None
+    old, whole, scale = ax.get_window_extent(), ax.figure.bbox, figure.dpi / POINTS
+    left, bottom = max(whole.x0, old.x0 - _LEFT * scale), max(whole.y0, old.y0 - _BELOW * scale)
+    return Bbox([[left, bottom], [old.x1, old.y1]])
+
+
+def make_room(ax: Axes, within: Bbox | None) -> None:
+    """Shrink axes so that they and what stands beside them lie within a box."""
+    if within is None:
+        return
+    least = _LEAST * ax.figure.figure.dpi / POINTS
+    for _ in range(3):  # other widths have other ticks
+        now, taken = ax.get_window_extent().frozen(), ax.get_tightbbox()
+        if taken is None:
+            return
+        # At another resolution text may be a little wider.
+        spare = _SPARE * max(0.0, now.x0 - taken.x0)
+        x0, y0 = now.x0 + max(0.0, within.x0 + spare - taken.x0), now.y0 + max(0.0, within.y0 - taken.y0)
+        x1, y1 = now.x1 - max(0.0, taken.x1 - within.x1), now.y1 - max(0.0, taken.y1 - within.y1)
+        x1, y1 = max(x1, x0 + least), max(y1, y0 + least)
+        corners = ax.figure.transSubfigure.inverted().transform([(x0, y0), (x1, y1)])
+        ax.set_position((*corners[0], *(corners[1] - corners[0])))
+
+
+def dress(ax: Axes, *, grid: Literal["x", "y"] | None = None) -> None:
+    """A quiet frame: no lines at the top and the right, small labels, a light grid behind everything."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set(color=GREY, linewidth=0.8)
+    ax.tick_params(labelsize=0.94 * font_size(), color=GREY, length=3)
+    ax.set_axisbelow(True)
+    if grid:
+        ax.grid(axis=grid, color=GREY, alpha=0.18, linewidth=0.6)
+
+
+def number_ticks(axis: Axis, room: float) -> None:
+    """Numbers on an axis, as many as have room, without a common factor set apart from them."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    def label(value: float, _: int | None = None) -> str:
+        return tick_text(value, axis.get_majorticklocs())
+
+    gap = _ALONG_X if axis is axis.axes.xaxis else _ALONG_Y
+    most = int(np.clip(room / (gap * font_size()), 2, 8))
+    axis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(label))
+
+
+def tick_text(value: float, ticks: Floats) -> str:
+    """A number on an axis, written like those at the other ticks."""
+    step = float(ticks[1] - ticks[0]) if len(ticks) > 1 else 1.0
+    # Steps of 2.5 need a digit more than those of 2.
+    digits = step / 10 if f"{step:.1e}".startswith("2.5") else step
+    largest = float(np.abs(ticks).max(initial=0.0))
+    if _PLAIN <= largest < _LONG and step >= 1:
+        return f"{value:.0f}"
+    text = number_label(value, digits)
+    return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+
+
+def label_axis(axis: Axis, text: str, room: float) -> None:
+    """Say what an axis shows, in lines no longer than `room`."""
+    lines = Ruler(font_size()).wrap([f"{word} " for word in text.split()], room)
+    axis.set_label_text("\n".join(lines), size=font_size(), linespacing=1.1)
+    axis.label.set_parse_math(False)
+
+
+def note(ax: Axes, text: str, share: float = 1.0) -> None:
+    """Small grey text below the label of x, no wider than a share of the axes."""
+    lines = Ruler(small_size()).wrap([f"{word} " for word in text.split()], share * size_of(ax)[0])
+    written = ax.annotate(
+        "\n".join(lines),
+        (0.5, 0.0),
+        (0.0, -2.0),
+        xycoords=ax.xaxis.label,
+        textcoords="offset points",
+        ha="center",
+        va="top",
+        size=small_size(),
+        color=GREY,
+        annotation_clip=False,
+    )
+    written.set_parse_math(False)

@@ -1,0 +1,210 @@
+"""Effects as lines to be drawn: what each is called, its values, and where the feature lies in its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._effects import Effect
+from subgrove._effects.curves import Curve
+from subgrove._effects.support import Support
+from subgrove._effects.tables import Group
+from subgrove._kinds import Floats
+from subgrove.exceptions import ParameterError
+from subgrove.plots._palette import COLORS, STYLES
+from subgrove.plots._text import another, plain
+from subgrove.plots._wording import short_rule
+from subgrove.trees.structure import format_count
+
+KINDS = {"pdp": "PDP", "ice": "ICE", "ale": "ALE", "mplot": "M-plot"}
+MOST_LINES = len(COLORS) * len(STYLES)
+ALE = "ale"
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One curve: of one effect, one output and one subgroup.
+
+    Attributes
+    ----------
+    label : str
+        What the legend says.
+    kind : str
+        Kind of the effect.
+    output : object
+        Which output of the model.
+    group : Group
+        The subgroup.
+    curve : Curve
+        Where its points, spread and ICE curves are.
+    at : int
+        Place of the output among those of the curve.
+    low, high : float array
+        The interval at each point.
+    shift : float
+        What is added to draw a centred curve among others.
+    """
+
+    label: str
+    kind: str
+    output: Any
+    group: Group
+    curve: Curve
+    at: int
+    low: Floats
+    high: Floats
+    shift: float = 0.0
+
+    @property
+    def x(self) -> Floats:
+        """Points, as the curve has them."""
+        return self.curve.axes[0].points
+
+    @property
+    def y(self) -> Floats:
+        """Values."""
+        return np.asarray(self.curve.estimate[:, self.at] + self.shift)
+
+    @property
+    def ice(self) -> Floats | None:
+        """A curve for each row: (points, rows)."""
+        return None if self.curve.ice is None else np.asarray(self.curve.ice.values[:, self.at, :])
+
+    @property
+    def spread(self) -> Floats | None:
+        """Box statistics of the predictions at each level: (points, 7)."""
+        return None if self.curve.spread is None else np.asarray(self.curve.spread[:, :, self.at])
+
+    @property
+    def support(self) -> Support:
+        """Where the feature lies."""
+        return self.group.supports[0]
+
+
+def read_effects(first: Any, others: Sequence[Any]) -> dict[str, Effect]:
+    """Label -> effect; without labels they are called after their kind."""
+    if isinstance(first, Mapping):
+        if others or not first:
+            raise ParameterError("effect is a mapping from label to effect: put all effects into it, at least one.")
+        found: dict[str, Any] = {str(label): one for label, one in first.items()}
+    else:
+        found = {}
+        for one in (first, *others):
+            found[another(KINDS.get(getattr(one, "kind", ""), ""), found)] = one
+    for one in found.values():
+        if not isinstance(one, Effect):
+            raise ParameterError(f"effect must be an Effect, which effect returns; got {type(one).__name__}.")
+    _refuse_other_features(list(found.values()))
+    return found
+
+
+def _refuse_other_features(effects: Sequence[Effect]) -> None:
+    names = list(dict.fromkeys(" and ".join(info.name for info in one.infos) for one in effects))
+    kinds = {tuple(info.kind for info in one.infos) for one in effects}
+    if len(names) > 1:
+        raise ParameterError(
+            f"Effects of different features ({', '.join(names)}) have no axis in common. Draw them in panels of their "
+            f"own: plots.effects(...)."
+        )
+    if len(kinds) > 1 or len({one.infos for one in effects if one.infos[0].kind != "numeric"}) > 1:
+        raise ParameterError(
+            f"The effects of {names[0]} have different kinds or levels. Draw them in panels of their own."
+        )
+
+
+def lines_of(effects: Mapping[str, Effect], output: Any) -> list[Line]:
+    """A line for each effect, output and subgroup that has a curve."""
+    lines = [
+        line
+        for name, one in effects.items()
+        for line in _lines_of(one, name if _is_named(effects, name) else "", output)
+    ]
+    if len(lines) > MOST_LINES:
+        raise ParameterError(
+            f"{len(lines)} curves cannot be told apart in one picture; at most {MOST_LINES} can. Use fewer subgroups, "
+            f"as in subgroups.at_depth(2), or choose one output with output=."
+        )
+    return [_shifted(line, lines) for line in lines]
+
+
+def _is_named(effects: Mapping[str, Effect], name: str) -> bool:
+    """Whether labels begin with the name of the effect: if there are several, or the user gave it."""
+    return len(effects) > 1 or name != KINDS[effects[name].kind]
+
+
+def _lines_of(one: Effect, name: str, output: Any) -> list[Line]:
+    chosen, margins = outputs_of(one, output), _margins(one)
+    if len(chosen) > 1 and len(one.lines) > 1:
+        raise ParameterError(
+            f"{len(chosen)} outputs of {len(one.lines)} subgroups have no room in one axes. Choose one with output=, "
+            f"or draw a panel for each with plots.effects(...)."
+        )
+    lines = []
+    for at in chosen:
+        for curve, margin in zip(one.lines, margins, strict=True):
+            group, estimate = one.groups[curve.subgroup], curve.estimate[:, at]
+            output_name = str(one.outputs[at]) if len(chosen) > 1 else ""
+            rule = _rule(group) if one.subgroups is not None else ""
+            label = ": ".join(part for part in (name, output_name, rule) if part) or KINDS[one.kind]
+            low, high = estimate - margin[:, at], estimate + margin[:, at]
+            lines.append(Line(label, one.kind, one.outputs[at], group, curve, at, low, high))
+    return lines
+
+
+def _rule(group: Group) -> str:
+    return f"{short_rule(plain(group.rule))} (n = {format_count(group.n)})"
+
+
+def without_curve(effects: Mapping[str, Effect]) -> list[str]:
+    """What the legend says of subgroups that have no curve, as they have too few rows."""
+    return [
+        f"{short_rule(plain(group.rule))} (n = {format_count(group.n)}, no curve)"
+        for one in effects.values()
+        for place, group in enumerate(one.groups)
+        if one.subgroups is not None and place not in {curve.subgroup for curve in one.lines}
+    ]
+
+
+def outputs_of(one: Effect, output: Any) -> Sequence[int]:
+    """Places of the outputs that are drawn."""
+    if output is None:
+        return range(len(one.outputs))
+    for at, label in enumerate(one.outputs):
+        if label == output:
+            return [at]
+    shown = ", ".join(repr(label) for label in one.outputs)
+    raise ParameterError(f"output={output!r} is not among the outputs of this effect: {shown}.")
+
+
+def _margins(one: Effect) -> list[Floats]:
+    """Half the width of the intervals of each curve: (points, outputs)."""
+    if not one.lines:
+        return []
+    table = replace(one, backend="pandas").curves
+    half = (table["conf_high"] - table["conf_low"]).to_numpy(float) / 2
+    ends = np.cumsum([len(curve.estimate) for curve in one.lines])
+    return np.split(half.reshape(len(one.outputs), -1).T, ends[:-1])
+
+
+def _shifted(line: Line, lines: Sequence[Line]) -> Line:
+    """A curve of mean 0 among means of predictions is moved to the height of these, and says so."""
+    others = [each for each in lines if each.kind != ALE and each.output == line.output]
+    if line.kind != ALE or not others:
+        return line
+    reference = next((each for each in others if each.group.rule == line.group.rule), others[0])
+    shift = _mean_at(reference, line) - float(np.nanmean(line.y))
+    size = 10.0 ** (np.floor(np.log10(abs(shift))) - 3) if shift else 1.0
+    rounded = float(np.round(shift / size) * size)
+    return replace(line, shift=rounded, label=f"{line.label} {'+' if rounded >= 0 else '-'} {abs(rounded):.4g}")
+
+
+def _mean_at(reference: Line, line: Line) -> float:
+    """Mean of one curve at the points of another."""
+    if reference.curve.axes[0].info.kind != "numeric":
+        known = dict(zip(reference.x.tolist(), reference.y.tolist(), strict=True))
+        return float(np.mean([known[x] for x in line.x.tolist() if x in known] or [0.0]))
+    finite = np.isfinite(reference.y)
+    return float(np.interp(line.x, reference.x[finite], reference.y[finite]).mean())

@@ -1,0 +1,147 @@
+"""Pictures of effects side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subgrove._effects import Effect
+from subgrove.exceptions import ParameterError
+from subgrove.plots._figure import check_interval, new_figure
+from subgrove.plots._lines import outputs_of, read_effects
+from subgrove.plots._palette import font_size
+from subgrove.plots._panel import Panel, legend_height, panel_of
+from subgrove.plots._panel_drawing import draw_panel
+from subgrove.plots._surface import draw_color_bar
+from subgrove.plots._text import Ruler
+from subgrove.plots._wording import short_rule
+from subgrove.trees.parameters import whole_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_WIDTH, _HEIGHT = 4.2, 3.4  # of a panel, in inches
+_COLUMNS = 3
+
+
+def effects(
+    *panels: Effect | Sequence[Effect] | Mapping[str, Effect],
+    output: Any = None,
+    interval: bool | None = None,
+    columns: int | None = None,
+) -> tuple[Axes, ...]:
+    """Pictures of effects side by side, on the same scale: the PDP beside those of subgroups, or several features.
+
+    Parameters
+    ----------
+    *panels : Effect, list of Effect, or mapping from label to Effect
+        What each panel shows, as `plots.effect` draws it; a list is drawn in one panel. An effect of several outputs
+        in subgroups has a panel for each output, two features in subgroups have one for each subgroup.
+    output : label or int, optional
+        Which output of the model; all if not given.
+    interval : bool, optional
+        Whether intervals are drawn; by default in panels with one curve.
+    columns : int, optional
+        Panels beside each other, at most 3 if not given.
+
+    Returns
+    -------
+    tuple of matplotlib Axes
+        The panels, of one new figure. Panels that show the same thing share the axis of y.
+
+    Notes
+    -----
+    To place panels yourself, make the axes and call `plots.effect(..., ax=ax)` for each:
+    `plt.subplots(1, 2, sharey=True, layout="constrained")`.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> def model(X):
+    ...     return 100 * X["temp"] * (X["hum"] < 70) + 1000 * (X["season"] == "SUMMER")
+    >>> groups = sg.find_subgroups(train.X, features="temp")
+    >>> pdp, ale = (sg.effect(model, test.X, "temp", kind=kind) for kind in ("pdp", "ale"))
+    >>> in_subgroups = sg.effect(model, test.X, "temp", subgroups=groups)
+    >>> left, right = sg.plots.effects([pdp, ale], in_subgroups)
+    >>> left.get_ylim() == right.get_ylim()
+    True
+    """
+    if not panels:
+        raise ParameterError("effects needs at least one panel: an Effect, or a list of Effects that share axes.")
+    check_interval(interval)
+    parts = [part for each in panels for part in _parts(each, output, interval)]
+    n_columns = min(len(parts), _COLUMNS if columns is None else whole_number("columns", columns, least=1))
+    axes = _new_axes(parts, n_columns)
+    limits = _limits(parts)
+    for place, (ax, part) in enumerate(zip(axes, parts, strict=True)):
+        repeated = place > 0 and part.panel.labels == parts[0].panel.labels
+        draw_panel(ax, part.panel, limits=limits, legend=not repeated)
+        if part.title:
+            lines = Ruler(font_size()).wrap_rule(short_rule(part.title), 0.75 * _WIDTH * 72, 3)
+            ax.set_title("\n".join(lines), size=font_size(), loc="left", parse_math=False)
+        if place % n_columns and _same_axis(part.panel, parts[place - 1].panel):
+            ax.set_ylabel("")
+    if limits is not None:
+        draw_color_bar(axes, parts[-1].panel.y_label)
+    return axes
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A panel and what stands above it."""
+
+    panel: Panel
+    title: str = ""
+
+
+def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[_Part]:
+    """The panels of what the user wants in one."""
+    if not isinstance(each, Effect):
+        several = each if isinstance(each, Mapping) else None
+        if several is None and isinstance(each, Sequence) and not isinstance(each, str) and each:
+            yield _Part(panel_of(read_effects(each[0], each[1:]), output, interval))
+            return
+        yield _Part(panel_of(read_effects(each, ()), output, interval))
+        return
+    surface, chosen = len(each.infos) == 2, outputs_of(each, output)
+    if len(chosen) > 1 and (surface or len(each.lines) > 1):
+        for at in chosen:
+            yield from _parts(each, each.outputs[at], interval)
+    elif surface and len(each.lines) > 1:
+        for curve in each.lines:
+            group = each.groups[curve.subgroup]
+            alone = replace(each, lines=(replace(curve, subgroup=0),), groups=(group,), subgroups=None)
+            yield _Part(panel_of(read_effects(alone, ()), output, interval), group.rule)
+    else:
+        yield _Part(panel_of(read_effects(each, ()), output, interval))
+
+
+def _new_axes(parts: Sequence[_Part], n_columns: int) -> tuple[Axes, ...]:
+    """Axes of a new figure that is high enough for the legends."""
+    legends = [legend_height(part.panel, 0.75 * _WIDTH) for part in parts]
+    height = sum(_HEIGHT + max(legends[at : at + n_columns]) for at in range(0, len(parts), n_columns))
+    figure = new_figure(_WIDTH * n_columns, height)
+    n_rows = -(-len(parts) // n_columns)
+    shared = len({part.panel.y_scale for part in parts}) == 1 and parts[0].panel.surface is None
+    grid = figure.subplots(n_rows, n_columns, sharey=shared, squeeze=False).ravel()
+    for spare in grid[len(parts) :]:
+        spare.remove()
+    return tuple(grid[: len(parts)])
+
+
+def _same_axis(one: Panel, other: Panel) -> bool:
+    """Whether one label will do for the axes of y of two panels beside each other."""
+    return one.surface is None and (one.words, one.output) == (other.words, other.output)
+
+
+def _limits(parts: Sequence[_Part]) -> tuple[float, float] | None:
+    """The colours that surfaces share, if there are several and nothing else."""
+    surfaces = [part.panel.surface for part in parts]
+    values = [surface.y for surface in surfaces if surface is not None]
+    if len(values) < 2 or len(values) < len(parts) or len({part.panel.y_label for part in parts}) > 1:
+        return None
+    return float(np.nanmin(np.concatenate(values))), float(np.nanmax(np.concatenate(values)))

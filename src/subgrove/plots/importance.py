@@ -1,0 +1,99 @@
+"""A picture of the importance of features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from subgrove._importance import ImportanceResult
+from subgrove.plots._figure import check_axes, make_room, note, room_of
+from subgrove.plots._labels import Entry
+from subgrove.plots._results import Scored, interval_note, read_results, scored
+from subgrove.plots._rows import LEFT_FOR_ROWS, Rows, draw_rows, draw_series, frame_rows, high_enough, new_axes
+from subgrove.trees.parameters import whole_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+_FEW = 15  # features whose conditioning may take two lines
+_REMEDY = ", keep fewer features with top="
+
+
+def importance(
+    result: ImportanceResult | Mapping[str, ImportanceResult],
+    *others: ImportanceResult,
+    ax: Axes | None = None,
+    top: int | None = None,
+    loss: str | None = None,
+) -> Axes:
+    """A picture of the importance of features: a point and an interval for each, the largest at the top.
+
+    Below the name of a feature stand the columns that it is conditioned on, if there are any. Several results are
+    drawn beside each other, for example the marginal beside the conditional importance.
+
+    Parameters
+    ----------
+    result : ImportanceResult, or mapping from label to ImportanceResult
+        What `importance` returned. Without labels, results are called after their sampler.
+    *others : ImportanceResult
+        Results to draw beside it.
+    ax : matplotlib Axes, optional
+        Where to draw. A new figure that is as high as needed if not given.
+    top : int, optional
+        How many features to draw, those with the largest estimates of the first result; all if not given.
+    loss : str, optional
+        Which loss, if there are several; the first if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on. Features are its rows, from 0 at the top.
+
+    Notes
+    -----
+    How to read it: the interval covers the noise of the test rows, for this model and these subgroups. Two intervals
+    of the same feature that overlap may still differ, since both results are of the same rows:
+    `result.compare(other)` has the interval of the difference.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> def model(X):
+    ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
+    >>> groups = sg.find_subgroups(train.X, features=["temp", "yr"])
+    >>> conditional = sg.importance(model, test.X, test.y, sampler=groups, features=["temp", "yr"], seed=1)
+    >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp", "yr"], seed=1)
+    >>> ax = sg.plots.importance(conditional, marginal)
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['subgroups', 'marginal']
+    """
+    results = read_results("result", result, others)
+    check_axes(ax)
+    shown = scored(results, loss)
+    n_features = len(shown.features)
+    if top is not None:
+        shown = shown.first(whole_number("top", top, least=1))
+    rows = Rows(_entries(shown), n_below=2 if len(shown.features) <= _FEW else 1, remedy=_REMEDY)
+    ax = new_axes(rows, len(results)) if ax is None else high_enough(ax, rows)
+    within = room_of(ax)
+    frame_rows(ax, [one.label for one in shown.series], shown.label)
+    note(ax, interval_note(shown) + _left_out(n_features, len(shown.features)), LEFT_FOR_ROWS)
+    draw_series(ax, shown.series, draw_rows(ax, rows, within))
+    make_room(ax, within)
+    return ax
+
+
+def _entries(shown: Scored) -> tuple[Entry, ...]:
+    return tuple(_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True))
+
+
+def _entry(name: str, given: tuple[str, ...]) -> Entry:
+    listed = (f"given {given[0]}", *given[1:]) if given else ()
+    return Entry(name, listed, f"given {len(given)} column{'s' * (len(given) > 1)}")
+
+
+def _left_out(n: int, shown: int) -> str:
+    more = n - shown
+    return f"; {more} feature{'s' * (more > 1)} with smaller estimates left out" if more else ""

@@ -1,0 +1,25 @@
+"""Samplers: ways to redraw a column. `base.py` is the contract; each has a file of its own."""
+
+from subgrove._frames import Donors
+from subgrove.samplers.base import Fitted, Method, Redraw
+from subgrove.samplers.forest_nodes import ForestNodes
+from subgrove.samplers.imputation import Imputation
+from subgrove.samplers.intervals import Intervals
+from subgrove.samplers.knockoffs import Knockoffs
+from subgrove.samplers.marginal import Marginal
+from subgrove.samplers.subgroup import Subgroups
+from subgrove.samplers.unchanged import Unchanged
+
+__all__ = [
+    "Donors",
+    "Fitted",
+    "ForestNodes",
+    "Imputation",
+    "Intervals",
+    "Knockoffs",
+    "Marginal",
+    "Method",
+    "Redraw",
+    "Subgroups",
+    "Unchanged",
+]

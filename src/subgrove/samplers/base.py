@@ -1,0 +1,300 @@
+"""The contract of samplers: fit on training rows, redraw a column of other rows.
+
+A sampler of your own needs two methods, and works wherever `sampler=` is an argument::
+
+    class Mine:
+        def fit(self, X, features):             # training rows, names of the features to be redrawn
+            return self                         # or better: a new object that holds what was learned
+
+        def redraw(self, X, feature, rngs):     # rows to redraw, one feature, a random generator for each repeat
+            for rng in rngs:
+                yield new_values                # one value for each row of X
+
+Samplers of this package give more than that (`Redraw`): which subgroup each row is in, whose values are taken, and
+the exact expectation where it is cheaper than drawing. `docs/add_a_sampler.md` is the page on both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._frames import Changes, Frames, Rows
+from subgrove._kinds import KINDS, Codes, ColumnInfo, Floats, Kind
+from subgrove._random import Streams
+from subgrove._subgroups.names import asked_features
+from subgrove._table import Table, read_like, read_table
+from subgrove.exceptions import ParameterError
+from subgrove.trees.parameters import Parameters
+
+Feature = tuple[str, ...]  # names of the columns that are redrawn together; mostly one
+ALL_ROWS = "all rows"
+
+
+def title(feature: Feature) -> str:
+    """The name that tables call a feature or a group of features by."""
+    return " + ".join(feature)
+
+
+class Redraws(Protocol):
+    """A fitted sampler of a user: what `fit` returns."""
+
+    def redraw(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterable[Any]:
+        """New values of a feature, one column of them for each generator."""
+
+
+class Sampler(Protocol):
+    """A sampler of a user, or of this package."""
+
+    def fit(self, X: Any, features: Any) -> Redraws:
+        """Learn from training rows what redrawing the features needs."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The subgroup of each row: the number of its rule.
+
+    Attributes
+    ----------
+    code : int array
+        For each row, the position of its rule.
+    rules : tuple of str
+        One for each subgroup.
+    conditioning : tuple of str
+        The columns that the rules speak of.
+    folds : tuple of int
+        For each subgroup the fold that it belongs to, if the sampler was cross-fitted; else empty.
+    """
+
+    code: Codes
+    rules: tuple[str, ...] = (ALL_ROWS,)
+    conditioning: tuple[str, ...] = ()
+    folds: tuple[int, ...] = ()
+
+    @classmethod
+    def single(cls, n_rows: int) -> Groups:
+        """All rows in one subgroup."""
+        return cls(np.zeros(n_rows, dtype=np.int32))
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One value that some rows are given, as part of an exact expectation.
+
+    Attributes
+    ----------
+    rows : int array
+        Which rows.
+    changes : mapping
+        Column name -> what replaces it, one entry for each of `rows`.
+    weights : float array
+        Probability of the value, for each of `rows`.
+    cells : int array or None
+        For each of `rows` the number of the cell (subgroup and value) that the value belongs to.
+    """
+
+    rows: Rows
+    changes: Changes
+    weights: Floats
+    cells: Rows | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """Rows whose expectation is computed by giving them each value once, with its probability.
+
+    A row's own value is not among the steps: it leaves the prediction as it was.
+
+    Attributes
+    ----------
+    rows : bool array
+        Which rows.
+    steps : callable
+        Gives the steps anew each time.
+    cell : int array or None
+        For each row of the table the cell (subgroup and value) of its own value; -1 outside `rows`.
+    n_cells : int
+        Number of cells.
+    """
+
+    rows: npt.NDArray[np.bool_]
+    steps: Callable[[], Iterator[Step]]
+    cell: Rows | None = None
+    n_cells: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Redraw:
+    """What a fitted sampler gives for one feature.
+
+    Attributes
+    ----------
+    groups : Groups
+        Subgroup of each row.
+    draws : callable
+        Gives, anew each time, one `Changes` for each repeat, with an entry for each row of the table.
+    exact : Exact or None
+        Rows that need no draws.
+    population : float array
+        For each subgroup the number of different draws that repeats are taken from without replacement; infinite
+        where repeats are independent. It makes the Monte-Carlo error smaller.
+    """
+
+    groups: Groups
+    draws: Callable[[], Iterator[Changes]]
+    exact: Exact | None = None
+    population: Floats = field(default_factory=lambda: np.array([np.inf]))
+
+    @property
+    def sampled(self) -> npt.NDArray[np.bool_] | None:
+        """Which rows are drawn; None if all are."""
+        return None if self.exact is None else ~self.exact.rows
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted(ABC):
+    """A fitted sampler of this package: frozen, and usable on any rows with the columns of training.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnInfo
+        The columns of the training rows.
+    train : table or None
+        The training rows, where donors are taken from them.
+    """
+
+    columns: tuple[ColumnInfo, ...]
+    train: Any = None
+
+    @abstractmethod
+    def draw(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> Redraw:
+        """The redraw of one feature (or of several together) in rows that `read` has read.
+
+        `weights` count rows of the table; `exact` allows exact expectations in place of draws.
+        """
+
+    def read(self, X: Any) -> Table:
+        """Rows to redraw, typed as in training."""
+        return read_like(X, self.columns)
+
+    def redraw(self, X: Any, feature: str | Sequence[str], rngs: Any) -> Iterator[Any]:
+        """New values of a feature for each row of X, one column for each repeat.
+
+        Parameters
+        ----------
+        X : frame, table or 2-d array
+            Rows to redraw, with the columns of training.
+        feature : str
+            Name of the column to redraw.
+        rngs : int, or sequence of numpy.random.Generator
+            Number of repeats, or a generator for each of them.
+
+        Yields
+        ------
+        column
+            New values, in the type of the column.
+        """
+        names = (feature,) if isinstance(feature, str) else tuple(feature)
+        frames = Frames(X, self.columns, self.train)
+        table = self.read(X)
+        streams = rngs if isinstance(rngs, Streams) else _Given(rngs)
+        for changes in self.draw(table, names, streams, exact=False).draws():  # type: ignore[arg-type]
+            columns = [_plain_series(frames.native(name, changes[name])) for name in names]
+            yield columns[0] if len(columns) == 1 else columns
+
+
+def _plain_series(column: Any) -> Any:
+    return column.to_native() if hasattr(column, "to_native") else column
+
+
+class _Given:
+    """Generators that the user made, in place of streams of a seed."""
+
+    def __init__(self, rngs: Any) -> None:
+        if isinstance(rngs, int):
+            rngs = [np.random.default_rng() for _ in range(rngs)]
+        self.rngs = list(rngs)
+
+    def __len__(self) -> int:
+        return len(self.rngs)
+
+    def __iter__(self) -> Iterator[np.random.Generator]:
+        return iter(self.rngs)
+
+    def __getitem__(self, repeat: int) -> np.random.Generator:
+        generator: np.random.Generator = self.rngs[repeat]
+        return generator
+
+    @property
+    def shared(self) -> np.random.Generator:
+        return self[0]
+
+
+class Method(Parameters, ABC):
+    """A sampler of this package, not yet fitted: it stores what the constructor was given.
+
+    Class attributes say what it can do, and are asked at the public door.
+    """
+
+    name: ClassVar[str]
+    kinds: ClassVar[frozenset[Kind]] = frozenset(KINDS)
+    takes_groups: ClassVar[bool] = False  # whether several features can be redrawn together
+    takes_missing: ClassVar[bool] = True  # whether the redrawn column may have missing values
+    takes_any_column: ClassVar[bool] = False  # whether columns without a value, or with very many levels, may be there
+    learns: ClassVar[bool] = True  # whether fit looks at the rows, so that it must not see those it is judged on
+
+    @abstractmethod
+    def fit(self, X: Any, features: Any = None) -> Fitted:
+        """Learn from training rows what redrawing the features needs."""
+
+    def for_model(self, model: Any) -> Method:
+        """The sampler for this model; only those that look into the model differ."""
+        return self
+
+    def refuse_unsuitable(self, columns: Sequence[ColumnInfo], features: Sequence[Feature]) -> None:
+        """Raise if a feature is of a kind that this sampler does not take."""
+        info = {column.name: column for column in columns}
+        for feature in features:
+            if len(feature) > 1 and not self.takes_groups:
+                raise ParameterError(
+                    f"sampler {self.name!r} redraws one feature at a time; got the group {title(feature)!r}. "
+                    f"Use 'subgroups' or 'marginal' for groups."
+                )
+            for name in feature:
+                column = info[name]
+                if column.kind not in self.kinds:
+                    raise ParameterError(
+                        f"sampler {self.name!r} takes {' and '.join(sorted(self.kinds))} columns, but {name!r} is "
+                        f"{column.kind}. Leave it out of features, or use another sampler for it."
+                    )
+                if column.has_missing and not self.takes_missing:
+                    raise ParameterError(
+                        f"sampler {self.name!r} takes no missing values, but column {name!r} has some. "
+                        f"Fill them, leave it out of features, or use 'subgroups'."
+                    )
+
+
+def read_training_table(X: Any, features: Any, sampler: Method) -> tuple[Table, tuple[Feature, ...]]:
+    """What `fit` was given, checked: the table, and the features by their columns."""
+    table = read_table(X, argument="train", lenient=sampler.takes_any_column)
+    read = asked_features(features, table.names)
+    sampler.refuse_unsuitable(table.columns, read)
+    return table, read
+
+
+def column_of(table: Table, name: str) -> npt.NDArray[Any]:
+    """Values of a column: numbers, or codes if it is nominal."""
+    place = table.names.index(name)
+    at = table.positions()[place]
+    values: npt.NDArray[Any] = (table.codes if table.columns[place].is_nominal else table.numbers)[:, at]
+    return values

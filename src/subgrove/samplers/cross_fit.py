@@ -1,0 +1,124 @@
+"""Cross-fitting: each part of the rows is redrawn by a sampler that was fitted on the other part.
+
+So nothing is fitted on the rows it is judged on, also if there is one table only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._frames import Changes, Donors, Rows
+from subgrove._kinds import Floats
+from subgrove._random import Streams
+from subgrove._table import Table
+from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Redraw, Step
+
+N_FOLDS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """Rows that are redrawn together, and the sampler for them, fitted on all others."""
+
+    rows: Rows
+    others: Rows
+    fitted: Fitted
+    table: Table
+
+
+def folds_of(n_rows: int, rng: np.random.Generator) -> list[Rows]:
+    """Rows at random in parts of equal size."""
+    return [np.sort(rows) for rows in np.array_split(rng.permutation(n_rows), N_FOLDS)]
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitted(Fitted):
+    """Samplers for each fold, used as one."""
+
+    folds: tuple[Fold, ...] = field(kw_only=True)
+
+    def draw(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> Redraw:
+        """The redraws of the folds, put together."""
+        parts = []
+        for number, fold in enumerate(self.folds):
+            own = Streams(rngs.seed, f"{rngs.key}, fold {number}", rngs.n_repeats)
+            counted = None if weights is None else weights[fold.rows]
+            parts.append(fold.fitted.draw(fold.table, feature, own, weights=counted, exact=exact))
+        population = np.concatenate([one.population for one in parts])
+        return Redraw(
+            self._groups(table.n_rows, parts),
+            lambda: self._draws(table.n_rows, parts),
+            self._exact(table.n_rows, parts),
+            population,
+        )
+
+    def _groups(self, n_rows: int, parts: list[Redraw]) -> Groups:
+        code = np.zeros(n_rows, dtype=np.int32)
+        rules: tuple[str, ...] = ()
+        folds: tuple[int, ...] = ()
+        conditioning: dict[str, None] = {}
+        for number, (fold, one) in enumerate(zip(self.folds, parts, strict=True)):
+            code[fold.rows] = one.groups.code + len(rules)
+            rules += one.groups.rules
+            folds += (number,) * len(one.groups)
+            conditioning |= dict.fromkeys(one.groups.conditioning)
+        return Groups(code, rules, tuple(conditioning), folds)
+
+    def _draws(self, n_rows: int, parts: list[Redraw]) -> Iterator[Changes]:
+        for together in zip(*(one.draws() for one in parts), strict=True):
+            changes: dict[str, Any] = {}
+            for name in together[0]:
+                columns = [self._in_all_rows(fold, one[name]) for fold, one in zip(self.folds, together, strict=True)]
+                changes[name] = _merged(n_rows, [fold.rows for fold in self.folds], columns)
+            yield changes
+
+    def _in_all_rows(self, fold: Fold, column: Any) -> Any:
+        """Donors as rows of the whole table: the training rows of a fold are rows of it too."""
+        if not isinstance(column, Donors):
+            return column
+        return Donors((fold.others if column.train else fold.rows)[column.rows])
+
+    def _exact(self, n_rows: int, parts: list[Redraw]) -> Exact | None:
+        if all(one.exact is None for one in parts):
+            return None
+        rows = np.zeros(n_rows, dtype=np.bool_)
+        cell = np.full(n_rows, -1, dtype=np.intp)
+        n_cells, starts, has_cells = 0, [], False
+        for fold, one in zip(self.folds, parts, strict=True):
+            starts.append(n_cells)
+            if one.exact is not None:
+                rows[fold.rows] = one.exact.rows
+                if one.exact.cell is not None:
+                    has_cells = True
+                    cell[fold.rows] = np.where(one.exact.cell >= 0, one.exact.cell + n_cells, -1)
+                    n_cells += one.exact.n_cells
+        return Exact(rows, self._steps(parts, starts), cell if has_cells else None, n_cells)
+
+    def _steps(self, parts: list[Redraw], starts: list[int]) -> Callable[[], Iterator[Step]]:
+        def steps() -> Iterator[Step]:
+            for fold, one, start in zip(self.folds, parts, starts, strict=True):
+                for step in one.exact.steps() if one.exact is not None else ():
+                    changes = {name: self._in_all_rows(fold, column) for name, column in step.changes.items()}
+                    cells = None if step.cells is None else step.cells + start
+                    yield Step(fold.rows[step.rows], changes, step.weights, cells)
+
+        return steps
+
+
+def _merged(n_rows: int, places: list[Rows], columns: list[Any]) -> Any:
+    if all(isinstance(column, Donors) for column in columns):
+        rows = np.empty(n_rows, dtype=np.intp)
+        for place, column in zip(places, columns, strict=True):
+            rows[place] = column.rows
+        return Donors(rows)
+    values: npt.NDArray[Any] = np.empty(n_rows, dtype=np.result_type(*(column.dtype for column in columns)))
+    for place, column in zip(places, columns, strict=True):
+        values[place] = column
+    return values

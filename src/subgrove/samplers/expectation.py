@@ -1,0 +1,155 @@
+"""Exact expectations: where a subgroup has few values, each is predicted once instead of drawing among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from subgrove._frames import Donors, Rows
+from subgrove._kinds import Codes, Floats
+from subgrove._table import Table
+from subgrove.samplers.base import Exact, Feature, Step, column_of
+
+_PROBE = 4  # a subgroup is looked at whole only if this many times the repeats show few values
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """Values within the subgroups that have few of them.
+
+    `cell` is the number of each row's (subgroup, value), -1 elsewhere; of each cell `group`, `rank` among the values
+    of its subgroup, `donor` (a row that has the value) and `mass` (rows or weight that have it) are known.
+    """
+
+    cell: Rows
+    group: Rows
+    rank: Rows
+    donor: Rows
+    mass: Floats
+
+
+def exact_among(
+    code: Codes, n_groups: int, table: Table, feature: Feature, n_repeats: int, weights: Floats | None
+) -> Exact | None:
+    """The expectation over donors of the same subgroup, without the row itself, where values are few."""
+    if any(len(table.unseen.get(name, ())) > 1 for name in feature):
+        return None  # levels that training did not have share one code, so they cannot be told apart here
+    if not _maybe_few(table, feature, code, n_groups, n_repeats):
+        return None
+    cells = _few_values(code, n_groups, value_codes(table, feature), n_repeats, weights)
+    if cells is None:
+        return None
+    mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
+    own = np.ones(len(code)) if weights is None else np.minimum(weights, 1.0)
+
+    def steps() -> Iterator[Step]:
+        for cell_of_group in _by_rank(cells, n_groups):
+            given = cell_of_group[code]
+            rows = np.flatnonzero((given >= 0) & (given != cells.cell))
+            given = given[rows]
+            others = mass[code[rows]] - own[rows]
+            donors = Donors(cells.donor[given])
+            yield Step(rows, dict.fromkeys(feature, donors), cells.mass[given] / others, given)
+
+    return Exact(cells.cell >= 0, steps, cells.cell, len(cells.group))
+
+
+def exact_from(
+    code: Codes,
+    n_groups: int,
+    table: Table,
+    train: Table,
+    train_code: Codes,
+    feature: Feature,
+    n_repeats: int,
+) -> Exact | None:
+    """The expectation over training donors of the same subgroup, where their values are few."""
+    if not _maybe_few(train, feature, train_code, n_groups, n_repeats):
+        return None
+    values, own = _joint_codes(train, table, feature)
+    cells = _few_values(train_code, n_groups, values, n_repeats, None)
+    if cells is None:
+        return None
+    mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
+    few = np.zeros(n_groups, dtype=np.bool_)
+    few[cells.group] = True
+    value_of_cell = values[cells.donor]
+
+    def steps() -> Iterator[Step]:
+        for cell_of_group in _by_rank(cells, n_groups):
+            rows = np.flatnonzero(few[code])
+            given = cell_of_group[code[rows]]
+            kept = given >= 0
+            kept[kept] = value_of_cell[given[kept]] != own[rows[kept]]
+            rows, given = rows[kept], given[kept]
+            donors = Donors(cells.donor[given], train=True)
+            yield Step(rows, dict.fromkeys(feature, donors), cells.mass[given] / mass[code[rows]])
+
+    return Exact(few[code], steps)
+
+
+def value_codes(table: Table, feature: Feature) -> Rows:
+    """A number for each row, the same for rows with the same value (of all columns of a group)."""
+    joined: Rows | None = None
+    for name in feature:
+        _, codes = np.unique(column_of(table, name), return_inverse=True)
+        if joined is None:
+            joined = codes
+        else:
+            _, joined = np.unique(joined * (int(codes.max()) + 1) + codes, return_inverse=True)
+    assert joined is not None
+    return joined
+
+
+def _joint_codes(one: Table, two: Table, feature: Feature) -> tuple[Rows, Rows]:
+    """Value codes of two tables, comparable with each other."""
+    joined: Rows | None = None
+    for name in feature:
+        both = np.concatenate([column_of(one, name), column_of(two, name)])
+        _, codes = np.unique(both, return_inverse=True)
+        if joined is None:
+            joined = codes
+        else:
+            _, joined = np.unique(joined * (int(codes.max()) + 1) + codes, return_inverse=True)
+    assert joined is not None
+    return joined[: one.n_rows], joined[one.n_rows :]
+
+
+def _few_values(code: Codes, n_groups: int, values: Rows, n_repeats: int, weights: Floats | None) -> _Cells | None:
+    """Cells of the subgroups in which giving every other value costs no more than the repeats do."""
+    pairs = code.astype(np.intp) * (int(values.max()) + 1) + values
+    found, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    group = code[first].astype(np.intp)
+    few = np.bincount(group, minlength=n_groups) - 1 <= n_repeats
+    kept = few[group]
+    if not kept.any():
+        return None
+    number = np.cumsum(kept) - 1
+    cell = np.where(few[code], number[inverse], -1)
+    mass = np.bincount(inverse, weights=weights, minlength=len(found)).astype(np.float64)
+    group = group[kept]
+    starts = np.searchsorted(group, np.arange(n_groups))
+    rank = np.arange(len(group)) - starts[group]
+    return _Cells(cell, group, rank, first[kept], mass[kept])
+
+
+def _by_rank(cells: _Cells, n_groups: int) -> Iterator[Rows]:
+    """For the first, second, ... value: the cell that each subgroup gives, -1 if it has no more."""
+    for rank in range(int(cells.rank.max()) + 1):
+        chosen = np.full(n_groups, -1, dtype=np.intp)
+        at = np.flatnonzero(cells.rank == rank)
+        chosen[cells.group[at]] = at
+        yield chosen
+
+
+def _maybe_few(table: Table, feature: Feature, code: Codes, n_groups: int, n_repeats: int) -> bool:
+    """Whether some subgroup may have few values: a quick look at the first rows of each."""
+    look = _PROBE * (n_repeats + 2)
+    columns = [column_of(table, name) for name in feature]
+    for k in range(n_groups):
+        rows = np.flatnonzero(code == k)[:look] if n_groups > 1 else np.arange(min(look, len(code)))
+        if all(len(np.unique(column[rows])) - 1 <= n_repeats for column in columns):
+            return True
+    return False

@@ -1,0 +1,141 @@
+"""Interval borders: each row is moved to an end of its interval. What accumulated local effects (ALE) do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._frames import Changes, Donors, Rows
+from subgrove._kinds import Floats
+from subgrove._random import Streams
+from subgrove._table import Table
+from subgrove.exceptions import ParameterError
+from subgrove.samplers.base import (
+    Exact,
+    Feature,
+    Fitted,
+    Groups,
+    Method,
+    Redraw,
+    Step,
+    column_of,
+    read_training_table,
+)
+from subgrove.samplers.learned import learned_for
+from subgrove.trees.parameters import whole_number
+
+
+class Intervals(Method):
+    """Moves each row to the left or right border of the interval that its value lies in.
+
+    The borders are quantiles of the training rows, so intervals have about the same number of rows. A row is moved to
+    either border with probability 1/2, and never far from where it was; that is how accumulated local effects (Apley
+    and Zhu 2020) stay close to the data.
+
+    Parameters
+    ----------
+    n_intervals : int, default 30
+        Number of intervals; there is one border more. Fewer are left where the training rows have few distinct
+        values: equal borders are merged.
+
+    Notes
+    -----
+    Borders are values of training rows: the smallest value v such that a share k / `n_intervals` of the rows is at
+    most v (quantiles of type 1), for k = 0, 1, ... An interval contains its right border, the first one also its left
+    border. A value outside the training range belongs to the nearest interval.
+
+    Missing values have no interval and are refused.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> sampler = sg.samplers.Intervals(n_intervals=4).fit(X, ["temp"])
+    >>> sampler.borders["temp"].tolist()
+    [-5.2, 7.8, 15.4, 22.8, 32.5]
+    """
+
+    name = "intervals"
+    takes_any_column = True
+    kinds = frozenset({"numeric", "ordered"})
+    takes_missing = False
+
+    def __init__(self, n_intervals: int = 30) -> None:
+        self.n_intervals = n_intervals
+
+    def fit(self, X: Any, features: Any = None) -> FittedIntervals:
+        """Find the borders of each feature."""
+        n_intervals = whole_number("n_intervals", self.n_intervals, least=1)
+        table, read = read_training_table(X, features, self)
+        borders: dict[str, Floats] = {}
+        holders: dict[str, Rows] = {}
+        for (name,) in read:
+            borders[name], holders[name] = _quantiles(column_of(table, name), n_intervals)
+        return FittedIntervals(table.columns, X, borders=borders, holders=holders)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedIntervals(Fitted):
+    """Moves rows to the borders of their intervals.
+
+    Attributes
+    ----------
+    borders : mapping
+        Feature -> borders, ascending; numbers of levels if the feature is ordered, microseconds if it is a date.
+    holders : mapping
+        Feature -> for each border a training row that holds this value.
+    """
+
+    borders: Mapping[str, Floats] = field(kw_only=True)
+    holders: Mapping[str, Rows] = field(kw_only=True)
+
+    def draw(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> Redraw:
+        """The redraw of one feature; exact in two steps whatever the number of repeats."""
+        borders = learned_for(self.borders, feature, Intervals.name)
+        holders = self.holders[feature[0]]
+        values = column_of(table, feature[0])
+        _refuse_without_interval(values, feature[0])
+        # The interval of a value ends at the first border that is not below it.
+        right = np.clip(np.searchsorted(borders, values), min(1, len(borders) - 1), len(borders) - 1)
+        left = np.maximum(right - 1, 0)
+
+        def draws() -> Iterator[Changes]:
+            for rng in rngs:
+                ends = np.where(rng.random(len(values)) < 0.5, left, right)
+                yield {feature[0]: Donors(holders[ends], train=True)}
+
+        def steps() -> Iterator[Step]:
+            for ends in (left, right):
+                moved = np.flatnonzero(borders[ends] != values)
+                changes = {feature[0]: Donors(holders[ends[moved]], train=True)}
+                yield Step(moved, changes, np.full(len(moved), 0.5))
+
+        found = Exact(np.ones(len(values), dtype=np.bool_), steps) if exact else None
+        return Redraw(Groups.single(len(values)), draws, found)
+
+
+def _quantiles(values: npt.NDArray[Any], n_intervals: int) -> tuple[Floats, Rows]:
+    """Distinct quantiles of type 1 at 0, 1 / n_intervals, ..., 1, and rows that hold them."""
+    order = np.argsort(values, kind="stable")
+    # The rank is rounded up in whole numbers: floats would now and then give the next one.
+    ranks = -(-np.arange(n_intervals + 1) * len(values) // n_intervals)
+    holders = order[np.maximum(ranks, 1) - 1]
+    borders, first = np.unique(values[holders], return_index=True)
+    return borders, holders[first]
+
+
+def _refuse_without_interval(values: npt.NDArray[Any], name: str) -> None:
+    strange = ~np.isfinite(values)
+    if strange.any():
+        row = int(np.flatnonzero(strange)[0])
+        what = "a missing value" if np.isnan(values[row]) else "a level that training did not have"
+        raise ParameterError(
+            f"sampler 'intervals' has no interval for {what}: column {name!r} has {int(strange.sum())} such rows, the "
+            f"first is row {row}. Fill them, leave these rows out, or use 'subgroups'."
+        )

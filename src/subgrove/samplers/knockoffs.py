@@ -1,0 +1,230 @@
+"""Knockoffs: new values from a normal distribution that keeps mean and covariance of all numeric columns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from subgrove._frames import Changes
+from subgrove._kinds import Floats
+from subgrove._parallel import one_blas_thread
+from subgrove._random import Streams
+from subgrove._table import Table
+from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
+from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
+from subgrove.samplers.knockoff_solver import drawn_in, equal_s, largest_s
+from subgrove.trees.parameters import number_in
+
+_COPY = 0.01  # below this, 1 minus the correlation with the original, a knockoff is as good as a copy
+
+_LEAST_EIGENVALUE = 1e-6  # of the correlation matrix; below it, numbers would be rounding
+_CONSTANT = 16 * np.finfo(np.float64).eps  # deviations from the mean that are rounding, not variation
+
+
+class Knockoffs(Method):
+    """Draws each value from what the other numeric columns say, as if all of them were jointly normal.
+
+    Second-order Gaussian Model-X knockoffs (Candes, Fan, Janson and Lv 2018): a row is replaced by a draw from a normal
+    distribution given the row, such that the redrawn columns together with the originals keep mean and covariance of
+    the training rows, and a redrawn column has as little as possible to do with its own original.
+
+    Parameters
+    ----------
+    method : {"sdp", "equi"}, default "sdp"
+        How the distance s of knockoffs from their originals is chosen: the largest sum over columns (a semidefinite
+        program), or the largest value that is the same for all columns, which is quicker and often much smaller.
+    shrink : float or "auto", default "auto"
+        How much of the correlations is given up, from 0 (none) to 1 (all), so that their matrix is invertible. "auto"
+        takes 0 if there are more training rows than columns, else what Schaefer and Strimmer (2005) estimate as best.
+        In any case it is enough for a smallest eigenvalue of 1e-6. The fitted `shrinkage` says how much it was.
+
+    Notes
+    -----
+    Numeric columns only: others are neither redrawn nor conditioned on, so a dependence on them is lost. Missing values
+    in any numeric column are refused. Dates are numeric. Whole numbers become floats.
+
+    A column that is constant in training has no distribution to draw from and keeps its values. A column that others
+    determine, such as a duplicate, is redrawn very close to what it was, as it should be; the correlations are shrunk
+    by about 1e-6 for that. With fewer training rows than columns, every column seems to be determined by the others:
+    there the correlations are shrunk by as much as the small sample calls for.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> sampler = sg.samplers.Knockoffs().fit(train.X, ["temp"])
+    >>> sampler.names
+    ('temp', 'hum', 'wind')
+    >>> for column in sampler.redraw(test.X, "temp", 2):
+    ...     print(len(column))
+    219
+    219
+    """
+
+    name = "knockoffs"
+    takes_any_column = True
+    kinds = frozenset({"numeric"})
+    takes_missing = False
+
+    def __init__(self, method: Literal["sdp", "equi"] = "sdp", shrink: float | Literal["auto"] = "auto") -> None:
+        self.method = method
+        self.shrink = shrink
+
+    def fit(self, X: Any, features: Any = None) -> FittedKnockoffs:
+        """Estimate mean and covariance of all numeric columns, and find s."""
+        if self.method not in ("sdp", "equi"):
+            raise ParameterError(f"method must be 'sdp' or 'equi'; got {self.method!r}.")
+        shrink = self.shrink if self.shrink == "auto" else number_in("shrink", self.shrink, low=0, high=1)
+        table, asked = read_training_table(X, features, self)
+        if table.n_rows < 2:
+            raise InputError("train has 1 row; sampler 'knockoffs' needs at least 2 to estimate a covariance.")
+        names, values = _numeric_part(table)
+        mean, scale, standard = _standardised(values)
+        varying = np.flatnonzero(scale > 0)
+        s, precision, shrinkage = np.zeros(len(names)), np.zeros((len(names), len(names))), 0.0
+        if varying.size:
+            with one_blas_thread():
+                correlation, shrinkage = _correlation(standard[:, varying], shrink)
+                chosen = largest_s(correlation).s if self.method == "sdp" else equal_s(correlation)
+                s[varying] = drawn_in(chosen, correlation)
+                precision[np.ix_(varying, varying)] = np.linalg.inv(correlation)
+        _warn_of_copies(names, s, scale, [name for (name,) in asked])
+        return FittedKnockoffs(
+            table.columns, names=names, mean=mean, scale=scale, s=s, precision=precision, shrinkage=shrinkage
+        )
+
+
+def _warn_of_copies(names: tuple[str, ...], s: Floats, scale: Floats, asked: list[str]) -> None:
+    """Say which knockoffs hardly differ from their originals."""
+    copies = [name for name, one, spread in zip(names, s, scale, strict=True) if one < _COPY and spread > 0]
+    copies = [name for name in copies if name in asked]
+    if copies:
+        warnings.warn(
+            f"Knockoffs of {', '.join(map(repr, copies[:5]))} are nearly copies of the originals (s below {_COPY:g}), "
+            f"so the importance of these features comes out near 0 whatever it is. Use another sampler for them.",
+            SubgroveWarning,
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKnockoffs(Fitted):
+    """Draws from the normal distribution of knockoffs given the row.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The numeric columns; the arrays below have an entry for each of them.
+    mean, scale : float array
+        Mean and standard deviation (n - 1) in training; 0 marks a constant column.
+    s : float array
+        1 minus the correlation of a knockoff with its original; 0 where the column keeps its values.
+    precision : float array (columns, columns)
+        Inverse of the correlation matrix after shrinking.
+    shrinkage : float
+        Share of the correlations that was given up to make their matrix invertible.
+    """
+
+    names: tuple[str, ...] = field(kw_only=True)
+    mean: Floats = field(kw_only=True)
+    scale: Floats = field(kw_only=True)
+    s: Floats = field(kw_only=True)
+    precision: Floats = field(kw_only=True)
+    shrinkage: float = field(kw_only=True)
+
+    def draw(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> Redraw:
+        """The redraw of one feature.
+
+        Knockoffs of all columns are drawn jointly; of one of them, only its own coordinate is needed.
+        """
+        if feature[0] not in self.names:
+            raise ParameterError(
+                f"sampler 'knockoffs' redraws the numeric columns {', '.join(self.names)}; got {feature[0]!r}."
+            )
+        _, values = _numeric_part(table)
+        at = self.names.index(feature[0])
+        mean = self.conditional_mean(values, at)
+        # Not from the covariance, whose squares of very large or small numbers are no floats any more.
+        spread = float(self.scale[at] * np.sqrt(max(0.0, self.s[at] * (2.0 - self.precision[at, at] * self.s[at]))))
+
+        def draws() -> Iterator[Changes]:
+            return ({feature[0]: mean + spread * rng.standard_normal(len(mean))} for rng in rngs)
+
+        return Redraw(Groups.single(table.n_rows), draws)
+
+    def conditional_mean(self, values: Floats, at: int | slice = slice(None)) -> Floats:
+        """X - (X - mu) Sigma^-1 D, in the columns `at`, of rows of the numeric columns."""
+        standard = (values - self.mean) / np.where(self.scale > 0, self.scale, 1.0)
+        with one_blas_thread():
+            pulled = standard @ self.precision[:, at]
+        mean: Floats = values[:, at] - pulled * (self.s * self.scale)[at]
+        return mean
+
+    @property
+    def conditional_covariance(self) -> Floats:
+        """2 D - D Sigma^-1 D."""
+        on_correlations = 2.0 * np.diag(self.s) - self.s[:, None] * self.precision * self.s
+        covariance: Floats = self.scale[:, None] * on_correlations * self.scale
+        return covariance
+
+
+def _numeric_part(table: Table) -> tuple[tuple[str, ...], Floats]:
+    """Names and values of the numeric columns, none of them missing."""
+    placed = zip(table.columns, table.positions(), strict=True)
+    numeric = [(column.name, at) for column, at in placed if column.kind == "numeric"]
+    values = np.ascontiguousarray(table.numbers[:, [at for _, at in numeric]])
+    missing = np.flatnonzero(np.isnan(values).any(axis=0))
+    if missing.size:
+        listed = ", ".join(repr(numeric[at][0]) for at in missing)
+        raise ParameterError(
+            f"sampler 'knockoffs' conditions on all numeric columns and takes no missing values, but there are some in "
+            f"{listed}. Fill them, leave these columns out, or use 'subgroups'."
+        )
+    return tuple(name for name, _ in numeric), values
+
+
+def _standardised(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Mean, standard deviation and standardised values of each column; constant columns have 0 for the last two."""
+    mean = values.mean(axis=0)
+    centred = values - mean
+    largest = np.abs(centred).max(axis=0)
+    varies = largest > _CONSTANT * np.abs(mean)
+    # Divided by the largest first, so that squares neither vanish nor overflow.
+    centred = np.where(varies, centred / np.where(varies, largest, 1.0), 0.0)
+    spread = np.sqrt((centred**2).sum(axis=0) / (len(values) - 1))
+    return mean, np.where(varies, largest * spread, 0.0), centred / np.where(varies, spread, 1.0)
+
+
+def _correlation(standard: Floats, shrink: float | Literal["auto"]) -> tuple[Floats, float]:
+    """The correlation matrix, shrunk towards the identity, and by how much."""
+    n, p = standard.shape
+    correlation = standard.T @ standard / (n - 1)
+    np.fill_diagonal(correlation, 1.0)
+    if p < 2:
+        return correlation, 0.0
+    least = float(np.linalg.eigvalsh(correlation)[0])
+    enough = max(0.0, (_LEAST_EIGENVALUE - least) / (1.0 - least))
+    if shrink == "auto":
+        shrink = _best_shrinkage(standard, correlation) if n <= p else 0.0
+    shrinkage = max(shrink, enough)
+    shrunk = (1.0 - shrinkage) * correlation
+    np.fill_diagonal(shrunk, 1.0)
+    return shrunk, shrinkage
+
+
+def _best_shrinkage(standard: Floats, correlation: Floats) -> float:
+    """Schaefer and Strimmer's (2005) estimate: variance of the correlations over their squares, off the diagonal."""
+    n, p = standard.shape
+    if n < 3:
+        return 1.0
+    off = ~np.eye(p, dtype=np.bool_)
+    products = standard.T @ standard / n
+    squares = (standard**2).T @ standard**2 / n
+    variance = (squares - products**2) * n**2 / (n - 1) ** 3
+    return float(min(1.0, variance[off].sum() / max((correlation[off] ** 2).sum(), np.finfo(np.float64).tiny)))

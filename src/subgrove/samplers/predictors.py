@@ -1,0 +1,38 @@
+"""The other columns of a table as the matrix that scikit-learn's forests take."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._kinds import MISSING, ColumnInfo, Floats
+from subgrove._table import Table
+
+_DAY = 86_400e6  # microseconds
+
+
+def encoded_predictors(table: Table, but: str) -> Floats:
+    """All columns but one: numbers as they are, nominal columns as an indicator for each level and for missing.
+
+    Missing numbers are NaN. A level that training did not have has no indicator. Dates and durations are days, since
+    the trees' single precision would blur microseconds. Without another column there is a constant one.
+    """
+    parts: list[Floats] = []
+    for column, at in zip(table.columns, table.positions(), strict=True):
+        if column.name != but:
+            parts.append(_indicators(column, table.codes[:, at]) if column.is_nominal else _numbers(column, table, at))
+    return np.column_stack(parts) if parts else np.zeros((table.n_rows, 1))
+
+
+def _numbers(column: ColumnInfo, table: Table, at: int) -> Floats:
+    values = table.numbers[:, at]
+    if column.is_date or column.is_duration:
+        values = values / _DAY
+    # An ordered level that training did not have is infinite in the table; a tree can but take it for missing.
+    return np.where(np.isinf(values), np.nan, values)[:, None]
+
+
+def _indicators(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> Floats:
+    known = [*range(len(column.levels)), *([MISSING] if column.has_missing else [])]
+    indicators: Floats = (codes[:, None] == np.array(known, dtype=np.int32)).astype(np.float64)
+    return indicators

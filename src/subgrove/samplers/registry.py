@@ -1,0 +1,26 @@
+"""Samplers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from subgrove.samplers.base import Method
+from subgrove.samplers.forest_nodes import ForestNodes
+from subgrove.samplers.imputation import Imputation
+from subgrove.samplers.intervals import Intervals
+from subgrove.samplers.knockoffs import Knockoffs
+from subgrove.samplers.marginal import Marginal
+from subgrove.samplers.subgroup import Subgroups
+from subgrove.samplers.unchanged import Unchanged
+
+NAMES: Mapping[str, Callable[[], Method]] = {
+    "cart": partial(Subgroups, tree="cart"),
+    "forest_nodes": ForestNodes,
+    "imputation": Imputation,
+    "intervals": Intervals,
+    "knockoffs": Knockoffs,
+    "marginal": Marginal,
+    "subgroups": Subgroups,
+    "unchanged": Unchanged,
+}

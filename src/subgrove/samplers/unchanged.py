@@ -1,0 +1,66 @@
+"""No redraw at all: the upper bound that other samplers are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subgrove._frames import Changes, Donors
+from subgrove._kinds import Floats
+from subgrove._random import Streams
+from subgrove._table import Table
+from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Method, Redraw, Step, read_training_table
+
+
+class Unchanged(Method):
+    """Leaves every row as it is.
+
+    Nothing is closer to the data than the data, so its fidelity is what other samplers can reach at most. Every
+    importance is 0, and the model is not asked for it.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> sampler = sg.samplers.Unchanged().fit(X)
+    >>> for column in sampler.redraw(X.head(3), "season", 1):
+    ...     print(list(column))
+    ['WINTER', 'WINTER', 'WINTER']
+    """
+
+    name = "unchanged"
+    takes_any_column = True
+    takes_groups = True
+    learns = False
+
+    def __init__(self) -> None:
+        """There is nothing to set; without a constructor of its own, `get_params` would show that of `object`."""
+
+    def fit(self, X: Any, features: Any = None) -> FittedUnchanged:
+        """Note the columns; there is nothing to learn."""
+        table, _ = read_training_table(X, features, self)
+        return FittedUnchanged(table.columns)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedUnchanged(Fitted):
+    """Gives each row its own values."""
+
+    def draw(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> Redraw:
+        """The redraw that changes nothing."""
+        own = Donors(np.arange(table.n_rows))
+
+        def draws() -> Iterator[Changes]:
+            return (dict.fromkeys(feature, own) for _ in range(len(rngs)))
+
+        def steps() -> Iterator[Step]:
+            return iter(())
+
+        found = Exact(np.ones(table.n_rows, dtype=np.bool_), steps) if exact else None
+        # One draw is all that there is.
+        return Redraw(Groups.single(table.n_rows), draws, found, np.array([1.0]))

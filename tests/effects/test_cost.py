@@ -1,0 +1,94 @@
+"""What an effect asks the model for, and that batches and jobs change nothing."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from subgrove._effects import effect
+from subgrove._subgroups import find_subgroups
+
+from .models import Counting, model, rows
+
+X = rows(150)
+GROUPS = find_subgroups(X, min_leaf=30)
+KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
+
+
+@pytest.mark.parametrize("subgroups", [None, GROUPS], ids=["all rows", "subgroups"])
+@pytest.mark.parametrize(
+    ("feature", "kind", "per_row"),
+    [("temp", "pdp", 7), ("temp", "ice", 7), ("temp", "ale", 2), ("temp", "mplot", 1), ("season", "mplot", 1)],
+)
+def test_rows_asked_for_are_as_documented(feature: str, kind: Any, per_row: int, subgroups: Any) -> None:
+    counting = Counting()
+    found = effect(counting, X, feature, kind=kind, subgroups=subgroups, n_points=7)
+    assert counting.n_rows == found.n_rows_asked == 150 * per_row
+    assert len(counting.sizes) == found.n_calls
+
+
+def test_levels_are_asked_for_where_a_subgroup_has_them() -> None:
+    counting = Counting()
+    curves = effect(counting, X, "season", subgroups=GROUPS).curves
+    assert counting.n_rows == curves["n"].sum()
+    counting = Counting()
+    effect(counting, X, "season")
+    assert counting.n_rows == 150 * 4
+
+
+def test_accumulated_levels_ask_for_each_row_and_its_neighbours() -> None:
+    counting = Counting()
+    x = effect(counting, X, "season", kind="ale").curves["x"]
+    at_the_ends = X["season"].isin([x.iloc[0], x.iloc[-1]]).sum()
+    assert counting.n_rows == 3 * 150 - at_the_ends
+
+
+def test_surface_asks_for_every_cell() -> None:
+    counting = Counting()
+    effect(counting, X, ("temp", "season"), n_points=5)
+    assert counting.n_rows == 150 * 5 * 4
+
+
+def test_reading_asks_for_nothing() -> None:
+    counting = Counting()
+    found = effect(counting, X, "temp", kind="ice", subgroups=GROUPS)
+    asked = counting.n_rows
+    assert len(found.curves)
+    assert len(found.support) + len(found.outliers) + len(found.ice)
+    assert len(found.predict(X)) + len(found.centred().curves)
+    assert counting.n_rows == asked
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("feature", ["temp", "season"])
+def test_size_of_batches_does_not_change_a_digit(kind: Any, feature: str) -> None:
+    usual = effect(model, X, feature, kind=kind, subgroups=GROUPS)
+    for memory in (0.01, 0.1):
+        counting = Counting()
+        small = effect(counting, X, feature, kind=kind, subgroups=GROUPS, memory=memory)
+        # 7 columns of 8 bytes, four tables at once.
+        assert max(counting.sizes) <= memory * 2**20 / (4 * 7 * 8)
+        assert small.curves.equals(usual.curves)
+        assert small.n_rows_asked == usual.n_rows_asked
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_number_of_jobs_does_not_change_a_digit(kind: Any) -> None:
+    one, two = (effect(model, X, "temp", kind=kind, subgroups=GROUPS, n_jobs=jobs) for jobs in (1, 2))
+    assert one.curves.equals(two.curves)
+    assert one.n_rows_asked == two.n_rows_asked
+
+
+def test_batches_are_large() -> None:
+    counting = Counting(lambda X: X[:, 0])
+    effect(counting, np.random.default_rng(0).normal(size=(1000, 3)), "x0", n_points=250)
+    assert sorted(counting.sizes) == [82_000, 84_000, 84_000]  # alike, and none above 100,000
+
+
+def test_model_with_counters_is_not_kept() -> None:
+    found = effect(Counting(), X, "temp", subgroups=GROUPS)
+    assert pickle.loads(pickle.dumps(found)) == found
+    assert b"Counting" not in pickle.dumps(found)

@@ -1,0 +1,146 @@
+"""What is refused, and in which words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from subgrove._effects import effect
+from subgrove._subgroups import find_subgroups
+from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError
+
+from .models import model, rows
+
+X = rows(100)
+GROUPS = find_subgroups(X, features=["temp"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"feature": "nothing"}, "'nothing', which X does not have. Its columns: 'temp'"),
+        ({"feature": ("temp", "nothing")}, "'nothing'"),
+        ({"feature": ("temp", "temp")}, "pair of different ones"),
+        ({"feature": ("temp", "hum", "count")}, "pair"),
+        ({"feature": None}, "column name"),
+        ({"kind": "shap"}, "'pdp', 'ice', 'ale', 'mplot'; got 'shap'"),
+        ({"feature": ("temp", "hum"), "kind": "ale"}, "Only kind='pdp' takes two features"),
+        ({"feature": ("temp", "hum"), "kind": "ice"}, "Only kind='pdp' takes two features"),
+        ({"grid": []}, "grid is empty"),
+        ({"grid": "steps"}, "'quantiles'"),
+        ({"feature": ("temp", "hum"), "grid": [1, 2]}, "mapping"),
+        ({"grid": {"hum": [1]}}, "'hum', which is not the feature"),
+        ({"n_points": 1}, "n_points must be a whole number >= 2"),
+        ({"n_points": 2.5}, "n_points"),
+        ({"feature": "hum", "subgroups": GROUPS}, "none of 'hum'; it has those of 'temp'"),
+        ({"feature": "hum", "subgroups": GROUPS["temp"]}, "none of 'hum'"),
+        ({"subgroups": "season"}, "find_subgroups"),
+        ({"memory": 0}, "memory"),
+        ({"memory": "much"}, "memory"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"response": "guess"}, "response"),
+        ({"response": "predict_proba", "model": type("Model", (), {"predict": model})()}, "predict_proba"),
+        ({"model": 3}, "predict"),
+    ],
+)
+def test_argument_is_refused_with_words(arguments: dict[str, Any], words: str) -> None:
+    given = {"model": model, "feature": "temp", **arguments}
+    with pytest.raises(ParameterError, match=words.replace("(", r"\(").replace(")", r"\)")):
+        effect(given.pop("model"), X, given.pop("feature"), **given)
+
+
+@pytest.mark.parametrize(
+    ("feature", "grid", "words"),
+    [
+        ("temp", ["warm"], "temp"),
+        ("temp", [np.nan], "missing"),
+        ("temp", [np.inf], "infinite"),
+        ("day", [1.0, 2.0], "numbers, but in training it held dates"),
+        ("season", ["MONSOON"], "no row of X has in 'season'"),
+        ("season", [None], "missing"),
+    ],
+)
+def test_grid_of_another_type_is_refused(feature: str, grid: list[Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        effect(model, X, feature, grid=grid)
+
+
+def test_level_that_is_declared_but_in_no_row_is_refused() -> None:
+    some = X[X["season"] != "SUMMER"]
+    with pytest.raises(InputError, match="'SUMMER'"):
+        effect(model, some, "season", grid=["SUMMER"])
+
+
+def test_grid_beyond_all_rows_is_refused_by_local_effects() -> None:
+    with pytest.raises(InputError, match="within grid"):
+        effect(model, X, "temp", kind="ale", grid=[500, 600])
+
+
+def test_prediction_that_is_not_finite_names_feature_and_value() -> None:
+    def broken(X: Any) -> Any:
+        return np.where(X["temp"] == 12.5, np.nan, 1.0)
+
+    with pytest.raises(ModelError, match=r"temp = 12\.5"):
+        effect(broken, X, "temp", grid=[1.0, 12.5, 20.0])
+
+
+def test_model_that_raises_names_feature_and_values() -> None:
+    def broken(X: Any) -> Any:
+        raise KeyError("no such column")
+
+    with pytest.raises(ModelError, match="temp = 1, all rows, to effect of temp, temp = 2"):
+        effect(broken, X, "temp", grid=[1.0, 2.0])
+
+
+def test_wrong_number_of_predictions_is_refused() -> None:
+    with pytest.raises(ModelError, match="shape"):
+        effect(lambda X: np.zeros(3), X, "temp")
+
+
+def test_model_that_changes_its_table_is_refused_where_it_would_matter() -> None:
+    array = np.random.default_rng(0).normal(size=(100, 3))
+    before = array.copy()
+
+    def careless(X: Any) -> Any:
+        X[:, 1] += 1
+        return X[:, 0] * X[:, 1]
+
+    def careful(X: Any) -> Any:
+        return X[:, 0] * (X[:, 1] + 1)
+
+    one_batch = effect(careless, array, "x0").curves
+    assert one_batch.equals(effect(careful, array, "x0").curves)
+    with pytest.raises(ModelError, match="changes the table"):
+        effect(careless, array, "x0", memory=0.05)
+    np.testing.assert_array_equal(array, before)
+
+
+def test_weights_of_another_length_are_refused() -> None:
+    with pytest.raises(LengthError):
+        effect(model, X, "temp", weights=[1.0, 2.0])
+
+
+def test_table_without_rows_is_refused() -> None:
+    with pytest.raises(InputError, match="rows"):
+        effect(model, X.head(0), "temp")
+
+
+def test_something_that_is_no_table_is_refused() -> None:
+    with pytest.raises(InputError, match="frame"):
+        effect(model, [1, 2, 3], "temp")
+
+
+def test_curves_of_rows_are_asked_of_ice_only() -> None:
+    found = effect(model, X, "temp")
+    with pytest.raises(ParameterError, match="kind='ice'"):
+        _ = found.ice
+    with pytest.raises(ParameterError, match="kind='ice'"):
+        found.centred()
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, True, "0.9"])
+def test_level_of_an_interval_is_between_0_and_1(level: Any) -> None:
+    with pytest.raises(ParameterError, match="level"):
+        effect(model, X, "temp").table(level)

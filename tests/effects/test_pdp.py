@@ -1,0 +1,134 @@
+"""Partial dependence: Equation (2) of the paper, written out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from subgrove._effects import effect
+
+from .models import SEASONS, SIZES, model, rows
+
+
+def by_hand(X: pd.DataFrame, **values: Any) -> float:
+    """The mean prediction with columns set to one value."""
+    changed = X.copy()
+    for name, value in values.items():
+        changed[name] = pd.Series([value] * len(X)).astype(X[name].dtype) if X[name].dtype != int else value
+    return float(model(changed).mean())
+
+
+@pytest.mark.parametrize("feature", ["temp", "count", "hum"])
+def test_numeric_curve_is_the_mean_prediction_at_equal_steps(feature: str) -> None:
+    X = rows()
+    curves = effect(model, X, feature, n_points=7).curves
+    np.testing.assert_allclose(curves["x"], np.linspace(X[feature].min(), X[feature].max(), 7), rtol=1e-14)
+    expected = [by_hand(X, **{feature: x}) for x in curves["x"]]
+    np.testing.assert_allclose(curves["estimate"], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("feature", "levels"), [("season", SEASONS), ("size", SIZES), ("flag", [False, True])])
+def test_curve_of_levels_has_every_level_in_its_order(feature: str, levels: list[Any]) -> None:
+    X = rows()
+    curves = effect(model, X, feature).curves
+    assert curves["x"].tolist() == [str(level) for level in levels]
+    np.testing.assert_allclose(curves["estimate"], [by_hand(X, **{feature: level}) for level in levels], rtol=1e-12)
+
+
+def test_levels_without_rows_have_no_point() -> None:
+    X = rows().query("season != 'SUMMER'")
+    assert effect(model, X, "season").curves["x"].tolist() == ["WINTER", "SPRING", "FALL"]
+
+
+def test_grid_of_dates_is_in_whole_days_where_the_dates_are() -> None:
+    X = rows()
+    curves = effect(model, X, "day", n_points=4).curves
+    assert curves["x"].iloc[0] == X["day"].min()
+    assert curves["x"].iloc[-1] == X["day"].max()
+    assert (curves["x"].dt.normalize() == curves["x"]).all()
+    np.testing.assert_allclose(curves["estimate"], [by_hand(X, day=x) for x in curves["x"]], rtol=1e-12)
+
+
+def test_grid_of_dates_can_be_given() -> None:
+    X = rows()
+    found = effect(model, X, "day", grid=[datetime(2020, 5, 1), datetime(2020, 6, 1)])
+    assert found.curves["estimate"].tolist() == pytest.approx([by_hand(X, day=x) for x in found.curves["x"]])
+
+
+def test_durations_are_points_too() -> None:
+    X = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 5], unit="h"), "z": [1.0, 2.0, 3.0]})
+    curves = effect(lambda X: X["wait"].dt.total_seconds() / 3600 + X["z"], X, "wait", n_points=3).curves
+    assert curves["x"].tolist() == [pd.Timedelta(hours=hours) for hours in (1, 3, 5)]
+    assert curves["estimate"].tolist() == pytest.approx([3.0, 5.0, 7.0])
+
+
+def test_quantiles_are_values_of_rows() -> None:
+    X = rows()
+    x = effect(model, X, "temp", grid="quantiles", n_points=5).curves["x"]
+    assert set(x) <= set(X["temp"])
+    assert x.iloc[2] == X["temp"].sort_values().iloc[59]  # half of 120 rows are not above
+
+
+def test_grid_is_sorted_and_without_duplicates() -> None:
+    assert effect(model, rows(), "temp", grid=[20, 1, 20]).curves["x"].tolist() == [1.0, 20.0]
+
+
+def test_given_levels_keep_their_order() -> None:
+    assert effect(model, rows(), "season", grid=["FALL", "WINTER"]).curves["x"].tolist() == ["FALL", "WINTER"]
+    assert effect(model, rows(), "flag", grid=[True]).curves["x"].tolist() == ["True"]
+
+
+def test_constant_column_has_one_point() -> None:
+    X = rows().assign(temp=3.0)
+    curves = effect(model, X, "temp").curves
+    assert curves["x"].tolist() == [3.0]
+    assert curves["estimate"].tolist() == pytest.approx([model(X).mean()])
+
+
+def test_a_single_row_has_a_curve_without_an_error() -> None:
+    curves = effect(model, rows().head(1), "temp", grid=[1.0, 2.0]).curves
+    assert len(curves) == 2
+    assert curves["std_error"].isna().all()
+
+
+@pytest.mark.parametrize("pair", [("temp", "hum"), ("season", "temp"), ("temp", "season"), ("flag", "size")])
+def test_surface_is_the_mean_prediction_on_the_cross_of_both_grids(pair: tuple[str, str]) -> None:
+    X = rows(40)
+    curves = effect(model, X, pair, n_points=3).curves
+    one, two = (effect(model, X, name, n_points=3).curves["x"].tolist() for name in pair)
+    assert list(zip(curves["x1"], curves["x2"], strict=True)) == [(x1, x2) for x1 in one for x2 in two]
+    plain = {"False": False, "True": True}
+    expected = [
+        by_hand(X, **{pair[0]: plain.get(x1, x1), pair[1]: plain.get(x2, x2)})
+        for x1, x2 in zip(curves["x1"], curves["x2"], strict=True)
+    ]
+    np.testing.assert_allclose(curves["estimate"], expected, rtol=1e-12)
+
+
+def test_grids_of_a_surface_are_given_by_name() -> None:
+    curves = effect(model, rows(), ("temp", "season"), grid={"temp": [0, 10], "season": ["FALL"]}).curves
+    assert curves[["x1", "x2"]].to_numpy().tolist() == [[0.0, "FALL"], [10.0, "FALL"]]
+
+
+def test_standard_error_is_that_of_a_mean_of_ice_values() -> None:
+    X = rows()
+    curves = effect(model, X, "temp", grid=[5.0]).curves
+    ice = model(X.assign(temp=5.0))
+    assert curves["std_error"].item() == pytest.approx(ice.std(ddof=1) / np.sqrt(len(X)), rel=1e-12)
+    # 1.980 is the 97.5 % quantile of Student's t with 119 degrees of freedom.
+    margin = (curves["conf_high"] - curves["estimate"]) / curves["std_error"]
+    assert margin.item() == pytest.approx(1.9801, abs=1e-4)
+
+
+def test_levels_have_the_distribution_of_their_predictions() -> None:
+    X = rows()
+    curves = effect(model, X, "season").curves
+    ice = np.sort(model(X.assign(season=pd.Categorical(["FALL"] * len(X), SEASONS))))
+    fall = curves[curves["x"] == "FALL"].iloc[0]
+    assert fall["median"] == pytest.approx(ice[59:61].mean())
+    assert fall["q1"] == pytest.approx(ice[29:31].mean())  # hinge: the median of the lower half, 60 rows
+    assert fall["whisker_high"] == ice[ice <= fall["q3"] + 1.5 * (fall["q3"] - fall["q1"])].max()

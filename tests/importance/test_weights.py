@@ -1,0 +1,135 @@
+"""Integer weights give what repeated rows give; rows of weight 0 are not there.
+
+How far their errors hold is in claims/test_importance_noise.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove.exceptions import ParameterError, SubgroveWarning
+
+Floats = npt.NDArray[np.float64]
+N = 90
+COLUMNS = ["estimate", "std_error", "statistic", "p_value", "conf_low", "conf_high", "mc_error", "n"]
+
+
+def sample(n: int, seed: int) -> tuple[pd.DataFrame, Floats]:
+    rng = np.random.default_rng(seed)
+    level = rng.integers(0, 4, n).astype(float)
+    frame = pd.DataFrame({"level": level, "x": rng.normal(size=n) + level, "z": rng.normal(size=n)})
+    return frame, model(frame) + rng.normal(size=n)
+
+
+def model(X: Any) -> Floats:
+    level, x, z = (np.asarray(X[name], dtype=np.float64) for name in ("level", "x", "z"))
+    return level * z + x
+
+
+X, Y = sample(N, 0)
+TRAIN, _ = sample(500, 1)
+GROUPS = sg.find_subgroups(TRAIN, max_depth=2)
+TIMES = np.random.default_rng(2).integers(1, 5, N)
+REPEATED = np.repeat(np.arange(N), TIMES)
+SAMPLERS: dict[str, dict[str, Any]] = {
+    "marginal": {"sampler": "marginal"},
+    "subgroups": {"sampler": GROUPS},
+    "training donors": {"sampler": sg.samplers.Subgroups(groups=GROUPS, donors="train"), "train": TRAIN},
+}
+each_sampler = pytest.mark.parametrize("options", SAMPLERS.values(), ids=list(SAMPLERS))
+
+
+def run(X: Any, y: Any, /, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(model, X, y, **{"n_repeats": 8, "seed": 1, **options})
+
+
+@each_sampler
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_weights_are_repeated_rows_where_the_expectation_is_exact(options: dict[str, Any], loss: str) -> None:
+    weighted = run(X, Y, features=["level"], weights=TIMES, loss=loss, **options)
+    repeated = run(X.iloc[REPEATED], Y[REPEATED], features=["level"], loss=loss, **options)
+    assert weighted.scores[0].n_exact == N
+    for one, two in ((weighted.overall, repeated.overall), (weighted.by_subgroup, repeated.by_subgroup)):
+        # Influences are kept in single precision: the seventh digit of a standard error may differ.
+        np.testing.assert_allclose(one[COLUMNS], two[COLUMNS], rtol=1e-5, atol=1e-9)
+        np.testing.assert_allclose(one["estimate"], two["estimate"], rtol=1e-11)
+    np.testing.assert_allclose(weighted.per_row["level"].to_numpy()[REPEATED], repeated.per_row["level"], rtol=1e-11)
+    assert weighted.baseline == pytest.approx(repeated.baseline, rel=1e-12)
+
+
+@each_sampler
+def test_weights_are_repeated_rows_in_expectation_where_rows_are_drawn(options: dict[str, Any]) -> None:
+    """60 seeds each: four standard errors of the difference."""
+    weighted, repeated = (
+        [run(*rows, features=["x"], seed=seed, n_repeats=3, **options, **more).overall for seed in range(60)]
+        for rows, more in (((X, Y), {"weights": TIMES}), ((X.iloc[REPEATED], Y[REPEATED]), {}))
+    )
+    one, two = (np.array([table["estimate"][0] for table in tables]) for tables in (weighted, repeated))
+    assert abs(one.mean() - two.mean()) < 4 * np.sqrt((one.var() + two.var()) / 60)
+    errors = [np.mean([table["std_error"][0] ** 2 for table in tables]) for tables in (weighted, repeated)]
+    assert errors[0] == pytest.approx(errors[1], rel=0.15)
+
+
+@each_sampler
+def test_equal_weights_of_one_are_no_weights_where_exact(options: dict[str, Any]) -> None:
+    one = run(X, Y, features=["level"], weights=np.ones(N), **options)
+    two = run(X, Y, features=["level"], **options)
+    np.testing.assert_allclose(one.overall[COLUMNS], two.overall[COLUMNS], rtol=1e-6)
+
+
+@each_sampler
+def test_rows_of_weight_zero_are_not_there(options: dict[str, Any]) -> None:
+    weights = np.where(np.arange(N) % 4 == 0, 0, TIMES)
+    kept = weights > 0
+    asked: list[int] = []
+
+    def spy(table: Any) -> Floats:
+        asked.append(len(table))
+        return model(table)
+
+    weighted = sg.importance(spy, X, Y, weights=weights, n_repeats=4, seed=1, **options)
+    without = run(X[kept], Y[kept], weights=weights[kept], n_repeats=4, **options)
+    pd.testing.assert_frame_equal(weighted.overall, without.overall, check_exact=True)
+    assert sum(asked) == without.settings["n_rows_asked"]
+    assert weighted.per_row.isna().all(axis=1).tolist() == (~kept).tolist()
+    pd.testing.assert_frame_equal(weighted.per_row[kept], without.per_row, check_exact=True)
+
+
+def test_fractions_count_in_the_means() -> None:
+    weights = np.random.default_rng(3).uniform(0.2, 2.0, N)
+    result = run(X, Y, sampler=GROUPS, weights=weights)
+    for line in result.overall.itertuples():
+        mean = float(result.per_row[line.feature].to_numpy() @ weights / weights.sum())
+        assert line.estimate == pytest.approx(mean, rel=1e-10)
+        assert line.n == pytest.approx(weights.sum())
+
+
+@pytest.mark.parametrize("container", ["polars", "pyarrow", "pandas"])
+def test_whole_and_fractional_sums_of_weights_stand_in_one_column(container: str) -> None:
+    """The user saw: an error of polars, since a subgroup weighed 14.25 and another 32."""
+    pl, pa = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
+    tables: dict[str, Any] = {"pandas": X, "polars": pl.from_pandas(X), "pyarrow": pa.Table.from_pandas(X)}
+    weights = np.ones(N)
+    weights[GROUPS["x"].assign(X) == 0] = 0.75
+    table = run(tables[container], Y, sampler=GROUPS, features=["x"], weights=weights).by_subgroup
+    n = pd.Series(table["n"].to_pylist() if container == "pyarrow" else table["n"].to_list())
+    assert n.tolist() == [weights[GROUPS["x"].assign(X) == k].sum() for k in range(len(GROUPS["x"]))]
+
+
+def test_row_that_counts_once_and_is_alone_is_warned_of_also_with_weights() -> None:
+    """The user saw: an importance of 0 without the warning that comes without weights."""
+    with pytest.warns(SubgroveWarning, match="one row"):
+        run(X.head(1), Y[:1], sampler="marginal", features=["x"], weights=[1.0])
+    result = run(X.head(1), Y[:1], sampler="marginal", features=["x"], weights=[3.0])  # three equal rows
+    assert result.overall["estimate"][0] == 0
+
+
+def test_weights_of_a_score_are_refused() -> None:
+    with pytest.raises(ParameterError, match="weights cannot be used with root_mean_squared_error"):
+        run(X, Y, sampler="marginal", loss="root_mean_squared_error", weights=TIMES)

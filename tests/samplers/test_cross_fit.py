@@ -1,0 +1,107 @@
+"""Cross-fitting: each half is redrawn by what was learned on the other one, and the halves are put together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._random import stream
+from subgrove.samplers.cross_fit import folds_of
+
+Floats = npt.NDArray[np.float64]
+SEED = 5
+RNG = np.random.default_rng(0)
+N = 301
+LEVEL = RNG.integers(0, 3, N)
+X = pd.DataFrame({"level": LEVEL, "x": RNG.normal(size=N) + 2 * (LEVEL == 1), "z": RNG.normal(size=N)})
+Y = RNG.normal(size=N)
+HALVES = folds_of(N, stream(SEED, "folds"))
+
+
+def model(X: Any) -> Any:
+    return X["level"].to_numpy() * X["z"].to_numpy() + X["x"].to_numpy()
+
+
+def run(X: Any, y: Any, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(model, X, y, **{"n_repeats": 4, "seed": SEED, **options})
+
+
+def test_halves_are_all_rows_once_and_depend_on_the_seed() -> None:
+    assert sorted(np.concatenate(HALVES).tolist()) == list(range(N))
+    assert [len(half) for half in HALVES] == [151, 150]
+    assert all((np.diff(half) > 0).all() for half in HALVES)
+    other = folds_of(N, stream(SEED + 1, "folds"))
+    assert set(other[0].tolist()) != set(HALVES[0].tolist())
+
+
+@pytest.mark.parametrize("donors", ["test", "train"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cross_fitting_is_each_half_with_the_other_as_training_rows(donors: Any, weighted: bool) -> None:
+    """Of a feature whose expectation is exact, so that draws do not matter."""
+    sampler = sg.samplers.Subgroups(donors=donors)
+    weights = RNG.integers(1, 4, N) if weighted else None
+    whole = run(X, Y, sampler=sampler, features=["level"], weights=weights)
+    per_row = np.full(N, np.nan)
+    tables = []
+    for own, other in (HALVES, HALVES[::-1]):
+        counted = None if weights is None else weights[own]
+        half = run(X.iloc[own], Y[own], sampler=sampler, train=X.iloc[other], features=["level"], weights=counted)
+        per_row[own] = half.per_row["level"]
+        tables.append(half.by_subgroup)
+    np.testing.assert_allclose(whole.per_row["level"], per_row, rtol=1e-12)
+    by = pd.concat(tables, ignore_index=True)
+    assert whole.by_subgroup["fold"].tolist() == [0] * len(tables[0]) + [1] * len(tables[1])
+    for name in ("rule", "n"):
+        assert whole.by_subgroup[name].tolist() == by[name].tolist()
+    np.testing.assert_allclose(whole.by_subgroup["estimate"], by["estimate"], rtol=1e-10)
+    if donors == "test":
+        np.testing.assert_allclose(whole.by_subgroup["std_error"], by["std_error"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("donors", ["test", "train"])
+def test_drawn_donors_are_of_the_right_half(donors: Any) -> None:
+    """`x` differs in every row, so that the table that the model was asked for tells the donors."""
+    tables: list[Any] = []
+
+    def spy(table: Any) -> Floats:
+        tables.append(table["x"].to_numpy())
+        return np.zeros(len(table))
+
+    sg.importance(
+        spy, X, Y, sampler=sg.samplers.Subgroups(donors=donors), features=["x"], n_repeats=3, seed=SEED
+    )  # fmt: skip
+    place = {value: row for row, value in enumerate(X["x"])}
+    half = np.zeros(N, dtype=int)
+    half[HALVES[1]] = 1
+    for repeat in tables[1].reshape(3, N):
+        given = np.array([place[value] for value in repeat])
+        assert (half[given] == half).all() if donors == "test" else (half[given] != half).all()
+        assert (given != np.arange(N)).all()
+
+
+def test_features_that_are_exact_in_one_half_only_are_put_together() -> None:
+    """Five values in one half, four in the other; four repeats are enough for the exact expectation of both."""
+    level = LEVEL.copy().astype(float)
+    level[HALVES[0][:2]] = [8.0, 9.0]
+    level[HALVES[1][0]] = 7.0
+    table = X.assign(level=level)
+    one = sg.samplers.Subgroups(max_depth=0)
+    found = {m: run(table, Y, sampler=one, features=["level"], n_repeats=m) for m in (3, 4)}
+    assert found[4].scores[0].n_exact == N
+    assert 0 < found[3].scores[0].n_exact < N
+    drawn = found[3].overall.iloc[0]
+    assert drawn["mc_error"] > 0
+    assert abs(drawn["estimate"] - found[4].overall["estimate"][0]) < 4 * drawn["mc_error"]
+    fold = found[3].by_subgroup.groupby("fold")["mc_error"].max()
+    assert fold[1] == 0 < fold[0]
+
+
+def test_groups_are_cross_fitted_too() -> None:
+    result = run(X, Y, sampler="subgroups", features=[["level", "x"], "z"])
+    assert result.features == ("level + x", "z")
+    assert set(result.by_subgroup["fold"]) == {0, 1}

@@ -1,0 +1,102 @@
+"""The marginal redraw by itself; its numbers are in claims/test_importance_claims.py."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import subgrove as sg
+from subgrove._random import Streams
+from subgrove._table import read_table
+from subgrove.exceptions import InputError, ParameterError
+
+RNG = np.random.default_rng(0)
+X = pd.DataFrame({"x": RNG.normal(size=30), "city": RNG.choice(["Bonn", "Ulm"], 30), "count": RNG.integers(0, 3, 30)})
+
+
+def test_redraw_gives_columns_of_the_container_with_the_same_values() -> None:
+    sampler = sg.samplers.Marginal().fit(X)
+    for table, kind in ((X, pd.api.extensions.ExtensionArray), (pl.from_pandas(X), pl.Series)):
+        columns = list(sampler.redraw(table, "city", [np.random.default_rng(k) for k in range(3)]))
+        assert len(columns) == 3
+        for column in columns:
+            assert isinstance(column, kind)
+            assert sorted(map(str, column)) == sorted(X["city"])
+    array = X[["x"]].to_numpy()
+    for column in sg.samplers.Marginal().fit(array).redraw(array, "x0", 2):
+        assert (column != array[:, 0]).all()
+        assert sorted(column) == sorted(array[:, 0])
+
+
+def test_group_is_redrawn_from_one_donor() -> None:
+    for x, city in sg.samplers.Marginal().fit(X).redraw(X, ["x", "city"], 2):
+        assert set(zip(x, city, strict=True)) == set(zip(X["x"], X["city"], strict=True))
+
+
+def test_generators_of_the_user_make_the_redraw() -> None:
+    sampler = sg.samplers.Marginal().fit(X)
+    one, two, other = (
+        [list(column) for column in sampler.redraw(X, "x", [np.random.default_rng(seed)])] for seed in (1, 1, 2)
+    )
+    assert one == two != other
+
+
+def test_fit_leaves_the_sampler_as_it_was_and_gives_a_frozen_one() -> None:
+    method = sg.samplers.Marginal(fixed_points=True)
+    fitted = method.fit(X)
+    assert method.get_params() == {"fixed_points": True}
+    assert fitted.fixed_points
+    with pytest.raises(AttributeError):
+        fitted.fixed_points = False  # type: ignore[misc]
+    again = pickle.loads(pickle.dumps(fitted))
+    one, two = ([list(c) for c in each.redraw(X, "x", [np.random.default_rng(0)])] for each in (fitted, again))
+    assert one == two
+
+
+def test_exact_where_values_are_few_and_drawn_where_they_are_many() -> None:
+    fitted, table = sg.samplers.Marginal().fit(X), read_table(X)
+    for n_repeats, expected in ((1, {"city"}), (2, {"city", "count"}), (29, {"city", "count", "x"})):
+        found: set[str] = set()
+        for name in X.columns:
+            redraw = fitted.draw(table, (name,), Streams(0, name, n_repeats))
+            assert redraw.exact is None or redraw.exact.rows.all()
+            found |= {name} if redraw.exact is not None else set()
+        assert found == expected
+        assert all(
+            fitted.draw(table, (name,), Streams(0, name, n_repeats), exact=False).exact is None for name in X.columns
+        )
+
+
+def test_probabilities_of_an_exact_expectation_add_up_to_those_of_other_values() -> None:
+    fitted, table = sg.samplers.Marginal().fit(X), read_table(X)
+    weights = RNG.uniform(0.5, 3, 30)
+    for counted in (None, weights):
+        redraw = fitted.draw(table, ("count",), Streams(0, "count", 5), weights=counted)
+        assert redraw.exact is not None
+        total = np.zeros(30)
+        for step in redraw.exact.steps():
+            total[step.rows] += step.weights
+            donors: Any = step.changes["count"]
+            assert (X["count"].to_numpy()[donors.rows] != X["count"].to_numpy()[step.rows]).all()
+        mass = np.ones(30) if counted is None else counted
+        own = np.array([mass[X["count"] == value].sum() for value in X["count"]]) - np.minimum(mass, 1)
+        np.testing.assert_allclose(total, 1 - own / (mass.sum() - np.minimum(mass, 1)), rtol=1e-12)
+
+
+def test_fixed_points_are_never_exact() -> None:
+    """A plain shuffle is asked for; its expectation has another value."""
+    fitted = sg.samplers.Marginal(fixed_points=True).fit(X)
+    assert fitted.draw(read_table(X), ("city",), Streams(0, "city", 5)).exact is None
+
+
+def test_what_cannot_be_redrawn_is_refused() -> None:
+    fitted = sg.samplers.Marginal().fit(X)
+    with pytest.raises(InputError, match="lacks 'city'"):
+        next(iter(fitted.redraw(X[["x", "count"]], "x", 1)))
+    with pytest.raises(ParameterError, match="features names 'colour'"):
+        sg.samplers.Marginal().fit(X, ["colour"])

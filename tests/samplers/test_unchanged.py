@@ -1,0 +1,53 @@
+"""Unchanged leaves every row as it is, and does not ask the model for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import subgrove as sg
+from subgrove._frames import Donors
+from subgrove._random import Streams
+from subgrove.samplers.unchanged import Unchanged
+
+X = pd.DataFrame({"number": [1.5, None, 3.0], "label": ["a", "b", None]})
+
+
+def test_expectation_is_exact_without_a_step() -> None:
+    fitted = Unchanged().fit(X)
+    redraw = fitted.draw(fitted.read(X), ("number",), Streams(0, "number", 5))
+    assert redraw.exact is not None
+    assert redraw.exact.rows.all()
+    assert list(redraw.exact.steps()) == []
+
+
+def test_draws_give_each_row_its_own_values() -> None:
+    fitted = Unchanged().fit(X)
+    redraw = fitted.draw(fitted.read(X), ("number", "label"), Streams(0, "both", 2), exact=False)
+    assert redraw.exact is None
+    for changes in redraw.draws():
+        assert set(changes) == {"number", "label"}
+        for column in changes.values():
+            assert isinstance(column, Donors)
+            assert not column.train
+            assert column.rows.tolist() == [0, 1, 2]
+
+
+def test_redraw_gives_the_column_back() -> None:
+    for column in Unchanged().fit(X).redraw(X, "number", 2):
+        np.testing.assert_array_equal(column, X["number"])
+
+
+def test_importance_is_zero_and_the_model_is_asked_for_the_rows_as_they_are_alone() -> None:
+    train, test = sg.datasets.bike(split=0.7, seed=1)
+    asked = []
+
+    def model(X: pd.DataFrame) -> Any:
+        asked.append(len(X))
+        return X["temp"]
+
+    result = sg.importance(model, test.X, test.y, sampler=Unchanged(), train=train.X, seed=0)
+    assert (result.overall["estimate"] == 0).all()
+    assert asked == [len(test.X)]
