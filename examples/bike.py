@@ -108,7 +108,38 @@ def season_figure(model: Pipeline, X: pd.DataFrame, groups: sg.Subgroups) -> Any
 
 
 # %%
+# What the page says beside them: how to read, not what comes out.
+
+NOTES = {
+    "dependence": (
+        "Share of the loss that a forest explains when it foretells the feature from all others (R squared, or "
+        "one minus the ratio of misclassified days to those of the most frequent level). 0 % is independent, 100 "
+        "% is fully determined. Where the share is large, shuffling the feature makes days that cannot exist."
+    ),
+    "subgroups": (
+        "A tree for each feature finds groups of days in which the feature hardly depends on the others. n is the "
+        "number of training days."
+    ),
+    "importance": (
+        "How much the absolute error grows when a feature is redrawn: among all days (marginal), or only among "
+        "days of the same subgroup. Where the two differ, other features tell part of what the feature tells. The "
+        "dashed line on the right is the mean over the subgroups."
+    ),
+    "repeats": "The spread over redraws, as the paper's tables show it.",
+    "depth": "Deeper trees leave less dependence within subgroups; depth 0 is the marginal importance.",
+    "temperature": (
+        "Left, averages over all days: they mix in days that do not exist. Right, one curve in each subgroup, "
+        "bold in the middle half of its days: heights differ by season, slopes are the effect of temperature."
+    ),
+    "season": "Predictions if all days had this season; right, only days with temperatures at which it occurs.",
+}
+
+# %%
 # Everything into one folder, and one page that shows it.
+
+
+def heading(title: str, note: str) -> str:
+    return f"<h2>{html.escape(title)}</h2>" + (f"\n<p>{html.escape(note)}</p>" if note else "")
 
 
 class Output:
@@ -119,18 +150,18 @@ class Output:
         self.folder = folder
         self.parts: list[str] = []
 
-    def table(self, name: str, title: str, table: pd.DataFrame) -> None:
+    def table(self, name: str, title: str, table: pd.DataFrame, note: str = "") -> None:
         table.to_csv(self.folder / f"{name}.csv", index=False)
         shown = table.to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}", escape=True)
-        self.parts.append(f"<h2>{html.escape(title)}</h2>\n<div>{shown}</div>")
+        self.parts.append(f"{heading(title, note)}\n<div>{shown}</div>")
 
-    def picture(self, name: str, title: str, figure: Any) -> None:
+    def picture(self, name: str, title: str, figure: Any, note: str = "") -> None:
         path = self.folder / f"{name}.png"
         figure.savefig(path, dpi=130)
         plt.close(figure)
         data = base64.b64encode(path.read_bytes()).decode("ascii")
         self.parts.append(
-            f'<h2>{html.escape(title)}</h2>\n<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">'
+            f'{heading(title, note)}\n<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">'
         )
 
     def page(self, title: str) -> Path:
@@ -168,31 +199,39 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         model = fitted_forest(train, trees)
         error = mean_absolute_error(test.y, model.predict(test.X))
         next_stage()
-        output.table("dependence", "How much of each feature the others foretell", dependence(train.X, trees))
+        output.table(
+            "dependence",
+            "How much of each feature the others foretell",
+            dependence(train.X, trees),
+            NOTES["dependence"],
+        )
         next_stage()
         groups = sg.find_subgroups(train.X, max_depth=max_depth)
-        output.table("subgroups", "Subgroups, two splits deep", groups.at_depth(2).table)
+        output.table("subgroups", "Subgroups, two splits deep", groups.at_depth(2).table, NOTES["subgroups"])
         output.picture("temperature_tree", "Subgroups of temperature", sg.plots.tree(groups.at_depth(2)["temp"]).figure)
         next_stage()
         results = importances(model, test, groups, range(max_depth + 1), repeats)
-        output.picture("importance", "Importance: marginal, and within subgroups", importance_figure(results))
+        figure = importance_figure(results)
+        output.picture("importance", "Importance: marginal, and within subgroups", figure, NOTES["importance"])
         output.table("importance", "Importance within subgroups (absolute error)", results[2].overall)
         output.table("importance_marginal", "Marginal importance (absolute error)", results[0].overall)
         by_subgroup = results[2].by_subgroup
         output.table("temperature", "Temperature by subgroup", by_subgroup[by_subgroup["feature"] == "temp"])
-        output.table("over_repeats", "Median and quantiles over repeats", results[2].over_repeats())
+        output.table("over_repeats", "Median and quantiles over repeats", results[2].over_repeats(), NOTES["repeats"])
         depth = sg.plots.importance_by_depth(results).figure
-        output.picture("importance_by_depth", "Importance against the depth of the trees", depth)
+        output.picture("importance_by_depth", "Importance against the depth of the trees", depth, NOTES["depth"])
         next_stage()
         at_two = groups.at_depth(2)
-        output.picture("temperature_effect", "Effect of temperature", temperature_figure(model, test.X, at_two))
+        figure = temperature_figure(model, test.X, at_two)
+        output.picture("temperature_effect", "Effect of temperature", figure, NOTES["temperature"])
         next_stage()
-        output.picture("season_effect", "Effect of season", season_figure(model, test.X, at_two))
+        figure = season_figure(model, test.X, at_two)
+        output.picture("season_effect", "Effect of season", figure, NOTES["season"])
         next_stage()
         page = output.page("Rented bikes: what the forest uses")
         next_stage()
     console.print(f"The forest is off by {error:.0f} bikes a day on {len(test.X)} days it has not seen.")
-    compared = results[2].compare(results[0])[["feature", "estimate", "other", "difference", "std_error"]]
+    compared = results[2].compare(results[0])[["feature", "this", "other", "estimate", "std_error"]]
     console.print("Importance within subgroups beside marginal importance (other):")
     console.print(compared.round(1).to_string(index=False))
     return page

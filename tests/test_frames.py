@@ -11,7 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from subgrove._frames import Donors, Frames, backend_of, copied, make_table, without_columns
+from subgrove._frames import Donors, Frames
+from subgrove._native import copied, without_columns
+from subgrove._result_tables import backend_of, make_table
 from subgrove._table import read_table
 from subgrove.exceptions import ColumnError
 
@@ -103,6 +105,14 @@ def test_tile_is_filled_again_and_again(table: Any) -> None:
     assert rows_of(tile.fill([both])) == rows_of(frames.changed(slice(None), both))
 
 
+def test_tile_lies_in_one_piece_as_models_read_it_many_times() -> None:
+    change = {"x": Donors(np.arange(N)[::-1])}
+    polars = frames_of(TABLES["polars"]).tile(3).fill([change] * 3)
+    assert polars.n_chunks("all") == [1] * polars.width
+    pyarrow = frames_of(TABLES["pyarrow"]).tile(3).fill([change] * 3)
+    assert [column.num_chunks for column in pyarrow.columns] == [1] * pyarrow.num_columns
+
+
 @each_table
 def test_table_of_the_user_stays_as_it_was(table: Any) -> None:
     before = rows_of(table)
@@ -149,7 +159,7 @@ def test_microseconds_are_dates_again() -> None:
             assert schema(changed) == schema(table)
             info = read_table(changed)
             column = next(column for column in info.columns if column.name == name)
-            values = info.numbers[:, info.positions()[info.names.index(name)]]
+            values = info.values(name)
             assert column.has_missing
             np.testing.assert_array_equal(values[[0, 1, 3]], moments[[0, 1, 3]])
 

@@ -191,6 +191,13 @@ def test_numbers_and_codes_lie_where_positions_say() -> None:
     assert table.codes.tolist() == [[0, 0], [1, 0]]
 
 
+def test_column_is_found_by_name() -> None:
+    table = read_table(pd.DataFrame({"c": ["u", "v"], "a": [1.0, 2.0], "d": ["w", None], "b": [3, 4]}))
+    assert [table.values(name).tolist() for name in "abcd"] == [[1.0, 2.0], [3.0, 4.0], [0, 1], [0, -1]]
+    assert [table.series(name).info for name in table.names] == list(table.columns)
+    assert table.series("d").missing.tolist() == [False, True]
+
+
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_array_of_floats_is_not_copied(order: Any) -> None:
     array = np.array([[1.0, 2.0], [np.nan, 4.0]], order=order)

@@ -1,4 +1,4 @@
-"""Plain columns out of containers: the one file that knows pandas from polars from pyarrow from numpy.
+"""Plain columns out of containers, be they of pandas, polars, pyarrow or numpy.
 
 Whatever the container, a column becomes numbers, or codes into levels. What is neither is refused here, by name.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ class Plain:
         Numbers if numeric, codes otherwise. Dates and durations are numbers of microseconds.
     levels : tuple of str
         Empty if numeric.
+    zone : str or None
+        Time zone of dates, whose numbers are those of UTC.
     """
 
     kind: Kind
@@ -40,6 +42,7 @@ class Plain:
     is_date: bool = False
     is_integer: bool = False
     is_duration: bool = False
+    zone: str | None = None
 
     def __len__(self) -> int:
         return len(self.values)
@@ -48,7 +51,7 @@ class Plain:
 def plain_column(x: Any, argument: str) -> tuple[Plain, str | None]:
     """One column given on its own, and its name if it has one."""
     if isinstance(x, np.ndarray | list | tuple | range):
-        array = _unmasked(x) if isinstance(x, np.ndarray) else np.asarray(x)
+        array = unmasked(x) if isinstance(x, np.ndarray) else np.asarray(x)
         if array.dtype.kind == "U" and not isinstance(x, np.ndarray):
             # NumPy would have made strings of numbers; what was mixed stays mixed.
             array = np.asarray(x, dtype=object)
@@ -83,7 +86,7 @@ def plain_column(x: Any, argument: str) -> tuple[Plain, str | None]:
 def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]:
     """The table as it lies in memory, if it is float64 throughout; else None."""
     if isinstance(X, np.ndarray):
-        X = _unmasked(X)
+        X = unmasked(X)
         _refuse_other_than_two_dimensions(X, argument)
         names = tuple(f"x{index}" for index in range(X.shape[1]))
         return (X if X.dtype == np.float64 else None), names
@@ -98,7 +101,7 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
 def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dict[str, Plain]:
     """The columns of a table by name; `only` some of them, if given, of those that are there."""
     if isinstance(X, np.ndarray):
-        X = _unmasked(X)
+        X = unmasked(X)
         _refuse_other_than_two_dimensions(X, argument)
         names = [f"x{index}" for index in range(X.shape[1])]
         return {
@@ -152,9 +155,22 @@ def _of_pandas(series: Any, pandas: Any, name: str, argument: str) -> Plain:
     if isinstance(dtype, pandas.StringDtype):
         codes, found = pandas.factorize(series, sort=True)
         return _of_codes(codes, found.tolist(), False, name, argument)
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        # Here and not by narwhals, which reads the zone from the dtype's text and knows only some of them.
+        moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+        return replace(_of_moments(moments, is_date=True), zone=_zone_text(dtype.tz))
     import narwhals as nw
 
     return _of_series(nw.from_native(series, series_only=True), name, argument)
+
+
+def _zone_text(zone: Any) -> str:
+    """Name of a time zone, or its distance from UTC if it has none."""
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if name:
+        return str(name)
+    minutes = (zone.utcoffset(None) or timedelta(0)) // timedelta(minutes=1)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
 
 
 def _of_series(series: Any, name: str, argument: str) -> Plain:
@@ -164,7 +180,8 @@ def _of_series(series: Any, name: str, argument: str) -> Plain:
     if dtype == nw.Boolean:
         return _of_booleans(series.to_list())
     if dtype == nw.Date or dtype == nw.Datetime or dtype == nw.Duration:
-        return _of_moments(np.asarray(series.to_numpy()), is_date=dtype != nw.Duration)
+        moments = _of_moments(np.asarray(series.to_numpy()), is_date=dtype != nw.Duration)
+        return replace(moments, zone=getattr(dtype, "time_zone", None))
     if dtype.is_numeric():
         if not series.null_count():
             return Plain("numeric", np.asarray(series.to_numpy(), dtype=np.float64), is_integer=dtype.is_integer())
@@ -277,7 +294,7 @@ def _floats(values: list[Any], name: str, argument: str) -> Floats:
         ) from None
 
 
-def _unmasked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def unmasked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A plain array; what is masked is missing."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))

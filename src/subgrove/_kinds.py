@@ -11,6 +11,7 @@ import numpy.typing as npt
 Kind = Literal["numeric", "ordered", "nominal"]
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.intp]  # row numbers
 
 KINDS: tuple[Kind, ...] = ("numeric", "ordered", "nominal")
 MISSING = -1
@@ -29,6 +30,7 @@ class ColumnInfo:
     is_date: bool = False
     is_integer: bool = False
     is_duration: bool = False
+    zone: str | None = None  # of dates: the time zone that results show them in
 
     @property
     def is_nominal(self) -> bool:

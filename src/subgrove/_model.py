@@ -12,14 +12,14 @@ Requirements this design meets:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._containers import is_missing
-from subgrove._frames import copied
+from subgrove._native import copied
 from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError
 from subgrove.losses import Loss
 
@@ -50,7 +50,6 @@ class Model:
     classes: tuple[Any, ...] = ()
     n_rows: int = 0
     n_calls: int = 0
-    n_outputs: int = field(default=1, init=False)
     writes: bool = False
 
     def ask(self, table: Any, n_rows: int, about: About) -> Predictions:
@@ -121,8 +120,20 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
         known = ("value", "label", "probability", "predict", "predict_proba", "decision_function")
         if response not in known:
             raise ParameterError(f"response must be one of {', '.join(known)} or None; got {response!r}.")
+        unserved = [loss for loss in losses if not _serves(response, loss)]
+        if unserved:
+            raise ParameterError(
+                f"response={response!r} does not give what loss {unserved[0].name!r} compares, a "
+                f"{unserved[0].response}. Leave response out, or choose another loss."
+            )
         return response
     needed = {loss.response for loss in losses} - {"any"}
+    if "probability" in needed and any(loss.response == "any" for loss in losses):
+        own = next(loss for loss in losses if loss.response == "any")
+        raise ParameterError(
+            f"loss {own.name!r} compares with what predict gives, others with probabilities. Pass it as "
+            f"subgrove.losses.own(..., response='probability'), or call importance once for each."
+        )
     if needed <= {"probability", "label"}:
         return "probability" if "probability" in needed else ("label" if needed else "any")
     if needed == {"value"}:
@@ -131,6 +142,22 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
     raise ParameterError(
         f"These losses need different answers from the model: {listed}. Call importance once for each kind."
     )
+
+
+def _serves(response: str, loss: Loss) -> bool:
+    """Whether an answer of the model is what a loss compares with."""
+    if loss.response == "any":
+        return True
+    if response in ("probability", "predict_proba"):
+        return loss.response in ("probability", "label")
+    if response == "decision_function":
+        return loss.response == "value"
+    return loss.response != "probability"
+
+
+def gives_probabilities(response: str) -> bool:
+    """Whether a response is the probability of each class."""
+    return response in ("probability", "predict_proba")
 
 
 def _classes(model: Any) -> tuple[Any, ...]:
@@ -201,8 +228,10 @@ class Target:
         return Target(self.raw[rows], numbers, codes, self.classes)
 
 
-def read_target(y: Any, n_rows: int, classes: tuple[Any, ...], losses: Sequence[Loss]) -> Target:
-    """Check y, and turn it into what the losses need."""
+def read_target(
+    y: Any, n_rows: int, classes: tuple[Any, ...], losses: Sequence[Loss], *, probabilities: bool = False
+) -> Target:
+    """Check y, and turn it into what the losses need; of `probabilities` that is the number of the class."""
     raw = _raw(y)
     if len(raw) != n_rows:
         raise LengthError(f"y has {len(raw)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
@@ -217,7 +246,7 @@ def read_target(y: Any, n_rows: int, classes: tuple[Any, ...], losses: Sequence[
     codes = None
     if needs & {"probability", "label"}:
         classes = classes or _found_classes(raw)
-        if "probability" in needs:
+        if "probability" in needs or probabilities:
             codes = _codes(raw, classes)
         else:
             _refuse_strange_labels(raw, classes)

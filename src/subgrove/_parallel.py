@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache
+from pickle import PicklingError
 from typing import Any, TypeVar
+
+import numpy as np
 
 from subgrove.exceptions import ParameterError
 
@@ -35,7 +39,7 @@ def effective_jobs(n_jobs: int | None) -> int:
     """How many workers joblib would use: `n_jobs`, or what the active configuration says."""
     from joblib import effective_n_jobs
 
-    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0):
+    if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
         raise ParameterError(f"n_jobs must be a whole number other than 0, or None; got {n_jobs!r}.")
     return int(effective_n_jobs(n_jobs))
 
@@ -47,14 +51,22 @@ def side_by_side(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
         return
     from joblib import Parallel, delayed
 
-    yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(task) for task in tasks)
+    try:
+        yield from Parallel(n_jobs=n_jobs, return_as="generator")(delayed(function)(task) for task in tasks)
+    except (PicklingError, AttributeError, TypeError) as error:
+        if isinstance(error, PicklingError) or "pickle" in str(error):
+            raise ParameterError(
+                f"n_jobs={n_jobs!r} sends the model to other processes, but it cannot be pickled: {error}. "
+                f"Use n_jobs=1, or joblib.parallel_config(backend='threading')."
+            ) from error
+        raise
 
 
 @contextmanager
 def progress_bar(show: bool | None, total: int, what: str) -> Iterator[Callable[[int], None]]:
     """A bar with the remaining time; gives a function that is told how much more has been done.
 
-    `show` None means: if standard error is a terminal.
+    `show` None means: if standard error is a terminal. Elsewhere a bar that is asked for is one line at the end.
     """
     if show is None:
         show = sys.stderr.isatty()
@@ -64,7 +76,13 @@ def progress_bar(show: bool | None, total: int, what: str) -> Iterator[Callable[
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+    console = Console(stderr=True)
+    if not (console.is_terminal or console.is_jupyter):  # rich would leave an empty line
+        start = time.perf_counter()
+        yield lambda done: None
+        print(f"{what}: done in {time.perf_counter() - start:.1f} s", file=sys.stderr)
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)

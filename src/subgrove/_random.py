@@ -1,7 +1,8 @@
 """Randomness: one seed, and from it an independent stream for each (feature, repeat).
 
 A stream depends on the seed, the feature's name and the number of the repeat alone. So the same seed gives the same
-numbers for any number of jobs, any order and any subset of features, and more repeats go on where fewer ended.
+numbers for any number of jobs, any order and any subset of features, and more repeats go on where fewer ended (unless
+more of them make an expectation exact).
 """
 
 from __future__ import annotations

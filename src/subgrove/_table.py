@@ -80,6 +80,16 @@ class Table:
                 numbers += 1
         return tuple(places)
 
+    def values(self, name: str) -> npt.NDArray[Any]:
+        """Values of a column: numbers, or codes if it is nominal."""
+        return self.series(name).values
+
+    def series(self, name: str) -> Series:
+        """One column on its own."""
+        place = self.names.index(name)
+        info, at = self.columns[place], self.positions()[place]
+        return Series(info, self.codes[:, at] if info.is_nominal else self.numbers[:, at])
+
 
 @dataclass(frozen=True, eq=False)
 class Series:

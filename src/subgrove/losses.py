@@ -218,9 +218,9 @@ def score(
     greater_is_better : bool
         Whether a greater value is a better one; the importance is then how much it falls.
     response : {"any", "value", "probability", "label"}
-        What it compares y with. "any": what `predict` gives, and y as it is. "probability": as metrics of scikit-learn
-        take them, of two classes that of the second one alone, else a column for each class; and y as the number of
-        the class.
+        What it compares y with. "any": what `predict` gives, and y as it is; but metrics of scikit-learn that compare
+        with probabilities, such as `roc_auc_score`, get these. "probability": as metrics of scikit-learn take them, of
+        two classes that of the second one alone, else a column for each class; and y as the number of the class.
 
     Notes
     -----
@@ -236,6 +236,8 @@ def score(
     if not callable(function):
         raise ParameterError(f"function must be a function of (y, prediction); got {type(function).__name__}.")
     title = name or str(getattr(function, "__name__", "score"))
+    if response == "any" and _compares_probabilities(function):
+        response = "probability"
     sign = -1.0 if greater_is_better else 1.0
     return Loss(title, _Score(function, sign, response == "probability"), response, per_row=False)
 
@@ -280,6 +282,7 @@ _LOSSES = {
         Loss("root_mean_squared_error", _root_mean_squared_error, per_row=False),
     )
 }
+_OF_PROBABILITIES = ("average_precision_score", "brier_score_loss", "d2_log_loss_score", "log_loss", "roc_auc_score")
 _LOSSES["quantile"] = replace(quantile(), name="quantile")  # tables call it what the user called it
 
 
@@ -293,6 +296,11 @@ def names() -> tuple[str, ...]:
     True
     """
     return tuple(sorted(_LOSSES))
+
+
+def _compares_probabilities(function: Any) -> bool:
+    """Whether a function is a metric of scikit-learn that compares classes with their probabilities."""
+    return getattr(function, "__module__", "").startswith("sklearn.") and function.__name__ in _OF_PROBABILITIES
 
 
 def get(loss: str | Loss | Callable[[Any, Any], Any]) -> Loss:
@@ -314,6 +322,9 @@ def get(loss: str | Loss | Callable[[Any, Any], Any]) -> Loss:
             f"A function of (y, prediction) that gives one number for each row is a loss too."
         )
     if callable(loss):
+        if _compares_probabilities(loss):
+            more = loss.__name__.endswith("_score")
+            return score(loss, greater_is_better=more, response="probability")
         return own(loss)
     raise ParameterError(f"loss must be a name, a Loss or a function of (y, prediction); got {type(loss).__name__}.")
 

@@ -226,7 +226,7 @@ def compare_in_many(one: Any, two: Any, runs: int = 200) -> Floats:
         a, b = first.overall.iloc[0], second.overall.iloc[0]
         lines.append(
             (
-                line["difference"],
+                line["estimate"],
                 line["std_error"],
                 a["mc_error"] ** 2 + b["mc_error"] ** 2,
                 np.hypot(a["std_error"], b["std_error"]),

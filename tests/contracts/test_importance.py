@@ -219,7 +219,7 @@ def test_inputs_stay_as_they_were(make: Callable[[pd.DataFrame], Any]) -> None:
     for options in (
         {"sampler": TRAINING_DONORS, "train": train},
         {"sampler": "subgroups", "train": train},
-        {"sampler": "subgroups"},
+        {"sampler": sg.samplers.Subgroups(min_leaf=20)},
     ):
         run(table=table, y=target if isinstance(table, pd.DataFrame) else y, weights=weights, **options)
     now = (table, train, target.to_frame(), weights)

@@ -14,7 +14,7 @@ from subgrove._subgroups import find_subgroups
 from .models import Counting, model, rows
 
 X = rows(150)
-GROUPS = find_subgroups(X, min_leaf=30)
+GROUPS = find_subgroups(rows(150, seed=1), min_leaf=30)
 KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
 
 

@@ -25,6 +25,7 @@ GROUPS = find_subgroups(X, features=["temp"])
         ({"feature": ("temp", "temp")}, "pair of different ones"),
         ({"feature": ("temp", "hum", "count")}, "pair"),
         ({"feature": None}, "column name"),
+        ({"n_points": None}, "n_points must be a whole number >= 2; got None"),
         ({"kind": "shap"}, "'pdp', 'ice', 'ale', 'mplot'; got 'shap'"),
         ({"feature": ("temp", "hum"), "kind": "ale"}, "Only kind='pdp' takes two features"),
         ({"feature": ("temp", "hum"), "kind": "ice"}, "Only kind='pdp' takes two features"),

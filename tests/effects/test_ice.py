@@ -31,7 +31,7 @@ def test_mean_of_ice_is_partial_dependence(feature: str) -> None:
 
 def test_row_numbers_are_those_of_x_within_subgroups() -> None:
     X = rows(200)
-    groups = find_subgroups(X, features="temp", min_leaf=20)
+    groups = find_subgroups(rows(200, seed=1), features="temp", min_leaf=20)
     ice = effect(model, X, "temp", kind="ice", subgroups=groups, n_points=3).ice
     assert sorted(ice["row"].unique()) == list(range(200))
     assert (groups["temp"].assign(X)[ice["row"]] == ice["subgroup"]).all()
@@ -50,7 +50,7 @@ def test_centred_curves_start_at_zero_and_keep_their_shape() -> None:
 
 def test_opacity_is_highest_where_the_leaf_is_densest() -> None:
     X = rows(400)
-    groups = find_subgroups(X, features=["temp", "season"], min_leaf=50)
+    groups = find_subgroups(rows(400, seed=1), features=["temp", "season"], min_leaf=50)
     for feature in ("temp", "season"):
         ice = effect(model, X, feature, kind="ice", subgroups=groups, n_points=30).ice
         assert ice["opacity"].between(0, 1).all()
@@ -60,7 +60,7 @@ def test_opacity_is_highest_where_the_leaf_is_densest() -> None:
 
 def test_opacity_is_zero_far_from_the_subgroup() -> None:
     X = rows(400)
-    groups = find_subgroups(X, features="temp", min_leaf=50)
+    groups = find_subgroups(rows(400, seed=1), features="temp", min_leaf=50)
     ice = effect(model, X, "temp", kind="ice", subgroups=groups, grid=[-200.0, 15.0, 200.0]).ice
     assert (ice.loc[ice["x"] != 15, "opacity"] == 0).all()
 

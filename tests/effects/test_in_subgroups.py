@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 from subgrove._effects import effect
 from subgrove._subgroups import find_subgroups
+from subgrove.exceptions import SameRowsWarning
 
 from .models import SEASONS, model, rows
 
@@ -36,8 +38,34 @@ def test_partition_of_the_feature_will_do() -> None:
     assert one == effect(model, X, "temp", subgroups=GROUPS)
 
 
+@pytest.mark.parametrize("kinds", [None, {"count": "ordered"}])
+def test_curves_over_the_rows_that_subgroups_were_grown_on_are_computed_with_a_warning(kinds: Any) -> None:
+    groups = find_subgroups(X, features="temp", kinds=kinds)
+    with pytest.warns(SameRowsWarning, match="same rows"):
+        found = effect(model, X, "temp", subgroups=groups)
+    assert len(found.lines) == len(groups["temp"])
+    with pytest.warns(SameRowsWarning):
+        effect(model, X[X.columns[::-1]], "temp", subgroups=groups)
+
+
+def test_rows_that_subgroups_were_not_grown_on_give_no_warning() -> None:
+    groups = find_subgroups(X, features="temp", given=["season", "hum"])
+    effect(model, X.iloc[1:], "temp", subgroups=groups)
+    # A column that the rules do not ask for may be lacking, or be another one now.
+    effect(lambda X: X["temp"], X.drop(columns="count"), "temp", subgroups=groups)
+    effect(lambda X: X["temp"], X.assign(count="many"), "temp", subgroups=groups)
+    effect(lambda X: X["temp"], X.assign(count=X["day"]), "temp", subgroups=groups)
+
+
+def test_same_rows_in_another_container_are_the_same_rows() -> None:
+    some = X[["temp", "hum"]]
+    groups = find_subgroups(some, features="temp")
+    with pytest.warns(SameRowsWarning):
+        effect(lambda X: np.asarray(X["temp"]), pl.DataFrame(some.to_dict("list")), "temp", subgroups=groups)
+
+
 def test_surface_in_subgroups_of_both_features() -> None:
-    groups = find_subgroups(X, features=[("temp", "hum")], min_leaf=60)
+    groups = find_subgroups(rows(400, seed=1), features=[("temp", "hum")], min_leaf=60)
     found = effect(model, X, ("hum", "temp"), subgroups=groups, n_points=3)
     assert len(found.curves) == 9 * len(groups["temp", "hum"])
     assert found.support["feature"].tolist() == ["hum"] * len(found.groups) + ["temp"] * len(found.groups)

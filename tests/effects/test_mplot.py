@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from subgrove._effects import effect
+from subgrove._subgroups import find_subgroups
 
-from .models import model, rows
+from .models import SEASONS, model, rows
 
 
 def test_curve_is_the_mean_prediction_in_intervals_of_equal_counts() -> None:
@@ -26,6 +27,27 @@ def test_levels_have_the_mean_prediction_of_their_rows() -> None:
     expected = X.assign(value=model(X)).groupby("season", observed=True)["value"].mean()
     assert curves["estimate"].tolist() == pytest.approx(expected.tolist())
     assert curves["n"].tolist() == X["season"].value_counts(sort=False).tolist()
+
+
+def test_some_levels_of_a_feature_may_be_asked_for() -> None:
+    X = rows()
+    whole = effect(model, X, "season", kind="mplot").curves.set_index("x")["estimate"]
+    for grid in (["WINTER"], ["FALL", "WINTER"]):
+        curves = effect(model, X, "season", kind="mplot", grid=grid).curves
+        assert curves["x"].tolist() == grid
+        assert curves["estimate"].tolist() == pytest.approx(whole[grid].tolist())
+        assert curves["n"].tolist() == [(X["season"] == level).sum() for level in grid]
+
+
+def test_subgroup_without_rows_of_the_levels_asked_for_has_no_curve() -> None:
+    groups = find_subgroups(rows(400, seed=1), features="season", max_depth=1)
+    X = rows(400)
+    code = groups["season"].assign(X)
+    found = effect(model, X, "season", kind="mplot", grid=SEASONS[:1], subgroups=groups)
+    X = X[(code == 0) | (X["season"] != SEASONS[0])]
+    assert len(found.lines) == 2
+    found = effect(model, X, "season", kind="mplot", grid=SEASONS[:1], subgroups=groups)
+    assert set(found.curves["subgroup"]) == {0}
 
 
 def test_given_points_count_the_rows_that_are_nearest() -> None:

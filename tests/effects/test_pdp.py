@@ -22,13 +22,36 @@ def by_hand(X: pd.DataFrame, **values: Any) -> float:
     return float(model(changed).mean())
 
 
-@pytest.mark.parametrize("feature", ["temp", "count", "hum"])
+@pytest.mark.parametrize("feature", ["temp", "hum"])
 def test_numeric_curve_is_the_mean_prediction_at_equal_steps(feature: str) -> None:
     X = rows()
     curves = effect(model, X, feature, n_points=7).curves
     np.testing.assert_allclose(curves["x"], np.linspace(X[feature].min(), X[feature].max(), 7), rtol=1e-14)
     expected = [by_hand(X, **{feature: x}) for x in curves["x"]]
     np.testing.assert_allclose(curves["estimate"], expected, rtol=1e-12)
+
+
+def test_dummy_column_of_0_and_1_is_drawn_at_0_and_1() -> None:
+    X = rows().assign(count=lambda X: (X["count"] > 4).astype(int))
+    curves = effect(model, X, "count").curves
+    assert curves["x"].tolist() == [0, 1]
+    np.testing.assert_allclose(curves["estimate"], [by_hand(X, count=x) for x in (0, 1)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_points", [4, 9])
+def test_whole_numbers_have_points_at_whole_numbers(n_points: int) -> None:
+    x = effect(model, rows(), "count", n_points=n_points).curves["x"].tolist()
+    assert x == ([0, 3, 5, 8] if n_points == 4 else list(range(9)))
+
+
+def test_few_whole_numbers_have_a_point_each_however_far_apart() -> None:
+    X = rows().assign(count=lambda X: np.where(X["count"] > 4, 1000, X["count"]))
+    assert effect(model, X, "count").curves["x"].tolist() == [0, 1, 2, 3, 4, 1000]
+
+
+def test_many_whole_numbers_in_few_values_have_no_point_twice() -> None:
+    X = rows().assign(count=lambda X: np.arange(len(X)) % 25)
+    assert effect(model, X, "count", n_points=24).curves["x"].is_unique
 
 
 @pytest.mark.parametrize(("feature", "levels"), [("season", SEASONS), ("size", SIZES), ("flag", [False, True])])

@@ -16,7 +16,7 @@ from subgrove.exceptions import InputError, ParameterError, UnseenValueWarning
 from .models import SEASONS, model, rows
 
 X = rows(200)
-GROUPS = find_subgroups(X, min_leaf=30)
+GROUPS = find_subgroups(rows(200, seed=1), min_leaf=30)
 
 
 def test_curve_is_linear_between_points_and_level_beyond() -> None:
@@ -109,13 +109,24 @@ def test_interval_is_chosen_when_reading() -> None:
 
 
 def test_columns_have_the_words_of_all_tables() -> None:
-    head = ["subgroup", "rule", "x", "estimate", "std_error", "conf_low", "conf_high", "n", "in_box", "in_whiskers"]
+    head = ["feature", "subgroup", "rule", "n", "x", "estimate", "std_error", "conf_low", "conf_high", "noise"]
+    head += ["in_box", "in_whiskers"]
     assert list(effect(model, X, "temp").curves) == head
     box = ["whisker_low", "q1", "median", "q3", "whisker_high"]
     assert list(effect(model, X, "season").curves) == head + box
-    assert list(effect(model, X, ("temp", "hum"), n_points=2).curves)[2:4] == ["x1", "x2"]
+    assert list(effect(model, X, ("temp", "hum"), n_points=2).curves)[4:6] == ["x1", "x2"]
     assert list(effect(model, X, "temp").support) == ["subgroup", "rule", "n", "missing", "low", *box, "high"]
     assert list(effect(model, X, "season").support) == ["subgroup", "rule", "n", "missing", "level", "count"]
+
+
+def test_tables_of_several_features_can_be_told_apart_when_put_together() -> None:
+    both = pd.concat([effect(model, X, feature).curves for feature in ("temp", "hum")])
+    assert both["feature"].unique().tolist() == ["temp", "hum"]
+    assert effect(model, X, ("temp", "hum"), n_points=2).curves["feature"].unique().tolist() == ["temp + hum"]
+
+
+def test_table_says_which_noise_its_intervals_cover() -> None:
+    assert effect(model, X, "temp", kind="ale").curves["noise"].unique().tolist() == ["test rows"]
 
 
 def test_text_says_what_it_is() -> None:

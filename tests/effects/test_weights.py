@@ -14,7 +14,7 @@ from subgrove._subgroups import find_subgroups
 from .models import Counting, model, rows
 
 X = rows(150)
-GROUPS = find_subgroups(X, min_leaf=30)
+GROUPS = find_subgroups(rows(150, seed=1), min_leaf=30)
 WEIGHTS = np.random.default_rng(4).integers(0, 4, 150)
 REPEATED = X.iloc[np.repeat(np.arange(150), WEIGHTS)].reset_index(drop=True)
 

@@ -321,8 +321,9 @@ def test_training_rows_that_lack_a_feature(sampler: str) -> None:
     refused(InputError, r"train lacks the column 'city', which X has", sampler=sampler, train=TRAIN[["a", "b"]])
 
 
-def test_training_rows_without_a_column_that_is_no_feature_are_enough() -> None:
-    result = sg.importance(model, X, Y, train=TRAIN[["a", "b"]], features=["a"], n_repeats=2, seed=0)
+def test_training_rows_without_a_column_that_is_no_feature_are_warned_of() -> None:
+    with pytest.warns(sg.exceptions.SubgroveWarning, match="train lacks 'city'"):
+        result = sg.importance(model, X, Y, train=TRAIN[["a", "b"]], features=["a"], n_repeats=2, seed=0)
     assert result.features == ("a",)
 
 
@@ -387,9 +388,27 @@ def test_training_donors_without_training_rows() -> None:
 
 
 def test_training_donors_without_training_rows_are_cross_fitted_if_trees_are_grown() -> None:
-    sampler = sg.samplers.Subgroups(donors="train")
+    sampler = sg.samplers.Subgroups(donors="train", min_leaf=10)
     result = sg.importance(model, X, Y, sampler=sampler, n_repeats=2, seed=0)
     assert result.settings["trained_on"] == "cross-fitted"
+
+
+def test_too_few_rows_to_cross_fit_trees_on_are_warned_of() -> None:
+    """The user saw: the default call on a small table gave the marginal importance without a word."""
+    with pytest.warns(sg.exceptions.SubgroveWarning, match="the importance is the marginal one"):
+        sg.importance(model, X, Y, features=["a"], n_repeats=2, seed=0)
+
+
+@pytest.mark.parametrize("fitted", [False, True])
+def test_training_rows_that_have_no_effect_are_refused(fitted: bool) -> None:
+    sampler = sg.samplers.Knockoffs().fit(TRAIN[["a", "b"]]) if fitted else GROUPS
+    refused(ParameterError, r"train has no effect here", sampler=sampler, train=TRAIN)
+
+
+def test_weights_that_add_up_to_one_are_warned_of() -> None:
+    """The user saw: standard errors of NaN."""
+    with pytest.warns(sg.exceptions.SubgroveWarning, match="weights add up to 1 and are taken as numbers of rows"):
+        sg.importance(model, X, Y, sampler="marginal", features=["a"], weights=np.full(len(Y), 1 / len(Y)), seed=0)
 
 
 def test_donors_that_are_neither() -> None:

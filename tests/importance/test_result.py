@@ -20,7 +20,7 @@ import subgrove as sg
 from subgrove.exceptions import FormatError, ParameterError
 
 Floats = npt.NDArray[np.float64]
-N = 90
+N = 130
 
 
 def frame_of(n: int, seed: int) -> pd.DataFrame:
@@ -142,13 +142,13 @@ def test_quantiles_over_repeats_are_those_of_the_repeats() -> None:
 
 def test_text_of_a_result_has_the_largest_first() -> None:
     lines = repr(RESULT).splitlines()
-    assert lines[0] == "<ImportanceResult: 3 features, 90 rows, sampler subgroups, loss squared_error>"
+    assert lines[0] == "<ImportanceResult: 3 features, 130 rows, sampler subgroups, loss squared_error>"
     assert [line.split()[0] for line in lines[1:]] == ["b", "a", "level"]
 
 
 def test_compare_with_itself_is_zero_without_error() -> None:
     table = RESULT.compare(RESULT)
-    assert (table[["difference", "std_error"]] == 0).all().all()
+    assert (table[["estimate", "std_error"]] == 0).all().all()
     assert (table["p_value"] == 1).all()
 
 
@@ -158,7 +158,7 @@ def test_compare_takes_features_and_losses_that_both_have() -> None:
     assert table["feature"].tolist() == ["b", "level"]
     mine = SEVERAL.for_loss("absolute_error").overall.set_index("feature")["estimate"]
     theirs = other.for_loss("absolute_error").overall.set_index("feature")["estimate"]
-    assert table["difference"].tolist() == [mine[name] - theirs[name] for name in ("b", "level")]
+    assert table["estimate"].tolist() == [mine[name] - theirs[name] for name in ("b", "level")]
     with pytest.raises(ParameterError, match="no loss, or no feature, in common"):
         RESULT.compare(run(loss="absolute_error"))
     with pytest.raises(ParameterError, match="other must be an ImportanceResult; got dict"):
@@ -224,7 +224,7 @@ def test_result_is_the_same_after_saving_and_after_pickling(make: Any, tmp_path:
         assert back.settings == result.settings
         assert back.baseline == result.baseline
         assert back.features == result.features
-        assert (back.compare(result)["difference"].to_numpy() == 0).all()
+        assert (back.compare(result)["estimate"].to_numpy() == 0).all()
 
 
 def test_score_is_the_same_after_saving(tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+import subgrove as sg
 import subgrove.plots
 from subgrove.exceptions import ParameterError
 from subgrove.plots.effect import effect
 
-from .effects_cases import classes, effect_of, table
+from .effects_cases import classes, effect_of, model, table
 from .seen import cut_off, legend_texts, overlaps, words
 
 Floats = npt.NDArray[np.float64]
@@ -198,6 +199,17 @@ def test_one_output_may_be_chosen() -> None:
     assert ax.get_ylabel() == "mean prediction of 2 (PDP)"
 
 
+@pytest.mark.parametrize("output", ["middle", 1])
+def test_labelled_class_may_be_chosen_by_its_label_or_its_number(output: Any) -> None:
+    found = replace(effect_of("temp", model=classes), outputs=("small", "middle", "large"))
+    assert effect(found, output=output).get_ylabel() == "mean prediction of middle (PDP)"
+
+
+def test_label_that_is_a_number_comes_before_the_number_of_an_output() -> None:
+    found = replace(effect_of("temp", model=classes), outputs=(1, 2, 0))
+    assert effect(found, output=0).get_ylabel() == "mean prediction of 0 (PDP)"
+
+
 def test_outputs_in_subgroups_are_refused_with_a_remedy() -> None:
     with pytest.raises(ParameterError, match=r"3 outputs of 2 subgroups .* output=, .*plots\.effects"):
         effect(effect_of("temp", depth=1, model=classes))
@@ -299,8 +311,9 @@ def test_something_else_than_an_effect_is_refused_by_name(wrong: Any) -> None:
 
 
 def test_an_unknown_output_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(ParameterError, match="output='b' is not among the outputs of this effect: 0, 1, 2"):
-        effect(effect_of("temp", model=classes), output="b")
+    for wrong in ("b", 3, -1, True):
+        with pytest.raises(ParameterError, match=f"output={wrong!r} is not among the outputs of this effect: 0, 1, 2"):
+            effect(effect_of("temp", model=classes), output=wrong)
 
 
 def test_too_many_curves_are_refused_with_a_remedy() -> None:
@@ -317,3 +330,8 @@ def test_an_interval_that_is_neither_true_nor_false_is_refused() -> None:
 def test_something_else_than_axes_is_refused_by_name() -> None:
     with pytest.raises(ParameterError, match=r"^ax must be matplotlib Axes or None .*; got Figure\.$"):
         effect(effect_of("temp"), ax=Figure())  # type: ignore[arg-type]  # the refusal is what is tested
+
+
+def test_axis_of_moments_with_a_time_zone_says_that_it_shows_utc() -> None:
+    X = table().assign(when=lambda X: X["when"].dt.tz_localize("America/New_York"))
+    assert effect(sg.effect(model, X, "when", n_points=4)).get_xlabel() == "when (UTC)"

@@ -26,7 +26,7 @@ def drawn(fitted: FittedIntervals, values: Any, n_repeats: int = 40) -> np.ndarr
     return np.array([list(column) for column in fitted.redraw(X, "x", Streams(0, "x", n_repeats))])
 
 
-def redraw_of(fitted: FittedIntervals, X: pd.DataFrame, n_repeats: int = 1) -> Redraw:
+def redraw_of(fitted: FittedIntervals, X: pd.DataFrame, n_repeats: int = 2) -> Redraw:
     return fitted.draw(fitted.read(X), ("x",), Streams(0, "x", n_repeats))
 
 

@@ -9,10 +9,11 @@ import numpy.typing as npt
 
 from subgrove._effects.asking import Work
 from subgrove._effects.curves import Curve, Plan
-from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels, interval_of
+from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels
 from subgrove._effects.parts import Part
 from subgrove._effects.similarity import by_similarity
 from subgrove._kinds import Floats
+from subgrove._quantiles import interval_ends
 
 Ranks = npt.NDArray[np.intp]
 
@@ -37,8 +38,7 @@ def _between_numbers(part: Part, wanted: Wanted, n_points: int) -> Plan | None:
         (x,) = part.x
     if not len(x):
         return None
-    interval = np.minimum(interval_of(edges, x), max(len(edges) - 2, 0))
-    upper = np.minimum(interval + 1, len(edges) - 1)
+    interval, upper = interval_ends(edges, x)
     ends = [(edges[interval], "left borders of intervals"), (edges[upper], "right borders of intervals")]
     blocks = [part.block_of(points, text) for points, text in ends]
 
@@ -50,19 +50,38 @@ def _between_numbers(part: Part, wanted: Wanted, n_points: int) -> Plan | None:
 
 
 def _accumulate_numbers(part: Part, axis: Axis, interval: Ranks, steps: Floats) -> Curve:
-    n_steps = len(axis) - 1
-    n = np.full(len(axis), part.n)
+    """The curve and its error: that of the steps, and that of how many rows an interval has.
+
+    Row i, of interval k, moves point p by reach[p, k] * (step_i - mean_k) / mass_k - middle_k / n. The second part is
+    the centre's: `middle` is the curve halfway through the interval, whose mean over rows is 0. Within an interval the
+    first part has mean 0 and the second is the same for all rows, so their squares are added.
+    """
+    n_steps, n = len(axis) - 1, part.n
     if n_steps < 1:
         return _flat(part, axis, len(steps))
     mass, mean, squares = _within(interval, steps, part.weights, n_steps)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # A mean of one row has an unknown error; an interval without rows adds nothing.
-        noise = np.where(mass > 0, squares / (mass - 1) / mass, 0.0)
-    noise[:, (mass > 0) & (mass <= 1)] = np.nan
     # What is right of a step, and half of the rows at it, moves the centre with it.
     share = (mass.sum() - np.cumsum(mass) + mass / 2) / mass.sum()
     reach = np.tri(n_steps + 1, n_steps, -1) - share
-    return Curve(part.subgroup, (axis,), n, reach @ mean.T, np.sqrt(reach**2 @ noise.T))
+    curve = reach @ mean.T
+    middle = curve[:-1] / 2 + curve[1:] / 2
+    centre = mass @ middle**2 / n / (n - 1) if n > 1 else np.nan
+    error = np.sqrt(reach**2 @ _noise(mass, squares).T + centre)
+    return Curve(part.subgroup, (axis,), np.full(len(axis), n), curve, error)
+
+
+def _noise(mass: Floats, squares: Floats) -> Floats:
+    """Squared error of the mean step of each interval; one without rows adds nothing.
+
+    A lone row has no spread of its own and is given that of the other intervals; NaN if all are alone.
+    """
+    several = mass >= 2
+    if not several.any():
+        return np.full(squares.shape, np.nan)
+    degrees = np.where(several, mass - 1, 1.0)
+    common = squares[:, several].sum(axis=1, keepdims=True) / degrees[several].sum()
+    spread = np.where(several, squares / degrees, common)
+    return np.where(mass > 0, spread / np.where(mass > 0, mass, 1.0), 0.0)
 
 
 def _between_levels(part: Part, wanted: Wanted) -> Plan | None:
@@ -102,8 +121,12 @@ def _flat(part: Part, axis: Axis, n_outputs: int) -> Curve:
 
 
 def _accumulate_levels(part: Part, axis: Axis, rank: Ranks, up: Floats, down: Floats) -> Curve:
-    """A step between two levels is the mean over the rows of both."""
-    n_steps, n_up = len(axis) - 1, up.shape[1]
+    """A step between two levels is the mean over the rows of both; errors are those of `_accumulate_numbers`.
+
+    A row between the first and the last level counts in two steps and in the centre: all three are added before
+    squaring.
+    """
+    n_steps, n_up, n = len(axis) - 1, up.shape[1], part.n
     rows = np.concatenate([np.flatnonzero(rank < n_steps), np.flatnonzero(rank > 0)])
     step = np.concatenate([rank[rank < n_steps], rank[rank > 0] - 1])
     steps = np.concatenate([up, down], axis=1)
@@ -112,15 +135,17 @@ def _accumulate_levels(part: Part, axis: Axis, rank: Ranks, up: Floats, down: Fl
     at_level = np.bincount(rank, weights=weights, minlength=len(axis))
     share = 1 - np.cumsum(at_level)[:-1] / at_level.sum()
     reach = np.tri(n_steps + 1, n_steps, -1) - share
-    # Rows between the first and the last level count in two steps, so their errors in both are added before squaring.
-    pulls = (steps - mean[:, step]) / mass[step]
+    curve = reach @ mean.T
+    # Squares about a mean lose a row; weights, which count rows, may add up to less than two of them.
+    pulls = (steps - mean[:, step]) / np.sqrt(mass * np.maximum(mass - 1, mass / 2))[step]
     before, after = np.zeros((2, len(steps), len(rank)))
     after[:, rows[:n_up]], before[:, rows[n_up:]] = pulls[:, :n_up], pulls[:, n_up:]
+    centre = curve.T[:, rank] / np.sqrt(n * (n - 1)) if n > 1 else np.nan
     error = np.empty((len(axis), len(steps)))
     for point, coefficients in enumerate(reach):
         padded = np.concatenate([[0.0], coefficients, [0.0]])
-        error[point] = np.sqrt((padded[rank] * before + padded[rank + 1] * after) ** 2 @ weights)
-    return Curve(part.subgroup, (axis,), np.full(len(axis), part.n), reach @ mean.T, error)
+        error[point] = np.sqrt((padded[rank] * before + padded[rank + 1] * after - centre) ** 2 @ weights)
+    return Curve(part.subgroup, (axis,), np.full(len(axis), n), curve, error)
 
 
 def _within(cell: Ranks, values: Floats, weights: Floats | None, n_cells: int) -> tuple[Floats, Floats, Floats]:

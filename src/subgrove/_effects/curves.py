@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._effects.asking import Block, Work
-from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels, interval_of
+from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels
 from subgrove._effects.parts import Part
 from subgrove._effects.support import BOX, box_statistics
 from subgrove._frames import Rows
 from subgrove._kinds import Floats
+from subgrove._quantiles import interval_ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,16 @@ def centred(curve: Curve) -> Curve:
     return replace(averaged(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
 
 
-def conditional_mean(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
-    """M-plot: the mean prediction of the rows that have about this value; nothing is replaced."""
+def conditional_mean(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan | None:
+    """M-plot: the mean prediction of the rows that have about this value; nothing is replaced.
+
+    Rows of levels that the user did not list are left out; None if no row is left.
+    """
     part = part.where(~np.isnan(part.x[0]))
+    if has_levels(part.source.infos[0]) and not isinstance(wanted[0], str):
+        part = part.where(np.isin(part.x[0], wanted[0]))
+        if not len(part.rows):
+            return None
     axis, cell = _cells(part, wanted[0], n_points)
 
     def finish(kept: list[Floats]) -> Curve:
@@ -126,17 +134,17 @@ def _curve(subgroup: int, axes: tuple[Axis, ...], n: Floats, summary: Floats, ic
 
 
 def _cells(part: Part, wanted: Wanted, n_points: int) -> tuple[Axis, npt.NDArray[np.intp]]:
-    """Points of an M-plot, and the point that each row counts for; -1 for none."""
+    """Points of an M-plot, and the point that each row counts for."""
     (info,), (x,), weights = part.source.infos, part.x, part.weights
     if has_levels(info):
         axis = axis_of(info, x, weights, wanted, n_points)
-        place = np.full(len(info.levels), -1, dtype=np.intp)
+        place = np.zeros(len(info.levels), dtype=np.intp)
         place[axis.points.astype(np.intp)] = np.arange(len(axis))
         return axis, place[x.astype(np.intp)]
     if not isinstance(wanted, str):
         between = wanted[:-1] / 2 + wanted[1:] / 2
         return Axis(info, wanted), np.searchsorted(between, x, side="left")
-    cell = interval_of(edges_of(info, x, weights, wanted, n_points).points, x)
+    cell, _ = interval_ends(edges_of(info, x, weights, wanted, n_points).points, x)
     mass = np.bincount(cell, weights=weights)
     sums = np.bincount(cell, weights=x if weights is None else x * weights)
     return Axis(info, sums / mass), cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -19,11 +20,12 @@ from subgrove._effects.parts import Part, Source
 from subgrove._effects.result import Effect
 from subgrove._effects.support import support_of
 from subgrove._effects.tables import Group
-from subgrove._frames import backend_of
+from subgrove._fingerprint import fingerprint
 from subgrove._kinds import ColumnInfo
+from subgrove._result_tables import backend_of
 from subgrove._subgroups import Partition, Subgroups
-from subgrove._table import read_weights
-from subgrove.exceptions import InputError, ParameterError
+from subgrove._table import read_like, read_weights
+from subgrove.exceptions import ColumnError, InputError, ParameterError, SameRowsWarning
 from subgrove.trees.conditions import ALL_ROWS
 from subgrove.trees.training import refuse_another_index
 
@@ -73,12 +75,15 @@ def effect(
     subgroups : Subgroups or Partition, optional
         What `find_subgroups` returned, or its part for this feature. Each subgroup has a curve, over its own rows and
         their own range of the feature. A subgroup with fewer than two rows has none, and is listed in `support`.
+        Those that were grown on the rows of X are used with a warning.
     grid : "quantiles", list of values, or mapping, optional
         Where curves have points. By default `n_points` equal steps from the least to the greatest value, and every
-        level of a feature that has levels; "quantiles" takes quantiles instead of equal steps. Of "ale" these are the
-        borders of intervals (`n_points + 1` quantiles by default), of "mplot" the points that rows are counted to
-        (by default the means in `n_points` intervals between quantiles). For two features a mapping from
-        feature to its values. A level must be one that some row of X has.
+        level of a feature that has levels. Points of whole numbers are whole: each of the values, if there are no more
+        than `n_points`, else those next to the steps. "quantiles" takes quantiles instead of equal steps. Of "ale"
+        these are the borders of intervals (`n_points + 1` quantiles by default), of "mplot" the points that rows are
+        counted to (by default the means in `n_points` intervals between quantiles; rows of levels that are not
+        listed are left out). For two features a mapping from feature to its values. A level must be one that some row
+        of X has.
     n_points : int, default 20
         Number of points, or of intervals, of a numeric feature.
     output : label or int, optional
@@ -113,7 +118,8 @@ def effect(
     result asks for none.
 
     Rows in which the feature is missing are given values like all others by "pdp" and "ice"; "ale", "mplot" and the
-    box statistics leave them out. Where an "ale" interval has a single row, the standard error is not known: NaN.
+    box statistics leave them out. Where an "ale" interval has a single row, its spread is taken to be that of the
+    others. Moments with a time zone are shown in it; a date in `grid` that has none is read as UTC.
 
     Examples
     --------
@@ -142,6 +148,7 @@ def effect(
     asked = model_for_effect(model, response)
     asker = Asker(asked, Outputs.of(asked, output), batch_rows(memory, len(source.frames.names)), n_jobs)
     partition = _partition(subgroups, source.infos)
+    _warn_of_same_rows(X, subgroups)
     parts = _parts(source, partition)
     plans = [plan for part in parts if _enough(part, partition) and (plan := KINDS[kind](part, wanted, steps))]
     if not plans and partition is None:
@@ -201,8 +208,6 @@ def _read_grids(grid: Any, source: Source) -> list[Wanted]:
 
 
 def _checked_points(n_points: Any) -> int:
-    if n_points is None:
-        return 20
     if isinstance(n_points, bool) or not isinstance(n_points, int | np.integer) or n_points < 2:
         raise ParameterError(f"n_points must be a whole number >= 2; got {n_points!r}.")
     return int(n_points)
@@ -231,6 +236,23 @@ def _partition(subgroups: Any, infos: Sequence[ColumnInfo]) -> Partition | None:
             f"Name it in find_subgroups(..., features=[...])."
         )
     return found
+
+
+def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
+    """Say that trees have seen these rows. A partition on its own does not know its training rows."""
+    if not isinstance(subgroups, Subgroups) or not {each.name for each in subgroups.columns} <= {*names_and_rows(X)[0]}:
+        return
+    try:
+        mark = fingerprint(read_like(X, subgroups.columns))
+    except ColumnError:  # a column that is of another kind now, which is not the same table
+        return
+    if mark == subgroups.fingerprint:
+        warnings.warn(
+            "The subgroups were grown on the same rows as they are now used on. Grow them on training rows: "
+            "find_subgroups(train).",
+            SameRowsWarning,
+            stacklevel=3,
+        )
 
 
 def _parts(source: Source, partition: Partition | None) -> list[Part]:

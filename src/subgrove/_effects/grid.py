@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._containers import Plain, plain_column, quote
+from subgrove._effects.moments import are_days, nearest_days
 from subgrove._kinds import ColumnInfo, Floats
+from subgrove._quantiles import quantile_rows
 from subgrove._values import number_text, typed, values_like
 from subgrove.exceptions import InputError, ParameterError
 
 Way = Literal["default", "quantiles"]
 Wanted = Floats | Way  # the user's own points, or how to choose them
-
-_DAY = 86_400_000_000.0  # microseconds
-_CLOSE = 1e-12  # cumulated weights that differ by less, relative to their sum, are the same
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ def point_text(info: ColumnInfo, point: float) -> str:
 def read_values(column: Plain, name: str, kind: Any) -> tuple[ColumnInfo, Floats]:
     """A feature that is seen for the first time, its values as those of `Axis.points`; NaN where missing."""
     info, values = typed(column, name, kind, "X")
-    return info, as_points(info, values)
+    return replace(info, zone=column.zone if info.is_date else None), as_points(info, values)
 
 
 def as_points(info: ColumnInfo, values: npt.NDArray[Any]) -> Floats:
@@ -102,7 +101,10 @@ def _refuse_absent(levels: Sequence[str], info: ColumnInfo) -> None:
 
 
 def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, n_points: int) -> Axis:
-    """Points for curves: every level, or equal steps from the least to the greatest value (or quantiles)."""
+    """Points for curves: every level, or equal steps from the least to the greatest value (or quantiles).
+
+    Of whole numbers every value, if there are no more than `n_points`, else the whole numbers next to equal steps.
+    """
     if not isinstance(wanted, str):
         return Axis(info, wanted)
     present = ~np.isnan(x)
@@ -111,7 +113,9 @@ def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted,
         return Axis(info, np.unique(values))
     if wanted == "quantiles":
         counted = None if weights is None else weights[present]
-        return Axis(info, np.unique(quantiles(values, counted, np.linspace(0, 1, n_points))))
+        return Axis(info, np.unique(values[quantile_rows(values, counted, np.linspace(0, 1, n_points))]))
+    if info.is_integer and len(distinct := np.unique(values)) <= n_points:
+        return Axis(info, distinct)
     # Halved and doubled: the range may be wider than a float holds.
     steps = 2 * np.linspace(values.min() / 2, values.max() / 2, n_points)
     return Axis(info, _rounded(info, values, steps))
@@ -121,33 +125,13 @@ def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted
     """Borders of intervals with about the same number of rows; x without missing values."""
     if not isinstance(wanted, str):
         return Axis(info, wanted)
-    return Axis(info, np.unique(quantiles(x, weights, np.linspace(0, 1, n_points + 1))))
-
-
-def interval_of(edges: Floats, x: Floats) -> npt.NDArray[np.intp]:
-    """The interval of each value: open on the left, but the first holds its left border too."""
-    return np.maximum(np.searchsorted(edges, x, side="left") - 1, 0)
-
-
-def quantiles(x: Floats, weights: Floats | None, shares: Floats) -> Floats:
-    """The least values that at least these shares of the rows do not exceed (type 1: values of rows, none between)."""
-    values, total = cumulated(x, weights)
-    at = np.searchsorted(total, shares * total[-1] * (1 - _CLOSE), side="left")
-    found: Floats = values[np.minimum(at, len(x) - 1)]
-    return found
-
-
-def cumulated(x: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Values in order, and the weight of the rows up to each of them."""
-    if weights is None:
-        return np.sort(x), np.arange(1.0, len(x) + 1)
-    order = np.argsort(x, kind="stable")
-    return x[order], np.cumsum(weights[order])
+    return Axis(info, np.unique(x[quantile_rows(x, weights, np.linspace(0, 1, n_points + 1))]))
 
 
 def _rounded(info: ColumnInfo, values: Floats, points: Floats) -> Floats:
-    """Points that the column can hold: whole days where all dates are, else whole microseconds."""
-    if info.is_date or info.is_duration:
-        unit = _DAY if info.is_date and not (values % _DAY).any() else 1.0
-        points = np.round(points / unit) * unit
+    """Points that the column can hold: whole numbers, and whole days where all dates are, else whole microseconds."""
+    if info.is_date and are_days(values, info.zone):
+        points = nearest_days(points, info.zone)
+    elif info.is_date or info.is_duration or info.is_integer:
+        points = np.round(points)
     return np.unique(points)

@@ -11,8 +11,8 @@ import numpy as np
 from subgrove._effects.curves import Curve, centred
 from subgrove._effects.reading import is_table, read_column, read_columns, values_at
 from subgrove._effects.tables import Group, curves_table, ice_table, outliers_table, support_table
-from subgrove._frames import Backend
 from subgrove._kinds import ColumnInfo, Floats
+from subgrove._result_tables import Backend
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 
@@ -39,8 +39,9 @@ class Effect:
         What the tables are made of, for pictures: the features, the subgroups with their supports, and the curves as
         arrays.
     curves : table
-        A row for each output (if there are several), subgroup and point: `output`, `subgroup`, `rule`, `x` (two
-        features: `x1`, `x2`), `estimate`, `std_error`, `conf_low`, `conf_high`, `n`, `in_box`, `in_whiskers`.
+        A row for each output (if there are several), subgroup and point: `feature`, `output`, `subgroup`, `rule`, `n`,
+        `x` (two features: `x1`, `x2`), `estimate`, `std_error`, `conf_low`, `conf_high`, `noise` (what the interval
+        covers: "test rows"), `in_box`, `in_whiskers`.
         Features with levels also have box statistics of the predictions at each level: `whisker_low`, `q1`, `median`,
         `q3`, `whisker_high`.
     support : table
@@ -54,7 +55,8 @@ class Effect:
     Notes
     -----
     How to read it: `std_error` and the interval cover which rows the mean was taken over, as if these were drawn at
-    random. They do not cover how the model would change with other training data, nor that of subgroups.
+    random. They do not cover how the model would change with other training data, nor that of subgroups. Those of "ale"
+    include that the rows decide where 0 is.
     The curve is well supported where `in_box` is true (between the quartiles of the feature, or a level that rows
     of the subgroup have) and thinly supported where `in_whiskers` is false.
 

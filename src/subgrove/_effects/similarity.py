@@ -35,14 +35,12 @@ def by_similarity(part: Part, levels: Floats) -> Floats:
 
 def _distances(table: Table, name: str, part: Part, code: Any, weights: Floats, n_levels: int) -> Floats:
     """How far the distributions of one column are apart, for each pair of levels."""
-    which = table.names.index(name)
-    at = table.positions()[which]
-    if table.columns[which].is_nominal:
-        values = table.codes[part.rows, at]
+    column = table.series(name)
+    values = column.values[part.rows]
+    if column.info.is_nominal:
         return _pairs(_shares(values, code, weights, n_levels), lambda apart: apart.sum(axis=1) / 2)
-    numbers = table.numbers[part.rows, at]
-    present = ~np.isnan(numbers)
-    shares = _shares(numbers[present], code[present], weights[present], n_levels)
+    present = ~np.isnan(values)
+    shares = _shares(values[present], code[present], weights[present], n_levels)
     return _pairs(np.cumsum(shares, axis=1), lambda apart: apart.max(axis=1, initial=0.0))
 
 

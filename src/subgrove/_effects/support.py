@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._effects.grid import cumulated, has_levels
+from subgrove._effects.grid import has_levels
 from subgrove._kinds import ColumnInfo, Floats
 
 BOX = ("low", "whisker_low", "q1", "median", "q3", "whisker_high", "high")
@@ -71,7 +71,7 @@ def box_statistics(x: Floats, weights: Floats | None) -> Floats:
     The quartiles are hinges, medians of the halves (the middle row belongs to both). A whisker ends at the last value
     that is no further than 1.5 times the distance of the hinges away from the box.
     """
-    values, total = cumulated(x, weights)
+    values, total = _cumulated(x, weights)
     n = total[-1]
     whole = weights is None or not (weights % 1).any()
     half = np.ceil(n / 2) if whole else n / 2
@@ -80,6 +80,14 @@ def box_statistics(x: Floats, weights: Floats | None) -> Floats:
         reach = 1.5 * (q3 - q1)
         inside = values[(values >= q1 - reach) & (values <= q3 + reach)]
     return np.array([values[0], inside[0], q1, median, q3, inside[-1], values[-1]])
+
+
+def _cumulated(x: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
+    """Values in order, and the weight of the rows up to each of them."""
+    if weights is None:
+        return np.sort(x), np.arange(1.0, len(x) + 1)
+    order = np.argsort(x, kind="stable")
+    return x[order], np.cumsum(weights[order])
 
 
 def _middle(values: Floats, total: Floats, mass: float) -> float:

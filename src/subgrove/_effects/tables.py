@@ -11,10 +11,13 @@ import numpy.typing as npt
 
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import Axis, has_levels
+from subgrove._effects.moments import aware_moments
 from subgrove._effects.support import BOX, Support
-from subgrove._frames import Backend, make_table
 from subgrove._kinds import ColumnInfo, Floats
+from subgrove._result_tables import Backend, make_table
+from subgrove.trees.training import TOGETHER
 
+NOISE = "test rows"  # what intervals cover
 SPREAD = ("whisker_low", "q1", "median", "q3", "whisker_high")
 
 
@@ -42,9 +45,11 @@ def curves_table(
 def _curve_columns(curve: Curve, group: Group, at: int, output: Any, level: float) -> dict[str, Any]:
     estimate, error = curve.estimate[:, at], curve.std_error[:, at]
     margin = _quantile(level, curve.n) * error
-    columns = _head(output, curve.subgroup, group.rule, len(estimate)) | _points(curve.axes)
+    m = len(estimate)
+    columns: dict[str, Any] = {"feature": [TOGETHER.join(axis.info.name for axis in curve.axes)] * m}
+    columns |= _head(output, curve.subgroup, group.rule, m) | {"n": whole(curve.n)} | _points(curve.axes)
     columns |= {"estimate": estimate, "std_error": error, "conf_low": estimate - margin, "conf_high": estimate + margin}
-    columns["n"] = whole(curve.n)
+    columns["noise"] = [NOISE] * m
     for name, whiskers in (("in_box", False), ("in_whiskers", True)):
         columns[name] = _inside(curve.axes, group.supports, whiskers)
     if curve.spread is not None:
@@ -112,9 +117,11 @@ def outliers_table(backend: Backend, groups: Sequence[Group]) -> Any:
 
 
 def values_of(info: ColumnInfo, points: Floats) -> npt.NDArray[Any] | list[Any]:
-    """Points as the user knows them: labels of levels, dates, durations or numbers."""
+    """Points as the user knows them: labels of levels, dates (in their time zone), durations or numbers."""
     if has_levels(info):
         return [info.levels[int(point)] for point in points]
+    if info.zone is not None:
+        return aware_moments(points, info.zone)
     if info.is_date or info.is_duration:
         moments = np.where(np.isnan(points), np.iinfo(np.int64).min, np.round(points)).astype(np.int64)
         return moments.view("datetime64[us]" if info.is_date else "timedelta64[us]")

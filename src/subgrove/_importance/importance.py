@@ -12,23 +12,26 @@ from typing import Any
 import numpy as np
 
 from subgrove._fingerprint import fingerprint
-from subgrove._frames import Frames, backend_of
+from subgrove._frames import Frames
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import ALL, Scoring, names_of, original_rows, weighted_mean
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
-from subgrove._model import Model, Predictions, default_loss, read_model, read_target, response_for
+from subgrove._model import Model, Predictions, default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._parallel import effective_jobs, progress_bar, side_by_side
 from subgrove._random import read_seed
+from subgrove._result_tables import backend_of
 from subgrove._subgroups.names import asked_features
 from subgrove._table import Table, read_table, read_weights
 from subgrove._version import __version__
-from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning
+from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning, SubgroveWarning
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, Fitted
+from subgrove.samplers.cross_fit import CrossFitted
 from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
 from subgrove.samplers.marginal import FittedMarginal
+from subgrove.samplers.own import OwnFitted
 from subgrove.samplers.subgroup import FittedSubgroups
 from subgrove.samplers.unchanged import FittedUnchanged
 from subgrove.trees.parameters import whole_number
@@ -118,21 +121,22 @@ def importance(
     >>> groups = sg.find_subgroups(train.X, max_depth=2)
     >>> imp = sg.importance(model, test.X, test.y, sampler=groups, loss="absolute_error", n_repeats=20, seed=1)
     >>> imp.overall.set_index("feature")["estimate"].round()[["temp", "yr", "wind"]].to_dict()
-    {'temp': 180.0, 'yr': 274.0, 'wind': 0.0}
+    {'temp': 178.0, 'yr': 274.0, 'wind': 0.0}
     """
     repeats = whole_number("n_repeats", n_repeats, least=1)
     _refuse_no_memory(memory)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start = read_seed(seed)
     losses = get_all(default_loss(model) if loss is None else loss)
-    asked = read_model(model, response_for(losses, response))
+    needed = response_for(losses, response)
+    asked = read_model(model, needed)
     table = read_table(X, lenient=True)
     sampler = with_columns(sampler)
     chosen = asked_features(features_of(sampler) if features is None else features, table.names)
     refuse_another_index(X, y=y, weights=weights)
-    target = read_target(y, table.n_rows, asked.classes, losses)
-    counted = read_weights(weights, table.n_rows)
-    scoring = Scoring(losses, target, asked.method)
+    target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
+    counted = read_counts(weights, table.n_rows)
+    scoring = Scoring(losses, target, gives_probabilities(needed))
     rows, kept = X, None
     if counted is not None and not (counted > 0).all():
         kept = np.flatnonzero(counted > 0)
@@ -141,12 +145,12 @@ def importance(
         scoring = replace(scoring, target=target.taken(kept))
     fitted, redrawn = fitted_sampler(sampler, rows, table, train, chosen, model, start)
     mark = fingerprint(table)
-    _warn_of_same_rows(fitted, mark, redrawn)
+    _warn_of_same_rows(fitted, mark, redrawn, train)
     frames = Frames(rows, redrawn.columns, fitted.train)
     batch = _batch_rows(frames, len(chosen), len(losses), memory)
     before = _original(asked, frames, batch)
     scoring = scoring.settled(before)
-    _refuse_weighted_scores(scoring, counted)
+    refuse_weighted_scores(scoring, counted)
     question = Question(
         asked,
         frames,
@@ -167,13 +171,28 @@ def importance(
         "sampler": sampler_name(sampler),
         "n_repeats": repeats,
         "seed": start,
-        "trained_on": "train" if train is not None else _trained_on(sampler, fitted),
+        "trained_on": _trained_on(fitted, train),
         "n_rows_asked": asked.n_rows,
         "n_calls": asked.n_calls,
         "fingerprint": mark,
         "versions": {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()},
     }
     return make_result(question, scores, settings, X, kept)
+
+
+def read_counts(weights: Any, n_rows: int) -> Floats | None:
+    """Weights, which count rows; None where every row counts once."""
+    counted = read_weights(weights, n_rows)
+    if counted is None or (counted == 1).all():
+        return None
+    if counted.sum() <= 2 < n_rows:
+        warnings.warn(
+            f"weights add up to {counted.sum():.3g} and are taken as numbers of rows, so standard errors are not "
+            f"known. Multiply them, for example so that they add up to {n_rows}, the number of rows.",
+            SubgroveWarning,
+            stacklevel=3,
+        )
+    return counted
 
 
 def make_result(
@@ -256,7 +275,8 @@ def _no_progress(done: int) -> None:
     """Workers in other processes show no bar."""
 
 
-def _refuse_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
+def refuse_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
+    """Scores of all rows together take no weights."""
     whole = [loss.name for loss in scoring.losses if not loss.per_row]
     if whole and weights is not None:
         raise ParameterError(
@@ -265,23 +285,27 @@ def _refuse_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
         )
 
 
-def _trained_on(sampler: Any, fitted: Fitted) -> str:
-    from subgrove.samplers.cross_fit import CrossFitted
-
+def _trained_on(fitted: Fitted, train: Any) -> str:
     if isinstance(fitted, CrossFitted):
         return "cross-fitted"
-    return "nothing" if isinstance(fitted, FittedMarginal | FittedUnchanged) else "before"
+    if isinstance(fitted, FittedMarginal | FittedUnchanged):
+        return "nothing"
+    return "before" if train is None else "train"
 
 
-def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table) -> None:
-    if not isinstance(fitted, FittedSubgroups):
+def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table, train: Any) -> None:
+    if isinstance(fitted, FittedSubgroups):
+        trained = fitted.groups.fingerprint
+        # Kinds that the user chose in find_subgroups make another fingerprint of the same rows.
+        mark = fingerprint(redrawn) if fitted.groups.parameters.get("kinds") else mark
+    elif train is None or isinstance(fitted, CrossFitted | FittedMarginal | FittedUnchanged | OwnFitted):
         return
-    # Kinds that the user chose in find_subgroups make another fingerprint of the same rows.
-    marks = {mark, fingerprint(redrawn)} if fitted.groups.parameters.get("kinds") else {mark}
-    if fitted.groups.fingerprint in marks:
+    else:
+        trained = fingerprint(read_table(getattr(train, "X", train), lenient=True))
+    if trained == mark:
         warnings.warn(
-            "The subgroups were grown on the same rows as they are now used on. Grow them on training rows, or pass "
-            "sampler='subgroups' without train, which cross-fits.",
+            "The sampler was fitted on the same rows as it is now used on. Fit it on training rows, or leave train "
+            "out, which cross-fits.",
             SameRowsWarning,
             stacklevel=3,
         )

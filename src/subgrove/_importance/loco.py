@@ -12,19 +12,22 @@ import numpy as np
 
 from subgrove._containers import names_and_rows
 from subgrove._fingerprint import fingerprint
-from subgrove._frames import backend_of, copied, without_columns
+from subgrove._importance.importance import read_counts, refuse_weighted_scores
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scoring import ALL, Scoring, names_of, original_rows, weighted_mean
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
-from subgrove._model import default_loss, read_model, read_target, response_for
+from subgrove._model import default_loss, gives_probabilities, read_model, read_target, response_for
+from subgrove._native import copied, without_columns
 from subgrove._parallel import progress_bar, side_by_side
+from subgrove._result_tables import backend_of
 from subgrove._subgroups.names import asked_features
-from subgrove._table import read_table, read_weights
+from subgrove._table import read_table
 from subgrove._version import __version__
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 from subgrove.losses import get_all
 from subgrove.samplers.base import ALL_ROWS, Feature, title
+from subgrove.trees.training import refuse_another_index
 
 Refit = Callable[[Any, Any], Any]
 
@@ -92,17 +95,21 @@ def loco(
     """
     train_X, train_y = _training(train)
     losses = get_all(default_loss(model) if loss is None else loss)
-    asked = read_model(model, response_for(losses, response))
+    needed = response_for(losses, response)
+    asked = read_model(model, needed)
     table = read_table(X, lenient=True)
+    refuse_another_index(X, y=y, weights=weights)
+    refuse_another_index(train_X, y=train_y)
     chosen = asked_features(features, table.names)
     if len(table.names) == max(len(feature) for feature in chosen):
         raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
-    counted = read_weights(weights, table.n_rows)
-    target = read_target(y, table.n_rows, asked.classes, losses)
+    counted = read_counts(weights, table.n_rows)
+    target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
     before = asked.ask(copied(X), table.n_rows, original_rows)
-    scoring = Scoring(losses, target, asked.method).settled(before)
+    scoring = Scoring(losses, target, gives_probabilities(needed)).settled(before)
+    refuse_weighted_scores(scoring, counted)
     baseline, whole = scoring.rows(before, ALL, original_rows), scoring.whole(before, original_rows)
-    work = _Refitting(model, X, (train_X, train_y), refit, scoring, response_for(losses, response), table.n_rows)
+    work = _Refitting(model, X, (train_X, train_y), refit, scoring, needed, table.n_rows)
     scores = []
     with progress_bar(progress, len(chosen), "Refitting") as done:
         for feature, (rows, score) in zip(chosen, side_by_side(work, chosen, n_jobs), strict=True):

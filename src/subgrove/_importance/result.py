@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._frames import make_table
 from subgrove._importance.inference import interval_columns, overall_variance, paired_variance, subgroup_variance
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
+from subgrove._result_tables import make_table
 from subgrove.exceptions import ParameterError
 
 NOISE = "test rows"
@@ -207,7 +207,7 @@ class ImportanceResult:
             and self.n_rows == other.n_rows
             and np.array_equal(_counts(self), _counts(other))
         )
-        same_seed = self.settings.get("seed") == other.settings.get("seed")
+        same_seed = all(self.settings.get(key) == other.settings.get(key) for key in ("seed", "sampler", "n_repeats"))
         lines = []
         for place, (mine, yours) in enumerate(losses):
             for score in both:
@@ -315,10 +315,9 @@ class ImportanceResult:
             **self._loss_column(mine),
             "feature": one.title,
             "n": _count(n),
-            "estimate": a,
+            "this": a,
             "other": b,
-            "difference": a - b,
-            **{name: float(value) for name, value in columns.items() if name != "estimate"},
+            **{name: float(value) for name, value in columns.items()},
             "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
             "noise": NOISE,
         }

@@ -280,5 +280,5 @@ class _Together:
 
 def _joined(columns: list[Any]) -> Any:
     if isinstance(columns[0], Donors):
-        return Donors(np.concatenate([column.rows for column in columns]), columns[0].train)
+        return Donors(np.concatenate([column.rows for column in columns]), columns[0].train, columns[0].holders)
     return np.concatenate(columns)

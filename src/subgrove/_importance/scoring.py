@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._kinds import Floats
-from subgrove._model import About, Method, Predictions, Target
+from subgrove._model import About, Predictions, Target
 from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
 from subgrove.losses import Loss, score
 
@@ -24,6 +24,7 @@ def original_rows(row: int | None, start: int = 0) -> str:
 
 RowIndex = slice | npt.NDArray[np.intp]
 ALL = slice(None)
+_ROUNDING = 1e-6  # how far beyond 0 and 1 a probability may be
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +37,13 @@ class Scoring:
         Which losses.
     target : Target
         y.
-    method : str
-        What the model was asked for.
+    probabilities : bool
+        Whether the model was asked for probabilities.
     """
 
     losses: tuple[Loss, ...]
     target: Target
-    method: Method
+    probabilities: bool
 
     @cached_property
     def per_row(self) -> tuple[int, ...]:
@@ -110,7 +111,7 @@ class Scoring:
         return target.raw[rows], predictions
 
     def _labels(self, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
-        if self.method != "predict_proba":
+        if not self.probabilities:
             return self.target.raw[rows], predictions
         assert self.target.codes is not None
         parts = _split(_probabilities(predictions, self.target, about), self.target)
@@ -174,6 +175,11 @@ def _probabilities(predictions: Predictions, target: Target, about: About) -> Fl
         raise ModelError(
             f"The model gave {predictions.shape[1]} probabilities a row for {expected} classes ({about(None)}). "
             f"There must be one for each class."
+        )
+    if predictions.size and (predictions.min() < -_ROUNDING or predictions.max() > 1 + _ROUNDING):
+        raise ModelError(
+            f"The model gave values from {predictions.min():.4g} to {predictions.max():.4g} where probabilities are "
+            f"needed ({about(None)}). Pass a model or function that gives probabilities, or choose another loss."
         )
     return predictions
 

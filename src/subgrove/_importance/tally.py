@@ -145,7 +145,7 @@ class Tally:
 
     def _add_donors(self, one: Pass, counted: Floats) -> None:
         column = next(iter(one.changes.values()))
-        if not isinstance(column, Donors) or column.train:
+        if not isinstance(column, Donors) or column.train or column.holders:
             return
         code = self.code if one.rows is None else self.code[one.rows]
         if not self.has_donors:
@@ -190,6 +190,8 @@ class Tally:
             if not loss.per_row:
                 overall[at] = [values[at] for values in self.whole_repeats]
                 rows[at] = influence[at] = repeats[at] = mc[at] = np.nan
+        for kept in (rows, influence, repeats, overall, excess, mc, self.sizes):
+            kept.flags.writeable = False
         groups = self.redraw.groups
         return FeatureScores(
             self.feature,

@@ -22,7 +22,6 @@ from subgrove.trees.single import single_leaf
 from subgrove.trees.training import (
     TOGETHER,
     Training,
-    column_of,
     has_three_values,
     refuse_another_index,
     select_columns,
@@ -160,7 +159,7 @@ def _unusable(table: Table, column: ColumnInfo) -> str | None:
     """Why no tree can split on a column; None if it can."""
     if len(column.levels) > MAX_LEVELS:
         return f"{len(column.levels)} levels, at most {MAX_LEVELS} can be told apart usefully"
-    if column.has_missing and bool(column_of(table, column.name).missing.all()):
+    if column.has_missing and bool(table.series(column.name).missing.all()):
         return "no value at all"
     return None
 
@@ -215,7 +214,7 @@ def _partition(
 
 def _grown(table: Table, weights: Floats | None, members: Members, allowed: Members, settings: _Settings) -> Tree:
     others = select_columns(table, [name for name in allowed if name not in members])
-    features = tuple(column_of(table, name) for name in members)
+    features = tuple(table.series(name) for name in members)
     training = training_of(others, features, weights)
     many = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
     grower, stop = settings.grower(training), "many levels" if many else training.stop

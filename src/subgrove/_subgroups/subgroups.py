@@ -70,7 +70,9 @@ class Subgroups(Mapping[str, Partition]):
         return by_members | {each.feature: each for each in self.partitions}
 
     def __getitem__(self, feature: str | tuple[str, ...]) -> Partition:
-        found = self._found.get(feature if isinstance(feature, str) else frozenset(feature))
+        # Labels of pandas columns may be numbers; as names they are text.
+        names = frozenset(map(str, feature)) if isinstance(feature, tuple | list) else str(feature)
+        found = self._found.get(names)
         if found is None:
             raise KeyError(f"There are no subgroups of {feature!r}; there are some of {', '.join(map(repr, self))}.")
         return found

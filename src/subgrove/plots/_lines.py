@@ -169,14 +169,20 @@ def without_curve(effects: Mapping[str, Effect]) -> list[str]:
 
 
 def outputs_of(one: Effect, output: Any) -> Sequence[int]:
-    """Places of the outputs that are drawn."""
+    """Places of the outputs that are drawn: the one with this label, or else with this number."""
     if output is None:
         return range(len(one.outputs))
     for at, label in enumerate(one.outputs):
-        if label == output:
+        if label == output and isinstance(label, bool) == isinstance(output, bool):
             return [at]
+    whole = isinstance(output, int | np.integer) and not isinstance(output, bool)
+    if whole and 0 <= output < len(one.outputs):
+        return [int(output)]
     shown = ", ".join(repr(label) for label in one.outputs)
-    raise ParameterError(f"output={output!r} is not among the outputs of this effect: {shown}.")
+    raise ParameterError(
+        f"output={output!r} is not among the outputs of this effect: {shown}; give one of these, or its "
+        f"number from 0 to {len(one.outputs) - 1}."
+    )
 
 
 def _margins(one: Effect) -> list[Floats]:

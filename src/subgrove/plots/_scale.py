@@ -44,8 +44,9 @@ class Scale:
 
     @property
     def label(self) -> str:
-        """Name of the feature, with its unit if it has one."""
-        return f"{plain(self.info.name)} ({self.unit})" if self.unit else plain(self.info.name)
+        """Name of the feature, with its unit if it has one; moments of a time zone stand where UTC has them."""
+        unit = self.unit or ("UTC" if self.info.zone else "")
+        return f"{plain(self.info.name)} ({unit})" if unit else plain(self.info.name)
 
     @property
     def has_levels(self) -> bool:

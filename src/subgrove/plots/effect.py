@@ -41,7 +41,7 @@ def effect(
     ax : matplotlib Axes, optional
         Where to draw. A new figure if not given.
     output : label or int, optional
-        Which output of the model; all if not given.
+        Which of `effect.outputs`: its label, or its number among them; all if not given.
     interval : bool, optional
         Whether intervals are drawn; by default if there is one curve. Boxes and ICE curves have none.
 

@@ -41,7 +41,7 @@ def effects(
         What each panel shows, as `plots.effect` draws it; a list is drawn in one panel. An effect of several outputs
         in subgroups has a panel for each output, two features in subgroups have one for each subgroup.
     output : label or int, optional
-        Which output of the model; all if not given.
+        Which of `effect.outputs`: its label, or its number among them; all if not given.
     interval : bool, optional
         Whether intervals are drawn; by default in panels with one curve.
     columns : int, optional

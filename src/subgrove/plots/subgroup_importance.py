@@ -21,7 +21,7 @@ from subgrove.trees.structure import format_count
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_OVERALL = COLORS[1]
+_OVERALL = COLORS[0]
 
 
 def subgroup_importance(

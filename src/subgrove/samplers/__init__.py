@@ -1,7 +1,7 @@
 """Samplers: ways to redraw a column. `base.py` is the contract; each has a file of its own."""
 
 from subgrove._frames import Donors
-from subgrove.samplers.base import Fitted, Method, Redraw
+from subgrove.samplers.base import Exact, Fitted, Groups, Method, Redraw, Step
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
@@ -12,14 +12,17 @@ from subgrove.samplers.unchanged import Unchanged
 
 __all__ = [
     "Donors",
+    "Exact",
     "Fitted",
     "ForestNodes",
+    "Groups",
     "Imputation",
     "Intervals",
     "Knockoffs",
     "Marginal",
     "Method",
     "Redraw",
+    "Step",
     "Subgroups",
     "Unchanged",
 ]

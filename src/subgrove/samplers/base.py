@@ -183,6 +183,11 @@ class Fitted(ABC):
         `weights` count rows of the table; `exact` allows exact expectations in place of draws.
         """
 
+    @property
+    def gives_training_rows(self) -> bool:
+        """Whether donors are training rows."""
+        return False
+
     def read(self, X: Any) -> Table:
         """Rows to redraw, typed as in training."""
         return read_like(X, self.columns)
@@ -205,6 +210,9 @@ class Fitted(ABC):
             New values, in the type of the column.
         """
         names = (feature,) if isinstance(feature, str) else tuple(feature)
+        known = [column.name for column in self.columns]
+        if not set(names) <= set(known):
+            raise ParameterError(f"feature names {feature!r}, but the sampler was fitted on {', '.join(known)}.")
         frames = Frames(X, self.columns, self.train)
         table = self.read(X)
         streams = rngs if isinstance(rngs, Streams) else _Given(rngs)
@@ -221,9 +229,11 @@ class _Given:
     """Generators that the user made, in place of streams of a seed."""
 
     def __init__(self, rngs: Any) -> None:
-        if isinstance(rngs, int):
-            rngs = [np.random.default_rng() for _ in range(rngs)]
+        if isinstance(rngs, int | np.integer):
+            rngs = [np.random.default_rng() for _ in range(int(rngs))]
         self.rngs = list(rngs)
+        if not self.rngs:
+            raise ParameterError("rngs must be a number of repeats above 0, or a generator for each repeat; got none.")
 
     def __len__(self) -> int:
         return len(self.rngs)
@@ -290,11 +300,3 @@ def read_training_table(X: Any, features: Any, sampler: Method) -> tuple[Table, 
     read = asked_features(features, table.names)
     sampler.refuse_unsuitable(table.columns, read)
     return table, read
-
-
-def column_of(table: Table, name: str) -> npt.NDArray[Any]:
-    """Values of a column: numbers, or codes if it is nominal."""
-    place = table.names.index(name)
-    at = table.positions()[place]
-    values: npt.NDArray[Any] = (table.codes if table.columns[place].is_nominal else table.numbers)[:, at]
-    return values

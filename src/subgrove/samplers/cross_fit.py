@@ -50,8 +50,10 @@ class CrossFitted(Fitted):
         for number, fold in enumerate(self.folds):
             own = Streams(rngs.seed, f"{rngs.key}, fold {number}", rngs.n_repeats)
             counted = None if weights is None else weights[fold.rows]
-            parts.append(fold.fitted.draw(fold.table, feature, own, weights=counted, exact=exact))
-        population = np.concatenate([one.population for one in parts])
+            # The training rows of a fold are test rows of the other one: their part as donors is known of draws only.
+            allowed = exact and not fold.fitted.gives_training_rows
+            parts.append(fold.fitted.draw(fold.table, feature, own, weights=counted, exact=allowed))
+        population = np.concatenate([np.broadcast_to(one.population, len(one.groups)) for one in parts])
         return Redraw(
             self._groups(table.n_rows, parts),
             lambda: self._draws(table.n_rows, parts),
@@ -83,7 +85,7 @@ class CrossFitted(Fitted):
         """Donors as rows of the whole table: the training rows of a fold are rows of it too."""
         if not isinstance(column, Donors):
             return column
-        return Donors((fold.others if column.train else fold.rows)[column.rows])
+        return Donors((fold.others if column.train else fold.rows)[column.rows], holders=column.holders)
 
     def _exact(self, n_rows: int, parts: list[Redraw]) -> Exact | None:
         if all(one.exact is None for one in parts):
@@ -117,7 +119,7 @@ def _merged(n_rows: int, places: list[Rows], columns: list[Any]) -> Any:
         rows = np.empty(n_rows, dtype=np.intp)
         for place, column in zip(places, columns, strict=True):
             rows[place] = column.rows
-        return Donors(rows)
+        return Donors(rows, holders=columns[0].holders)
     values: npt.NDArray[Any] = np.empty(n_rows, dtype=np.result_type(*(column.dtype for column in columns)))
     for place, column in zip(places, columns, strict=True):
         values[place] = column

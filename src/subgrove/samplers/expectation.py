@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._frames import Donors, Rows
 from subgrove._kinds import Codes, Floats
 from subgrove._table import Table
-from subgrove.samplers.base import Exact, Feature, Step, column_of
+from subgrove.samplers.base import Exact, Feature, Step
 
 _PROBE = 4  # a subgroup is looked at whole only if this many times the repeats show few values
 
@@ -94,7 +94,7 @@ def value_codes(table: Table, feature: Feature) -> Rows:
     """A number for each row, the same for rows with the same value (of all columns of a group)."""
     joined: Rows | None = None
     for name in feature:
-        _, codes = np.unique(column_of(table, name), return_inverse=True)
+        _, codes = np.unique(table.values(name), return_inverse=True)
         if joined is None:
             joined = codes
         else:
@@ -107,7 +107,7 @@ def _joint_codes(one: Table, two: Table, feature: Feature) -> tuple[Rows, Rows]:
     """Value codes of two tables, comparable with each other."""
     joined: Rows | None = None
     for name in feature:
-        both = np.concatenate([column_of(one, name), column_of(two, name)])
+        both = np.concatenate([one.values(name), two.values(name)])
         _, codes = np.unique(both, return_inverse=True)
         if joined is None:
             joined = codes
@@ -147,7 +147,7 @@ def _by_rank(cells: _Cells, n_groups: int) -> Iterator[Rows]:
 def _maybe_few(table: Table, feature: Feature, code: Codes, n_groups: int, n_repeats: int) -> bool:
     """Whether some subgroup may have few values: a quick look at the first rows of each."""
     look = _PROBE * (n_repeats + 2)
-    columns = [column_of(table, name) for name in feature]
+    columns = [table.values(name) for name in feature]
     for k in range(n_groups):
         rows = np.flatnonzero(code == k)[:look] if n_groups > 1 else np.arange(min(look, len(code)))
         if all(len(np.unique(column[rows])) - 1 <= n_repeats for column in columns):

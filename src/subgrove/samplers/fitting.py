@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -26,12 +28,15 @@ def fitted_sampler(
     if hasattr(train, "X") and not hasattr(train, "columns"):
         train = train.X  # a data set with a target
     if isinstance(sampler, Fitted):
+        _refuse_needless(train, "the sampler is fitted already")
         return _checked(sampler, X, table, features)
     method = read_sampler(sampler).for_model(model) if _is_ours(sampler) else sampler
     names = [feature[0] if len(feature) == 1 else list(feature) for feature in features]
     if isinstance(method, Method):
         method.refuse_unsuitable(table.columns, features)
         if isinstance(method, Subgroups) and method.groups is not None:
+            if method.donors != "train":
+                _refuse_needless(train, "the subgroups are found already, and donors are rows of X")
             return _checked(method.fit(train, names), X, table, features)
     else:
         refuse_what_is_no_sampler(method)
@@ -46,6 +51,11 @@ def fitted_sampler(
     if not getattr(method, "learns", True):
         return _checked(_fit(method, X, names, X), X, table, features)
     return _cross_fitted(method, X, table, names, seed), table
+
+
+def _refuse_needless(train: Any, why: str) -> None:
+    if train is not None:
+        raise ParameterError(f"train has no effect here: {why}. Leave train out, or pass a sampler to be fitted on it.")
 
 
 def read_sampler(sampler: Any) -> Method:
@@ -92,7 +102,8 @@ def sampler_name(sampler: Any) -> str:
     if isinstance(sampler, FoundSubgroups):
         return "subgroups"
     if isinstance(sampler, Fitted):
-        return type(sampler).__name__.removeprefix("Fitted").lower()
+        words = re.findall("[A-Z][a-z]*", type(sampler).__name__.removeprefix("Fitted"))
+        return "_".join(words).lower()
     return str(getattr(sampler, "name", type(sampler).__name__))
 
 
@@ -135,6 +146,14 @@ def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int
             f"X has {table.n_rows} rows, too few to fit the sampler on one half and redraw the other. "
             f"Pass training rows as train, or use sampler='marginal'."
         )
+    if isinstance(method, Subgroups) and table.n_rows < 2 * N_FOLDS * method.min_leaf:
+        warnings.warn(
+            f"X has {table.n_rows} rows. A tree grown on half of them cannot split with min_leaf={method.min_leaf}, so "
+            f"there is one subgroup, and the importance is the marginal one. Pass training rows as train, or a smaller "
+            f"min_leaf.",
+            SubgroveWarning,
+            stacklevel=4,
+        )
     frames = Frames(X, table.columns)
     parts = folds_of(table.n_rows, stream(seed, "folds"))
     folds = []
@@ -155,6 +174,14 @@ def _refuse_other_columns(train: Any, X: Any, table: Table, features: Sequence[F
     lacking = [column.name for column in theirs.columns if column.name not in ours]
     if lacking:
         raise InputError(f"X lacks the column {lacking[0]!r}, which train has. Pass the same columns in both.")
+    unknown = [name for name in table.names if name not in theirs.names]
+    if unknown:
+        warnings.warn(
+            f"train lacks {', '.join(map(repr, unknown[:5]))}, which X has, so features are not redrawn conditional on "
+            f"it. Pass the same columns in both.",
+            SubgroveWarning,
+            stacklevel=4,
+        )
     _refuse_other_kinds(theirs.columns, table)
     read_like(X, theirs.columns)
 

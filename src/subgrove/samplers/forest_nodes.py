@@ -228,7 +228,7 @@ def _donors(cells: Rows, rng: np.random.Generator, weights: Floats | None, fixed
         return donors_within(cells, rng, fixed_points=fixed_points)
     n_cells = int(cells.max()) + 1
     code = cells.astype(np.int32)
-    return next(weighted_donors(code, n_cells, weights, [rng]))  # type: ignore[arg-type]  # one repeat of its own
+    return next(weighted_donors(code, n_cells, weights, [rng], fixed_points=fixed_points))
 
 
 def donors_within(cells: npt.NDArray[Any], rng: np.random.Generator, *, fixed_points: bool = False) -> Rows:

@@ -13,7 +13,6 @@ from subgrove._containers import BOOLEANS, quote
 from subgrove._kinds import ColumnInfo, Floats
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import column_of
 from subgrove.samplers.forest_structure import Splits
 
 
@@ -165,7 +164,7 @@ def _level_numbers(column: ColumnInfo) -> Floats:
 
 
 def _numbers(table: Table, name: str) -> Floats:
-    values, column = column_of(table, name), table.columns[table.names.index(name)]
+    values, column = table.values(name), table.series(name).info
     if column.kind == "numeric":
         return np.asarray(values, dtype=np.float64)
     # Missing values and levels that training did not have come last, and are missing.
@@ -174,7 +173,7 @@ def _numbers(table: Table, name: str) -> Floats:
 
 def _originals(table: Table, name: str) -> npt.NDArray[Any]:
     """A column as a pipeline takes it: numbers, or labels."""
-    values, column = column_of(table, name), table.columns[table.names.index(name)]
+    values, column = table.values(name), table.series(name).info
     if column.kind == "numeric":
         return values
     labels = [label == "True" for label in column.levels] if column.levels == BOOLEANS else list(column.levels)

@@ -14,17 +14,7 @@ from subgrove._kinds import Floats
 from subgrove._random import Streams, read_seed, stream
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import (
-    Exact,
-    Feature,
-    Fitted,
-    Groups,
-    Method,
-    Redraw,
-    Step,
-    column_of,
-    read_training_table,
-)
+from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Method, Redraw, Step, read_training_table
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.predictors import encoded_predictors
 from subgrove.samplers.shifts import outside_donors, shifted_donors, weighted_donors
@@ -115,7 +105,7 @@ class Imputation(Method):
     def _grown(self, table: Table, name: str, settings: dict[str, Any], rng: np.random.Generator) -> _Forest:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
-        values = column_of(table, name)
+        values = table.values(name)
         numeric = table.columns[table.names.index(name)].kind == "numeric"
         rows = np.flatnonzero(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
         predictors, values = encoded_predictors(table, name)[rows], values[rows]
@@ -169,7 +159,7 @@ class FittedImputation(Fitted):
     ) -> Redraw:
         """The redraw of one feature."""
         forest = learned_for(self.forests, feature, Imputation.name)
-        predictors, values = encoded_predictors(table, feature[0]), column_of(table, feature[0])
+        predictors, values = encoded_predictors(table, feature[0]), table.values(feature[0])
         if forest.holders is None:
             predicted = forest.forest.predict(predictors)
             return _draw_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
@@ -228,12 +218,12 @@ def _draw_levels(
             # Below the last end whatever rounding does to the sum of the shares.
             points = rng.random(len(values)) * ends[:, -1]
             drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
-            yield {name: Donors(holders[drawn], train=True)}
+            yield {name: Donors(holders[drawn], train=True, holders=True)}
 
     def steps() -> Iterator[Step]:
         for k, level in enumerate(levels):
             rows = np.flatnonzero((shares[:, k] > 0) & (values != level))
-            donors = Donors(np.full(len(rows), holders[k]), train=True)
+            donors = Donors(np.full(len(rows), holders[k]), train=True, holders=True)
             yield Step(rows, {name: donors}, shares[rows, k])
 
     found = None

@@ -11,20 +11,11 @@ import numpy.typing as npt
 
 from subgrove._frames import Changes, Donors, Rows
 from subgrove._kinds import Floats
+from subgrove._quantiles import interval_ends, quantile_rows
 from subgrove._random import Streams
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import (
-    Exact,
-    Feature,
-    Fitted,
-    Groups,
-    Method,
-    Redraw,
-    Step,
-    column_of,
-    read_training_table,
-)
+from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Method, Redraw, Step, read_training_table
 from subgrove.samplers.learned import learned_for
 from subgrove.trees.parameters import whole_number
 
@@ -74,7 +65,7 @@ class Intervals(Method):
         borders: dict[str, Floats] = {}
         holders: dict[str, Rows] = {}
         for (name,) in read:
-            borders[name], holders[name] = _quantiles(column_of(table, name), n_intervals)
+            borders[name], holders[name] = _quantiles(table.values(name), n_intervals)
         return FittedIntervals(table.columns, X, borders=borders, holders=holders)
 
 
@@ -96,36 +87,31 @@ class FittedIntervals(Fitted):
     def draw(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> Redraw:
-        """The redraw of one feature; exact in two steps whatever the number of repeats."""
+        """The redraw of one feature; exact in two steps, if there are two repeats or more."""
         borders = learned_for(self.borders, feature, Intervals.name)
         holders = self.holders[feature[0]]
-        values = column_of(table, feature[0])
+        values = table.values(feature[0])
         _refuse_without_interval(values, feature[0])
-        # The interval of a value ends at the first border that is not below it.
-        right = np.clip(np.searchsorted(borders, values), min(1, len(borders) - 1), len(borders) - 1)
-        left = np.maximum(right - 1, 0)
+        left, right = interval_ends(borders, values)
 
         def draws() -> Iterator[Changes]:
             for rng in rngs:
                 ends = np.where(rng.random(len(values)) < 0.5, left, right)
-                yield {feature[0]: Donors(holders[ends], train=True)}
+                yield {feature[0]: Donors(holders[ends], train=True, holders=True)}
 
         def steps() -> Iterator[Step]:
             for ends in (left, right):
                 moved = np.flatnonzero(borders[ends] != values)
-                changes = {feature[0]: Donors(holders[ends[moved]], train=True)}
+                changes = {feature[0]: Donors(holders[ends[moved]], train=True, holders=True)}
                 yield Step(moved, changes, np.full(len(moved), 0.5))
 
-        found = Exact(np.ones(len(values), dtype=np.bool_), steps) if exact else None
+        found = Exact(np.ones(len(values), dtype=np.bool_), steps) if exact and len(rngs) >= 2 else None
         return Redraw(Groups.single(len(values)), draws, found)
 
 
 def _quantiles(values: npt.NDArray[Any], n_intervals: int) -> tuple[Floats, Rows]:
     """Distinct quantiles of type 1 at 0, 1 / n_intervals, ..., 1, and rows that hold them."""
-    order = np.argsort(values, kind="stable")
-    # The rank is rounded up in whole numbers: floats would now and then give the next one.
-    ranks = -(-np.arange(n_intervals + 1) * len(values) // n_intervals)
-    holders = order[np.maximum(ranks, 1) - 1]
+    holders = quantile_rows(values, None, np.linspace(0, 1, n_intervals + 1))
     borders, first = np.unique(values[holders], return_index=True)
     return borders, holders[first]
 

@@ -88,7 +88,7 @@ def draw_within(
         if weights is None:
             donors = shifted_donors(groups.code, n_groups, rngs, fixed_points=fixed_points)
         else:
-            donors = weighted_donors(groups.code, n_groups, weights, rngs)
+            donors = weighted_donors(groups.code, n_groups, weights, rngs, fixed_points=fixed_points)
         return (dict.fromkeys(feature, Donors(rows)) for rows in donors)
 
     sizes = np.bincount(groups.code, weights=weights, minlength=n_groups)

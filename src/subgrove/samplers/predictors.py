@@ -33,6 +33,8 @@ def _numbers(column: ColumnInfo, table: Table, at: int) -> Floats:
 
 
 def _indicators(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> Floats:
-    known = [*range(len(column.levels)), *([MISSING] if column.has_missing else [])]
+    # By name, for containers differ in the order of levels, and a forest in what it makes of the order of columns.
+    by_name = sorted(range(len(column.levels)), key=lambda code: column.levels[code])
+    known = [*by_name, *([MISSING] if column.has_missing else [])]
     indicators: Floats = (codes[:, None] == np.array(known, dtype=np.int32)).astype(np.float64)
     return indicators

@@ -7,7 +7,7 @@ between repeats. With size - 1 repeats, every other row has been donor once: tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ def shifted_donors(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: b
     A row alone in its subgroup keeps its value. With `fixed_points` a row may be its own donor.
     """
     rng = rngs.shared
+    code = _by_first_row(code, n_groups)[1]
     order = _circles(code, n_groups, rng)
     sizes = np.bincount(code, minlength=n_groups)
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
@@ -47,6 +48,8 @@ def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Ro
     """
     rng = rngs.shared
     n_groups = len(pools)
+    of_rank, code = _by_first_row(code, n_groups)
+    pools = [pools[k] for k in of_rank]
     order = _circles(code, n_groups, rng)
     sizes = np.bincount(code, minlength=n_groups)
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
@@ -61,10 +64,12 @@ def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Ro
         yield donors
 
 
-def weighted_donors(code: Codes, n_groups: int, weights: Floats, rngs: Streams) -> Iterator[Rows]:
+def weighted_donors(
+    code: Codes, n_groups: int, weights: Floats, rngs: Iterable[np.random.Generator], *, fixed_points: bool = False
+) -> Iterator[Rows]:
     """For each repeat donors of the same subgroup, drawn in proportion to weights that count rows.
 
-    A row of weight w stands for w equal rows, of which w - 1 may be its donor.
+    A row of weight w stands for w equal rows, of which w - 1 may be its donor; with `fixed_points`, all w.
     """
     order = np.argsort(code, kind="stable")
     sizes = np.bincount(code, minlength=n_groups)
@@ -75,7 +80,7 @@ def weighted_donors(code: Codes, n_groups: int, weights: Floats, rngs: Streams) 
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
             rows = order[start : start + size]
             total = float(weights[rows].sum())
-            own = np.minimum(weights[rows], 1.0)
+            own = np.zeros(size) if fixed_points else np.minimum(weights[rows], 1.0)
             if size == 0 or (total - own <= 0).any():
                 continue
             # Along the cumulated weights, leaving out one unit of the row's own.
@@ -85,6 +90,21 @@ def weighted_donors(code: Codes, n_groups: int, weights: Floats, rngs: Streams) 
             point = np.where(point >= before, point + own, point)
             donors[rows] = rows[np.minimum(np.searchsorted(ends, point, side="right"), size - 1)]
         yield donors
+
+
+def _by_first_row(code: Codes, n_groups: int) -> tuple[list[int], Codes]:
+    """Subgroups in the order of their first rows, and the code of each row in that order.
+
+    The numbers of subgroups follow the order of levels, in which containers differ; draws must not depend on it.
+    """
+    if n_groups == 1:
+        return [0], code
+    first = np.full(n_groups, len(code))
+    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
+    of_rank = np.argsort(first, kind="stable")
+    rank = np.empty(n_groups, dtype=code.dtype)
+    rank[of_rank] = np.arange(n_groups)
+    return of_rank.tolist(), rank[code]
 
 
 def _circles(code: Codes, n_groups: int, rng: np.random.Generator) -> Rows:

@@ -141,6 +141,11 @@ class FittedSubgroups(Fitted):
             return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
         return self._draw_outside(groups, table, feature, rngs, exact)
 
+    @property
+    def gives_training_rows(self) -> bool:
+        """Whether donors are training rows."""
+        return self.table is not None
+
     def _draw_outside(self, groups: Groups, table: Table, feature: Feature, rngs: Streams, exact: bool) -> Redraw:
         assert self.table is not None
         own = self.codes[_partition(self.groups, feature).feature]

@@ -50,10 +50,9 @@ class Condition:
 
     def matches(self, table: Table) -> npt.NDArray[np.bool_]:
         """Which rows of a table satisfy the condition."""
-        at = table.positions()[table.names.index(self.column.name)]
+        values = table.values(self.column.name)
         if self.column.is_nominal:
-            return self._matches_codes(table.codes[:, at])
-        values = table.numbers[:, at]
+            return self._matches_codes(values)
         missing = np.isnan(values)
         above = values >= self.low if self.low_closed else values > self.low
         below = values <= self.high if self.high_closed else values < self.high

@@ -14,14 +14,7 @@ from subgrove.trees.conditional_inference import Influence
 from subgrove.trees.growth import Response, Rules, Scored, grow
 from subgrove.trees.parameters import Parameters, public_names, whole_number
 from subgrove.trees.structure import Tree
-from subgrove.trees.training import (
-    Training,
-    checked_training,
-    column_of,
-    has_three_values,
-    refuse_another_index,
-    varies,
-)
+from subgrove.trees.training import Training, checked_training, has_three_values, refuse_another_index, varies
 from subgrove.trees.transformation_tree import transformation_response
 
 
@@ -112,7 +105,7 @@ class JointTree(Parameters):
                 f"xs has {features.n_rows} rows, but X has {table.n_rows}. Pass one row of xs for each row of X."
             )
         refuse_another_index(X, xs=xs, weights=weights)
-        members = tuple(column_of(features, name) for name in features.names)
+        members = tuple(features.series(name) for name in features.names)
         return self._grow(checked_training(table, members, read_weights(weights, table.n_rows)))
 
     def _grow(self, training: Training) -> Tree:

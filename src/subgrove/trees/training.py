@@ -113,13 +113,6 @@ def training_of(table: Table, members: tuple[Series, ...], weights: Floats | Non
     return Training(table, members, weights)
 
 
-def column_of(table: Table, name: str) -> Series:
-    """One column of a table on its own."""
-    place = table.names.index(name)
-    info, at = table.columns[place], table.positions()[place]
-    return Series(info, table.codes[:, at] if info.is_nominal else table.numbers[:, at])
-
-
 def select_columns(table: Table, names: Sequence[str]) -> Table:
     """A copy of some columns, in the order of the table.
 
@@ -167,7 +160,7 @@ def _copied(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
 def _refuse_x_in_table(table: Table, x: Series) -> None:
     if x.info.name not in table.names:
         return
-    column = column_of(table, x.info.name)
+    column = table.series(x.info.name)
     nominal = column.info.is_nominal
     if column.info.kind == x.info.kind and np.array_equal(column.values, x.values, equal_nan=not nominal):
         raise InputError(

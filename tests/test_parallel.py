@@ -1,0 +1,73 @@
+"""How many processors work at once, and what is printed meanwhile."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import subgrove as sg
+from subgrove._parallel import effective_jobs, progress_bar, side_by_side
+from subgrove.exceptions import ParameterError
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("TTY_COMPATIBLE", "FORCE_COLOR"):  # with these rich takes anything for a terminal
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("kind", [int, np.int64, np.uint8])
+def test_number_of_jobs_is_any_whole_number(kind: Any) -> None:
+    assert effective_jobs(kind(1)) == 1
+    for n_jobs in (1, 2):
+        assert list(side_by_side(abs, [-1, 2, -3], kind(n_jobs))) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("n_jobs", [0, np.int64(0), True, np.True_, 1.0, np.float64(1), "1"])
+def test_what_is_no_number_of_jobs_is_refused(n_jobs: Any) -> None:
+    with pytest.raises(ParameterError, match="n_jobs must be a whole number other than 0, or None; got"):
+        effective_jobs(n_jobs)
+
+
+def test_progress_asked_for_without_a_terminal_is_one_line_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress_bar(True, 2, "Working") as done:
+        done(1)
+        done(1)
+        assert capfd.readouterr() == ("", "")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert re.fullmatch(r"Working: done in \d+\.\d s\n", err)
+
+
+def test_progress_without_a_terminal_is_silent_after_an_error(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ValueError, match="the user's own"), progress_bar(True, 2, "Working"):
+        raise ValueError("the user's own")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("show", [None, False])
+def test_progress_not_asked_for_is_silent_without_a_terminal(
+    show: bool | None, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with progress_bar(show, 2, "Working") as done:
+        done(2)
+    assert capfd.readouterr() == ("", "")
+
+
+class Unpicklable:
+    """A model that holds an open thing."""
+
+    def predict(self, X: Any) -> Any:
+        return np.zeros(len(X))
+
+    def __reduce__(self) -> Any:
+        raise TypeError("cannot pickle this model")
+
+
+def test_model_that_cannot_be_sent_to_other_processes_is_named_with_a_remedy() -> None:
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    with pytest.raises(ParameterError, match=r"n_jobs=2 sends the model to other processes.*Use n_jobs=1"):
+        sg.importance(Unpicklable(), X, X[:, 0], sampler="marginal", n_repeats=2, seed=1, n_jobs=2)

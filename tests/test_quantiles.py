@@ -1,0 +1,35 @@
+"""Quantiles that are values of rows, and the intervals between them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from subgrove._quantiles import interval_ends, quantile_rows
+
+
+@pytest.mark.parametrize("n_intervals", [1, 3, 7, 10, 30, 49])
+def test_quantile_is_the_row_of_the_rank_rounded_up(n_intervals: int) -> None:
+    """Also where the rank is a whole number, which floats miss now and then."""
+    for n in range(1, 400):
+        ranks = -(-np.arange(n_intervals + 1) * n // n_intervals)
+        found = quantile_rows(np.arange(float(n)), None, np.linspace(0, 1, n_intervals + 1))
+        assert found.tolist() == (np.maximum(ranks, 1) - 1).tolist()
+
+
+def test_weights_count_rows() -> None:
+    rng = np.random.default_rng(0)
+    x, weights = rng.normal(size=50), rng.integers(1, 4, 50).astype(np.float64)
+    shares, repeated = np.linspace(0, 1, 8), np.repeat(x, weights.astype(int))
+    assert x[quantile_rows(x, weights, shares)].tolist() == repeated[quantile_rows(repeated, None, shares)].tolist()
+
+
+def test_interval_is_open_on_the_left_but_for_the_first() -> None:
+    left, right = interval_ends(np.array([0.0, 1.0, 2.0]), np.array([-5.0, 0.0, 0.5, 1.0, 1.5, 2.0, 9.0]))
+    assert left.tolist() == [0, 0, 0, 0, 1, 1, 1]
+    assert right.tolist() == [1, 1, 1, 1, 2, 2, 2]
+
+
+def test_single_edge_is_both_ends() -> None:
+    left, right = interval_ends(np.array([3.0]), np.array([1.0, 3.0, 5.0]))
+    assert left.tolist() == right.tolist() == [0, 0, 0]
