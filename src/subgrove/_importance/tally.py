@@ -106,6 +106,8 @@ class Tally:
         self.sizes = np.bincount(self.code, weights=self.weights, minlength=groups).astype(np.float64)
         self.total = np.zeros((n_losses, n))
         self.given = np.zeros((n_losses, n))
+        self.ring: Rows | None = None  # rows in the order of the circles that they turn in, if they do
+        self.ring_given = np.zeros((n_losses, n))
         self.sums = np.zeros((n_losses, self.n_repeats, groups))
         self.squares = np.zeros((n_losses, n))
         self.donor_squares = np.zeros((n_losses, groups))  # with weights alone
@@ -151,6 +153,11 @@ class Tally:
         if not self.has_donors:
             self.among = bool((self.code[column.rows] == code).all())
         self.has_donors = True
+        if column.ring is not None and one.rows is None and self.weights is None:
+            self.ring = column.ring.order
+            for at in self.scoring.per_row:
+                column.ring.given(counted[at], self.ring_given[at])
+            return
         for at in self.scoring.per_row:
             self.given[at] += np.bincount(column.rows, weights=counted[at], minlength=len(self.code))
             if self.weights is not None:
@@ -183,9 +190,7 @@ class Tally:
             repeats = self.sums / self.sizes
             overall = self.sums.sum(axis=2) / self.sizes.sum()
         mc = self._mc_variance(repeats, exact)
-        influence = rows.copy() if given is None else np.add(rows, self._centred(given), out=given)
-        if given is not None and self.among:
-            self._spread(influence, excess)
+        influence = rows.copy() if given is None else self._influence(rows, given, repeats.mean(axis=1), excess)
         for at, loss in enumerate(self.scoring.losses):
             if not loss.per_row:
                 overall[at] = [values[at] for values in self.whole_repeats]
@@ -268,6 +273,8 @@ class Tally:
     def _given_means(self, exact: npt.NDArray[np.bool_] | None) -> Floats:
         """Of each row the mean increase of those it gave its value to."""
         given = self.given
+        if self.ring is not None:
+            given[:, self.ring] += self.ring_given
         given /= self.n_repeats
         if self.weights is not None:
             given /= self.weights
@@ -278,29 +285,26 @@ class Tally:
             given[:, exact] = self.cell_sums[:, cells[exact]] / others
         return given
 
-    def _centred(self, given: Floats) -> Floats:
-        """Donors' means less that of their subgroup."""
+    def _influence(self, rows: Floats, given: Floats, estimates: Floats, excess: Floats) -> Floats:
+        """Of each row the sum of its two parts: its own increase, and what it gave, less the mean of its subgroup.
+
+        A row is among the others' donors, so that their means move with it: within a subgroup of n rows the sums vary
+        too little by (n - 2) / (n - 1). They are spread about the estimate of the subgroup by the inverse, which makes
+        them the pseudo-values of the jackknife. Of two rows both are the same, and nothing is known.
+        """
+        factor = np.ones(len(self.sizes))
+        if self.among:
+            factor = np.where(self.sizes > 2, (self.sizes - 1) / np.maximum(self.sizes - 2, 1.0), 1.0)
+            excess *= factor**2
         for at in self.scoring.per_row:
             counted = given[at] if self.weights is None else given[at] * self.weights
             with np.errstate(invalid="ignore", divide="ignore"):
                 means = self.by_group(counted) / self.sizes
-            given[at] -= means[0] if len(means) == 1 else means[self.code]
+            moved = estimates[at] - factor * (means + estimates[at])
+            given[at] += rows[at]
+            given[at] *= factor[0] if len(factor) == 1 else factor.take(self.code)
+            given[at] += moved[0] if len(moved) == 1 else moved.take(self.code)
         return given
-
-    def _spread(self, influence: Floats, excess: Floats) -> None:
-        """Make of influences the pseudo-values of the jackknife.
-
-        A row is among the others' donors, so that their means move with it: within a subgroup of n rows influences vary
-        too little by (n - 2) / (n - 1). Of two rows both are the same, and nothing is known.
-        """
-        factor = np.where(self.sizes > 2, (self.sizes - 1) / np.maximum(self.sizes - 2, 1.0), 1.0)
-        for at in self.scoring.per_row:
-            counted = influence[at] if self.weights is None else influence[at] * self.weights
-            with np.errstate(invalid="ignore", divide="ignore"):
-                means = self.by_group(counted) / self.sizes
-            own = means[0] if len(means) == 1 else means[self.code]
-            influence[at] = own + (influence[at] - own) * (factor[0] if len(means) == 1 else factor[self.code])
-        excess *= factor**2
 
 
 def _narrow(values: Floats) -> npt.NDArray[np.floating[Any]]:
@@ -315,7 +319,7 @@ class _GroupSums:
 
     def __init__(self, code: Rows, n_groups: int) -> None:
         self.n_groups = n_groups
-        small = code.astype(np.uint16) if n_groups <= 65536 else code
+        small = code.astype(np.uint8 if n_groups <= 256 else np.uint16) if n_groups <= 65536 else code
         self.order = np.argsort(small, kind="stable") if n_groups > 1 else None
         sizes = np.bincount(code, minlength=n_groups)
         self.used = np.flatnonzero(sizes)

@@ -147,9 +147,12 @@ def _by_rank(cells: _Cells, n_groups: int) -> Iterator[Rows]:
 def _maybe_few(table: Table, feature: Feature, code: Codes, n_groups: int, n_repeats: int) -> bool:
     """Whether some subgroup may have few values: a quick look at the first rows of each."""
     look = _PROBE * (n_repeats + 2)
+    head = code[: 2 * look * n_groups]  # mostly enough of every subgroup
     columns = [table.values(name) for name in feature]
     for k in range(n_groups):
-        rows = np.flatnonzero(code == k)[:look] if n_groups > 1 else np.arange(min(look, len(code)))
+        rows = np.flatnonzero(head == k)[:look]
+        if len(rows) < look:
+            rows = np.flatnonzero(code == k)[:look]
         if all(len(np.unique(column[rows])) - 1 <= n_repeats for column in columns):
             return True
     return False

@@ -14,7 +14,7 @@ from subgrove._random import Streams
 from subgrove._table import Table
 from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
 from subgrove.samplers.expectation import exact_among
-from subgrove.samplers.shifts import shifted_donors, weighted_donors
+from subgrove.samplers.shifts import shifted_rings, weighted_donors
 
 
 class Marginal(Method):
@@ -86,10 +86,10 @@ def draw_within(
 
     def draws() -> Iterator[Changes]:
         if weights is None:
-            donors = shifted_donors(groups.code, n_groups, rngs, fixed_points=fixed_points)
-        else:
-            donors = weighted_donors(groups.code, n_groups, weights, rngs, fixed_points=fixed_points)
-        return (dict.fromkeys(feature, Donors(rows)) for rows in donors)
+            rings = shifted_rings(groups.code, n_groups, rngs, fixed_points=fixed_points)
+            return (dict.fromkeys(feature, donors) for donors in rings)
+        drawn = weighted_donors(groups.code, n_groups, weights, rngs, fixed_points=fixed_points)
+        return (dict.fromkeys(feature, Donors(rows)) for rows in drawn)
 
     sizes = np.bincount(groups.code, weights=weights, minlength=n_groups)
     population = np.maximum(sizes - (0 if fixed_points else 1), 0)

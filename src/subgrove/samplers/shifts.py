@@ -8,16 +8,24 @@ between repeats. With size - 1 repeats, every other row has been donor once: tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Rows
+from subgrove._frames import Donors, Ring, Rows
 from subgrove._kinds import Codes, Floats
 from subgrove._random import Streams
 
+_HEAD = 1000  # rows among which most subgroups are found
+
 
 def shifted_donors(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bool = False) -> Iterator[Rows]:
+    """For each repeat the donor of each row; as `shifted_rings`, without the circles."""
+    return (donors.rows for donors in shifted_rings(code, n_groups, rngs, fixed_points=fixed_points))
+
+
+def shifted_rings(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bool = False) -> Iterator[Donors]:
     """For each repeat the donor of each row, a row of the same subgroup.
 
     A row alone in its subgroup keeps its value. With `fixed_points` a row may be its own donor.
@@ -32,12 +40,16 @@ def shifted_donors(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: b
     place[order] = np.arange(len(order))
     turned = np.empty_like(order)
     for repeat in range(len(rngs)):
-        for start, size, step in zip(starts.tolist(), sizes.tolist(), steps[repeat].tolist(), strict=True):
-            cut = start + step % size if size else start
-            end = start + size
-            turned[start : start + end - cut] = order[cut:end]
-            turned[start + end - cut : end] = order[start:cut]
-        yield turned.take(place)
+        turns = [
+            (start, size, step % size)
+            for start, size, step in zip(starts.tolist(), sizes.tolist(), steps[repeat].tolist(), strict=True)
+            if size
+        ]
+        for start, size, step in turns:
+            cut, end = start + step, start + size
+            turned[start : end - step] = order[cut:end]
+            turned[end - step : end] = order[start:cut]
+        yield Donors(turned.take(place), ring=Ring(order, tuple(turns)))
 
 
 def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Rows]:
@@ -92,19 +104,21 @@ def weighted_donors(
         yield donors
 
 
-def _by_first_row(code: Codes, n_groups: int) -> tuple[list[int], Codes]:
+def _by_first_row(code: Codes, n_groups: int) -> tuple[list[int], npt.NDArray[Any]]:
     """Subgroups in the order of their first rows, and the code of each row in that order.
 
     The numbers of subgroups follow the order of levels, in which containers differ; draws must not depend on it.
     """
     if n_groups == 1:
         return [0], code
-    first = np.full(n_groups, len(code))
-    first[code[::-1]] = np.arange(len(code) - 1, -1, -1)
-    of_rank = np.argsort(first, kind="stable")
-    rank = np.empty(n_groups, dtype=code.dtype)
+    found, first = np.unique(code[:_HEAD], return_index=True)
+    if len(found) < n_groups and len(code) > _HEAD:
+        found, first = np.unique(code, return_index=True)
+    of_rank = found[np.argsort(first)].tolist()
+    of_rank += [k for k in range(n_groups) if k not in set(of_rank)]
+    rank = np.empty(n_groups, dtype=np.uint8 if n_groups <= 256 else np.int32)
     rank[of_rank] = np.arange(n_groups)
-    return of_rank.tolist(), rank[code]
+    return of_rank, rank.take(code)
 
 
 def _circles(code: Codes, n_groups: int, rng: np.random.Generator) -> Rows:
@@ -113,7 +127,7 @@ def _circles(code: Codes, n_groups: int, rng: np.random.Generator) -> Rows:
     if n_groups == 1:
         return order
     # NumPy sorts small integers by counting, which is several times as fast.
-    small = code.astype(np.uint8 if n_groups <= 256 else np.uint16) if n_groups <= 65536 else code
+    small = code.astype(np.uint16, copy=False) if 256 < n_groups <= 65536 else code
     return order.take(np.argsort(small.take(order), kind="stable"))
 
 

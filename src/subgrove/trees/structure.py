@@ -150,7 +150,7 @@ class Tree:
                 continue
             at = position[node.split.column]
             every = (table.codes if node.split.kind == "nominal" else table.numbers)[:, at]
-            values = every if node.id == 1 else every.take(rows)
+            values = np.ascontiguousarray(every) if node.id == 1 else every.take(rows)
             column = info[node.split.column]
             surprises |= dict.fromkeys(_surprises(column, values, table.unseen.get(column.name, ())))
             left = goes_left(node.split, column, values)
