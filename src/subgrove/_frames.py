@@ -21,7 +21,7 @@ from subgrove._containers import names_and_rows
 from subgrove._kinds import ColumnInfo, Rows
 from subgrove._native import Matrix, common_dtype, container_of
 
-__all__ = ["Changes", "Column", "Donors", "Frames", "Rows", "Tile"]
+__all__ = ["Changes", "Column", "Donors", "Frames", "Ring", "Rows", "Tile"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +158,10 @@ class Frames:
                 if isinstance(block, Donors):
                     index[at * n : (at + 1) * n] = block.rows
             return self._container.taken(self._container.column(place), index)
-        if all(isinstance(block, np.ndarray) for block in blocks):
+        values = [block for block in blocks if isinstance(block, np.ndarray)]
+        if len(values) == len(blocks):
             # Together, not one by one: a cast of a short column costs as much as that of a long one.
-            return self.native(name, np.concatenate(blocks))  # type: ignore[arg-type]
+            return self.native(name, np.concatenate(values))
         own = self._container.column(place)
         return self._container.joined([own if block is None else self.native(name, block) for block in blocks])
 

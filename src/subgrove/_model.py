@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -83,7 +83,7 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Model:
     if isinstance(model, type):
         raise ParameterError(f"{argument} is the class {model.__name__}, not an object of it. Pass a fitted model.")
     if hasattr(model, method):
-        return Model(model, method, _classes(model))  # type: ignore[arg-type]
+        return Model(model, cast(Method, method), _classes(model))
     if hasattr(model, "predict") or hasattr(model, "predict_proba"):
         raise ParameterError(
             f"{argument} ({type(model).__name__}) has no {method}, which is needed for a {response}. "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,19 +11,17 @@ import numpy as np
 
 from subgrove._fingerprint import fingerprint
 from subgrove._frames import Frames
+from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scores import Question, score_features
-from subgrove._importance.scoring import ALL, Scoring, names_of, original_rows, weighted_mean
+from subgrove._importance.scoring import ALL, Scoring, original_rows
 from subgrove._importance.tally import FeatureScores
-from subgrove._kinds import Floats
 from subgrove._model import Model, Predictions, default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._parallel import effective_jobs, progress_bar, side_by_side
 from subgrove._random import read_seed
-from subgrove._result_tables import backend_of
 from subgrove._subgroups.names import asked_features
-from subgrove._table import Table, read_table, read_weights
-from subgrove._version import __version__
-from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning, SubgroveWarning
+from subgrove._table import Table, read_table
+from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, Fitted
 from subgrove.samplers.cross_fit import CrossFitted
@@ -175,47 +171,8 @@ def importance(
         "n_rows_asked": asked.n_rows,
         "n_calls": asked.n_calls,
         "fingerprint": mark,
-        "versions": {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()},
     }
-    return make_result(question, scores, settings, X, kept)
-
-
-def read_counts(weights: Any, n_rows: int) -> Floats | None:
-    """Weights, which count rows; None where every row counts once."""
-    counted = read_weights(weights, n_rows)
-    if counted is None or (counted == 1).all():
-        return None
-    if counted.sum() <= 2 < n_rows:
-        warnings.warn(
-            f"weights add up to {counted.sum():.3g} and are taken as numbers of rows, so standard errors are not "
-            f"known. Multiply them, for example so that they add up to {n_rows}, the number of rows.",
-            SubgroveWarning,
-            stacklevel=3,
-        )
-    return counted
-
-
-def make_result(
-    question: Question, scores: list[FeatureScores], settings: dict[str, Any], X: Any, kept: Any
-) -> ImportanceResult:
-    """The result of scores."""
-    scoring = question.scoring
-    baseline = np.where(np.isnan(question.whole), weighted_mean(question.baseline, question.weights), question.whole)
-    mask = None
-    if kept is not None:
-        mask = np.zeros(len(X), dtype=np.bool_)
-        mask[kept] = True
-    return ImportanceResult(
-        tuple(scores),
-        names_of(scoring.losses),
-        tuple(baseline.tolist()),
-        settings,
-        question.weights,
-        backend_of(X),
-        getattr(X, "index", None),
-        mask,
-        tuple(loss.per_row for loss in scoring.losses),
-    )
+    return make_result(scores, scoring, (question.baseline, question.whole), counted, settings, X, kept)
 
 
 def _refuse_no_memory(memory: Any) -> None:
@@ -263,26 +220,15 @@ class _Work:
     """The share of one worker."""
 
     def __init__(self, question: Question) -> None:
-        self.question = replace(question, model=question.model.fresh())
+        self.question = question
 
     def __call__(self, features: tuple[Feature, ...]) -> tuple[list[FeatureScores], int, int]:
         question = replace(self.question, model=self.question.model.fresh())
-        nothing: Callable[[int], None] = _no_progress
-        return score_features(question, features, nothing), question.model.n_rows, question.model.n_calls
+        return score_features(question, features, _no_progress), question.model.n_rows, question.model.n_calls
 
 
 def _no_progress(done: int) -> None:
     """Workers in other processes show no bar."""
-
-
-def refuse_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
-    """Scores of all rows together take no weights."""
-    whole = [loss.name for loss in scoring.losses if not loss.per_row]
-    if whole and weights is not None:
-        raise ParameterError(
-            f"weights cannot be used with {', '.join(whole)}, a score of all rows together. "
-            f"Use a loss that has a value for each row, or leave weights out."
-        )
 
 
 def _trained_on(fitted: Fitted, train: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,18 +11,16 @@ import numpy as np
 
 from subgrove._containers import names_and_rows
 from subgrove._fingerprint import fingerprint
-from subgrove._importance.importance import read_counts, refuse_weighted_scores
+from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.scoring import ALL, Scoring, names_of, original_rows, weighted_mean
+from subgrove._importance.scoring import ALL, Scoring, original_rows, weighted_mean
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._model import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._native import copied, without_columns
 from subgrove._parallel import progress_bar, side_by_side
-from subgrove._result_tables import backend_of
 from subgrove._subgroups.names import asked_features
 from subgrove._table import read_table
-from subgrove._version import __version__
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 from subgrove.losses import get_all
 from subgrove.samplers.base import ALL_ROWS, Feature, title
@@ -124,19 +121,8 @@ def loco(
         "n_rows_asked": table.n_rows * (1 + len(chosen)),
         "n_calls": 1 + len(chosen),
         "fingerprint": fingerprint(table),
-        "versions": {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()},
     }
-    return ImportanceResult(
-        tuple(scores),
-        names_of(scoring.losses),
-        tuple(np.where(np.isnan(whole), weighted_mean(baseline, counted), whole).tolist()),
-        settings,
-        counted,
-        backend_of(X),
-        getattr(X, "index", None),
-        None,
-        tuple(loss.per_row for loss in scoring.losses),
-    )
+    return make_result(scores, scoring, (baseline, whole), counted, settings, X)
 
 
 @dataclass(frozen=True, eq=False)

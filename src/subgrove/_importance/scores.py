@@ -28,8 +28,6 @@ from subgrove._table import Table
 from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, Fitted, Redraw, title
 
-ALL = slice(None)
-
 
 @dataclass(frozen=True, eq=False)
 class Question:
@@ -201,7 +199,7 @@ class _Asker:
         if self.tile is None:
             self.tile = self.question.frames.tile(len(self.whole))
         table = self._built(self.whole, lambda: self.tile.fill([one.changes for one in self.whole]))
-        answers = self._ask(table, self.whole, n)
+        answers = self._ask(table, self.whole)
         for at, one in enumerate(self.whole):
             one.tally.add(one, answers[at * n : (at + 1) * n], None)
         self.whole = []
@@ -211,7 +209,7 @@ class _Asker:
         rows = np.concatenate([one.rows for one in self.parts if one.rows is not None])
         changes = {name: _joined([one.changes[name] for one in self.parts]) for name in self.parts[0].changes}
         table = self._built(self.parts, lambda: self.question.frames.changed(rows, changes))
-        answers = self._ask(table, self.parts, None)
+        answers = self._ask(table, self.parts)
         start = 0
         for one in self.parts:
             assert one.rows is not None
@@ -244,7 +242,7 @@ class _Asker:
                 f"The sampler gave values that the table cannot hold ({about(None)}): {error}"
             ) from error
 
-    def _ask(self, table: Any, passes: list[Pass], n: int | None) -> Predictions:
+    def _ask(self, table: Any, passes: list[Pass]) -> Predictions:
         together = _Together(passes, self.question.frames.n_rows)
         try:
             answers = self.question.model.ask(table, together.n_rows, together)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subgrove.plots._leaves import ALL_ROWS, LEAF
+from subgrove.plots._leaves import LEAF
 
 COLORS = (LEAF, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255")
 """Okabe and Ito without yellow and black, and Tol's wine: told apart by every kind of colour vision."""
@@ -13,7 +13,6 @@ STYLES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1.2, 1.2)))
 """Lines: the second and third are used once the colours are."""
 GREY = "#737373"
 """Seen on white and on black."""
-LIGHT = ALL_ROWS
 
 _USUAL = 10.0  # size of the font that matplotlib has by default
 

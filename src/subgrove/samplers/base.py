@@ -19,7 +19,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -215,8 +215,9 @@ class Fitted(ABC):
             raise ParameterError(f"feature names {feature!r}, but the sampler was fitted on {', '.join(known)}.")
         frames = Frames(X, self.columns, self.train)
         table = self.read(X)
-        streams = rngs if isinstance(rngs, Streams) else _Given(rngs)
-        for changes in self.draw(table, names, streams, exact=False).draws():  # type: ignore[arg-type]
+        # The user's own generators have no seed, which only cross-fitted samplers ask for; these are not public.
+        streams = rngs if isinstance(rngs, Streams) else cast(Streams, _Given(rngs))
+        for changes in self.draw(table, names, streams, exact=False).draws():
             columns = [_plain_series(frames.native(name, changes[name])) for name in names]
             yield columns[0] if len(columns) == 1 else columns
 

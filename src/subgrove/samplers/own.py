@@ -97,12 +97,11 @@ def _of_its_kind(values: npt.NDArray[Any], info: ColumnInfo, repeat: int) -> npt
 
 def refuse_what_is_no_sampler(sampler: Any) -> None:
     """Raise unless a sampler of a user has what it takes."""
-    missing = [name for name in ("fit", "redraw") if not callable(getattr(sampler, name, None))]
     if isinstance(sampler, type):
         raise ParameterError(
             f"sampler is the class {sampler.__name__}, not an object of it: write {sampler.__name__}()."
         )
-    if "fit" in missing:
+    if not callable(getattr(sampler, "fit", None)):
         raise ParameterError(
             f"sampler must be a name, what find_subgroups returned, or an object with fit and redraw; "
             f"got {type(sampler).__name__}, which has no fit."

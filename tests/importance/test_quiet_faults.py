@@ -1,4 +1,4 @@
-"""Faults that a reading of the code found: each test is named after what a user would have seen."""
+"""Faults that gave wrong numbers without a word: each test is named after what a user would have seen."""
 
 from __future__ import annotations
 
