@@ -1,9 +1,8 @@
 """cs-PFI beside the authors' own functions, run in R on the bike data with a closed-form model.
 
 R drew 200 repeats; `mean` and `sd` in its tables are over these. Ours are drawn independently, so estimates may differ
-by three standard errors of the difference: sqrt(R's sd^2 / 200 + our Monte-Carlo error^2). Over 540 comparisons with 3
-standard errors about 1.5 chance failures are expected if the errors were normal; the bound is therefore 4, and the
-share beyond 3 is bounded too. R shuffles factors with fixed points, which takes the share 1 / n_k off in a subgroup.
+by three standard errors of the difference: sqrt(R's sd^2 / 200 + our Monte-Carlo error^2). The seeds are fixed: of 164
+comparisons by subgroup the largest is 2.4 standard errors. R shuffles factors with fixed points, which takes the share 1 / n_k off in a subgroup.
 """
 
 from __future__ import annotations
@@ -77,8 +76,7 @@ def test_importance_by_subgroup_is_that_of_r(depth: int) -> None:
         factor = 1.0 if feature in NUMERIC else n / (n - 1)
         difference = float(found["estimate"]) - float(line["mean"]) * factor
         off.append(in_standard_errors(difference, float(line["sd"]) * factor, int(line["reps"]), found["mc_error"]))
-    assert max(off) < 4
-    assert np.mean(np.array(off) > 3) < 0.02
+    assert max(off) < 3
 
 
 @pytest.mark.parametrize("depth", DEPTHS)
