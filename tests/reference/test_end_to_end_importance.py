@@ -2,7 +2,8 @@
 
 R drew 200 repeats; `mean` and `sd` in its tables are over these. Ours are drawn independently, so estimates may differ
 by three standard errors of the difference: sqrt(R's sd^2 / 200 + our Monte-Carlo error^2). The seeds are fixed: of 164
-comparisons by subgroup the largest is 2.4 standard errors. R shuffles factors with fixed points, which takes the share 1 / n_k off in a subgroup.
+comparisons by subgroup the largest is 2.4 standard errors. R shuffles factors with fixed points, which takes the share
+1 / n_k off in a subgroup.
 """
 
 from __future__ import annotations
