@@ -1,0 +1,157 @@
+"""`python -m experiments NAME [run|table|figure|all]`: compute, add up, draw."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+import pandas as pd
+
+from experiments import data
+from experiments.store import Store
+from experiments.units import Size
+
+HERE = Path(__file__).parent
+STEPS = ("run", "table", "figure", "all")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """What the command line asks for; 0 if all of it worked."""
+    asked = _parser().parse_args(arguments)
+    if asked.data is not None:
+        os.environ[data.FOLDER_VARIABLE] = str(asked.data.resolve())
+    if asked.fetch:
+        os.environ[data.FETCH_VARIABLE] = "1"
+    if asked.name == "summary":
+        return _write_summary()
+    names = sorted(summaries()) if asked.name == "everything" else [asked.name]
+    return max(_one(name, asked) for name in names)
+
+
+def _one(name: str, asked: argparse.Namespace) -> int:
+    from importlib import import_module
+
+    module = import_module(f"experiments.{name}")
+    size = Size(asked.reps, tuple(asked.cells), asked.quick, data.folder())
+    store = Store(asked.out / (f"{name}-quick" if asked.quick else name))
+    failed = 0
+    if asked.step in ("run", "all"):
+        failed = _run(name, module, size, store, asked)
+    if asked.step in ("table", "figure", "all"):
+        results = _chosen(store.read(), size)
+        if results.empty:
+            print(f"{name}: no results in {store.folder}. Run `python -m experiments {name} run` first.")
+            return 1
+        if asked.step != "figure":
+            _write_tables(name, module, results, _table_folder(asked, size))
+        if asked.step != "table":
+            for path in module.figures(results, _made(asked.out / "figures")):
+                print(path)
+    return failed
+
+
+def _run(name: str, module: ModuleType, size: Size, store: Store, asked: argparse.Namespace) -> int:
+    from experiments.running import run_all
+
+    if asked.fresh:
+        store.clear()
+    units = [unit for unit in module.units(size) if size.takes(unit.cell)]
+    if not units:
+        print(f"{name}: --cells {' '.join(size.cells)} names no cell.")
+        return 1
+    try:
+        failures = run_all(name, units, store, asked.jobs)
+    except KeyboardInterrupt:
+        print(f"{name}: stopped. The same command goes on where it ended.")
+        raise SystemExit(130) from None
+    for failure in failures[:3]:
+        print(f"{name}: unit {failure.key} failed.\n{failure.trace}", file=sys.stderr)
+    if failures:
+        print(f"{name}: {len(failures)} of {len(units)} units failed; the others are stored.", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def _chosen(results: pd.DataFrame, size: Size) -> pd.DataFrame:
+    if results.empty or not size.cells:
+        return results
+    return results[[size.takes(str(cell)) for cell in results["cell"]]].reset_index(drop=True)
+
+
+def _write_tables(name: str, module: ModuleType, results: pd.DataFrame, folder: Path) -> None:
+    tables = module.tables(results)
+    for title, table in tables.items():
+        path = _made(folder) / f"{name}_{title}.csv"
+        table.to_csv(path, index=False)
+        print(path)
+    print(module.report(tables))
+
+
+def _table_folder(asked: argparse.Namespace, size: Size) -> Path:
+    """Only tables of whole experiments are kept beside the code."""
+    partial = size.quick or bool(size.cells)
+    folder: Path = asked.out / "tables" if partial else asked.results
+    return folder
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _write_summary() -> int:
+    from importlib import import_module
+
+    path = import_module("experiments.summary").write()
+    print(path)
+    return 0
+
+
+def summaries() -> dict[str, str]:
+    """Experiment -> its line in the help, read without importing anything."""
+    found = {}
+    for path in sorted(HERE.glob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [target.id for target in getattr(node, "targets", []) if isinstance(target, ast.Name)]
+            if "SUMMARY" in names and isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+                found[path.stem] = str(node.value.value)
+    return found
+
+
+def _parser() -> argparse.ArgumentParser:
+    known = summaries()
+    lines = [f"  {name:<16}{line}" for name, line in known.items()]
+    lines += [f"  {'everything':<16}each of them in turn", f"  {'summary':<16}docs/reproduction.md from the tables"]
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments",
+        description="The paper's tables and figures, computed anew.",
+        epilog="experiments:\n" + "\n".join(lines),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", choices=[*known, "everything", "summary"], metavar="NAME", help="which experiment")
+    parser.add_argument("step", nargs="?", choices=STEPS, default="all", help="default: all")
+    parser.add_argument("--reps", type=_count, help="repetitions (default: as the experiment says)")
+    parser.add_argument("--cells", nargs="+", default=[], metavar="PATTERN", help='such as "I-linear-*"')
+    parser.add_argument("--jobs", type=_count, default=1, help="worker processes (default: 1)")
+    parser.add_argument("--out", type=Path, default=HERE / "out", help="folder of raw results and figures")
+    parser.add_argument("--results", type=Path, default=HERE / "results", help="folder of tables")
+    parser.add_argument("--data", type=Path, help=f"folder of data sets (default: ${data.FOLDER_VARIABLE})")
+    parser.add_argument("--fetch", action="store_true", help="allow downloading data sets from OpenML")
+    parser.add_argument("--fresh", action="store_true", help="forget what was computed before")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work? the numbers mean nothing")
+    return parser
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())
