@@ -1,7 +1,8 @@
 """Feature importance and effects that stay honest when features depend on each other, told subgroup by subgroup."""
 
-from subgrove import datasets, exceptions, losses, plots, samplers, trees
+from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._effects import Effect, effect
+from subgrove._fidelity import ModelFidelity, model_fidelity
 from subgrove._importance import ImportanceResult, importance, loco
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._version import __version__
@@ -9,6 +10,7 @@ from subgrove._version import __version__
 __all__ = [
     "Effect",
     "ImportanceResult",
+    "ModelFidelity",
     "Partition",
     "Subgroups",
     "__version__",
@@ -19,7 +21,9 @@ __all__ = [
     "importance",
     "loco",
     "losses",
+    "model_fidelity",
     "plots",
     "samplers",
+    "simulate",
     "trees",
 ]
