@@ -1,0 +1,286 @@
+/* Loops over all pairs of rows, compiled: squared distances, the search of their median, and sums of the kernel.
+ *
+ * The NumPy code in `pairs.py` is the reference, and runs wherever this file could not be compiled;
+ * `tests/fidelity/test_pairs.py` holds the two together.
+ *
+ * A block of pairs is a rectangle (each row of one sample with each of another) or the part of a square above its
+ * diagonal (each two rows of one sample once). Its squared distances are `base`, one for each pair row after row, or 0
+ * where there is no base, plus those of some columns: `left` has rows x columns, `right` columns x rows. Nothing is held
+ * but a tile of one row, so memory does not grow with the number of pairs.
+ */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <float.h>
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define TILE 512
+#define LANES 8
+
+/* Where the loader can choose, the loops are also compiled for processors with wider registers. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define WIDE __attribute__((target_clones("avx2", "default")))
+#pragma GCC optimize("no-trapping-math") /* a limit by comparison is then no branch */
+#else
+#define WIDE
+#endif
+
+/* What the loops are made of becomes part of each of them, so that it is compiled as they are. */
+#if defined(__GNUC__)
+#define PART static inline __attribute__((always_inline))
+#else
+#define PART static inline
+#endif
+
+typedef union {
+    double number;
+    uint64_t bits;
+} Bits;
+
+typedef struct {
+    const double *base, *left, *right;
+    Py_ssize_t rows, others, columns;
+    int triangle;
+} Block;
+
+static Py_ssize_t pairs_of(Py_ssize_t rows, Py_ssize_t others, int triangle)
+{
+    return triangle ? rows * (rows - 1) / 2 : rows * others;
+}
+
+/* First of the others that a row is paired with. */
+PART Py_ssize_t first_of(const Block *block, Py_ssize_t row) { return block->triangle ? row + 1 : 0; }
+
+/* Squared distances of one row to `size` others from `from` on; `base` points at the first of these pairs. */
+PART void distances(const Block *block, const double *base, Py_ssize_t row, Py_ssize_t from, Py_ssize_t size,
+                    double *restrict out)
+{
+    if (base)
+        memcpy(out, base, sizeof(double) * (size_t)size);
+    else
+        memset(out, 0, sizeof(double) * (size_t)size);
+    for (Py_ssize_t k = 0; k < block->columns; k++) {
+        const double own = block->left[row * block->columns + k];
+        const double *restrict theirs = block->right + k * block->others + from;
+        for (Py_ssize_t j = 0; j < size; j++) {
+            double gap = own - theirs[j];
+            out[j] += gap * gap;
+        }
+    }
+}
+
+/* exp(x) for x <= 0, of a whole tile: x = n log 2 + r, a Taylor polynomial in r, and n put into the exponent. */
+PART void exponentials(double *restrict x, Py_ssize_t size)
+{
+    const double round = 6755399441055744.0; /* 1.5 * 2^52: adding it leaves the nearest whole number in the low bits */
+    for (Py_ssize_t j = 0; j < size; j++) {
+        double given = x[j] < -708.0 ? -708.0 : x[j];
+        double shifted = given * 1.4426950408889634 + round;
+        double n = shifted - round;
+        double r = (given - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+        double p = 1.0 / 6227020800.0;
+        p = p * r + 1.0 / 479001600.0;
+        p = p * r + 1.0 / 39916800.0;
+        p = p * r + 1.0 / 3628800.0;
+        p = p * r + 1.0 / 362880.0;
+        p = p * r + 1.0 / 40320.0;
+        p = p * r + 1.0 / 5040.0;
+        p = p * r + 1.0 / 720.0;
+        p = p * r + 1.0 / 120.0;
+        p = p * r + 1.0 / 24.0;
+        p = p * r + 1.0 / 6.0;
+        p = p * r + 0.5;
+        p = p * r + 1.0;
+        p = p * r + 1.0;
+        Bits whole = {.number = shifted}, value = {.number = p};
+        value.bits += whole.bits << 52; /* adds n to the exponent; higher bits fall out */
+        x[j] = value.number;
+    }
+}
+
+/* Sum of exp(-gamma * squared distance) over the pairs of a block. */
+WIDE static double kernel_total(const Block *block, double gamma)
+{
+    double tile[TILE], total = 0.0;
+    const double *base = block->base;
+    for (Py_ssize_t row = 0; row < block->rows; row++) {
+        double lanes[LANES] = {0};
+        for (Py_ssize_t from = first_of(block, row); from < block->others; from += TILE) {
+            Py_ssize_t size = block->others - from < TILE ? block->others - from : TILE, j = 0;
+            distances(block, base, row, from, size, tile);
+            for (Py_ssize_t i = 0; i < size; i++)
+                tile[i] *= -gamma;
+            exponentials(tile, size);
+            for (; j + LANES <= size; j += LANES)
+                for (int lane = 0; lane < LANES; lane++)
+                    lanes[lane] += tile[j + lane];
+            for (; j < size; j++)
+                lanes[0] += tile[j];
+            if (base)
+                base += size;
+        }
+        for (int lane = 0; lane < LANES; lane++)
+            total += lanes[lane];
+    }
+    return total;
+}
+
+/* Number of squared distances below `low`; those from `low` to `high` go to `out`, as far as there is room. */
+WIDE static Py_ssize_t collect(const Block *block, double low, double high, double *restrict out, Py_ssize_t room,
+                               Py_ssize_t *found)
+{
+    double tile[TILE];
+    const double *base = block->base;
+    Py_ssize_t below = 0, inside = 0;
+    for (Py_ssize_t row = 0; row < block->rows; row++)
+        for (Py_ssize_t from = first_of(block, row); from < block->others; from += TILE) {
+            Py_ssize_t size = block->others - from < TILE ? block->others - from : TILE;
+            distances(block, base, row, from, size, tile);
+            if (inside + size <= room)
+                for (Py_ssize_t j = 0; j < size; j++) {
+                    below += tile[j] < low;
+                    out[inside] = tile[j];
+                    inside += (tile[j] >= low) & (tile[j] <= high);
+                }
+            else
+                for (Py_ssize_t j = 0; j < size; j++) {
+                    int within = (tile[j] >= low) & (tile[j] <= high);
+                    below += tile[j] < low;
+                    if (within && inside < room)
+                        out[inside] = tile[j];
+                    inside += within;
+                }
+            if (base)
+                base += size;
+        }
+    *found = inside;
+    return below;
+}
+
+/* Squared distances of all pairs, one after the other. */
+WIDE static void fill(const Block *block, double *out)
+{
+    for (Py_ssize_t row = 0; row < block->rows; row++)
+        for (Py_ssize_t from = first_of(block, row); from < block->others; from += TILE) {
+            Py_ssize_t size = block->others - from < TILE ? block->others - from : TILE;
+            distances(block, NULL, row, from, size, out);
+            out += size;
+        }
+}
+
+static void release(Py_buffer *views, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (views[i].obj)
+            PyBuffer_Release(&views[i]);
+}
+
+/* Hold contiguous buffers of doubles of the sizes given; None is a null pointer. Those from `writable` on are written. */
+static int hold(PyObject **objects, Py_buffer *views, int count, int writable, const Py_ssize_t *items)
+{
+    for (int i = 0; i < count; i++) {
+        views[i].obj = NULL;
+        views[i].buf = NULL;
+    }
+    for (int i = 0; i < count; i++) {
+        if (objects[i] == Py_None)
+            continue;
+        if (PyObject_GetBuffer(objects[i], &views[i], PyBUF_C_CONTIGUOUS | (i >= writable ? PyBUF_WRITABLE : 0))) {
+            release(views, count);
+            return -1;
+        }
+        if (views[i].len != items[i] * (Py_ssize_t)sizeof(double)) {
+            PyErr_SetString(PyExc_ValueError, "an array has the wrong size");
+            release(views, count);
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int read_block(PyObject **objects, Py_buffer *views, int extra, Py_ssize_t out, Block *block)
+{
+    const Py_ssize_t items[4] = {pairs_of(block->rows, block->others, block->triangle), block->rows * block->columns,
+                                 block->columns * block->others, out};
+    if (block->rows < 0 || block->others < 0 || block->columns < 0 || (block->triangle && block->rows != block->others)) {
+        PyErr_SetString(PyExc_ValueError, "sizes are out of range");
+        return -1;
+    }
+    if (hold(objects, views, 3 + extra, 3, items))
+        return -1;
+    block->base = views[0].buf;
+    block->left = views[1].buf;
+    block->right = views[2].buf;
+    return 0;
+}
+
+/* kernel_sum(base, left, right, rows, others, columns, triangle, gamma) */
+static PyObject *kernel_sum(PyObject *self, PyObject *args)
+{
+    PyObject *objects[3];
+    Py_buffer views[3];
+    Block block;
+    double gamma, total;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOnnnpd", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
+                          &block.columns, &block.triangle, &gamma) ||
+        read_block(objects, views, 0, 0, &block))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    total = kernel_total(&block, gamma);
+    Py_END_ALLOW_THREADS
+    release(views, 3);
+    return PyFloat_FromDouble(total);
+}
+
+/* between(base, left, right, rows, others, columns, triangle, low, high, room, out): how many are below and between. */
+static PyObject *between(PyObject *self, PyObject *args)
+{
+    PyObject *objects[4];
+    Py_buffer views[4];
+    Block block;
+    double low, high;
+    Py_ssize_t room, below, found;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOnnnpddnO", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
+                          &block.columns, &block.triangle, &low, &high, &room, &objects[3]) ||
+        read_block(objects, views, 1, room, &block))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    below = collect(&block, low, high, views[3].buf, room, &found);
+    Py_END_ALLOW_THREADS
+    release(views, 4);
+    return Py_BuildValue("nn", below, found);
+}
+
+/* squared_distances(left, right, rows, others, columns, triangle, out) */
+static PyObject *squared_distances(PyObject *self, PyObject *args)
+{
+    PyObject *objects[4];
+    Py_buffer views[4];
+    Block block;
+    (void)self;
+    objects[0] = Py_None;
+    if (!PyArg_ParseTuple(args, "OOnnnpO", &objects[1], &objects[2], &block.rows, &block.others, &block.columns,
+                          &block.triangle, &objects[3]) ||
+        read_block(objects, views, 1, pairs_of(block.rows, block.others, block.triangle), &block))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    fill(&block, views[3].buf);
+    Py_END_ALLOW_THREADS
+    release(views, 4);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"kernel_sum", kernel_sum, METH_VARARGS, "Sum of the kernel over pairs."},
+    {"between", between, METH_VARARGS, "Squared distances in an interval, and how many are below it."},
+    {"squared_distances", squared_distances, METH_VARARGS, "Squared distances of pairs."},
+    {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_pairs", NULL, -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__pairs(void) { return PyModule_Create(&module); }
