@@ -28,24 +28,32 @@ __all__ = ["Changes", "Column", "Donors", "Frames", "Ring", "Rows", "Tile"]
 class Ring:
     """Donors as a turn of circles: the row at a place of its circle takes the value of the one `step` places on.
 
+    Each subgroup that has rows is one circle, and circles come in the order of the subgroups' numbers: whoever adds up
+    by subgroup finds its rows in one stretch.
+
     Attributes
     ----------
     order : int array
         Rows, circle after circle.
-    turns : tuple of (start, size, step)
+    place : int array
+        For each row its place in `order`.
+    turns : tuple of (start, end, step)
         Of each circle.
     """
 
     order: Rows
+    place: Rows
     turns: tuple[tuple[int, int, int], ...]
 
-    def given(self, values: npt.NDArray[np.float64], total: npt.NDArray[np.float64]) -> None:
-        """Add to `total`, in the order of the circles, what the rows gave: `values` of those that took it."""
-        taken = values.take(self.order)
-        for start, size, step in self.turns:
-            end, middle = start + size, start + step
-            total[middle:end] += taken[start : end - step]
-            total[start:middle] += taken[end - step : end]
+    def taken(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What each place takes; like `values`, in the order of the circles."""
+        pieces = [piece for start, end, step in self.turns for piece in ((start + step, end), (start, start + step))]
+        return np.concatenate([values[start:end] for start, end in pieces])
+
+    def returned(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """`values` of those who took, at the place of the one they took from: undoes `taken`."""
+        pieces = [piece for start, end, step in self.turns for piece in ((end - step, end), (start, end - step))]
+        return np.concatenate([values[start:end] for start, end in pieces])
 
 
 @dataclass(frozen=True, eq=False)

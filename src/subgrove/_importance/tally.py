@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Donors, Rows
+from subgrove._frames import Donors, Ring, Rows
 from subgrove._importance.scoring import Scoring
 from subgrove._kinds import Floats
 from subgrove._model import Predictions
@@ -105,11 +105,10 @@ class Tally:
         self.code = self.redraw.groups.code.astype(np.intp)
         self.sizes = np.bincount(self.code, weights=self.weights, minlength=groups).astype(np.float64)
         self.total = np.zeros((n_losses, n))
-        self.given = np.zeros((n_losses, n))
-        self.ring: Rows | None = None  # rows in the order of the circles that they turn in, if they do
-        self.ring_given = np.zeros((n_losses, n))
+        self.ring: Ring | None = None  # the circles that rows turn in, if they do
+        self.given = np.zeros((n_losses, n))  # in the order of the circles, if there are any
         self.sums = np.zeros((n_losses, self.n_repeats, groups))
-        self.squares = np.zeros((n_losses, n))
+        self.squares = np.zeros((n_losses, groups))
         self.donor_squares = np.zeros((n_losses, groups))  # with weights alone
         self.by_group = _GroupSums(self.code, groups)
         self.drawn_by_group = self.by_group
@@ -135,29 +134,34 @@ class Tally:
             self.total += increase
         else:
             self.total[:, rows] += increase
+        column = next(iter(one.changes.values()))
+        if isinstance(column, Donors) and column.ring is not None and rows is None and self.weights is None:
+            self._add_turned(column.ring, one.repeat, increase)
+            return
         counted = increase if self.weights is None else increase * self.weights[where]
-        self._add_donors(one, counted)
+        if isinstance(column, Donors) and not (column.train or column.holders):
+            self._add_donors(column, counted, rows)
         for at in self.scoring.per_row:
             self.sums[at, one.repeat] = self.drawn_by_group(counted[at])
-        increase *= increase
-        if rows is None:
-            self.squares += increase
-        else:
-            self.squares[:, rows] += increase
+            self.squares[at] += self.drawn_by_group(counted[at] * increase[at])
 
-    def _add_donors(self, one: Pass, counted: Floats) -> None:
-        column = next(iter(one.changes.values()))
-        if not isinstance(column, Donors) or column.train or column.holders:
-            return
-        code = self.code if one.rows is None else self.code[one.rows]
+    def _add_turned(self, ring: Ring, repeat: int, increase: Floats) -> None:
+        """Count what rows took and gave in circles: put in their order once, a subgroup is one stretch."""
+        if self.ring is None:
+            self.by_group = _GroupSums(self.code, len(self.sizes), ring.order)
+        self.ring, self.has_donors = ring, True
+        for at in self.scoring.per_row:
+            values = increase[at].take(ring.order)
+            self.given[at] += ring.returned(values)
+            self.sums[at, repeat] = self.by_group.stretches(values)
+            values *= values
+            self.squares[at] += self.by_group.stretches(values)
+
+    def _add_donors(self, column: Donors, counted: Floats, rows: Rows | None) -> None:
+        code = self.code if rows is None else self.code[rows]
         if not self.has_donors:
             self.among = bool((self.code[column.rows] == code).all())
         self.has_donors = True
-        if column.ring is not None and one.rows is None and self.weights is None:
-            self.ring = column.ring.order
-            for at in self.scoring.per_row:
-                column.ring.given(counted[at], self.ring_given[at])
-            return
         for at in self.scoring.per_row:
             self.given[at] += np.bincount(column.rows, weights=counted[at], minlength=len(self.code))
             if self.weights is not None:
@@ -183,13 +187,14 @@ class Tally:
         rows /= m
         exact = None if self.redraw.exact is None else self.redraw.exact.rows
         given = self._given_means(exact) if self.has_donors else None
-        excess = self._excess(rows, given, exact)
+        drawn = self._drawn()
+        excess = self._excess(rows, given, exact, drawn)
         if exact is not None:
             self._fill_exact_repeats(rows, exact)
         with np.errstate(invalid="ignore", divide="ignore"):
             repeats = self.sums / self.sizes
             overall = self.sums.sum(axis=2) / self.sizes.sum()
-        mc = self._mc_variance(repeats, exact)
+        mc = self._mc_variance(repeats, exact, drawn)
         influence = rows.copy() if given is None else self._influence(rows, given, repeats.mean(axis=1), excess)
         for at, loss in enumerate(self.scoring.losses):
             if not loss.per_row:
@@ -232,7 +237,7 @@ class Tally:
         share: Floats = rest / m * (1.0 - rest / n)
         return share
 
-    def _excess(self, rows: Floats, given: Floats | None, exact: npt.NDArray[np.bool_] | None) -> Floats:
+    def _excess(self, rows: Floats, given: Floats | None, exact: npt.NDArray[np.bool_] | None, drawn: Floats) -> Floats:
         """Variance in `influence` that more repeats would remove, by subgroup.
 
         The squares of single increases, summed over a subgroup, are the same whether a row is seen as the one redrawn
@@ -246,7 +251,6 @@ class Tally:
         if exact is not None:
             counts = ~exact if counts is None else counts * ~exact
         for at in self.scoring.per_row:
-            single = self.by_group(self.squares[at] if counts is None else self.squares[at] * counts)
             for means in (rows, given):
                 if means is given and self.weights is not None:
                     # Such draws also vary in how many rows a donor gives its value to.
@@ -254,27 +258,25 @@ class Tally:
                 elif means is not None:
                     square = means[at] * means[at]
                     of_means = self.by_group(square if counts is None else square * counts)
-                    excess[at] += np.maximum(single - m * of_means, 0.0)
+                    excess[at] += np.maximum(self.squares[at] - m * of_means, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(self.sizes > 0, excess / self.sizes, 0.0) / (m - 1) / m * self._drawn()
+            return np.where(self.sizes > 0, excess / self.sizes, 0.0) / (m - 1) / m * drawn
 
-    def _mc_variance(self, repeats: Floats, exact: npt.NDArray[np.bool_] | None) -> Floats:
+    def _mc_variance(self, repeats: Floats, exact: npt.NDArray[np.bool_] | None, drawn: Floats) -> Floats:
         """Variance of the estimates over other draws, by subgroup."""
         m, groups = self.n_repeats, len(self.sizes)
         if m < 2:
             variance = np.full((len(repeats), groups), np.nan)
         else:
             with np.errstate(invalid="ignore"):
-                variance = repeats.var(axis=1, ddof=1) / m * self._drawn()
+                variance = repeats.var(axis=1, ddof=1) / m * drawn
         if exact is not None:
             variance[:, np.bincount(self.code[~exact], minlength=groups) == 0] = 0.0  # exact, but for rounding
         return variance
 
     def _given_means(self, exact: npt.NDArray[np.bool_] | None) -> Floats:
         """Of each row the mean increase of those it gave its value to."""
-        given = self.given
-        if self.ring is not None:
-            given[:, self.ring] += self.ring_given
+        given = self.given if self.ring is None else self.given.take(self.ring.place, axis=1)
         given /= self.n_repeats
         if self.weights is not None:
             given /= self.weights
@@ -297,9 +299,11 @@ class Tally:
             factor = np.where(self.sizes > 2, (self.sizes - 1) / np.maximum(self.sizes - 2, 1.0), 1.0)
             excess *= factor**2
         for at in self.scoring.per_row:
-            counted = given[at] if self.weights is None else given[at] * self.weights
-            with np.errstate(invalid="ignore", divide="ignore"):
-                means = self.by_group(counted) / self.sizes
+            means = estimates[at]  # in circles, where what was given is what was taken
+            if self.ring is None:
+                counted = given[at] if self.weights is None else given[at] * self.weights
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    means = self.by_group(counted) / self.sizes
             moved = estimates[at] - factor * (means + estimates[at])
             given[at] += rows[at]
             given[at] *= factor[0] if len(factor) == 1 else factor.take(self.code)
@@ -315,19 +319,35 @@ def _narrow(values: Floats) -> npt.NDArray[np.floating[Any]]:
 
 
 class _GroupSums:
-    """Sums of values by subgroup: rows are put in order of their subgroups once, then each is one stretch."""
+    """Sums of values by subgroup: rows are put in order of their subgroups once, then each is one stretch.
 
-    def __init__(self, code: Rows, n_groups: int) -> None:
+    `order` is such an order, if one is known.
+    """
+
+    def __init__(self, code: Rows, n_groups: int, order: Rows | None = None) -> None:
+        self.code = code
         self.n_groups = n_groups
-        small = code.astype(np.uint8 if n_groups <= 256 else np.uint16) if n_groups <= 65536 else code
-        self.order = np.argsort(small, kind="stable") if n_groups > 1 else None
+        self._order = order
         sizes = np.bincount(code, minlength=n_groups)
         self.used = np.flatnonzero(sizes)
         self.starts = (np.cumsum(sizes) - sizes)[self.used]
 
     def __call__(self, values: Floats) -> Floats:
-        if self.order is None:
+        """Sums of values that come in the order of the rows."""
+        return self.stretches(values if self.n_groups == 1 else values.take(self.order))
+
+    def stretches(self, values: Floats) -> Floats:
+        """Sums of values that come in the order of the subgroups."""
+        if self.n_groups == 1:
             return np.array([values.sum()])
         sums = np.zeros(self.n_groups)
-        sums[self.used] = np.add.reduceat(values.take(self.order), self.starts)
+        sums[self.used] = np.add.reduceat(values, self.starts)
         return sums
+
+    @property
+    def order(self) -> Rows:
+        """Rows by subgroup; sorted when they are first asked for, since circles have them sorted."""
+        if self._order is None:
+            small = self.code.astype(np.min_scalar_type(self.n_groups - 1)) if self.n_groups <= 65536 else self.code
+            self._order = np.argsort(small, kind="stable")
+        return self._order

@@ -8,7 +8,6 @@ between repeats. With size - 1 repeats, every other row has been donor once: tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,25 +30,20 @@ def shifted_rings(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bo
     A row alone in its subgroup keeps its value. With `fixed_points` a row may be its own donor.
     """
     rng = rngs.shared
-    code = _by_first_row(code, n_groups)[1]
     order = _circles(code, n_groups, rng)
-    sizes = np.bincount(code, minlength=n_groups)
-    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    steps = _shifts(sizes - (0 if fixed_points else 1), rng, len(rngs)) + (0 if fixed_points else 1)
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    turned = np.empty_like(order)
-    for repeat in range(len(rngs)):
-        turns = [
-            (start, size, step % size)
-            for start, size, step in zip(starts.tolist(), sizes.tolist(), steps[repeat].tolist(), strict=True)
-            if size
-        ]
-        for start, size, step in turns:
-            cut, end = start + step, start + size
-            turned[start : end - step] = order[cut:end]
-            turned[end - step : end] = order[start:cut]
-        yield Donors(turned.take(place), ring=Ring(order, tuple(turns)))
+    sizes = np.bincount(code, minlength=n_groups)
+    of_rank = _by_first_row(code, n_groups)
+    steps = np.empty((len(rngs), n_groups), dtype=np.intp)
+    steps[:, of_rank] = _shifts(sizes[of_rank] - (0 if fixed_points else 1), rng, len(rngs))
+    steps += 0 if fixed_points else 1
+    ends = np.cumsum(sizes)
+    circles = [(end - size, end, size) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
+    for each in steps.tolist():
+        turns = [(start, end, step % size) for (start, end, size), step in zip(circles, each, strict=True) if size]
+        ring = Ring(order, place, tuple(turns))
+        yield Donors(ring.taken(order).take(place), ring=ring)
 
 
 def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Rows]:
@@ -60,19 +54,18 @@ def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Ro
     """
     rng = rngs.shared
     n_groups = len(pools)
-    of_rank, code = _by_first_row(code, n_groups)
-    pools = [pools[k] for k in of_rank]
     order = _circles(code, n_groups, rng)
     sizes = np.bincount(code, minlength=n_groups)
-    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    pools = [rng.permutation(pool) for pool in pools]
-    steps = _shifts(np.array([len(pool) for pool in pools]), rng, len(rngs))
-    for repeat in range(len(rngs)):
+    rows = np.split(order, np.cumsum(sizes)[:-1])
+    of_rank = _by_first_row(code, n_groups)
+    shuffled = [rng.permutation(pools[k]) for k in of_rank]
+    steps = _shifts(np.array([len(pool) for pool in shuffled]), rng, len(rngs))
+    for each in steps.tolist():
         donors = np.empty(len(code), dtype=np.intp)
-        for pool, start, size, step in zip(pools, starts.tolist(), sizes.tolist(), steps[repeat].tolist(), strict=True):
+        for k, pool, step in zip(of_rank, shuffled, each, strict=True):
+            size = len(rows[k])
             if size:
-                places = (np.arange(size) * len(pool) // size + step) % len(pool)
-                donors[order[start : start + size]] = pool[places]
+                donors[rows[k]] = pool[(np.arange(size) * len(pool) // size + step) % len(pool)]
         yield donors
 
 
@@ -104,21 +97,20 @@ def weighted_donors(
         yield donors
 
 
-def _by_first_row(code: Codes, n_groups: int) -> tuple[list[int], npt.NDArray[Any]]:
-    """Subgroups in the order of their first rows, and the code of each row in that order.
+def _by_first_row(code: Codes, n_groups: int) -> list[int]:
+    """Subgroups in the order of their first rows; those without a row come last.
 
     The numbers of subgroups follow the order of levels, in which containers differ; draws must not depend on it.
     """
     if n_groups == 1:
-        return [0], code
-    found, first = np.unique(code[:_HEAD], return_index=True)
-    if len(found) < n_groups and len(code) > _HEAD:
-        found, first = np.unique(code, return_index=True)
-    of_rank = found[np.argsort(first)].tolist()
-    of_rank += [k for k in range(n_groups) if k not in set(of_rank)]
-    rank = np.empty(n_groups, dtype=np.uint8 if n_groups <= 256 else np.int32)
-    rank[of_rank] = np.arange(n_groups)
-    return of_rank, rank.take(code)
+        return [0]
+    first = np.full(n_groups, len(code))
+    for rows in (min(_HEAD, len(code)), len(code)):
+        # Backwards, since of several numbers written to one place the last stays.
+        first[code[:rows][::-1]] = np.arange(rows)[::-1]
+        if (first < len(code)).all():
+            break
+    return np.argsort(first, kind="stable").tolist()
 
 
 def _circles(code: Codes, n_groups: int, rng: np.random.Generator) -> Rows:
@@ -127,7 +119,7 @@ def _circles(code: Codes, n_groups: int, rng: np.random.Generator) -> Rows:
     if n_groups == 1:
         return order
     # NumPy sorts small integers by counting, which is several times as fast.
-    small = code.astype(np.uint16, copy=False) if 256 < n_groups <= 65536 else code
+    small = code.astype(np.min_scalar_type(n_groups - 1)) if n_groups <= 65536 else code
     return order.take(np.argsort(small.take(order), kind="stable"))
 
 
