@@ -4,13 +4,12 @@ from setuptools import Extension, setup
 
 setup(
     ext_modules=[
-        Extension(
-            "subgrove.trees._inner",
-            ["src/subgrove/trees/_inner.c"],
-            extra_compile_args=["-O3"],
-            py_limited_api=True,
-            optional=True,
-        )
+        Extension(name, [source], extra_compile_args=["-O3"], py_limited_api=True, optional=True)
+        for name, source in [
+            ("subgrove.trees._inner", "src/subgrove/trees/_inner.c"),
+            ("subgrove._forest._grow", "src/subgrove/_forest/_grow.c"),
+            ("subgrove._fidelity._pairs", "src/subgrove/_fidelity/_pairs.c"),
+        ]
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -17,16 +17,18 @@ ORDER = [
     ("_cli",),
     ("_report",),
     ("plots",),
-    ("_importance", "_effects", "_fidelity", "_dependence"),
+    ("_fidelity",),
+    ("_importance", "_effects", "_dependence"),
     ("samplers",),
     ("_subgroups",),
     ("trees",),
 ]
 # What every part may import; they may import each other in this order only.
 BASE = [
-    "datasets",
     "simulate",
+    "datasets",
     "_model",
+    "_forest",
     "_fingerprint",
     "_frames",
     "_native",

@@ -78,9 +78,9 @@ def test_test_residuals_give_no_row_its_own_value() -> None:
 
 def test_test_residuals_of_all_rows_are_used_once() -> None:
     fitted = forest(residuals="test").fit(TRAIN, ["x"])
-    residuals = TEST["x"].to_numpy() - fitted.forests["x"].forest.predict(_predictors(fitted, TEST, "x"))
+    residuals = TEST["x"].to_numpy() - fitted.forests["x"].forest.predict(_predictors(fitted, TEST, "x"))[:, 0]
     (values,) = redrawn(fitted, TEST, "x")
-    shuffled = values - fitted.forests["x"].forest.predict(_predictors(fitted, TEST, "x"))
+    shuffled = values - fitted.forests["x"].forest.predict(_predictors(fitted, TEST, "x"))[:, 0]
     assert np.sort(shuffled) == pytest.approx(np.sort(residuals), abs=1e-12)
 
 
@@ -98,7 +98,7 @@ def test_levels_are_drawn_with_the_probabilities_of_the_forest(feature: str) -> 
     top = draws == ("high" if feature == "label" else "l")
     assert top[:, high].mean() > 0.6
     assert top[:, ~high].mean() < 0.4
-    shares = fitted.forests[feature].forest.predict_proba(_predictors(fitted, TEST, feature))
+    shares = fitted.forests[feature].forest.predict(_predictors(fitted, TEST, feature))
     # Levels come in sorted order: "high" before "low", but the number of "s" before that of "l".
     expected = shares[:, 0 if feature == "label" else 1]
     # 50 draws for each of 400 rows: the mean over all of them has a standard deviation below 0.5 / sqrt(20,000).
@@ -126,7 +126,7 @@ def test_expectation_over_levels_is_exact_if_repeats_cost_as_much() -> None:
     given = np.zeros(len(TEST))
     for step in exact.steps():
         given[step.rows] += step.weights
-    shares = fitted.forests["three"].forest.predict_proba(
+    shares = fitted.forests["three"].forest.predict(
         _predictors(fitted, TEST.assign(three=np.resize(["a", "b", "c"], len(TEST))), "three")
     )
     own = shares[np.arange(len(TEST)), np.resize([0, 1, 2], len(TEST))]
@@ -210,7 +210,7 @@ def test_weights_count_residuals_of_test_rows() -> None:
     weights = np.r_[np.full(2, 100.0), np.full(48, 1e-9)]
     redraw = fitted.draw(fitted.read(X), ("x",), Streams(0, "x", 1), weights=weights)
     (changes,) = redraw.draws()
-    predicted = fitted.forests["x"].forest.predict(_predictors(fitted, X, "x"))
+    predicted = fitted.forests["x"].forest.predict(_predictors(fitted, X, "x"))[:, 0]
     residuals = np.asarray(changes["x"]) - predicted
     assert len(np.unique(residuals.round(9))) == 2
 

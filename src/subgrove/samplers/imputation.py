@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._forest import grow
 from subgrove._frames import Changes, Donors, Rows
 from subgrove._kinds import Floats
+from subgrove._parallel import effective_jobs
 from subgrove._random import Streams, read_seed, stream
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
@@ -37,7 +39,8 @@ class Imputation(Method):
     min_node_size : int, default 5
         A node of at most this many rows is not split.
     max_features : "sqrt", "log2", float, int or None, default "sqrt"
-        Columns tried at each split, as scikit-learn's forests take it.
+        Columns tried at each split, as scikit-learn's forests take it: a root or a logarithm of their number, a share
+        or a number of them; None tries all.
     residuals : {"oob", "train", "test"}, default "oob"
         Whose residuals are added to predictions. "oob": of training rows, each foretold by the trees that have not
         seen it, so that its residual is as large as that of a new row. "train": of training rows foretold by all
@@ -45,18 +48,19 @@ class Imputation(Method):
         prediction. "test": of the rows that are redrawn, no row keeping its own; as honest as "oob", but there are
         only as many as rows.
     n_jobs : int, optional
-        Number of trees grown at once.
+        Number of threads that grow trees. It changes nothing but the time.
     seed : int, default 0
         Of the forests. A feature's forest depends on the seed and its name alone. None gives others each time.
 
     Notes
     -----
-    One forest for each feature, grown by scikit-learn. Numbers and numbers of levels go in as they are, nominal
-    columns as indicators; a missing value is sent to the side of each split where it does best. Training rows in which
-    the feature is missing are left out; a row to redraw whose value is missing gets a drawn value like all others.
-    Whole numbers become floats. Values may be outside the range of training.
+    One forest for each feature: bootstrap samples, exact splits, no pruning. Numbers and numbers of levels go in as
+    they are, nominal columns as indicators; a missing value is sent to the side of each split where it does best.
+    Training rows in which the feature is missing are left out; a row to redraw whose value is missing gets a drawn
+    value like all others. Whole numbers become floats. Values may be outside the range of training.
 
-    Forests are large: 500 trees on 10,000 rows take about 160 MB for each feature.
+    Forests are large: 500 trees on 10,000 rows take about 90 MB for each feature. Where the package was installed
+    without a C compiler, scikit-learn grows the forests: other trees of the same kind, in several times the time.
 
     Examples
     --------
@@ -90,61 +94,81 @@ class Imputation(Method):
         """Grow a forest for each feature on training rows."""
         if self.residuals not in ("oob", "train", "test"):
             raise ParameterError(f"residuals must be 'oob', 'train' or 'test'; got {self.residuals!r}.")
-        settings = {
-            "n_estimators": whole_number("n_trees", self.n_trees, least=1),
-            "min_samples_split": whole_number("min_node_size", self.min_node_size, least=1) + 1,
-            "max_features": self.max_features,
-            "n_jobs": self.n_jobs,
-        }
+        whole_number("n_trees", self.n_trees, least=1)
+        whole_number("min_node_size", self.min_node_size, least=1)
+        effective_jobs(self.n_jobs)  # refuses what is no number of jobs
+        columns_tried(self.max_features, 1)  # likewise
         seed = read_seed(self.seed)
         table, read = read_training_table(X, features, self)
-        forests = {name: self._grown(table, name, settings, stream(seed, name)) for (name,) in read}
+        forests = {name: self._grown(table, name, stream(seed, name)) for (name,) in read}
         keeps_rows = any(forest.holders is not None for forest in forests.values())
         return FittedImputation(table.columns, X if keeps_rows else None, forests=forests)
 
-    def _grown(self, table: Table, name: str, settings: dict[str, Any], rng: np.random.Generator) -> _Forest:
-        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-
+    def _grown(self, table: Table, name: str, rng: np.random.Generator) -> _Forest:
         values = table.values(name)
         numeric = table.columns[table.names.index(name)].kind == "numeric"
         rows = np.flatnonzero(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
         predictors, values = encoded_predictors(table, name)[rows], values[rows]
-        kind = RandomForestRegressor if numeric else RandomForestClassifier
-        forest = kind(**settings, random_state=int(rng.integers(2**31)))
-        forest.fit(predictors, values)
-        # Trees are then asked one after the other: sums over them depend on the order in the last digit.
-        forest.set_params(n_jobs=None)
+        levels, first, code = np.unique(values, return_index=True, return_inverse=True)
+        # The mean of a level's indicator is its share, and the drop of their squares that of Gini's impurity.
+        outputs = values[:, None] if numeric else (code[:, None] == np.arange(len(levels))).astype(np.float64)
+        forest = grow(
+            predictors,
+            outputs,
+            n_trees=self.n_trees,
+            min_node_size=self.min_node_size,
+            tried=columns_tried(self.max_features, predictors.shape[1]),
+            seed=int(rng.integers(2**31)),
+            n_jobs=self.n_jobs,
+        )
         if not numeric:
-            _, first = np.unique(values, return_index=True)  # in the order of forest.classes_
-            return _Forest(forest, holders=rows[first])
+            return _Forest(forest, levels=levels, holders=rows[first])
         return _Forest(forest, residuals=self._residuals(forest, predictors, values, name))
 
     def _residuals(self, forest: Any, predictors: Floats, values: Floats, name: str) -> Floats | None:
         if self.residuals == "test":
             return None
         if self.residuals == "train":
-            residuals: Floats = values - forest.predict(predictors)
+            residuals: Floats = values - forest.predict(predictors)[:, 0]
             return residuals
-        residuals = values - _out_of_bag(forest, predictors)
+        residuals = values - forest.out_of_bag[:, 0]
         residuals = residuals[~np.isnan(residuals)]
         if not residuals.size:
             raise ParameterError(
                 f"sampler 'imputation' has no out-of-bag residual of {name!r}: each of its {len(values)} training rows "
-                f"was seen by all {len(forest.estimators_)} trees. Raise n_trees, or use residuals='train'."
+                f"was seen by all {self.n_trees} trees. Raise n_trees, or use residuals='train'."
             )
         return residuals
 
 
+def columns_tried(max_features: Any, n_columns: int) -> int:
+    """How many columns compete for a split, from what scikit-learn calls max_features."""
+    if max_features is None:
+        return n_columns
+    if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
+        return max(1, int(np.sqrt(n_columns) if max_features == "sqrt" else np.log2(n_columns)))
+    is_number = isinstance(max_features, int | float | np.number) and not isinstance(max_features, bool)
+    if is_number and isinstance(max_features, int | np.integer) and max_features >= 1:
+        return min(int(max_features), n_columns)
+    if is_number and isinstance(max_features, float | np.floating) and 0 < max_features <= 1:
+        return max(1, int(max_features * n_columns))
+    raise ParameterError(
+        f"max_features must be 'sqrt', 'log2', a share above 0 and up to 1, a number of columns, or None for all; "
+        f"got {max_features!r}."
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class _Forest:
-    """A forest of scikit-learn with what drawing needs.
+    """A forest with what drawing needs.
 
-    `residuals` belong to numeric features, None if they are taken from the rows to redraw; `holders` to others: for
-    each class of the forest a training row that holds this level.
+    `residuals` belong to numeric features, None if they are taken from the rows to redraw; `levels` and `holders` to
+    others: the codes that the forest's outputs stand for, and for each a training row that holds this level.
     """
 
     forest: Any
     residuals: Floats | None = None
+    levels: npt.NDArray[Any] | None = None
     holders: Rows | None = None
 
 
@@ -161,9 +185,9 @@ class FittedImputation(Fitted):
         forest = learned_for(self.forests, feature, Imputation.name)
         predictors, values = encoded_predictors(table, feature[0]), table.values(feature[0])
         if forest.holders is None:
-            predicted = forest.forest.predict(predictors)
+            predicted = forest.forest.predict(predictors)[:, 0]
             return _draw_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
-        shares = forest.forest.predict_proba(predictors)
+        shares = forest.forest.predict(predictors)
         return _draw_levels(shares, forest, values, feature[0], rngs, exact)
 
 
@@ -210,7 +234,8 @@ def _draw_levels(
 ) -> Redraw:
     """Levels drawn with their probabilities, or all of them given once if that costs no more than the repeats."""
     assert forest.holders is not None
-    holders, levels = forest.holders, np.asarray(forest.forest.classes_)
+    assert forest.levels is not None
+    holders, levels = forest.holders, forest.levels
     ends = np.cumsum(shares, axis=1)
 
     def draws() -> Iterator[Changes]:
@@ -230,15 +255,3 @@ def _draw_levels(
     if exact and len(levels) - 1 <= len(rngs):
         found = Exact(np.ones(len(values), dtype=np.bool_), steps)
     return Redraw(Groups.single(len(values)), draws, found)
-
-
-def _out_of_bag(forest: Any, predictors: Floats) -> Floats:
-    """For each training row the mean prediction of the trees that have not seen it; NaN if all have."""
-    total, count = np.zeros(len(predictors)), np.zeros(len(predictors))
-    given = predictors.astype(np.float32)  # as trees take it, once for all of them
-    for tree, seen in zip(forest.estimators_, forest.estimators_samples_, strict=True):
-        unseen = np.ones(len(predictors), dtype=np.bool_)
-        unseen[seen] = False
-        total[unseen] += tree.predict(given[unseen], check_input=False)
-        count += unseen
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

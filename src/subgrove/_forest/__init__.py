@@ -1,0 +1,5 @@
+"""Random forests that foretell one column from others."""
+
+from subgrove._forest.forest import Forest, grow
+
+__all__ = ["Forest", "grow"]

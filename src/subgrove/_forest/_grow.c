@@ -1,0 +1,591 @@
+/* Growing a regression forest, and asking it: the loops that decide its speed.
+ *
+ * What makes it quick on tables of some thousand rows:
+ * - Columns come as ranks (0, 1, ... in ascending order of their values; the last number stands for missing), so that
+ *   rows of a node are put in order by whole numbers: a bit is set for each rank that is there, and bits are read in
+ *   their order. Very few rows are put in order by insertion, ranks that lie far apart by radix.
+ * - A row that the bootstrap drew three times is one row with weight 3.
+ * - Several outputs are summed together: indicators of classes make it a classification forest, for the drop of their
+ *   summed squares is the drop of Gini's impurity.
+ *
+ * A node of fewer than `least` drawn rows is not split. At a split `tried` columns are drawn; if all are constant in
+ * the node, more. Outputs are given around their mean. Every tree has its own seed, so trees can be grown in any order.
+ */
+
+#define PY_SSIZE_T_CLEAN
+#define Py_LIMITED_API 0x030b0000
+#include <Python.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHORT 20         /* rows up to which insertion is the quickest way to put them in order; below 64 */
+#define DENSE 96         /* a column with fewer ranks than this for each row of a node is put in order by marks */
+#define TIE 1e-10        /* cuts that differ by less are equal; the first one wins, whatever rounding does */
+#define LEAST_DROP 1e-12 /* share of a node's squares that a split must explain to be one */
+
+/* ---- random numbers: splitmix64 (Steele, Lea and Flood 2014) ---- */
+
+static inline uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    return z ^ (z >> 31);
+}
+
+static inline uint32_t below(uint64_t *state, uint32_t n)
+{
+    return (uint32_t)(((next_random(state) >> 32) * (uint64_t)n) >> 32);
+}
+
+/* ---- what a forest is grown from, and the room that one tree needs while it grows ---- */
+
+typedef struct {
+    const uint32_t *ranks;   /* p x n: column by column */
+    const uint32_t *missing; /* p: the rank that stands for missing in each column */
+    const double *values;    /* what ranks stand for, column after column */
+    const int64_t *starts;   /* p: where the values of each column start */
+    const double *outputs;   /* n x k */
+    size_t n, p, k;
+    size_t tried;
+    double least;
+} Task;
+
+typedef struct {
+    uint32_t *rows;    /* rows in the bag; those of a node lie side by side */
+    uint32_t *aside;   /* room to part them */
+    uint32_t *columns; /* a permutation of the columns */
+    double *weights;   /* n: how often the bootstrap drew a row */
+    double *sums;      /* m x k: outputs of the rows of the node at hand around their mean, times the weight */
+    double *counts;    /* m: weights of these rows */
+    uint32_t *ranks;   /* m: ranks of these rows in the column at hand */
+    uint64_t *keys, *other;
+    double *bins;      /* (k + 1) a rank */
+    uint64_t *marks;   /* a bit a rank */
+    double *left, *lost; /* k each */
+    uint32_t *stack;
+} Room;
+
+typedef struct {
+    int32_t *feature;     /* -1 in leaves */
+    int32_t *child;       /* left child; the right one is the next */
+    double *threshold;    /* values up to it go left */
+    uint8_t *missing_left;
+    double *values;       /* k a node */
+    int32_t count;
+} Nodes;
+
+/* A cut explains square / (left * right) of the node's squares, times its weight; compared without dividing. */
+typedef struct {
+    double square, product;
+    int32_t feature;
+    uint32_t low, high;
+    uint8_t missing_left, any_lost;
+} Cut;
+
+/* A walk through the ranks of a column in ascending order. */
+typedef struct {
+    double all;    /* weight of the node */
+    double weight; /* on the left so far */
+    double lost;   /* weight of what is missing */
+    uint32_t last; /* rank that was seen last */
+    uint32_t missing;
+} Walk;
+
+static inline void consider(const double *left, size_t k, double weight, const Walk *walk, uint32_t rank,
+                            uint8_t missing_left, Cut *best)
+{
+    double square = 0.0, product = weight * (walk->all - weight);
+    for (size_t j = 0; j < k; j++)
+        square += left[j] * left[j];
+    if (square * best->product > best->square * product * (1.0 + TIE)) {
+        best->square = square, best->product = product;
+        best->low = walk->last, best->high = rank;
+        best->missing_left = missing_left;
+    }
+}
+
+static inline uint32_t lowest_bit(uint64_t word)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    return (uint32_t)__builtin_ctzll(word);
+#else
+    uint32_t at = 0;
+    while (!(word >> at & 1))
+        at++;
+    return at;
+#endif
+}
+
+/* The cut before a rank. Values that are missing go right, which they do as the last rank of all; or left. */
+static inline void cut_before(double *left, const size_t k, const double *lost, const int any_lost, const Walk *walk,
+                              uint32_t rank, Cut *best)
+{
+    consider(left, k, walk->weight, walk, rank, 0, best);
+    if (any_lost && rank != walk->missing) {
+        for (size_t j = 0; j < k; j++)
+            left[j] += lost[j];
+        consider(left, k, walk->weight + walk->lost, walk, rank, 1, best);
+        for (size_t j = 0; j < k; j++)
+            left[j] -= lost[j];
+    }
+}
+
+static inline void go_left(double *left, const size_t k, const double *sums, double weight, uint32_t rank, Walk *walk)
+{
+    for (size_t j = 0; j < k; j++)
+        left[j] += sums[j];
+    walk->weight += weight;
+    walk->last = rank;
+}
+
+/* By the ranks in the upper half, a byte a pass; the result is in `keys`. */
+static void radix_sort(uint64_t **keys, uint64_t **other, size_t m, uint32_t most)
+{
+    for (int shift = 32; most; shift += 8, most >>= 8) {
+        uint32_t starts[257] = {0};
+        uint64_t *from = *keys, *to = *other;
+        for (size_t i = 0; i < m; i++)
+            starts[((from[i] >> shift) & 255) + 1]++;
+        for (int b = 0; b < 256; b++)
+            starts[b + 1] += starts[b];
+        for (size_t i = 0; i < m; i++)
+            to[starts[(from[i] >> shift) & 255]++] = from[i];
+        *keys = to;
+        *other = from;
+    }
+}
+
+/* Sums by rank, and a bit for each rank that is there. */
+static inline void mark(Room *room, size_t m, const size_t k, uint32_t first, size_t words)
+{
+    uint64_t *marks = room->marks;
+    memset(marks, 0, sizeof(uint64_t) * words);
+    for (size_t i = 0; i < m; i++) {
+        uint32_t at = room->ranks[i] - first;
+        double *bin = room->bins + (k + 1) * (size_t)at;
+        uint64_t bit = (uint64_t)1 << (at & 63);
+        if (marks[at >> 6] & bit) {
+            for (size_t j = 0; j < k; j++)
+                bin[j] += room->sums[i * k + j];
+            bin[k] += room->counts[i];
+        } else {
+            marks[at >> 6] |= bit;
+            for (size_t j = 0; j < k; j++)
+                bin[j] = room->sums[i * k + j];
+            bin[k] = room->counts[i];
+        }
+    }
+}
+
+/* Cuts of a column whose ranks are dense. */
+static inline void mark_cuts(Room *room, size_t m, const size_t k, const int any_lost, uint32_t first, uint32_t last,
+                             Walk walk, Cut *found)
+{
+    Cut best = *found;
+    double left1 = 0.0, *left = k == 1 ? &left1 : room->left;
+    const size_t words = ((last - first) >> 6) + 1;
+    mark(room, m, k, first, words);
+    go_left(left, k, room->bins, room->bins[k], first, &walk);
+    room->marks[0] &= ~(uint64_t)1;
+    for (size_t w = 0; w < words; w++)
+        for (uint64_t word = room->marks[w]; word; word &= word - 1) {
+            uint32_t at = (uint32_t)(w << 6) + lowest_bit(word);
+            const double *bin = room->bins + (k + 1) * (size_t)at;
+            cut_before(left, k, room->lost, any_lost, &walk, first + at, &best);
+            go_left(left, k, bin, bin[k], first + at, &walk);
+        }
+    *found = best;
+}
+
+/* Cuts between rows in the order of their keys: rank and, in the lower `bits`, position. */
+static inline void cuts_in_order(const Room *room, const uint64_t *keys, size_t m, const int bits, const size_t k,
+                                 const int any_lost, Walk walk, Cut *found)
+{
+    Cut best = *found;
+    double left1 = 0.0, *left = k == 1 ? &left1 : room->left;
+    walk.last = (uint32_t)(keys[0] >> bits);
+    for (size_t i = 0; i < m; i++) {
+        uint32_t rank = (uint32_t)(keys[i] >> bits);
+        size_t at = (size_t)(keys[i] & (((uint64_t)1 << bits) - 1));
+        if (rank != walk.last)
+            cut_before(left, k, room->lost, any_lost, &walk, rank, &best);
+        go_left(left, k, room->sums + at * k, room->counts[at], rank, &walk);
+    }
+    *found = best;
+}
+
+/* Cuts of a column whose ranks are far apart. */
+static inline void sort_cuts(Room *room, size_t m, const size_t k, const int any_lost, uint32_t most, Walk walk,
+                             Cut *best)
+{
+    for (size_t i = 0; i < m; i++)
+        room->keys[i] = (uint64_t)room->ranks[i] << 32 | (uint32_t)i;
+    radix_sort(&room->keys, &room->other, m, most);
+    cuts_in_order(room, room->keys, m, 32, k, any_lost, walk, best);
+}
+
+/* The same for very few rows. */
+static inline void insert_cuts(Room *room, size_t m, const size_t k, const int any_lost, Walk walk, Cut *best)
+{
+    uint64_t keys[SHORT];
+    for (size_t i = 0; i < m; i++) {
+        uint64_t key = (uint64_t)room->ranks[i] << 6 | i;
+        size_t at = i;
+        while (at > 0 && keys[at - 1] > key) {
+            keys[at] = keys[at - 1];
+            at--;
+        }
+        keys[at] = key;
+    }
+    cuts_in_order(room, keys, m, 6, k, any_lost, walk, best);
+}
+
+static inline void cuts_of(Room *room, size_t m, const size_t k, const int any_lost, uint32_t first, uint32_t last,
+                           Walk walk, Cut *best)
+{
+    if (m <= SHORT)
+        insert_cuts(room, m, k, any_lost, walk, best);
+    else if (last - first < DENSE * m)
+        mark_cuts(room, m, k, any_lost, first, last, walk, best);
+    else
+        sort_cuts(room, m, k, any_lost, last, walk, best);
+}
+
+/* Sums of what is missing in the column at hand; returns its weight. */
+static double sum_lost(Room *room, size_t m, size_t k, uint32_t missing)
+{
+    double weight = 0.0;
+    memset(room->lost, 0, sizeof(double) * k);
+    for (size_t i = 0; i < m; i++)
+        if (room->ranks[i] == missing) {
+            weight += room->counts[i];
+            for (size_t j = 0; j < k; j++)
+                room->lost[j] += room->sums[i * k + j];
+        }
+    return weight;
+}
+
+/* Try the cuts of one column. Returns whether it varies in the node. */
+static int try_column(const Task *task, Room *room, const uint32_t *rows, size_t m, double all, uint32_t column,
+                      Cut *best)
+{
+    const uint32_t *ranks = task->ranks + (size_t)column * task->n;
+    const size_t k = task->k;
+    uint32_t first = UINT32_MAX, last = 0;
+    for (size_t i = 0; i < m; i++) {
+        uint32_t rank = ranks[rows[i]];
+        room->ranks[i] = rank;
+        first = rank < first ? rank : first;
+        last = rank > last ? rank : last;
+    }
+    if (first == last)
+        return 0;
+    Walk walk = {all, 0.0, 0.0, first, task->missing[column]};
+    double before = best->square, product = best->product;
+    memset(room->left, 0, sizeof(double) * k);
+    if (last == walk.missing) {
+        walk.lost = sum_lost(room, m, k, last);
+        cuts_of(room, m, k, 1, first, last, walk, best);
+    } else if (k == 1)
+        cuts_of(room, m, 1, 0, first, last, walk, best);
+    else
+        cuts_of(room, m, k, 0, first, last, walk, best);
+    if (best->square != before || best->product != product) {
+        best->feature = (int32_t)column;
+        best->any_lost = walk.lost > 0.0;
+    }
+    return 1;
+}
+
+/* The best cut among columns drawn at random; feature -1 if there is none. */
+static Cut best_cut(const Task *task, Room *room, const uint32_t *rows, size_t m, double all, uint64_t *state)
+{
+    Cut best = {0.0, 1.0, -1, 0, 0, 0, 0};
+    size_t seen = 0;
+    for (size_t c = 0; c < task->p && seen < task->tried; c++) {
+        size_t at = c + below(state, (uint32_t)(task->p - c));
+        uint32_t column = room->columns[at];
+        room->columns[at] = room->columns[c];
+        room->columns[c] = column;
+        seen += (size_t)try_column(task, room, rows, m, all, column, &best);
+    }
+    return best;
+}
+
+/* Half-way between the values on both sides of a cut; infinite if only missing values are on the right. */
+static double threshold_of(const Task *task, const Cut *cut)
+{
+    const double *values = task->values + task->starts[cut->feature];
+    if (cut->high == task->missing[cut->feature])
+        return INFINITY;
+    double low = values[cut->low], high = values[cut->high], middle = low + (high - low) / 2.0;
+    return middle < high ? middle : low; /* between neighbouring floats the middle may be the upper one */
+}
+
+/* Weights and outputs of a node's rows around their mean, which is written to `mean`; returns the node's weight. */
+static double gather(const Task *task, Room *room, const uint32_t *rows, size_t m, double *mean, double *squares)
+{
+    const size_t k = task->k;
+    double all = 0.0;
+    memset(mean, 0, sizeof(double) * k);
+    *squares = 0.0;
+    for (size_t i = 0; i < m; i++) {
+        const double *output = task->outputs + (size_t)rows[i] * k;
+        double weight = room->weights[rows[i]];
+        room->counts[i] = weight;
+        all += weight;
+        for (size_t j = 0; j < k; j++)
+            mean[j] += weight * output[j];
+    }
+    for (size_t j = 0; j < k; j++)
+        mean[j] /= all;
+    for (size_t i = 0; i < m; i++) {
+        const double *output = task->outputs + (size_t)rows[i] * k;
+        for (size_t j = 0; j < k; j++) {
+            double away = output[j] - mean[j], sum = room->counts[i] * away;
+            room->sums[i * k + j] = sum;
+            *squares += sum * away;
+        }
+    }
+    return all;
+}
+
+/* Rows that go left come first, each side in its order; returns how many they are. */
+static size_t part(const Task *task, Room *room, const Cut *cut, uint32_t *rows, size_t m)
+{
+    const uint32_t *ranks = task->ranks + (size_t)cut->feature * task->n;
+    uint32_t missing = task->missing[cut->feature];
+    size_t left = 0, right = 0;
+    for (size_t i = 0; i < m; i++) {
+        uint32_t row = rows[i], rank = ranks[row];
+        /* Written to both sides, for where it belongs is hard to foresee. */
+        size_t goes = rank == missing ? cut->missing_left : rank <= cut->low;
+        rows[left] = row;
+        room->aside[right] = row;
+        left += goes;
+        right += 1 - goes;
+    }
+    memcpy(rows + left, room->aside, sizeof(uint32_t) * right);
+    return left;
+}
+
+static size_t draw_bag(const Task *task, Room *room, uint64_t *state)
+{
+    size_t m = 0;
+    memset(room->weights, 0, sizeof(double) * task->n);
+    for (size_t i = 0; i < task->n; i++)
+        room->weights[below(state, (uint32_t)task->n)] += 1.0;
+    for (size_t i = 0; i < task->n; i++)
+        if (room->weights[i] > 0.0)
+            room->rows[m++] = (uint32_t)i;
+    return m;
+}
+
+static void grow_tree(const Task *task, Room *room, Nodes *nodes, uint64_t seed)
+{
+    const size_t k = task->k;
+    uint64_t state = seed;
+    size_t m = draw_bag(task, room, &state), depth = 0;
+    for (size_t c = 0; c < task->p; c++)
+        room->columns[c] = (uint32_t)c;
+    uint32_t *stack = room->stack; /* (node, first row, rows) */
+    stack[0] = 0, stack[1] = 0, stack[2] = (uint32_t)m;
+    depth = 1, nodes->count = 1;
+    while (depth) {
+        uint32_t *top = stack + 3 * --depth;
+        int32_t node = (int32_t)top[0];
+        size_t first = top[1];
+        m = top[2];
+        uint32_t *rows = room->rows + first;
+        double *mean = nodes->values + (size_t)node * k, squares;
+        double all = gather(task, room, rows, m, mean, &squares);
+        nodes->feature[node] = -1;
+        nodes->child[node] = -1;
+        if (all < task->least || m < 2 || !(squares > 0.0))
+            continue;
+        Cut cut = best_cut(task, room, rows, m, all, &state);
+        if (cut.feature < 0 || !(cut.square * all > LEAST_DROP * squares * cut.product))
+            continue;
+        nodes->feature[node] = cut.feature;
+        nodes->threshold[node] = threshold_of(task, &cut);
+        size_t left = part(task, room, &cut, rows, m);
+        /* Where nothing was missing, what is missing later goes where more rows went. */
+        nodes->missing_left[node] = cut.any_lost ? cut.missing_left : 2 * left > m;
+        int32_t child = nodes->count;
+        nodes->child[node] = child;
+        nodes->count += 2;
+        top[0] = (uint32_t)child + 1, top[1] = (uint32_t)(first + left), top[2] = (uint32_t)(m - left);
+        top[3] = (uint32_t)child, top[4] = (uint32_t)first, top[5] = (uint32_t)left;
+        depth += 2;
+    }
+}
+
+/* Add what a tree foretells of the rows that it has not seen. */
+static void add_unseen(const Task *task, const Room *room, const Nodes *nodes, double *unseen, double *times)
+{
+    for (size_t i = 0; i < task->n; i++) {
+        if (room->weights[i] > 0.0)
+            continue;
+        int32_t node = 0;
+        while (nodes->feature[node] >= 0) {
+            size_t column = (size_t)nodes->feature[node];
+            uint32_t rank = task->ranks[column * task->n + i];
+            int left = rank == task->missing[column] ? nodes->missing_left[node]
+                                                     : task->values[task->starts[column] + rank] <= nodes->threshold[node];
+            node = nodes->child[node] + !left;
+        }
+        for (size_t j = 0; j < task->k; j++)
+            unseen[i * task->k + j] += nodes->values[(size_t)node * task->k + j];
+        times[i] += 1.0;
+    }
+}
+
+static void free_room(Room *room)
+{
+    free(room->rows), free(room->aside), free(room->columns), free(room->weights), free(room->sums);
+    free(room->counts), free(room->keys), free(room->other), free(room->bins);
+    free(room->left), free(room->lost), free(room->stack), free(room->ranks), free(room->marks);
+}
+
+static int make_room(const Task *task, Room *room)
+{
+    const size_t n = task->n, k = task->k;
+    size_t most = 0;
+    for (size_t c = 0; c < task->p; c++)
+        most = task->missing[c] > most ? task->missing[c] : most;
+    most = most < DENSE * n ? most + 1 : DENSE * n;
+    room->marks = malloc(sizeof(uint64_t) * (most / 64 + 1));
+    room->rows = malloc(sizeof(uint32_t) * n), room->aside = malloc(sizeof(uint32_t) * n);
+    room->columns = malloc(sizeof(uint32_t) * task->p), room->weights = malloc(sizeof(double) * n);
+    room->sums = malloc(sizeof(double) * n * k), room->counts = malloc(sizeof(double) * n);
+    room->keys = malloc(sizeof(uint64_t) * n), room->other = malloc(sizeof(uint64_t) * n);
+    room->bins = malloc(sizeof(double) * most * (k + 1));
+    room->left = malloc(sizeof(double) * k), room->lost = malloc(sizeof(double) * k);
+    room->stack = malloc(sizeof(uint32_t) * 3 * (n + 2)), room->ranks = malloc(sizeof(uint32_t) * n);
+    if (room->rows && room->aside && room->columns && room->weights && room->sums && room->counts && room->keys &&
+        room->other && room->bins && room->left && room->lost && room->stack && room->ranks && room->marks)
+        return 0;
+    free_room(room);
+    return -1;
+}
+
+/* ---- doors to Python: arrays are checked for their size in bytes, and nothing else ---- */
+
+static void release(Py_buffer *views, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (views[i].obj)
+            PyBuffer_Release(&views[i]);
+}
+
+static int hold(PyObject **objects, Py_buffer *views, int count, int written, const Py_ssize_t *bytes)
+{
+    for (int i = 0; i < count; i++) {
+        int flags = PyBUF_C_CONTIGUOUS | (i >= written ? PyBUF_WRITABLE : 0);
+        views[i].obj = NULL;
+        if (PyObject_GetBuffer(objects[i], &views[i], flags)) {
+            release(views, i);
+            return -1;
+        }
+        if (views[i].len != bytes[i]) {
+            release(views, i + 1);
+            PyErr_SetString(PyExc_ValueError, "an array has the wrong size");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* grow(n, p, k, tried, least, trees, distinct, ranks, missing, values, starts, outputs, seeds,
+ *      feature, child, threshold, missing_left, foretold, counts, unseen, times): what follows seeds is written to.
+ * Each tree has room for 2 n nodes; `distinct` is the number of values. */
+static PyObject *grow(PyObject *self, PyObject *args)
+{
+    PyObject *o[14];
+    Py_buffer v[14];
+    Py_ssize_t n, p, k, tried, trees, distinct;
+    double least;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "nnnndnnOOOOOOOOOOOOOO", &n, &p, &k, &tried, &least, &trees, &distinct, &o[0], &o[1],
+                          &o[2], &o[3], &o[4], &o[5], &o[6], &o[7], &o[8], &o[9], &o[10], &o[11], &o[12], &o[13]))
+        return NULL;
+    if (n < 1 || p < 1 || k < 1 || tried < 1 || n >= 1 << 26) {
+        PyErr_SetString(PyExc_ValueError, "a number is out of range");
+        return NULL;
+    }
+    const Py_ssize_t room_nodes = trees * 2 * n;
+    const Py_ssize_t bytes[14] = {4 * n * p,      4 * p,          8 * distinct, 8 * p,
+                                  8 * n * k,      8 * trees,      4 * room_nodes, 4 * room_nodes,
+                                  8 * room_nodes, room_nodes,     8 * room_nodes * k, 4 * trees,
+                                  8 * n * k,      8 * n};
+    if (hold(o, v, 14, 6, bytes))
+        return NULL;
+    Task task = {v[0].buf,  v[1].buf,  v[2].buf,  v[3].buf,      v[4].buf, (size_t)n,
+                 (size_t)p, (size_t)k, (size_t)tried, least};
+    Room room;
+    if (make_room(&task, &room)) {
+        release(v, 14);
+        return PyErr_NoMemory();
+    }
+    const uint64_t *seeds = v[5].buf;
+    int32_t *counts = v[11].buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t t = 0; t < trees; t++) {
+        size_t at = (size_t)t * 2 * (size_t)n;
+        Nodes nodes = {(int32_t *)v[6].buf + at, (int32_t *)v[7].buf + at, (double *)v[8].buf + at,
+                       (uint8_t *)v[9].buf + at, (double *)v[10].buf + at * (size_t)k, 0};
+        grow_tree(&task, &room, &nodes, seeds[t]);
+        add_unseen(&task, &room, &nodes, v[12].buf, v[13].buf);
+        counts[t] = nodes.count;
+    }
+    Py_END_ALLOW_THREADS
+    free_room(&room);
+    release(v, 14);
+    Py_RETURN_NONE;
+}
+
+/* ask(n, p, k, trees, nodes, x, roots, feature, child, threshold, missing_left, values, sums): sums over trees. */
+static PyObject *ask(PyObject *self, PyObject *args)
+{
+    PyObject *o[8];
+    Py_buffer v[8];
+    Py_ssize_t n, p, k, trees, count;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "nnnnnOOOOOOOO", &n, &p, &k, &trees, &count, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5],
+                          &o[6], &o[7]))
+        return NULL;
+    const Py_ssize_t bytes[8] = {8 * n * p, 4 * trees, 4 * count, 4 * count, 8 * count, count, 8 * count * k, 8 * n * k};
+    if (hold(o, v, 8, 7, bytes))
+        return NULL;
+    const double *x = v[0].buf, *threshold = v[4].buf, *values = v[6].buf;
+    const int32_t *roots = v[1].buf, *feature = v[2].buf, *child = v[3].buf;
+    const uint8_t *missing_left = v[5].buf;
+    double *sums = v[7].buf;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t t = 0; t < trees; t++)
+        for (Py_ssize_t i = 0; i < n; i++) {
+            const double *row = x + i * p;
+            int32_t node = roots[t];
+            while (feature[node] >= 0) {
+                double value = row[feature[node]];
+                int left = isnan(value) ? missing_left[node] : value <= threshold[node];
+                node = child[node] + !left;
+            }
+            for (Py_ssize_t j = 0; j < k; j++)
+                sums[i * k + j] += values[(Py_ssize_t)node * k + j];
+        }
+    Py_END_ALLOW_THREADS
+    release(v, 8);
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {{"grow", grow, METH_VARARGS, "Grow some trees of a forest."},
+                                {"ask", ask, METH_VARARGS, "Sums over the trees of what they foretell."},
+                                {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_grow", NULL, -1, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit__grow(void) { return PyModule_Create(&module); }

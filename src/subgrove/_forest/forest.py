@@ -1,0 +1,202 @@
+"""A random forest that is grown quickly on tables of some thousand rows, to foretell one column from others.
+
+Breiman's forest with exact splits: bootstrap samples, a few columns tried at each split, no pruning. Samplers and
+`dependence` grow one for each feature, so its speed is theirs. The loops are in `_grow.c`; where the package was
+installed without a compiler, scikit-learn's forests take their place (`borrowed.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._kinds import Floats
+from subgrove._parallel import effective_jobs
+
+_TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
+_ROWS_AT_ONCE = 4096  # asked by one task
+
+
+def _load() -> ModuleType | None:
+    try:
+        return import_module("subgrove._forest._grow")
+    except ImportError:
+        return None
+
+
+compiled = _load()
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """A forest: arrays over the nodes of all trees.
+
+    Attributes
+    ----------
+    roots : int array
+        Node that each tree starts at.
+    feature : int array
+        Column that a node asks for; -1 in a leaf.
+    child : int array
+        Left child of a node; the right one is the next.
+    threshold : float array
+        Values up to it go left.
+    missing_left : int array
+        1 where a missing value goes left.
+    values : float array
+        What a node foretells, one number for each output.
+    out_of_bag : float array
+        For each training row what the trees foretell that have not seen it; NaN if all have.
+    n_columns : int
+        Number of columns that it was grown on.
+    n_jobs : int or None
+        Number of threads that predict.
+    """
+
+    roots: npt.NDArray[np.int32]
+    feature: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    threshold: Floats
+    missing_left: npt.NDArray[np.uint8]
+    values: Floats
+    out_of_bag: Floats
+    n_columns: int
+    n_jobs: int | None = None
+
+    def predict(self, predictors: Floats) -> Floats:
+        """The mean over trees, a row for each row and a column for each output."""
+        assert compiled is not None, "the compiled forest is missing; install subgrove where there is a C compiler"
+        given = np.ascontiguousarray(predictors, dtype=np.float64)
+        sums = np.zeros((len(given), self.values.shape[1]))
+        pieces = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, len(given), _ROWS_AT_ONCE)]
+        for _ in _in_threads(lambda rows: self._add(given[rows], sums[rows]), pieces, self.n_jobs):
+            pass
+        return sums / len(self.roots)
+
+    def _add(self, given: Floats, sums: Floats) -> None:
+        assert compiled is not None
+        n, p = given.shape
+        parts = (self.roots, self.feature, self.child, self.threshold, self.missing_left, self.values, sums)
+        compiled.ask(n, p, sums.shape[1], len(self.roots), len(self.feature), given, *parts)
+
+
+def grow(
+    predictors: Floats,
+    outputs: Floats,
+    *,
+    n_trees: int = 500,
+    min_node_size: int = 5,
+    tried: int | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Any:
+    """A forest that foretells the outputs (one column for each) from the predictors, which may have missing values.
+
+    A node of at most `min_node_size` rows is not split; `tried` columns, drawn at random, compete for a split, the
+    rounded-down root of their number if not given. The forest is the same for any `n_jobs`.
+    """
+    n_columns = predictors.shape[1]
+    tried = max(1, int(np.sqrt(n_columns))) if tried is None else tried
+    if compiled is None:
+        from subgrove._forest.borrowed import borrow
+
+        return borrow(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs)
+    ranked = _ranked(predictors)
+    mean = outputs.mean(axis=0)
+    centred = np.ascontiguousarray(outputs - mean)
+    seeds = np.random.default_rng(seed).integers(2**64, size=n_trees, dtype=np.uint64)
+    shares = [seeds[at : at + _TREES_AT_ONCE] for at in range(0, n_trees, _TREES_AT_ONCE)]
+
+    def work(share: npt.NDArray[np.uint64]) -> _Trees:
+        return _grow_some(ranked, centred, share, min_node_size + 1.0, tried)
+
+    return _joined(list(_in_threads(work, shares, n_jobs)), mean, n_columns, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trees:
+    """Some trees, each with its own numbers of nodes, and what they foretell of the rows that they have not seen."""
+
+    sizes: npt.NDArray[np.int32]
+    feature: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    threshold: Floats
+    missing_left: npt.NDArray[np.uint8]
+    values: Floats
+    unseen: Floats
+    times: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """Columns as ranks of their values: column by column, the number after the last rank standing for missing."""
+
+    ranks: npt.NDArray[np.uint32]
+    missing: npt.NDArray[np.uint32]
+    values: Floats
+    starts: npt.NDArray[np.int64]
+
+
+def _ranked(predictors: Floats) -> _Ranked:
+    ranks = np.empty(predictors.shape[::-1], dtype=np.uint32)
+    values = []
+    for at, column in enumerate(predictors.T):
+        known = ~np.isnan(column)
+        found, rank = np.unique(column[known], return_inverse=True)
+        ranks[at] = len(found)
+        ranks[at, known] = rank
+        values.append(found)
+    sizes = np.array([len(found) for found in values], dtype=np.int64)
+    return _Ranked(ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes)
+
+
+def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int) -> _Trees:
+    assert compiled is not None
+    (p, n), k, trees = ranked.ranks.shape, outputs.shape[1], len(seeds)
+    room = (trees, 2 * n)
+    feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+    threshold, missing_left, foretold = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
+    sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
+    given = (ranked.ranks, ranked.missing, ranked.values, ranked.starts, outputs, seeds)
+    written = (feature, child, threshold, missing_left, foretold, sizes, unseen, times)
+    compiled.grow(n, p, k, tried, least, trees, len(ranked.values), *given, *written)
+    used = np.arange(2 * n) < sizes[:, None]
+    return _Trees(sizes, feature[used], child[used], threshold[used], missing_left[used], foretold[used], unseen, times)
+
+
+def _joined(parts: list[_Trees], mean: Floats, n_columns: int, n_jobs: int | None) -> Forest:
+    sizes = np.concatenate([part.sizes for part in parts])
+    starts = (np.cumsum(sizes) - sizes).astype(np.int32)
+    child = np.concatenate([part.child for part in parts])
+    shift = np.repeat(starts, sizes)
+    unseen, times = sum(part.unseen for part in parts), sum(part.times for part in parts)
+    with np.errstate(invalid="ignore"):
+        out_of_bag = unseen / np.asarray(times)[:, None] + mean
+    return Forest(
+        roots=starts,
+        feature=np.concatenate([part.feature for part in parts]),
+        child=np.where(child >= 0, child + shift, -1).astype(np.int32),
+        threshold=np.concatenate([part.threshold for part in parts]),
+        missing_left=np.concatenate([part.missing_left for part in parts]),
+        values=np.concatenate([part.values for part in parts]) + mean,
+        out_of_bag=out_of_bag,
+        n_columns=n_columns,
+        n_jobs=n_jobs,
+    )
+
+
+def _in_threads(work: Any, tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
+    """Results in order; threads, for the loops in C let go of the interpreter's lock."""
+    workers = min(effective_jobs(n_jobs), len(tasks))
+    if workers <= 1:
+        yield from map(work, tasks)
+        return
+    from joblib import Parallel, delayed
+
+    yield from Parallel(n_jobs=workers, backend="threading", return_as="generator")(delayed(work)(t) for t in tasks)
