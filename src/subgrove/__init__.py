@@ -1,6 +1,7 @@
 """Feature importance and effects that stay honest when features depend on each other, told subgroup by subgroup."""
 
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
+from subgrove._dependence import Dependence, dependence
 from subgrove._effects import Effect, effect
 from subgrove._fidelity import ModelFidelity, model_fidelity
 from subgrove._importance import ImportanceResult, importance, loco
@@ -8,6 +9,7 @@ from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._version import __version__
 
 __all__ = [
+    "Dependence",
     "Effect",
     "ImportanceResult",
     "ModelFidelity",
@@ -15,6 +17,7 @@ __all__ = [
     "Subgroups",
     "__version__",
     "datasets",
+    "dependence",
     "effect",
     "exceptions",
     "find_subgroups",
