@@ -112,10 +112,7 @@ class Partition:
 
     def _assign_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
         """The same for a table that was read with the columns of training; `stacklevel` is where a warning points."""
-        position = np.zeros(len(self.tree.nodes) + 1, dtype=np.intp)
-        position[[leaf.id for leaf in self.tree.leaves]] = np.arange(len(self.tree.leaves))
-        positions: npt.NDArray[np.intp] = position[self.tree._apply_table(table, stacklevel)]
-        return positions
+        return self.tree._leaf_numbers(table, stacklevel)
 
     def at_depth(self, depth: int) -> Partition:
         """The subgroups that `max_depth=depth` would have given, at no cost.

@@ -110,7 +110,8 @@ def _by_first_row(code: Codes, n_groups: int) -> list[int]:
         first[code[:rows][::-1]] = np.arange(rows)[::-1]
         if (first < len(code)).all():
             break
-    return np.argsort(first, kind="stable").tolist()
+    ranked: list[int] = np.argsort(first, kind="stable").tolist()
+    return ranked
 
 
 def _circles(code: Codes, n_groups: int, rng: np.random.Generator) -> Rows:

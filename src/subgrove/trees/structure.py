@@ -17,6 +17,7 @@ from subgrove.trees.conditions import ALL_ROWS, Condition, merge, rule_text, spl
 from subgrove.trees.nodes import SIDES, Node, goes_left, renumber
 
 FORMAT = 1
+_FEW_SPLITS = 8  # a bit of a byte for each
 
 # A node at the depth limit is neither fitted nor tested.
 _AT_DEPTH_LIMIT: dict[str, Any] = {
@@ -138,33 +139,76 @@ class Tree:
 
     def _apply_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
         """The same for a table that was read with these columns; `stacklevel` is where a warning points to."""
-        position = dict(zip(table.names, table.positions(), strict=True))
+        ids = np.array([leaf.id for leaf in self.leaves], dtype=np.intp)
+        return ids.take(self._leaf_numbers(table, stacklevel + 1))
+
+    def _leaf_numbers(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
+        """For each row of such a table the number of its leaf among `leaves`, from 0."""
+        found = self._by_answers(table) if len(self.nodes) - len(self.leaves) <= _FEW_SPLITS else None
+        return self._routed(table, stacklevel + 1) if found is None else found
+
+    def _by_answers(self, table: Table) -> npt.NDArray[np.intp] | None:
+        """The leaf of each row from its answers to all splits; None where values must be warned of.
+
+        Asking all rows, also those that never get to a split, takes half the time of sorting rows out to the nodes.
+        What training did not have is warned of only where a row gets to the split, which is not known here.
+        """
+        splits = [node for node in self.nodes if node.split is not None]
+        answers = np.zeros(table.n_rows, dtype=np.uint8)  # one bit for each split: whether the row would go left
+        columns: dict[str, npt.NDArray[Any]] = {}
         info = {column.name: column for column in self.columns}
-        leaves = np.empty(table.n_rows, dtype=np.intp)
+        for bit, node in enumerate(splits):
+            assert node.split is not None
+            name = node.split.column
+            if name not in columns:
+                columns[name] = np.ascontiguousarray(table.values(name))
+                if _surprises(info[name], columns[name], table.unseen.get(name, ())):
+                    return None
+            answers |= goes_left(node.split, info[name], columns[name]).view(np.uint8) << bit
+        return self._leaf_of_answers().take(answers)
+
+    def _leaf_of_answers(self) -> npt.NDArray[np.intp]:
+        """For each combination of answers to the splits the number of the leaf that it leads to."""
+        bit, number = len(self.nodes) - len(self.leaves), len(self.leaves)
+        combinations = np.arange(2**bit)
+        below: dict[int, npt.NDArray[np.intp]] = {}
+        for node in reversed(self.nodes):  # children before parents
+            if node.children is None:
+                number -= 1
+                below[node.id] = np.full(len(combinations), number, dtype=np.intp)
+            else:
+                bit -= 1
+                left, right = (below.pop(child) for child in node.children)
+                below[node.id] = np.where(combinations >> bit & 1, left, right)
+        return below[1]
+
+    def _routed(self, table: Table, stacklevel: int) -> npt.NDArray[np.intp]:
+        """The leaf of each row, sorting rows out to the nodes."""
+        info = {column.name: column for column in self.columns}
+        numbers = np.empty(table.n_rows, dtype=np.intp)
         rows_of = {1: np.arange(table.n_rows)}
         surprises: dict[str, None] = {}
+        number = 0
         for node in self.nodes:
             rows = rows_of.pop(node.id)
             if node.split is None or node.children is None:
-                leaves[rows] = node.id
+                numbers[rows] = number
+                number += 1
                 continue
-            at = position[node.split.column]
-            every = (table.codes if node.split.kind == "nominal" else table.numbers)[:, at]
-            values = np.ascontiguousarray(every) if node.id == 1 else every.take(rows)
             column = info[node.split.column]
+            values = table.values(column.name)[rows]
             surprises |= dict.fromkeys(_surprises(column, values, table.unseen.get(column.name, ())))
             left = goes_left(node.split, column, values)
             # By number: NumPy takes rows by number at twice the speed of a mask.
             for child, chosen in zip(node.children, (left, ~left), strict=True):
-                places = np.flatnonzero(chosen)
-                rows_of[child] = places if node.id == 1 else rows.take(places)
+                rows_of[child] = rows.take(np.flatnonzero(chosen))
         if surprises:
             warnings.warn(
                 f"New rows hold {'; '.join(surprises)}. They go with the larger child of each split on that column.",
                 UnseenValueWarning,
                 stacklevel=stacklevel,
             )
-        return leaves
+        return numbers
 
     def prune(self, depth: int) -> Tree:
         """The tree that growing with `max_depth=depth` would have given.
