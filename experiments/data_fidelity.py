@@ -17,11 +17,16 @@ import numpy as np
 import pandas as pd
 
 from experiments import data
-from experiments.redraws import Redraws
+from experiments.fidelity_figures import coefficient_plot, pages_of_boxes
+from experiments.fidelity_ranks import mean_ranks
+from experiments.fidelity_report import report
+from experiments.random_intercepts import coefficients
+from experiments.redraws import METHODS, OURS, TREES, Redraws
 from experiments.units import Size, Unit
 from subgrove._fidelity.mmd import Pairs
 
 SUMMARY = "how close rows redrawn in 19 ways stay to the data, on data sets of OpenML-CC18"
+__all__ = ["SUMMARY", "figures", "report", "run", "tables", "units"]
 _PUBLISHED = Path(__file__).parent / "published"
 _REPETITIONS = 30
 _MOST_ROWS = 10_000
@@ -94,6 +99,24 @@ def _split(n: int, used: int, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     n_train = round(_TRAIN_SHARE * used)
     half = (used - n_train) // 2
     return rows[:n_train], rows[n_train : n_train + half], rows[n_train + half :]
+
+
+def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Mean ranks, coefficients of both models, and means of each data set."""
+    by_set = results.groupby(["name", "variant"])["fidelity"].mean().unstack("variant")
+    counts = results.groupby("name").agg(features=("feature", "nunique"), repetitions=("repetition", "nunique"))
+    return {
+        "ranks": mean_ranks(results),
+        "methods": coefficients(results, [*METHODS, *OURS]),
+        "depths": coefficients(results, ["perm", *TREES]),
+        "data_sets": counts.join(by_set).reset_index(),
+    }
+
+
+def figures(results: pd.DataFrame, folder: Path) -> list[Path]:
+    """Boxes for each data set, and the coefficients."""
+    methods, depths = coefficients(results, METHODS), coefficients(results, ["perm", *TREES])
+    return [*pages_of_boxes(results, folder), coefficient_plot(methods, depths, folder)]
 
 
 @cache
