@@ -7,6 +7,7 @@ and against the target, which is what the published numbers are. A repetition is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ import pandas as pd
 
 import subgrove as sg
 from experiments import data
+from experiments.model_fidelity_figures import draw
+from experiments.model_fidelity_report import section
+from experiments.model_fidelity_tables import FLAT, METHODS, best, by_feature, medians
 from experiments.models import MODELS, fitted_model
 from experiments.units import Size, Unit
 
 SUMMARY = "how far PDP, ALE and cs-PDP are from three models on six data sets"
 DATA_SETS = ("pollen", "quake", "satellite", "space", "wind", "wine")
-METHODS = ("pdp", "ale", "cs_trtr_1", "cs_cart_1", "cs_trtr_2", "cs_cart_2")
-FLAT = "flat"  # the mean prediction for every row: what knows nothing of the feature
 _REPETITIONS = 5
 _N_POINTS = 20
 _TRAIN_SHARE = 0.7
@@ -127,3 +129,18 @@ def _flat(model: Any, X: Floats, y: Floats) -> list[dict[str, Any]]:
             {"method": FLAT, "against": against, "n": len(y), "loss": float(squares.mean()), "std_error": error}
         )
     return rows
+
+
+def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """`medians` beside the published ones, `best`: whether cs-PDPs of depth 2 are, `features`: losses of each."""
+    return {"medians": medians(results), "best": best(results), "features": by_feature(results)}
+
+
+def figures(results: pd.DataFrame, folder: Path) -> list[Path]:
+    """A figure against the target, as in the paper's appendix, and one against the prediction."""
+    return [draw(results, against, folder / f"model_fidelity_{against}.png") for against in ("target", "prediction")]
+
+
+def report(tables: dict[str, pd.DataFrame]) -> str:
+    """The section of the reproduction page."""
+    return section(tables)
