@@ -70,7 +70,7 @@ def truths(results: pd.DataFrame, exact: dict[str, float]) -> pd.DataFrame:
     """The true importance of each cell beside the published one; in setting I beside the closed form as well."""
     lines = []
     theirs = published("ground_truth_summary").drop_duplicates(CELL).set_index(CELL)[["truth", "reps"]]
-    known: dict[Any, dict[str, float]] = theirs.to_dict("index")
+    known: dict[Any, dict[Any, Any]] = theirs.to_dict("index")
     for cell, part in results.drop_duplicates([*CELL, "rep"]).groupby(CELL, sort=False):
         true = part["truth"].to_numpy(float)
         error, spread = _standard_error(true), true.std(ddof=1) if len(true) > 1 else np.nan

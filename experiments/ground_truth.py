@@ -18,8 +18,8 @@ import subgrove as sg
 from experiments.beside_published import agreement, summed_up, truths
 from experiments.conditional_forest import conditional_rise, grown, predictions
 from experiments.ground_truth_figures import draw_setting
-from experiments.ground_truth_report import section
 from experiments.ground_truth_methods import METHODS, redrawn, rises
+from experiments.ground_truth_report import section
 from experiments.units import Size, Unit
 from subgrove._kinds import Floats
 
@@ -67,7 +67,8 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     data = scenario.sample(asked["n"], seed=seeds[0])
     cut = 2 * asked["n"] // 3
     train, test = data.X.iloc[:cut], data.X.iloc[cut:]
-    x, y = data.X.to_numpy(np.float64), data.y.to_numpy(np.float64)
+    x: Floats = np.asarray(data.X, dtype=np.float64)
+    y: Floats = np.asarray(data.y, dtype=np.float64)
     predict, forest = scenario.model, None
     if asked["setting"] == "II":
         forest = grown(x[:cut], y[:cut], asked["trees"], seeds[1])
