@@ -5,8 +5,9 @@
  *
  * A block of pairs is a rectangle (each row of one sample with each of another) or the part of a square above its
  * diagonal (each two rows of one sample once). Its squared distances are `base`, one for each pair row after row, or 0
- * where there is no base, plus those of some columns: `left` has rows x columns, `right` columns x rows. Nothing is held
- * but a tile of one row, so memory does not grow with the number of pairs.
+ * where there is no base, plus those of some columns: `left` has rows x columns, `right` columns x rows. The last
+ * `labels` of these columns are numbers that stand for names: the squared distance of two different ones is 1. Nothing is
+ * held but a tile of one row, so memory does not grow with the number of pairs.
  */
 
 #define PY_SSIZE_T_CLEAN
@@ -42,7 +43,7 @@ typedef union {
 
 typedef struct {
     const double *base, *left, *right;
-    Py_ssize_t rows, others, columns;
+    Py_ssize_t rows, others, columns, labels;
     int triangle;
 } Block;
 
@@ -65,10 +66,14 @@ PART void distances(const Block *block, const double *base, Py_ssize_t row, Py_s
     for (Py_ssize_t k = 0; k < block->columns; k++) {
         const double own = block->left[row * block->columns + k];
         const double *restrict theirs = block->right + k * block->others + from;
-        for (Py_ssize_t j = 0; j < size; j++) {
-            double gap = own - theirs[j];
-            out[j] += gap * gap;
-        }
+        if (k >= block->columns - block->labels)
+            for (Py_ssize_t j = 0; j < size; j++)
+                out[j] += own != theirs[j] ? 1.0 : 0.0;
+        else
+            for (Py_ssize_t j = 0; j < size; j++) {
+                double gap = own - theirs[j];
+                out[j] += gap * gap;
+            }
     }
 }
 
@@ -205,7 +210,8 @@ static int read_block(PyObject **objects, Py_buffer *views, int extra, Py_ssize_
 {
     const Py_ssize_t items[4] = {pairs_of(block->rows, block->others, block->triangle), block->rows * block->columns,
                                  block->columns * block->others, out};
-    if (block->rows < 0 || block->others < 0 || block->columns < 0 || (block->triangle && block->rows != block->others)) {
+    if (block->rows < 0 || block->others < 0 || block->labels < 0 || block->columns < block->labels ||
+        (block->triangle && block->rows != block->others)) {
         PyErr_SetString(PyExc_ValueError, "sizes are out of range");
         return -1;
     }
@@ -217,16 +223,16 @@ static int read_block(PyObject **objects, Py_buffer *views, int extra, Py_ssize_
     return 0;
 }
 
-/* kernel_sum(base, left, right, rows, others, columns, triangle, gamma) */
+/* kernel_sum(base, left, right, rows, others, columns, triangle, gamma, labels = 0) */
 static PyObject *kernel_sum(PyObject *self, PyObject *args)
 {
     PyObject *objects[3];
     Py_buffer views[3];
-    Block block;
+    Block block = {.labels = 0};
     double gamma, total;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOnnnpd", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
-                          &block.columns, &block.triangle, &gamma) ||
+    if (!PyArg_ParseTuple(args, "OOOnnnpd|n", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
+                          &block.columns, &block.triangle, &gamma, &block.labels) ||
         read_block(objects, views, 0, 0, &block))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
@@ -236,17 +242,19 @@ static PyObject *kernel_sum(PyObject *self, PyObject *args)
     return PyFloat_FromDouble(total);
 }
 
-/* between(base, left, right, rows, others, columns, triangle, low, high, room, out): how many are below and between. */
+/* between(base, left, right, rows, others, columns, triangle, low, high, room, out, labels = 0): how many are below low,
+ * and how many from there to high. */
 static PyObject *between(PyObject *self, PyObject *args)
 {
     PyObject *objects[4];
     Py_buffer views[4];
-    Block block;
+    Block block = {.labels = 0};
     double low, high;
     Py_ssize_t room, below, found;
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOnnnpddnO", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
-                          &block.columns, &block.triangle, &low, &high, &room, &objects[3]) ||
+    if (!PyArg_ParseTuple(args, "OOOnnnpddnO|n", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
+                          &block.columns, &block.triangle, &low, &high, &room, &objects[3],
+                          &block.labels) ||
         read_block(objects, views, 1, room, &block))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
@@ -256,16 +264,16 @@ static PyObject *between(PyObject *self, PyObject *args)
     return Py_BuildValue("nn", below, found);
 }
 
-/* squared_distances(left, right, rows, others, columns, triangle, out) */
+/* squared_distances(left, right, rows, others, columns, triangle, out, labels = 0) */
 static PyObject *squared_distances(PyObject *self, PyObject *args)
 {
     PyObject *objects[4];
     Py_buffer views[4];
-    Block block;
+    Block block = {.labels = 0};
     (void)self;
     objects[0] = Py_None;
-    if (!PyArg_ParseTuple(args, "OOnnnpO", &objects[1], &objects[2], &block.rows, &block.others, &block.columns,
-                          &block.triangle, &objects[3]) ||
+    if (!PyArg_ParseTuple(args, "OOnnnpO|n", &objects[1], &objects[2], &block.rows, &block.others, &block.columns,
+                          &block.triangle, &objects[3], &block.labels) ||
         read_block(objects, views, 1, pairs_of(block.rows, block.others, block.triangle), &block))
         return NULL;
     Py_BEGIN_ALLOW_THREADS

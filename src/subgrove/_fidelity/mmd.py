@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._fidelity.median import median_distance
-from subgrove._fidelity.pairs import Block
+from subgrove._fidelity.pairs import Block, Points
 from subgrove._kinds import Floats
 from subgrove._random import read_seed, stream
 from subgrove._table import read_table
@@ -17,7 +17,7 @@ from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.parameters import whole_number
 
 MAX_ROWS = 10_000
-_KEPT = 256 * 2**20  # bytes of squared distances that are kept from one question to the next
+_KEPT = 512 * 2**20  # bytes of squared distances that are kept from one question to the next
 
 
 def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = MAX_ROWS, seed: int = 0) -> float:
@@ -69,13 +69,14 @@ def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = M
         raise ParameterError(f"gamma must be a number above 0, or None for the median heuristic; got {gamma!r}.")
     most = whole_number("max_rows", max_rows, least=2)
     rng = stream(read_seed(seed), "rows")
-    first, second = (part[rows] for part, rows in zip((first, second), thinned(first, second, most, rng), strict=True))
+    first, second = (
+        part[rows] for part, rows in zip((first, second), drawn_rows(len(first), len(second), most, rng), strict=True)
+    )
     return Pairs.of(first, second, keep=False).squared_mmd(first[:, :0], [second[:, :0]], gamma)
 
 
-def thinned(a: Floats, b: Floats, most: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Which rows of two samples are used: all of them, or `most` of both together, drawn in proportion."""
-    n, m = len(a), len(b)
+def drawn_rows(n: int, m: int, most: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Which rows of two samples of n and m rows are used: all, or `most` of both together, drawn in proportion."""
     if n + m <= most:
         return slice(None), slice(None)
     of_a = min(max(1, round(most * n / (n + m))), most - 1)
@@ -90,42 +91,45 @@ class Pairs:
 
     Attributes
     ----------
-    a, b : float array
+    a, b : Points
         The columns that stay; none if their squared distances are kept.
     within_a, within_b, across : float array or None
         Squared distances in these columns, of each two rows of a sample, and of each row of `a` with each of `b`.
     """
 
-    a: Floats
-    b: Floats
+    a: Points
+    b: Points
     within_a: Floats | None = None
     within_b: Floats | None = None
     across: Floats | None = None
 
     @classmethod
-    def of(cls, a: Floats, b: Floats, *, keep: bool = True) -> Pairs:
+    def of(cls, a: Floats | Points, b: Floats | Points, *, keep: bool = True) -> Pairs:
         """The pairs of two samples, by the columns that stay; `keep` if there will be several questions."""
-        rows = len(a) + len(b)
-        if not keep or rows * (rows - 1) // 2 * a.itemsize > _KEPT:
-            return cls(a, b)
-        kept = [Block.of(a, a, triangle=True), Block.of(b, b, triangle=True), Block.of(a, b)]
-        return cls(a[:, :0], b[:, :0], *(block.distances() for block in kept))
+        first, second = Points.of(a), Points.of(b)
+        rows = len(first) + len(second)
+        if not keep or rows * (rows - 1) // 2 * 8 > _KEPT:
+            return cls(first, second)
+        kept = [Block.of(part, part, triangle=True) for part in (first, second)]
+        return cls(first.none, second.none, *(block.distances() for block in (*kept, Block.of(first, second))))
 
-    def squared_mmd(self, a: Floats, copies: Sequence[Floats], gamma: float | None = None) -> float:
+    def squared_mmd(self, a: Floats | Points, copies: Sequence[Floats | Points], gamma: float | None = None) -> float:
         """Squared MMD with these values in the columns that change.
 
         Parameters
         ----------
-        a : float array (rows of a, columns that change)
+        a : float array (rows of a, columns that change) or Points
             Their values in `a`.
-        copies : sequence of float array (rows of b, columns that change)
-            Their values in `b`. If there are several arrays, each row of `b` counts once with each of them.
+        copies : sequence of float array (rows of b, columns that change) or Points
+            Their values in `b`. If there are several, each row of `b` counts once with each of them.
         gamma : float or None
             Of the kernel; None for the median heuristic.
         """
-        n, m = len(a), sum(len(copy) for copy in copies)
-        within_a, within_b = [self._triangle(self.a, a, a, self.within_a)], list(self._blocks_of_b(copies))
-        across = [self._block(a, copy) for copy in copies]
+        first, seconds = self.a.beside(Points.of(a)), [self.b.beside(Points.of(copy)) for copy in copies]
+        n, m = len(first), sum(map(len, seconds))
+        within_a = [Block.of(first, first, triangle=True, base=self.within_a)]
+        within_b = list(self._blocks_of_b(seconds))
+        across = [Block.of(first, second, base=self.across) for second in seconds]
         if gamma is None:
             gamma = heuristic_gamma([*within_a, *within_b, *across])
         of_a, of_b, of_both = (
@@ -135,19 +139,19 @@ class Pairs:
         squared = (n + 2 * of_a) / n**2 + (m + 2 * of_b) / m**2 - 2 * of_both / (n * m)
         return max(0.0, squared)
 
-    def _blocks_of_b(self, copies: Sequence[Floats]) -> Iterator[Block]:
+    def _blocks_of_b(self, copies: Sequence[Points]) -> Iterator[Block]:
         for at, one in enumerate(copies):
-            yield self._triangle(self.b, one, one, self.within_b)
+            yield Block.of(one, one, triangle=True, base=self.within_b)
             for other in copies[at + 1 :]:
-                yield self._triangle(self.b, one, other, self.within_b)
-                yield self._triangle(self.b, other, one, self.within_b)
-                yield Block.listed(((one - other) ** 2).sum(axis=1))
+                yield Block.of(one, other, triangle=True, base=self.within_b)
+                yield Block.of(other, one, triangle=True, base=self.within_b)
+                yield Block.listed(_row_by_row(one, other))
 
-    def _triangle(self, stay: Floats, one: Floats, other: Floats, base: Floats | None) -> Block:
-        return Block.of(np.hstack([stay, one]), np.hstack([stay, other]), triangle=True, base=base)
 
-    def _block(self, a: Floats, b: Floats) -> Block:
-        return Block.of(np.hstack([self.a, a]), np.hstack([self.b, b]), base=self.across)
+def _row_by_row(a: Points, b: Points) -> Floats:
+    """Squared distance of each row to the same row of the other."""
+    squared: Floats = ((a.numbers - b.numbers) ** 2).sum(axis=1) + (a.labels != b.labels).sum(axis=1)
+    return squared
 
 
 def heuristic_gamma(blocks: Sequence[Block]) -> float:

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,49 @@ compiled = _load()
 
 
 @dataclass(frozen=True, eq=False)
+class Points:
+    """Rows as points that have distances.
+
+    Attributes
+    ----------
+    numbers : float array (rows, columns)
+        Squared distances are the squares of differences.
+    labels : float array (rows, columns)
+        Numbers that stand for names: different ones have the squared distance 1, as if each name had an indicator
+        column, scaled by 1 / sqrt(2).
+    """
+
+    numbers: Floats
+    labels: Floats
+
+    @classmethod
+    def of(cls, rows: Floats | Points) -> Points:
+        """Rows of numbers as points; points as they are."""
+        return rows if isinstance(rows, Points) else cls(rows, rows[:, :0])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def none(self) -> Points:
+        """The same rows, without a column."""
+        return Points(self.numbers[:, :0], self.labels[:, :0])
+
+    @property
+    def matrix(self) -> Floats:
+        """All columns, those of labels last."""
+        return np.hstack([self.numbers, self.labels])
+
+    def beside(self, other: Points) -> Points:
+        """The same rows with more columns."""
+        return Points(np.hstack([self.numbers, other.numbers]), np.hstack([self.labels, other.labels]))
+
+    def rows(self, rows: Any) -> Points:
+        """Some of the rows."""
+        return Points(self.numbers[rows], self.labels[rows])
+
+
+@dataclass(frozen=True, eq=False)
 class Block:
     """Pairs of rows of two samples, or of two rows of one sample.
 
@@ -40,6 +84,8 @@ class Block:
         Contiguous. There may be no column, if there is a base.
     right : float array (columns, others)
         Contiguous; columns are its first axis, so that a row is compared with many others in one sweep.
+    labels : int
+        How many of the columns, the last ones, are labels.
     triangle : bool
         Whether row i is paired with the others after i only; there are as many others as rows then.
     base : float array or None
@@ -48,18 +94,20 @@ class Block:
 
     left: Floats
     right: Floats
-    triangle: bool
+    labels: int = 0
+    triangle: bool = False
     base: Floats | None = None
 
     @classmethod
-    def of(cls, left: Floats, right: Floats, *, triangle: bool = False, base: Floats | None = None) -> Block:
+    def of(cls, left: Points, right: Points, *, triangle: bool = False, base: Floats | None = None) -> Block:
         """Pairs of rows of two tables; with `triangle`, of row i of one with the rows after i of the other."""
-        return cls(np.ascontiguousarray(left), np.ascontiguousarray(right.T), triangle, base)
+        columns = np.ascontiguousarray(right.matrix.T)
+        return cls(np.ascontiguousarray(left.matrix), columns, left.labels.shape[1], triangle, base)
 
     @classmethod
     def listed(cls, squared: Floats) -> Block:
         """Pairs whose squared distances are known."""
-        return cls(np.empty((1, 0)), np.empty((0, len(squared))), False, squared)
+        return cls(np.empty((1, 0)), np.empty((0, len(squared))), base=squared)
 
     @property
     def n_pairs(self) -> int:
@@ -71,14 +119,14 @@ class Block:
         """Squared distances of all pairs, row after row."""
         if self.base is None and compiled is not None:
             out = np.empty(self.n_pairs)
-            compiled.squared_distances(self.left, self.right, *self._sizes, out)
+            compiled.squared_distances(self.left, self.right, *self._sizes, out, self.labels)
             return out
         return np.concatenate([*self._rows(), np.empty(0)])
 
     def kernel_sum(self, gamma: float) -> float:
         """Sum of exp(-gamma * squared distance) over the pairs."""
         if compiled is not None:
-            total: float = compiled.kernel_sum(self.base, self.left, self.right, *self._sizes, gamma)
+            total: float = compiled.kernel_sum(self.base, self.left, self.right, *self._sizes, gamma, self.labels)
             return total
         return float(sum(np.exp(-gamma * row).sum() for row in self._rows()))
 
@@ -86,7 +134,8 @@ class Block:
         """How many squared distances are below `low`, how many from there to `high`, and up to `room` of the latter."""
         if compiled is not None:
             out = np.empty(room)
-            below, found = compiled.between(self.base, self.left, self.right, *self._sizes, low, high, room, out)
+            asked = (*self._sizes, low, high, room, out, self.labels)
+            below, found = compiled.between(self.base, self.left, self.right, *asked)
             return below, found, out[:found]
         below, found, kept, left = 0, 0, [np.empty(0)], room
         for row in self._rows():
@@ -104,7 +153,7 @@ class Block:
         i, j = np.repeat(rows, len(others)), np.tile(others, len(rows))
         if self.triangle:
             i, j = i[j > i], j[j > i]
-        squared: Floats = ((self.left[i] - self.right.T[j]) ** 2).sum(axis=1)
+        squared: Floats = self._gaps(self.left[i].T, self.right[:, j]).sum(axis=0)
         if self.base is not None:
             # Rows of a triangle get shorter by one from each to the next.
             place = i * (2 * n - i - 1) // 2 + j - i - 1 if self.triangle else i * m + j
@@ -122,10 +171,16 @@ class Block:
             first = i + 1 if self.triangle else 0
             size = n_others - first
             squared = np.zeros(size) if self.base is None else self.base[start : start + size].copy()
-            for value, theirs in zip(own, self.right, strict=True):
-                squared += (value - theirs[first:]) ** 2
+            for gaps in self._gaps(own[:, None], self.right[:, first:]):
+                squared += gaps
             start += size
             yield squared
+
+    def _gaps(self, own: Floats, theirs: Floats) -> Floats:
+        """Squared distances in each column; columns are the first axis."""
+        numbers = len(theirs) - self.labels
+        differ = (own[numbers:] != theirs[numbers:]).astype(np.float64)
+        return np.concatenate([(own[:numbers] - theirs[:numbers]) ** 2, differ])
 
 
 def _spread(n: int, most: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
