@@ -187,4 +187,4 @@ def test_without_a_compiler_scikit_learn_grows_a_forest_as_good(monkeypatch: pyt
 def test_arrays_of_the_wrong_size_are_refused_by_the_compiled_part() -> None:
     assert module.compiled is not None
     with pytest.raises(ValueError, match="wrong size"):
-        module.compiled.ask(2, 2, 1, 1, 1, *[np.zeros(1)] * 8)
+        module.compiled.ask(2, 2, 1, 1, 1, *[np.zeros(1)] * 5)

@@ -547,38 +547,68 @@ static PyObject *grow(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* ask(n, p, k, trees, nodes, x, roots, feature, child, threshold, missing_left, values, sums): sums over trees. */
+/* ---- asking ---- */
+
+/* A node as it is asked: in one place, since the next one is mostly somewhere else in memory. A leaf is its own left
+ * child and sends everything there, so that walks of several rows can go on side by side until none moves. */
+typedef struct {
+    double threshold;
+    int32_t column; /* times 2, plus 1 if missing values go left */
+    int32_t child;
+} Step;
+
+#define ABREAST 8 /* rows that walk at once, while the processor waits for the nodes of the others */
+
+static inline int32_t next_node(const Step *steps, int32_t node, const double *row)
+{
+    const Step *step = steps + node;
+    double value = row[step->column >> 1];
+    int left = (value <= step->threshold) | (isnan(value) & step->column & 1);
+    return step->child + !left;
+}
+
+static void ask_tree(const Step *steps, int32_t root, const double *x, size_t n, size_t p, const double *values,
+                     size_t k, double *sums)
+{
+    for (size_t first = 0; first < n; first += ABREAST) {
+        int32_t at[ABREAST];
+        const size_t count = n - first < ABREAST ? n - first : ABREAST;
+        const double *rows = x + first * p;
+        for (size_t i = 0; i < ABREAST; i++)
+            at[i] = root;
+        int moved = 1;
+        while (moved) {
+            moved = 0;
+            for (size_t i = 0; i < ABREAST; i++) {
+                int32_t next = next_node(steps, at[i], rows + (i < count ? i : 0) * p);
+                moved |= next != at[i];
+                at[i] = next;
+            }
+        }
+        for (size_t i = 0; i < count; i++)
+            for (size_t j = 0; j < k; j++)
+                sums[(first + i) * k + j] += values[(size_t)at[i] * k + j];
+    }
+}
+
+/* ask(n, p, k, trees, nodes, x, roots, steps, values, sums): adds what the trees foretell, one after the other. */
 static PyObject *ask(PyObject *self, PyObject *args)
 {
-    PyObject *o[8];
-    Py_buffer v[8];
+    PyObject *o[5];
+    Py_buffer v[5];
     Py_ssize_t n, p, k, trees, count;
     (void)self;
-    if (!PyArg_ParseTuple(args, "nnnnnOOOOOOOO", &n, &p, &k, &trees, &count, &o[0], &o[1], &o[2], &o[3], &o[4], &o[5],
-                          &o[6], &o[7]))
+    if (!PyArg_ParseTuple(args, "nnnnnOOOOO", &n, &p, &k, &trees, &count, &o[0], &o[1], &o[2], &o[3], &o[4]))
         return NULL;
-    const Py_ssize_t bytes[8] = {8 * n * p, 4 * trees, 4 * count, 4 * count, 8 * count, count, 8 * count * k, 8 * n * k};
-    if (hold(o, v, 8, 7, bytes))
+    const Py_ssize_t bytes[5] = {8 * n * p, 4 * trees, (Py_ssize_t)sizeof(Step) * count, 8 * count * k, 8 * n * k};
+    if (hold(o, v, 5, 4, bytes))
         return NULL;
-    const double *x = v[0].buf, *threshold = v[4].buf, *values = v[6].buf;
-    const int32_t *roots = v[1].buf, *feature = v[2].buf, *child = v[3].buf;
-    const uint8_t *missing_left = v[5].buf;
-    double *sums = v[7].buf;
+    const int32_t *roots = v[1].buf;
     Py_BEGIN_ALLOW_THREADS
     for (Py_ssize_t t = 0; t < trees; t++)
-        for (Py_ssize_t i = 0; i < n; i++) {
-            const double *row = x + i * p;
-            int32_t node = roots[t];
-            while (feature[node] >= 0) {
-                double value = row[feature[node]];
-                int left = isnan(value) ? missing_left[node] : value <= threshold[node];
-                node = child[node] + !left;
-            }
-            for (Py_ssize_t j = 0; j < k; j++)
-                sums[i * k + j] += values[(Py_ssize_t)node * k + j];
-        }
+        ask_tree(v[2].buf, roots[t], v[0].buf, (size_t)n, (size_t)p, v[3].buf, (size_t)k, v[4].buf);
     Py_END_ALLOW_THREADS
-    release(v, 8);
+    release(v, 5);
     Py_RETURN_NONE;
 }
 

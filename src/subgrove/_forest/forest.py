@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,8 @@ from subgrove._kinds import Floats
 from subgrove._parallel import effective_jobs
 
 _TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
-_ROWS_AT_ONCE = 4096  # asked by one task
+_NUMBERS_AT_ONCE = 2**15  # of rows asked by one task: few enough to stay near the processor for all trees
+_STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("child", np.int32)])
 
 
 def _load() -> ModuleType | None:
@@ -74,7 +76,8 @@ class Forest:
         assert compiled is not None, "the compiled forest is missing; install subgrove where there is a C compiler"
         given = np.ascontiguousarray(predictors, dtype=np.float64)
         sums = np.zeros((len(given), self.values.shape[1]))
-        pieces = [slice(at, at + _ROWS_AT_ONCE) for at in range(0, len(given), _ROWS_AT_ONCE)]
+        size = max(64, _NUMBERS_AT_ONCE // given.shape[1])
+        pieces = [slice(at, at + size) for at in range(0, len(given), size)]
         for _ in _in_threads(lambda rows: self._add(given[rows], sums[rows]), pieces, self.n_jobs):
             pass
         return sums / len(self.roots)
@@ -82,8 +85,21 @@ class Forest:
     def _add(self, given: Floats, sums: Floats) -> None:
         assert compiled is not None
         n, p = given.shape
-        parts = (self.roots, self.feature, self.child, self.threshold, self.missing_left, self.values, sums)
+        parts = (self.roots, self._steps, self.values, sums)
         compiled.ask(n, p, sums.shape[1], len(self.roots), len(self.feature), given, *parts)
+
+    @cached_property
+    def _steps(self) -> npt.NDArray[Any]:
+        """Nodes as they are asked (`Step` in `_grow.c`): a leaf is its own left child and sends everything there."""
+        steps = np.empty(len(self.feature), dtype=_STEP)
+        leaf = self.feature < 0
+        steps["threshold"] = np.where(leaf, np.inf, self.threshold)
+        steps["column"] = np.where(leaf, 1, 2 * self.feature + self.missing_left)
+        steps["child"] = np.where(leaf, np.arange(len(leaf)), self.child)
+        return steps
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_steps"}
 
 
 def grow(
