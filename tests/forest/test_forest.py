@@ -169,6 +169,25 @@ def test_forest_can_be_pickled() -> None:
 
 
 @needs_compiler
+def test_trees_one_by_one_are_the_forest() -> None:
+    X, y = sample(200, 4, 0)
+    forest = grow(X, y[:, None], n_trees=7)
+    apart = np.mean([forest.tree(t).predict(X) for t in range(7)], axis=0)
+    np.testing.assert_allclose(apart, forest.predict(X), rtol=1e-12)
+
+
+@needs_compiler
+def test_rows_out_of_the_bag_are_those_that_no_draw_hit() -> None:
+    X, y = sample(200, 4, 0)
+    forest = grow(X, y[:, None], n_trees=40)
+    drawn = np.array([forest.drawn(t) for t in range(40)])
+    assert (drawn.sum(axis=1) == 200).all()
+    apart = np.array([forest.tree(t).predict(X)[:, 0] for t in range(40)])
+    expected = np.where(drawn == 0, apart, 0).sum(axis=0) / (drawn == 0).sum(axis=0)
+    np.testing.assert_allclose(forest.out_of_bag[:, 0], expected, rtol=1e-10)
+
+
+@needs_compiler
 def test_without_a_compiler_scikit_learn_grows_a_forest_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample(400, 5, 0)
     new = np.random.default_rng(1).normal(size=(2000, 5))

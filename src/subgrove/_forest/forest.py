@@ -8,7 +8,7 @@ installed without a compiler, scikit-learn's forests take their place (`borrowed
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from types import ModuleType
@@ -55,6 +55,8 @@ class Forest:
         What a node foretells, one number for each output.
     out_of_bag : float array
         For each training row what the trees foretell that have not seen it; NaN if all have.
+    seeds : int array
+        Of each tree.
     n_columns : int
         Number of columns that it was grown on.
     n_jobs : int or None
@@ -68,6 +70,7 @@ class Forest:
     missing_left: npt.NDArray[np.uint8]
     values: Floats
     out_of_bag: Floats
+    seeds: npt.NDArray[np.uint64]
     n_columns: int
     n_jobs: int | None = None
 
@@ -81,6 +84,34 @@ class Forest:
         for _ in _in_threads(lambda rows: self._add(given[rows], sums[rows]), pieces, self.n_jobs):
             pass
         return sums / len(self.roots)
+
+    def tree(self, number: int) -> Forest:
+        """One tree as a forest of its own; what it says of rows out of the bag is not kept."""
+        first = self.roots[number]
+        last = self.roots[number + 1] if number + 1 < len(self.roots) else len(self.feature)
+        here = slice(first, last)
+        child = self.child[here]
+        return replace(
+            self,
+            roots=np.zeros(1, dtype=np.int32),
+            feature=self.feature[here],
+            child=np.where(child >= 0, child - first, -1).astype(np.int32),
+            threshold=self.threshold[here],
+            missing_left=self.missing_left[here],
+            values=self.values[here],
+            out_of_bag=np.full_like(self.out_of_bag, np.nan),
+            seeds=self.seeds[number : number + 1],
+        )
+
+    def drawn(self, number: int) -> npt.NDArray[np.int64]:
+        """How often each training row is in the bag of a tree: the first random numbers of the tree, once more."""
+        n = len(self.out_of_bag)
+        with np.errstate(over="ignore"):  # whole numbers modulo 2^64, as in `next_random` of `_grow.c`
+            z = self.seeds[number] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        rows = ((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
+        return np.bincount(rows.astype(np.intp), minlength=n)
 
     def _add(self, given: Floats, sums: Floats) -> None:
         assert compiled is not None
@@ -132,7 +163,7 @@ def grow(
     def work(share: npt.NDArray[np.uint64]) -> _Trees:
         return _grow_some(ranked, centred, share, min_node_size + 1.0, tried)
 
-    return _joined(list(_in_threads(work, shares, n_jobs)), mean, n_columns, n_jobs)
+    return _joined(list(_in_threads(work, shares, n_jobs)), mean, seeds, n_columns, n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +217,9 @@ def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], 
     return _Trees(sizes, feature[used], child[used], threshold[used], missing_left[used], foretold[used], unseen, times)
 
 
-def _joined(parts: list[_Trees], mean: Floats, n_columns: int, n_jobs: int | None) -> Forest:
+def _joined(
+    parts: list[_Trees], mean: Floats, seeds: npt.NDArray[np.uint64], n_columns: int, n_jobs: int | None
+) -> Forest:
     sizes = np.concatenate([part.sizes for part in parts])
     starts = (np.cumsum(sizes) - sizes).astype(np.int32)
     child = np.concatenate([part.child for part in parts])
@@ -202,6 +235,7 @@ def _joined(parts: list[_Trees], mean: Floats, n_columns: int, n_jobs: int | Non
         missing_left=np.concatenate([part.missing_left for part in parts]),
         values=np.concatenate([part.values for part in parts]) + mean,
         out_of_bag=out_of_bag,
+        seeds=seeds,
         n_columns=n_columns,
         n_jobs=n_jobs,
     )
