@@ -322,7 +322,7 @@ EFFECT = sg.effect(model, X, "a")
     ],
 )
 def test_wrong_input_is_told(change: dict[str, Any], error: type[Exception], says: str) -> None:
-    given = {"model": lambda X: X["b"], "X": NEW, "effects": EFFECT} | change
+    given: dict[str, Any] = {"model": lambda X: X["b"], "X": NEW, "effects": EFFECT} | change
     with pytest.raises(error, match=says):
         sg.model_fidelity(given.pop("model"), given.pop("X"), given.pop("effects"), **given)
 

@@ -1,5 +1,6 @@
 """Pictures of results: a result in, axes out. No picture asks the model for anything."""
 
+from subgrove.plots.dependence import dependence
 from subgrove.plots.effect import effect
 from subgrove.plots.effects import effects
 from subgrove.plots.importance import importance
@@ -7,4 +8,4 @@ from subgrove.plots.importance_by_depth import importance_by_depth
 from subgrove.plots.subgroup_importance import subgroup_importance
 from subgrove.plots.tree import tree
 
-__all__ = ["effect", "effects", "importance", "importance_by_depth", "subgroup_importance", "tree"]
+__all__ = ["dependence", "effect", "effects", "importance", "importance_by_depth", "subgroup_importance", "tree"]

@@ -1,0 +1,221 @@
+"""A picture of the dependence between features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subgrove._dependence import Dependence
+from subgrove._kinds import Floats
+from subgrove.exceptions import ParameterError
+from subgrove.plots._figure import POINTS, check_axes, label_axis, make_room, new_figure, note, room_of, size_of
+from subgrove.plots._palette import GREY, font_size, small_size
+from subgrove.plots._text import Ruler, plain
+from subgrove.trees.parameters import whole_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+
+ALL = "all others"
+_SEEN = 0.005  # a column that tells less of every feature is left out, if there are many
+_MANY = 12  # columns that are all shown, whatever they tell
+_CELL = 34.0, 21.0  # points of a cell in a new figure
+_LEAST = 6.0  # points of a cell below which labels cannot be read
+_NAME = 130.0  # points that the name of a feature may take
+_AROUND = 60.0
+_GAP = 0.35  # between the first column and the others, in cells
+_DARK = 0.55  # from which on numbers are white
+
+
+def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = None) -> Axes:
+    """A heat map of how much of each feature the other columns tell.
+
+    The first column is the share of loss that all others explain; the others are its parts, which add up to it. The
+    features that are foretold best are at the top, and a line is drawn below those that reach the threshold.
+
+    Parameters
+    ----------
+    result : Dependence
+        What `subgrove.dependence` returned.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+    top : int, optional
+        Number of features to keep, those foretold best; all by default.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Notes
+    -----
+    If there are more than 12 columns, those that tell nothing of any feature shown are left out, and a note says how
+    many. A feature without a value has crosses.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> found = sg.dependence(sg.datasets.bike().X, n_trees=20, seed=1)
+    >>> ax = sg.plots.dependence(found, top=5)
+    >>> ax.figure.savefig("dependence.png")
+    """
+    if not isinstance(result, Dependence):
+        raise ParameterError(f"result must be what dependence returned; got {type(result).__name__}.")
+    check_axes(ax)
+    cells = _cells(result, None if top is None else whole_number("top", top, least=1))
+    if ax is None:
+        ax = _new_axes(cells)
+    else:
+        _refuse_small(ax, cells)
+    room = room_of(ax)
+    _draw(ax, cells)
+    _label(ax, cells)
+    _tell(ax, cells)
+    make_room(ax, room)
+    return ax
+
+
+@dataclass(frozen=True, eq=False)
+class _Cells:
+    """What is drawn: features by columns, the best foretold first; `explained` has one for each feature."""
+
+    features: tuple[str, ...]
+    columns: tuple[str, ...]
+    explained: Floats
+    parts: Floats
+    threshold: float
+    left_out: int
+
+    @property
+    def x(self) -> Floats:
+        """Middles of the columns, that of all others first."""
+        return np.concatenate([[0.0], np.arange(len(self.columns)) + 1 + _GAP])
+
+    @property
+    def shape(self) -> tuple[float, float]:
+        """Width and height in cells."""
+        return len(self.columns) + 1 + _GAP, float(len(self.features))
+
+    @property
+    def n_dependent(self) -> int:
+        """Features that reach the threshold."""
+        return int((np.nan_to_num(self.explained, nan=-1.0) >= self.threshold).sum())
+
+    @property
+    def has_line(self) -> bool:
+        """Whether some features reach the threshold and others do not."""
+        return 0 < self.n_dependent < len(self.features)
+
+
+def _cells(result: Dependence, top: int | None) -> _Cells:
+    order = sorted(result.found, key=lambda each: -np.nan_to_num(each.explained, nan=-np.inf))[:top]
+    parts = np.array([[each.shares.get(name, np.nan) for name in result.columns] for each in order])
+    told = np.nan_to_num(parts).max(axis=0) >= _SEEN
+    shown = told | (len(result.columns) <= _MANY)
+    if not shown.any():
+        shown[:_MANY] = True
+    return _Cells(
+        tuple(each.feature for each in order),
+        tuple(name for name, kept in zip(result.columns, shown, strict=True) if kept),
+        np.array([each.explained for each in order]),
+        parts[:, shown],
+        result.threshold,
+        int((~shown).sum()),
+    )
+
+
+def _new_axes(cells: _Cells) -> Axes:
+    across, down = cells.shape
+    ruler = Ruler(font_size())
+    beside = min(_NAME, ruler.widest(cells.features)) + 40
+    above = min(_NAME, ruler.widest(cells.columns)) * 0.75
+    width, height = across * _CELL[0] + beside, down * _CELL[1] + _AROUND + above
+    return new_figure(max(width, 250.0) / POINTS, height / POINTS).add_subplot()
+
+
+def _refuse_small(ax: Axes, cells: _Cells) -> None:
+    width, height = size_of(ax)
+    if min(width / cells.shape[0], height / cells.shape[1]) < _LEAST:
+        raise ParameterError(
+            f"ax is {width:.0f} x {height:.0f} points, too small for {len(cells.features)} features and "
+            f"{len(cells.columns)} columns. Make it larger, keep fewer features with top=, or leave ax out."
+        )
+
+
+def _draw(ax: Axes, cells: _Cells) -> None:
+    """Colours of all cells; what has no value is grey, or crossed."""
+    colors = _colors()
+    look: dict[str, Any] = {"cmap": colors, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 1.0}
+    y = np.arange(len(cells.features) + 1) - 0.5
+    # Below 0 nothing is told, which the number in the cell says more exactly.
+    ax.pcolormesh([-0.5, 0.5], y, np.maximum(cells.explained, 0)[:, None], **look)
+    ax.pcolormesh(np.arange(len(cells.columns) + 1) + 0.5 + _GAP, y, cells.parts, **look)
+    ax.set_xlim(-0.5, len(cells.columns) + 0.5 + _GAP)
+    ax.set_ylim(len(cells.features) - 0.5, -0.5)
+    for at in np.flatnonzero(np.isnan(cells.explained)):
+        ax.plot(cells.x, np.full(len(cells.x), at), "x", color=GREY, markersize=4, clip_on=False)
+    if cells.has_line:
+        ax.axhline(cells.n_dependent - 0.5, color="black", linewidth=1.0)
+    ax.spines[:].set_visible(False)
+
+
+def _colors() -> Colormap:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colors = LinearSegmentedColormap.from_list("told", ["#F4F6F8", "#9DC3E0", "#0072B2", "#08306B"])
+    return colors.with_extremes(bad="#DADADA")
+
+
+def _label(ax: Axes, cells: _Cells) -> None:
+    """Names of features at the left and of columns above, as far as they fit; numbers in the cells, if they do."""
+    width, height = size_of(ax)
+    across, down = width / cells.shape[0], height / cells.shape[1]
+    size = min(font_size(), 0.8 * min(across, down))
+    ruler = Ruler(size)
+    names = [plain(ruler.shorten(name, _NAME)) for name in cells.features]
+    ax.set_yticks(range(len(names)), names, size=size)
+    above = [ALL, *cells.columns]
+    upright = ruler.widest(above) > 0.95 * across
+    shown = [plain(ruler.shorten(name, _NAME)) for name in above]
+    ax.set_xticks(cells.x, shown, size=size, rotation=40 if upright else 0, ha="left" if upright else "center")
+    for label in ax.get_xticklabels():
+        label.set_rotation_mode("anchor")
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        label.set_parse_math(False)
+    ax.get_xticklabels()[0].set_fontweight("bold")
+    ax.tick_params(length=0, top=True, bottom=False, labeltop=True, labelbottom=False, pad=2)
+    digits = min(small_size(), 0.42 * across, 0.7 * down)
+    if digits >= 0.6 * small_size():
+        _write(ax, cells, digits)
+
+
+def _write(ax: Axes, cells: _Cells, size: float) -> None:
+    values = np.column_stack([cells.explained, cells.parts])
+    for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
+        value = float(values[row, column])
+        whole = column == 0
+        text = f"{100 * value:.0f}" if whole or value >= _SEEN else ""
+        color = "white" if value > _DARK else "black"
+        ax.text(
+            float(cells.x[column]),
+            float(row),
+            "0" if text == "-0" else text,
+            size=size,
+            color=color,
+            ha="center",
+            va="center",
+            weight="bold" if whole else "normal",
+        )
+
+
+def _tell(ax: Axes, cells: _Cells) -> None:
+    label_axis(ax.xaxis, "share of the feature's loss that is explained, in %, and its parts", size_of(ax)[0])
+    ax.xaxis.set_label_position("bottom")
+    said = [f"line: {cells.threshold:.0%} explained"] if cells.has_line else []
+    if cells.left_out:
+        columns = "1 column that tells" if cells.left_out == 1 else f"{cells.left_out} columns that tell"
+        said.append(f"{columns} nothing left out")
+    if said:
+        note(ax, "; ".join(said))
