@@ -13,12 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._frames import Rows
 from subgrove._kinds import Floats
+
+_NO_CUTS: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,19 @@ class Splits:
 
     def cuts(self, column: int) -> Floats:
         """Where a column is cut anywhere in the tree, ascending."""
-        return np.unique(self.cut[(self.column == column) & (self.left >= 0)])
+        return self._cuts.get(column, _NO_CUTS)
+
+    @cached_property
+    def _cuts(self) -> dict[int, Floats]:
+        """The cuts of each column that has some; found for all at once, since all are asked for."""
+        inner = np.flatnonzero(self.left >= 0)
+        order = inner[np.lexsort((self.cut[inner], self.column[inner]))]
+        column, cut = self.column[order], self.cut[order]
+        new = np.ones(len(order), dtype=np.bool_)
+        new[1:] = (column[1:] != column[:-1]) | (cut[1:] != cut[:-1])
+        column, cut = column[new], cut[new]
+        starts = np.flatnonzero(np.diff(column, prepend=-1))
+        return dict(zip(column[starts].tolist(), np.split(cut, starts[1:]), strict=True))
 
     def intervals(self, column: int, values: Floats) -> Rows:
         """For each row the number of the interval between cuts that its value lies in; missing values are one more."""
@@ -107,12 +122,14 @@ def _independence_p(one: Rows, two: Rows) -> float:
     """p-value of Pearson's chi-square test; 1 if either has a single value."""
     from scipy.special import chdtrc
 
-    _, one = np.unique(one, return_inverse=True)
-    _, two = np.unique(two, return_inverse=True)
-    shape = (int(one.max()) + 1, int(two.max()) + 1)
-    if min(shape) < 2:
+    height, width = int(one.max()) + 1, int(two.max()) + 1
+    counts = np.bincount(one * width + two, minlength=height * width).reshape(height, width)
+    rows, columns = counts.sum(axis=1), counts.sum(axis=0)
+    free = (np.count_nonzero(rows) - 1) * (np.count_nonzero(columns) - 1)
+    if not free:
         return 1.0
-    counts = np.bincount(one * shape[1] + two, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
-    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / len(one)
+    if not (rows.all() and columns.all()):
+        counts, rows, columns = counts[rows > 0][:, columns > 0], rows[rows > 0], columns[columns > 0]
+    expected = np.multiply.outer(rows, columns) / len(one)
     statistic = ((counts - expected) ** 2 / expected).sum()
-    return float(chdtrc((shape[0] - 1) * (shape[1] - 1), statistic))
+    return float(chdtrc(free, statistic))
