@@ -6,54 +6,63 @@ and the rise of the squared error is averaged over trees.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
+from subgrove._forest import Forest, grow
+from subgrove._frames import Rows
 from subgrove._kinds import Floats
-from subgrove._table import read_table
 from subgrove.samplers.forest_nodes import donors_within
-from subgrove.samplers.forest_reading import read_forest
-from subgrove.samplers.forest_structure import associated_columns, grid_cells
+from subgrove.samplers.forest_structure import Splits, associated_columns, grid_cells
 
+_NODE_SIZE = 5  # a node of at most so many rows is not split
 _THRESHOLD = 0.95  # 1 - p of the test that makes a column one to condition on
 
 
-def grown(x: Floats, y: Floats, trees: int, seed: int) -> Any:
-    """A forest as R's randomForest grows it: a third of the columns tried, nodes of 5 rows or fewer not split."""
-    from sklearn.ensemble import RandomForestRegressor
+@dataclass(frozen=True, eq=False)
+class ModelForest:
+    """A forest, its trees as forests of one, and the rows that each tree has not seen."""
 
+    whole: Forest
+    trees: tuple[Forest, ...]
+    unseen: tuple[Rows, ...]
+
+    def predict(self, x: Floats) -> Floats:
+        """The mean over trees."""
+        foretold: Floats = self.whole.predict(x)[:, 0]
+        return foretold
+
+
+def grown(x: Floats, y: Floats, trees: int, seed: int) -> ModelForest:
+    """A forest as R's randomForest grows it by default: a third of the columns tried at each split."""
     tried = max(1, x.shape[1] // 3)
-    forest = RandomForestRegressor(trees, max_features=tried, min_samples_split=6, random_state=seed % 2**32)
-    return forest.fit(x, y)
+    forest = grow(x, y[:, None], n_trees=trees, min_node_size=_NODE_SIZE, tried=tried, seed=seed)
+    if not isinstance(forest, Forest):
+        raise RuntimeError("setting II needs the compiled forest; install subgrove where there is a C compiler.")
+    return ModelForest(
+        forest,
+        tuple(forest.tree(at) for at in range(trees)),
+        tuple(np.flatnonzero(forest.drawn(at) == 0) for at in range(trees)),
+    )
 
 
-def predictions(forest: Any) -> Callable[[Floats], Floats]:
-    """The forest as a function of rows; quicker than its own `predict`, which checks the rows for each tree."""
-    trees = [one.tree_ for one in forest.estimators_]
-
-    def predict(x: Floats) -> Floats:
-        rows = np.ascontiguousarray(x, dtype=np.float32)
-        total = np.zeros(len(rows))
-        for tree in trees:
-            total += tree.predict(rows)[:, 0]
-        return total / len(trees)
-
-    return predict
-
-
-def conditional_rise(forest: Any, x: Floats, y: Floats, seed: int) -> Any:
-    """CVIRF of the first column, from the training rows of the forest; each tree permutes once."""
+def conditional_rise(forest: ModelForest, x: Floats, y: Floats, seed: int) -> float:
+    """CVIRF of the first column, from the training rows of the forest; each tree permutes once, as permimp does."""
     rng = np.random.default_rng(seed)
-    read = read_forest(forest, read_table(x).columns)
     total = 0.0
-    for tree, splits, seen in zip(forest.estimators_, read.trees, forest.estimators_samples_, strict=True):
-        rows = np.setdiff1d(np.arange(len(x)), seen)
-        values = x[rows].astype(np.float32).astype(np.float64)  # as the trees see them
+    for tree, rows in zip(forest.trees, forest.unseen, strict=True):
+        splits = Splits(
+            tree.child,
+            np.where(tree.child >= 0, tree.child + 1, -1),
+            tree.feature,
+            tree.threshold,
+            np.zeros(len(tree.child), dtype=np.bool_),
+        )
+        values = x[rows]
         cells = grid_cells(splits, values, associated_columns(splits, values, 0, _THRESHOLD))
         changed = values.copy()
         changed[:, 0] = values[donors_within(cells, rng, fixed_points=True), 0]
-        before, after = (tree.tree_.predict(part.astype(np.float32))[:, 0] for part in (values, changed))
+        before, after = (tree.predict(part)[:, 0] for part in (values, changed))
         total += float(((after - y[rows]) ** 2 - (before - y[rows]) ** 2).mean())
-    return np.float64(total / len(forest.estimators_))
+    return total / len(forest.trees)

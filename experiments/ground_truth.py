@@ -16,7 +16,7 @@ import pandas as pd
 
 import subgrove as sg
 from experiments.beside_published import agreement, summed_up, truths
-from experiments.conditional_forest import conditional_rise, grown, predictions
+from experiments.conditional_forest import conditional_rise, grown
 from experiments.ground_truth_figures import draw_setting
 from experiments.ground_truth_methods import METHODS, redrawn, rises
 from experiments.ground_truth_report import section
@@ -72,15 +72,16 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     predict, forest = scenario.model, None
     if asked["setting"] == "II":
         forest = grown(x[:cut], y[:cut], asked["trees"], seeds[1])
-        predict = predictions(forest)
+        predict = forest.predict
     truth = scenario.true_importance(lambda X: predict(X.to_numpy()), n=_FRESH_ROWS, seed=seeds[2])
     samplers = {name: method(seeds[3], asked["trees"]) for name, method in METHODS.items()}
     samplers["true"] = scenario.sampler
     drawn = {name: redrawn(sampler, train, test, REPEATS, seeds[4]) for name, sampler in samplers.items()}
-    estimates = _estimates(predict, x[cut:], y[cut:], {name: one.columns for name, one in drawn.items()})
+    asked_columns = x[cut:] if forest is not None else x[cut:, :10]  # the true model has no use for more
+    estimates = _estimates(predict, asked_columns, y[cut:], {name: one.columns for name, one in drawn.items()})
     subgroups = {name: one.subgroups for name, one in drawn.items()}
     if forest is not None:
-        estimates["cvirf"] = conditional_rise(forest, x[:cut], y[:cut], seeds[5])[None]
+        estimates["cvirf"] = np.array([conditional_rise(forest, x[:cut], y[:cut], seeds[5])])
     return [
         {
             **{name: asked[name] for name in ("setting", "scenario", "n", "p", "rep")},
