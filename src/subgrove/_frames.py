@@ -56,7 +56,6 @@ class Ring:
         return np.concatenate([values[start:end] for start, end in pieces])
 
 
-@dataclass(frozen=True, eq=False)
 class Donors:
     """For each row the number of the row whose value it is given.
 
@@ -69,13 +68,29 @@ class Donors:
     holders : bool
         Whether these rows merely hold a value that was chosen otherwise, and do not count as its donors.
     ring : Ring or None
-        The same as a turn of circles, if it is one of all rows; adding up what rows gave is then quicker.
+        The same as a turn of circles, if it is one of all rows: taking values and adding up what rows gave is quicker.
     """
 
-    rows: Rows
-    train: bool = False
-    holders: bool = False
-    ring: Ring | None = None
+    def __init__(self, rows: Rows, train: bool = False, holders: bool = False) -> None:
+        self._rows: Rows | None = rows
+        self.train = train
+        self.holders = holders
+        self.ring: Ring | None = None
+
+    @classmethod
+    def of_ring(cls, ring: Ring) -> Donors:
+        """A turn of circles. Rows are worked out when they are asked for: arrays of one dtype do without."""
+        donors = cls(ring.order)
+        donors.ring, donors._rows = ring, None
+        return donors
+
+    @property
+    def rows(self) -> Rows:
+        """Row numbers."""
+        if self._rows is None:
+            assert self.ring is not None
+            self._rows = self.ring.taken(self.ring.order).take(self.ring.place)
+        return self._rows
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -117,6 +132,7 @@ class Frames:
         self._place = {name: place for place, name in enumerate(self.names)}
         self._container = container_of(X)
         self._pools: dict[str, Any] = {}
+        self._circled: tuple[int, Rows, npt.NDArray[Any]] | None = None
 
     @property
     def is_matrix(self) -> bool:
@@ -145,9 +161,18 @@ class Frames:
         place = self._place[name]
         if not isinstance(column, Donors):
             return self._container.values(place, column, self.infos.get(name))
+        if column.ring is not None and self.is_matrix:
+            return self._turned(place, column.ring)
         if not column.train:
             return self._container.taken(self._container.column(place), column.rows)
         return self._container.taken(self.train_column(name), column.rows)
+
+    def _turned(self, place: int, ring: Ring) -> npt.NDArray[Any]:
+        """A column after a turn: a turn moves whole stretches of the column once it is in the order of the circles."""
+        last = self._circled  # held on to, since another thread may ask for another column meanwhile
+        if last is None or last[0] != place or last[1] is not ring.order:
+            last = self._circled = (place, ring.order, self._container.column(place).take(ring.order))
+        return ring.taken(last[2]).take(ring.place)
 
     def train_column(self, name: str) -> Any:
         """A column of the training table, in the dtype that the table has."""
@@ -210,7 +235,7 @@ class _MatrixTile:
         if self.buffer.dtype != self.container.array.dtype:  # the last filling had to widen it
             self.buffer, self.written = self.container.repeated(self.times), []
         before, self.written = self.written, []
-        old = {place: np.ascontiguousarray(self.container.array[:, place]) for place in set().union(*before)}
+        old = {place: self.container.column(place) for place in set().union(*before)}
         # Block by block, so that what is put back and what is written share the same lines of the cache.
         for at in range(max(len(blocks), len(before))):
             rows = slice(at * n, (at + 1) * n)

@@ -103,17 +103,19 @@ class Tally:
         groups = len(self.redraw.groups)
         self.title = title(self.feature)
         self.code = self.redraw.groups.code.astype(np.intp)
-        self.sizes = np.bincount(self.code, weights=self.weights, minlength=groups).astype(np.float64)
+        counts = np.bincount(self.code, minlength=groups)
+        sizes = counts if self.weights is None else np.bincount(self.code, weights=self.weights, minlength=groups)
+        self.sizes = sizes.astype(np.float64)
         self.total = np.zeros((n_losses, n))
         self.ring: Ring | None = None  # the circles that rows turn in, if they do
         self.given = np.zeros((n_losses, n))  # in the order of the circles, if there are any
         self.sums = np.zeros((n_losses, self.n_repeats, groups))
         self.squares = np.zeros((n_losses, groups))
         self.donor_squares = np.zeros((n_losses, groups))  # with weights alone
-        self.by_group = _GroupSums(self.code, groups)
+        self.by_group = _GroupSums(self.code, counts)
         self.drawn_by_group = self.by_group
         if self.redraw.sampled is not None and not self.redraw.sampled.all():
-            self.drawn_by_group = _GroupSums(self.code[self.redraw.sampled], groups)
+            self.drawn_by_group = _group_sums(self.code[self.redraw.sampled], groups)
         self.has_donors = False
         self.among = True  # whether donors are of the same subgroup
         exact = self.redraw.exact
@@ -147,8 +149,7 @@ class Tally:
 
     def _add_turned(self, ring: Ring, repeat: int, increase: Floats) -> None:
         """Count what rows took and gave in circles: put in their order once, a subgroup is one stretch."""
-        if self.ring is None:
-            self.by_group = _GroupSums(self.code, len(self.sizes), ring.order)
+        self.by_group.order = ring.order
         self.ring, self.has_donors = ring, True
         for at in self.scoring.per_row:
             values = increase[at].take(ring.order)
@@ -222,7 +223,7 @@ class Tally:
 
     def _fill_exact_repeats(self, rows: Floats, exact: npt.NDArray[np.bool_]) -> None:
         counted = rows[:, exact] if self.weights is None else rows[:, exact] * self.weights[exact]
-        sums = _GroupSums(self.code[exact], len(self.sizes))
+        sums = _group_sums(self.code[exact], len(self.sizes))
         for at in self.scoring.per_row:
             self.sums[at] += sums(counted[at])
 
@@ -321,33 +322,37 @@ def _narrow(values: Floats) -> npt.NDArray[np.floating[Any]]:
 class _GroupSums:
     """Sums of values by subgroup: rows are put in order of their subgroups once, then each is one stretch.
 
-    `order` is such an order, if one is known.
+    `code` is the subgroup of each row, `counts` the number of rows of each subgroup.
     """
 
-    def __init__(self, code: Rows, n_groups: int, order: Rows | None = None) -> None:
+    def __init__(self, code: Rows, counts: Rows) -> None:
         self.code = code
-        self.n_groups = n_groups
-        self._order = order
-        sizes = np.bincount(code, minlength=n_groups)
-        self.used = np.flatnonzero(sizes)
-        self.starts = (np.cumsum(sizes) - sizes)[self.used]
+        self.n_groups = len(counts)
+        self.order: Rows | None = None  # rows by subgroup, once they were sorted or someone knows it
+        self.used = np.flatnonzero(counts)
+        self.starts = (np.cumsum(counts) - counts)[self.used]
 
     def __call__(self, values: Floats) -> Floats:
         """Sums of values that come in the order of the rows."""
-        return self.stretches(values if self.n_groups == 1 else values.take(self.order))
+        if self.n_groups == 1:
+            return self.stretches(values)
+        if self.order is None:
+            # NumPy sorts small integers by counting, which is several times as fast.
+            small = self.code.astype(np.min_scalar_type(self.n_groups - 1)) if self.n_groups <= 65536 else self.code
+            self.order = np.argsort(small, kind="stable")
+        return self.stretches(values.take(self.order))
 
     def stretches(self, values: Floats) -> Floats:
         """Sums of values that come in the order of the subgroups."""
         if self.n_groups == 1:
             return np.array([values.sum()])
+        found: Floats = np.add.reduceat(values, self.starts)
+        if len(found) == self.n_groups:
+            return found
         sums = np.zeros(self.n_groups)
-        sums[self.used] = np.add.reduceat(values, self.starts)
+        sums[self.used] = found
         return sums
 
-    @property
-    def order(self) -> Rows:
-        """Rows by subgroup; sorted when they are first asked for, since circles have them sorted."""
-        if self._order is None:
-            small = self.code.astype(np.min_scalar_type(self.n_groups - 1)) if self.n_groups <= 65536 else self.code
-            self._order = np.argsort(small, kind="stable")
-        return self._order
+
+def _group_sums(code: Rows, n_groups: int) -> _GroupSums:
+    return _GroupSums(code, np.bincount(code, minlength=n_groups))

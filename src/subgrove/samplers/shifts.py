@@ -16,7 +16,7 @@ from subgrove._frames import Donors, Ring, Rows
 from subgrove._kinds import Codes, Floats
 from subgrove._random import Streams
 
-_HEAD = 1000  # rows among which most subgroups are found
+_HEADS = (100, 1000)  # rows among which few subgroups, and more, are mostly found
 
 
 def shifted_donors(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bool = False) -> Iterator[Rows]:
@@ -42,8 +42,7 @@ def shifted_rings(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bo
     circles = [(end - size, end, size) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
     for each in steps.tolist():
         turns = [(start, end, step % size) for (start, end, size), step in zip(circles, each, strict=True) if size]
-        ring = Ring(order, place, tuple(turns))
-        yield Donors(ring.taken(order).take(place), ring=ring)
+        yield Donors.of_ring(Ring(order, place, tuple(turns)))
 
 
 def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Rows]:
@@ -105,9 +104,10 @@ def _by_first_row(code: Codes, n_groups: int) -> list[int]:
     if n_groups == 1:
         return [0]
     first = np.full(n_groups, len(code))
-    for rows in (min(_HEAD, len(code)), len(code)):
+    for n in (*_HEADS, len(code)):
+        head = code[:n]
         # Backwards, since of several numbers written to one place the last stays.
-        first[code[:rows][::-1]] = np.arange(rows)[::-1]
+        first[head[::-1]] = np.arange(len(head))[::-1]
         if (first < len(code)).all():
             break
     ranked: list[int] = np.argsort(first, kind="stable").tolist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -165,8 +166,9 @@ class Tree:
                 if _surprises(info[name], columns[name], table.unseen.get(name, ())):
                     return None
             answers |= goes_left(node.split, info[name], columns[name]).view(np.uint8) << bit
-        return self._leaf_of_answers().take(answers)
+        return self._leaf_of_answers.take(answers)
 
+    @cached_property
     def _leaf_of_answers(self) -> npt.NDArray[np.intp]:
         """For each combination of answers to the splits the number of the leaf that it leads to."""
         bit, number = len(self.nodes) - len(self.leaves), len(self.leaves)
