@@ -30,7 +30,7 @@ def test_rows_without_a_value_of_the_feature_are_left_out_and_counted() -> None:
 
 
 def test_missing_values_of_other_columns_are_allowed() -> None:
-    table = X.assign(z=X["z"].where(RNG.random(200) < 0.8), level=["u", None] * 100)
+    table = X.assign(z=X["z"].where(RNG.random(200) < 0.8), level=pd.Series(["u", None] * 100, dtype=object))
     assert line(table, "copy")["explained"] > 0.4
 
 

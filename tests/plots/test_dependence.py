@@ -52,7 +52,8 @@ def test_columns_stand_above_with_the_whole_first() -> None:
 
 
 def test_cells_have_the_shares_as_colours() -> None:
-    whole, parts = (np.ma.filled(mesh.get_array(), np.nan) for mesh in dependence(SMALL).collections[:2])
+    meshes = dependence(SMALL).collections[:2]
+    whole, parts = (np.asarray(np.ma.filled(np.ma.asarray(mesh.get_array()), np.nan)) for mesh in meshes)
     assert whole.ravel() == pytest.approx([0.8, 0.1, 0.05, 0.0])
     assert parts.reshape(4, 4)[0] == pytest.approx([0.5, np.nan, 0.3, 0.0], nan_ok=True)
 
