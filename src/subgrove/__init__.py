@@ -3,7 +3,7 @@
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._dependence import Dependence, dependence
 from subgrove._effects import Effect, effect
-from subgrove._fidelity import ModelFidelity, model_fidelity
+from subgrove._fidelity import Fidelity, ModelFidelity, fidelity, model_fidelity, squared_mmd
 from subgrove._importance import ImportanceResult, importance, loco
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._version import __version__
@@ -11,6 +11,7 @@ from subgrove._version import __version__
 __all__ = [
     "Dependence",
     "Effect",
+    "Fidelity",
     "ImportanceResult",
     "ModelFidelity",
     "Partition",
@@ -20,6 +21,7 @@ __all__ = [
     "dependence",
     "effect",
     "exceptions",
+    "fidelity",
     "find_subgroups",
     "importance",
     "loco",
@@ -28,5 +30,6 @@ __all__ = [
     "plots",
     "samplers",
     "simulate",
+    "squared_mmd",
     "trees",
 ]

@@ -3,9 +3,19 @@
 from subgrove.plots.dependence import dependence
 from subgrove.plots.effect import effect
 from subgrove.plots.effects import effects
+from subgrove.plots.fidelity import fidelity
 from subgrove.plots.importance import importance
 from subgrove.plots.importance_by_depth import importance_by_depth
 from subgrove.plots.subgroup_importance import subgroup_importance
 from subgrove.plots.tree import tree
 
-__all__ = ["dependence", "effect", "effects", "importance", "importance_by_depth", "subgroup_importance", "tree"]
+__all__ = [
+    "dependence",
+    "effect",
+    "effects",
+    "fidelity",
+    "importance",
+    "importance_by_depth",
+    "subgroup_importance",
+    "tree",
+]

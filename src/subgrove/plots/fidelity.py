@@ -1,0 +1,157 @@
+"""A picture of how close redrawn rows stay to the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subgrove._fidelity import Fidelity
+from subgrove._fidelity.result import MARGINAL, UNCHANGED
+from subgrove._kinds import Floats
+from subgrove.exceptions import ParameterError
+from subgrove.plots._figure import check_axes, make_room, note, room_of, size_of
+from subgrove.plots._labels import Entry
+from subgrove.plots._legend import legend_above
+from subgrove.plots._palette import GREY
+from subgrove.plots._rows import (
+    LEFT_FOR_ROWS,
+    Rows,
+    Series,
+    draw_rows,
+    draw_series,
+    frame_rows,
+    handle,
+    high_enough,
+    new_axes,
+)
+from subgrove.trees.parameters import whole_number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+
+_LABEL = "data fidelity: -log of the squared MMD"
+_REMEDY = ", keep fewer features with top="
+_BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
+_SIDE = 0.04  # share of the width that is left free on either side
+
+
+def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None) -> Axes:
+    """A picture of data fidelity: for each feature the samplers as points, between the two bounds.
+
+    A grey bar reaches from the fidelity of a marginal permutation to that of rows left as they are. Features with the
+    longest bars are at the top: there it matters how they are redrawn. Where a bar is short, any sampler will do.
+
+    Parameters
+    ----------
+    result : Fidelity
+        What `fidelity` returned.
+    ax : matplotlib Axes, optional
+        Where to draw. A new figure that is as high as needed if not given.
+    top : int, optional
+        How many features to draw, those with the longest bars; all if not given.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on. Features are its rows, from 0 at the top.
+
+    Notes
+    -----
+    How to read it: further right is better. The line through a point has two standard errors on either side; they
+    are those of the place between the bounds, since noise that is common to all samplers does not tell them apart.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> asked = {"features": ["temp", "hum"], "classifier": False, "seed": 1}
+    >>> ax = sg.plots.fidelity(sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], **asked))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['from marginal to unchanged', 'subgroups', 'knockoffs']
+    """
+    if not isinstance(result, Fidelity):
+        raise ParameterError(f"result must be what fidelity returned; got {type(result).__name__}.")
+    check_axes(ax)
+    bars = _bars(result)
+    order = np.argsort(-(bars[:, 1] - bars[:, 0]), kind="stable")
+    n_features = len(order)
+    if top is not None:
+        order = order[: whole_number("top", top, least=1)]
+    series = _series(result, order)
+    rows = Rows(tuple(Entry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY)
+    ax = new_axes(rows, 1 + len(series)) if ax is None else high_enough(ax, rows)
+    within = room_of(ax)
+    frame_rows(ax, [], _LABEL)
+    _legend(ax, [one.label for one in series])
+    note(ax, _note(result, n_features - len(order)), LEFT_FOR_ROWS)
+    pitch = draw_rows(ax, rows, within)
+    _draw_bars(ax, bars[order])
+    if series:
+        draw_series(ax, series, pitch)
+    _limit(ax, bars[order], series)
+    make_room(ax, within)
+    return ax
+
+
+def _bars(result: Fidelity) -> Floats:
+    """Ends of the bar of each feature: fidelity of marginal and of unchanged."""
+    means = result.estimates.mean(axis=2)
+    ends: Floats = means[:, [result.samplers.index(MARGINAL), result.samplers.index(UNCHANGED)]]
+    return ends
+
+
+def _series(result: Fidelity, order: Sequence[Any] | np.ndarray[Any, Any]) -> list[Series]:
+    table = replace(result, backend="pandas").table
+    found = []
+    for name in result.samplers:
+        if name in (MARGINAL, UNCHANGED):
+            continue
+        own = table[table["sampler"] == name].iloc[order]
+        bars = _bars(result)[order]
+        reach = 2 * own["position_std_error"].to_numpy(float) * (bars[:, 1] - bars[:, 0])
+        values = own["estimate"].to_numpy(float)
+        found.append(Series(name, values, values - reach, values + reach))
+    return found
+
+
+def _legend(ax: Axes, labels: Sequence[str]) -> None:
+    width, height = size_of(ax)
+    handles = [_bar_handle(), *(handle(place) for place in range(len(labels)))]
+    legend_above(ax, handles, [_BOUNDS, *labels], (0.8 * width, height))
+
+
+def _bar_handle() -> Line2D:
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=GREY, alpha=0.45, linewidth=5, solid_capstyle="butt")
+
+
+def _draw_bars(ax: Axes, bars: Floats) -> None:
+    for row, (low, high) in enumerate(bars.tolist()):
+        ax.plot([low, high], [row, row], color=GREY, alpha=0.45, linewidth=5, solid_capstyle="butt", zorder=1.8)
+
+
+def _limit(ax: Axes, bars: Floats, series: Sequence[Series]) -> None:
+    """Show what there is; 0 has no meaning here."""
+    values = np.concatenate([bars.ravel(), *(part for one in series for part in (one.estimate, one.low, one.high))])
+    values = values[np.isfinite(values)]
+    if not values.size:
+        return
+    low, high = float(values.min()), float(values.max())
+    side = _SIDE * (high - low) or 0.5
+    ax.set_xlim(low - side, high + side)
+
+
+def _note(result: Fidelity, left_out: int) -> str:
+    parts = [f"{result.n} redrawn rows against {result.n_reference}"]
+    if result.settings.get("n_repeats", 1) > 1:
+        parts.append("lines: two standard errors of the place between the bounds")
+    if result.notes:
+        parts.append(f"{len(result.notes)} without a point: see the column note of the table")
+    if left_out:
+        parts.append(f"{left_out} feature{'s' * (left_out > 1)} with shorter bars left out")
+    return "; ".join(parts)
