@@ -100,3 +100,11 @@ def test_what_cannot_be_redrawn_is_refused() -> None:
         next(iter(fitted.redraw(X[["x", "count"]], "x", 1)))
     with pytest.raises(ParameterError, match="features names 'colour'"):
         sg.samplers.Marginal().fit(X, ["colour"])
+
+
+def test_missing_values_are_one_value_of_few() -> None:
+    gaps = pd.DataFrame({"x": np.tile([0.0, 1.0, np.nan, np.nan], 50)})
+    # A row has two other values; if each missing one counted, there would be a hundred.
+    redraw = sg.samplers.Marginal().fit(gaps).draw(read_table(gaps), ("x",), Streams(0, "x", 2))
+    assert redraw.exact is not None
+    assert redraw.exact.rows.all()

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from subgrove._frames import Frames
+from subgrove._kinds import ColumnInfo
 from subgrove._random import Streams
-from subgrove.samplers.shifts import outside_donors, shifted_donors, weighted_donors
+from subgrove.samplers.shifts import outside_donors, shifted_donors, shifted_rings, weighted_donors
 
 Ints = npt.NDArray[np.intp]
 examples = settings(max_examples=60, derandomize=True, deadline=None, database=None)
@@ -135,3 +138,27 @@ def test_first_repeats_are_the_same_however_many_there_are() -> None:
     pools = [np.arange(7), np.arange(7, 9)]
     few, many = (drawn(outside_donors(code, pools, Streams(4, "x", m))) for m in (3, 50))
     assert (few == many[:3]).all()
+
+
+@examples
+@given(code=codes, seed=st.integers(0, 10**6))
+def test_circles_are_subgroups_in_the_order_of_their_numbers(code: Any, seed: int) -> None:
+    donors = list(shifted_rings(code, 5, Streams(seed, "x", 3)))
+    for one in donors:
+        ring = one.ring
+        assert ring is not None
+        np.testing.assert_array_equal(code[ring.order], np.sort(code))
+        np.testing.assert_array_equal(ring.order[ring.place], np.arange(len(code)))
+        assert [end - start for start, end, _ in ring.turns] == np.bincount(code)[np.unique(code)].tolist()
+        np.testing.assert_array_equal(ring.taken(ring.order), one.rows[ring.order])
+
+
+@pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])
+def test_turned_column_holds_the_values_of_the_donors(container: Any) -> None:
+    values = np.random.default_rng(0).normal(size=(50, 2))
+    frames = Frames(container(values), [ColumnInfo("x0", "numeric"), ColumnInfo("x1", "numeric")])
+    code = np.arange(50, dtype=np.int32) % 3
+    for key in ("a", "b"):  # other circles, the same column
+        for donors in shifted_rings(code, 3, Streams(0, key, 3)):
+            for place, name in enumerate(frames.names):
+                np.testing.assert_array_equal(frames.native(name, donors), values[donors.rows, place])

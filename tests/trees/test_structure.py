@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove.exceptions import FormatError, ParameterError
+from subgrove._table import read_like
+from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
 from subgrove.trees import CartTree, ConditionalInferenceTree, Node, TransformationTree, Tree
 from subgrove.trees import Tests as NodeTests  # pytest would collect it by its own name
 
@@ -387,3 +388,30 @@ def test_tests_of_a_small_node_are_those_of_its_own_rows(n: int) -> None:
         assert leaf.tests is not None
         assert alone.tests is not None
         np.testing.assert_allclose(leaf.tests.statistic, alone.tests.statistic, rtol=1e-9)
+
+
+@each_tree
+@pytest.mark.parametrize("depth", [0, 1, 2, 3, 6])
+def test_answers_of_all_rows_lead_where_routing_leads(grower: type[Grower], depth: int) -> None:
+    X, y = bush()
+    X.loc[::7, "a"] = np.nan
+    X.loc[::11, "c"] = None
+    tree = grower(max_depth=depth).fit(X, y)
+    table = read_like(X, tree.columns)
+    routed = tree._routed(table, 2)
+    np.testing.assert_array_equal(tree._leaf_numbers(table), routed)
+    np.testing.assert_array_equal(tree.apply(X), np.array([leaf.id for leaf in tree.leaves])[routed])
+    if len(tree.leaves) <= 9:
+        np.testing.assert_array_equal(tree._by_answers(table), routed)
+
+
+def test_value_that_training_lacked_is_no_matter_where_no_row_gets_to_its_split() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=600), "b": rng.normal(size=600)})
+    y = 5.0 * (X["a"] > 0) + 2.0 * (X["a"] > 0) * (X["b"] > 0) + 0.1 * rng.normal(size=600)
+    tree = CartTree(max_depth=2).fit(X, y)
+    assert [node.split.column for node in tree.nodes if node.split is not None] == ["a", "b"]
+    new = pd.DataFrame({"a": [-1.0, 1.0], "b": [np.nan, 1.0]})
+    assert tree.apply(new).tolist() == [2, 5]  # a warning would be an error here
+    with pytest.warns(UnseenValueWarning, match="'b'"):
+        tree.apply(pd.DataFrame({"a": [1.0], "b": [np.nan]}))
