@@ -70,6 +70,7 @@ def report(tables: dict[str, pd.DataFrame]) -> str:
     """The section of docs/reproduction.md."""
     claims = tables["claims"]
     lines = [
+        "## Motivating figures",
         "The figures are simulations without published numbers, so what their captions say is checked instead: on "
         f"{claims['n'].max()} samples drawn as the caption says, of which the picture shows the first. 'Expected' is a "
         f"closed form, or a bound. {holding(claims)}",

@@ -34,14 +34,15 @@ def misleading_pdp(results: pd.DataFrame, path: Path) -> Path:
     with drawing(8.6, 3.7) as figure:
         left, right = figure.subplots(1, 2)
         surface = part(results, "surface").pivot(index="y", columns="x", values="z")
-        image = left.pcolormesh(surface.columns, surface.index, surface, shading="gouraud", cmap="viridis")
+        levels = np.arange(1.0, 7.6, 0.5)
+        image = left.contourf(surface.columns, surface.index, surface, levels, cmap="viridis")
         left.fill_between([0, 1], [1, 0], [1, 1], color="white", alpha=0.55, linewidth=0)
         left.plot([0, 1], [1, 0], color="white", linewidth=1)
         data = part(results, "data", "observed")
         left.scatter(data["x"], data["y"], s=14, color="black", edgecolor="white", linewidth=0.5)
         left.text(0.72, 0.72, "no row can be here", ha="center", va="center", rotation=-45)
         left.set(xlabel="$x_1$", ylabel="$x_2$", xlim=(0, 1), ylim=(0, 1), title="Data and prediction surface")
-        figure.colorbar(image, ax=left, label="prediction", pad=0.02).outline.set_visible(False)
+        figure.colorbar(image, ax=left, label="prediction", pad=0.02, ticks=range(1, 8)).outline.set_visible(False)
         _draw_crossing(right, results)
         return save(figure, path)
 
@@ -172,7 +173,7 @@ def mplot(results: pd.DataFrame, path: Path) -> Path:
             box = curve[curve["in_box"] == 1]
             right.plot(box["x"], box["y"], color=color, linewidth=3.4)
             end, label = curve.iloc[-1], _interval(rule)
-            text = right.annotate(label, (end["x"], end["y"]), (0, 4), textcoords="offset points", ha="right", size=9)
+            text = right.annotate(label, (end["x"], end["y"]), (0, 9), textcoords="offset points", ha="right", size=9)
             text.set(color=color, bbox={"color": "white", "alpha": 0.7, "pad": 0.5, "linewidth": 0})
         right.set_title("cs-PDPs: as level, at heights that $x_1$ sets")
         return save(figure, path)

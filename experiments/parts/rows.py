@@ -10,6 +10,7 @@ import pandas as pd
 
 Row = dict[str, Any]
 CLAIM = "claim"
+Check = Literal["near", "draw", "above", "below"]
 
 
 def points(part: str, series: str, x: Iterable[Any], y: Iterable[Any], **more: Iterable[Any]) -> list[Row]:
@@ -22,7 +23,7 @@ def points(part: str, series: str, x: Iterable[Any], y: Iterable[Any], **more: I
 def claim(
     name: str,
     value: float | Sequence[float],
-    check: Literal["near", "above", "below"],
+    check: Check,
     bound: float,
     *,
     published: float | None = None,
@@ -36,8 +37,9 @@ def claim(
         What the number is.
     value : float or sequence of float
         The number; or one for each of several samples, which gives a standard error too.
-    check : {"near", "above", "below"}
+    check : {"near", "draw", "above", "below"}
         How it must stand to `bound`; "near" is within three standard errors, or within `tolerance` if that is more.
+        "draw" says that `bound` is of one sample itself: within three standard deviations of the difference.
     bound : float
         What it is compared with.
     published : float, optional
@@ -66,5 +68,7 @@ def _holds(line: dict[Any, Any]) -> bool:
         return bool(line["ours"] > line["bound"])
     if line["check"] == "below":
         return bool(line["ours"] < line["bound"])
+    if line["check"] == "draw":
+        return bool(abs(line["ours"] - line["bound"]) <= 3 * line["std_error"] * np.sqrt(line["n"] + 1))
     margin = max(3 * line["std_error"], line["tolerance"], 1e-9 * abs(line["bound"]), 1e-12)
     return bool(abs(line["ours"] - line["bound"]) <= margin)

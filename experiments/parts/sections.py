@@ -21,15 +21,25 @@ def _is_number(text: str) -> bool:
     return text.strip("+-±%<> 0123456789.,e()") == ""
 
 
+def fixed(value: float, decimals: int) -> str:
+    """A number with that many decimals; zero has no sign."""
+    text = f"{value:.{decimals}f}"
+    return text if float(text) else text.removeprefix("-")
+
+
 def number(value: float, digits: int = 3) -> str:
     """A number with that many significant digits, all digits before the point; nothing if it is missing."""
     if not np.isfinite(value):
         return ""
     if value == 0:
         return "0"
-    decimals = max(0, digits - 1 - int(np.floor(np.log10(abs(value)))))
-    text = f"{value:.{min(decimals, 6)}f}"
-    return "0" if float(text) == 0 and decimals > 6 else text.replace("-0.000000", "0")
+    return fixed(value, min(max(0, digits - 1 - int(np.floor(np.log10(abs(value))))), 6))
+
+
+def plain(value: float) -> str:
+    """A number as someone wrote it, if it is short; else with three digits."""
+    text = f"{value:.6g}"
+    return text if np.isfinite(value) and len(text.lstrip("-")) <= 5 else number(value)
 
 
 def with_error(value: float, error: float, digits: int = 3) -> str:
@@ -39,12 +49,13 @@ def with_error(value: float, error: float, digits: int = 3) -> str:
     if not np.isfinite(error) or error <= 1e-12 * max(1.0, abs(value)):
         return number(value, digits)
     decimals = min(max(0, 1 - int(np.floor(np.log10(error)))), 6)
-    return f"{value + 0.0:.{decimals}f} ± {error:.{decimals}f}"
+    return f"{fixed(value, decimals)} ± {error:.{decimals}f}"
 
 
 def expected(check: str, bound: float) -> str:
     """What a number is compared with, in words."""
-    return {"near": "", "above": "above ", "below": "below "}[check] + number(bound)
+    words = {"near": "{}", "draw": "{} in one split", "above": "above {}", "below": "below {}"}
+    return words[check].format(plain(bound))
 
 
 def claims_section(claims: pd.DataFrame) -> str:
@@ -52,7 +63,7 @@ def claims_section(claims: pd.DataFrame) -> str:
     lines: list[tuple[str, ...]] = [
         (
             str(line["claim"]),
-            number(line["published"]),
+            plain(line["published"]),
             expected(line["check"], line["bound"]),
             with_error(line["ours"], line["std_error"]),
             "yes" if line["holds"] else "**no**",
