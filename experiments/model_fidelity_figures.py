@@ -58,11 +58,11 @@ def _panel(ax: Any, part: pd.DataFrame) -> None:
             capprops=look,
             medianprops={**look, "linewidth": 2.2},
         )
-        ax.plot(values, at + rng.uniform(-0.16, 0.16, len(values)), ".", color=color, alpha=0.45, markersize=4, mew=0)
+        ax.plot(values, at + rng.uniform(-0.16, 0.16, len(values)), ".", color=color, alpha=0.6, markersize=5, mew=0)
     ax.axvline(flat, color="#737373", linestyle=":", linewidth=1.0, zorder=0)
     ax.set_ylim(len(METHODS) - 0.5, -0.5)
     ax.tick_params(labelsize=8, length=2.5)
-    ax.locator_params(axis="x", nbins=4)
+    ax.locator_params(axis="x", nbins=3)
     ax.spines[["top", "right"]].set_visible(False)
 
 

@@ -104,7 +104,7 @@ def _best(best: pd.DataFrame) -> str:
             f"Against the {against}, cs-PDPs of depth 2 are best in {counts.get('best', 0)} of {len(own)} pairs of "
             f"data set and model, tied with the best other method in {counts.get('tied', 0)} (within two standard "
             f"errors of the difference) and beaten in {counts.get('beaten', 0)}. They lower the loss of the PDP by "
-            f"{gain.median():.0%} in the median, {gain.min():.0%} to {gain.max():.0%}."
+            f"{100 * gain.median():.1f} % in the median, {100 * gain.min():.1f} to {100 * gain.max():.1f} %."
         )
     beaten = best[best["verdict"] == "beaten"]
     lines = [

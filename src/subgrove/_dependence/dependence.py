@@ -72,7 +72,8 @@ def dependence(
     the others. Since each forest has half of the rows only, all of the rows would show somewhat more.
 
     `matrix` divides that share among the columns, in proportion to how much of it is lost when a column is shuffled
-    among the held-out rows. Of two columns that tell the same, each has a part, and neither is needed.
+    among the held-out rows (a thousand of them, if there are more). Of two columns that tell the same, each has a part,
+    and neither is needed.
 
     `sampler` in `table` follows the paper: below `threshold`, marginal methods do. Above it, subgroups, or imputation
     if a feature depends on many columns at once: if more than three are needed to make up 90 % of its row of `matrix`.
