@@ -53,9 +53,9 @@ def conditional_rise(forest: ModelForest, x: Floats, y: Floats, seed: int) -> fl
     total = 0.0
     for tree, rows in zip(forest.trees, forest.unseen, strict=True):
         splits = Splits(
-            tree.child,
+            tree.child.astype(np.intp),
             np.where(tree.child >= 0, tree.child + 1, -1),
-            tree.feature,
+            tree.feature.astype(np.intp),
             tree.threshold,
             np.zeros(len(tree.child), dtype=np.bool_),
         )
