@@ -1,7 +1,8 @@
 """docs/reproduction.md, written from the tables in experiments/results and from nothing else.
 
 Every experiment that has tables there gets its section, which its own `report` makes; the others are named as missing.
-Pictures that a section shows are taken from experiments/out/figures where they were drawn anew, else as they are.
+`python -m experiments summary` leaves pictures as they are; `python -m experiments.summary` takes over those that were
+drawn into experiments/out/figures, which should then be of a whole run.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 DRAWN = HERE / "out" / "figures"
 PAGE = HERE.parent / "docs" / "reproduction.md"
+_PICTURES = Path("images", "reproduction")  # beside the page
 
 _ORDER = ("figures", "ground_truth", "depth", "data_fidelity", "model_fidelity", "bike")  # that of the paper
-_IMAGE = re.compile(r"!\[[^\]]*\]\((?P<path>images/reproduction/(?P<name>[^)\s]+\.png))\)\n*")
+_IMAGE = re.compile(r"!\[[^\]]*\]\(images/reproduction/(?P<name>[^)\s]+\.png)\)\n*")
 _KEPT = ("|", "#", "!", "-", " ", "`", ">")
 _FILL: Any = {"break_long_words": False, "break_on_hyphens": False}
 _COLORS = 255  # of a picture on the page
@@ -35,8 +37,8 @@ _VERSIONS = ("subgrove", "python", "numpy", "scipy", "scikit-learn", "pandas")
 Tables = dict[str, pd.DataFrame]
 
 
-def write(results: Path = RESULTS, page: Path = PAGE, drawn: Path = DRAWN) -> Path:
-    """Write the page, whole or not at all, and the pictures that it shows.
+def write(results: Path = RESULTS, page: Path = PAGE, drawn: Path | None = None) -> Path:
+    """Write the page, whole or not at all.
 
     Parameters
     ----------
@@ -44,24 +46,25 @@ def write(results: Path = RESULTS, page: Path = PAGE, drawn: Path = DRAWN) -> Pa
         Folder of the tables, `NAME_TITLE.csv`.
     page : path
         The page; its pictures are in `images/reproduction` beside it.
-    drawn : path
-        Folder of pictures that are newer than those beside the page; it need not exist.
+    drawn : path, optional
+        Folder of pictures that replace those beside the page, where an experiment has results.
     """
-    written = text(results)
-    for name in sorted({found["name"] for found in _IMAGE.finditer(written)}):
-        if (drawn / name).is_file():
-            _publish(drawn / name, page.parent / "images" / "reproduction" / name)
-    _write_whole(page, without_missing_pictures(written, page.parent).encode())
+    pictures = page.parent / _PICTURES
+    text(results, pictures)  # before anything is changed, since a report may fail
+    for name in summaries() if drawn is not None else ():
+        for path in sorted(drawn.glob(f"{name}_*.png")) if drawn and tables_of(name, results) else ():
+            _publish(path, pictures / path.name)
+    _write_whole(page, text(results, pictures).encode())
     return page
 
 
-def text(results: Path = RESULTS) -> str:
-    """The page, with every picture that reports name."""
+def text(results: Path = RESULTS, pictures: Path = PAGE.parent / _PICTURES) -> str:
+    """The page, with the pictures that are there."""
     names = ordered(summaries())
     found = {name: tables for name in names if (tables := tables_of(name, results))}
     missing = [name for name in names if name not in found]
     parts = [_HEAD, _commands(names), *_state(found, missing)]
-    parts += [section(name, tables) for name, tables in found.items()]
+    parts += [section(name, tables, pictures) for name, tables in found.items()]
     return "\n\n".join(wrapped(part.strip()) for part in parts) + "\n"
 
 
@@ -82,8 +85,8 @@ def tables_of(name: str, results: Path = RESULTS) -> Tables:
     return {path.stem.removeprefix(start): pd.read_csv(path) for path in paths}
 
 
-def section(name: str, tables: Tables) -> str:
-    """What an experiment reports on its tables, below a heading."""
+def section(name: str, tables: Tables, pictures: Path) -> str:
+    """What an experiment reports on its tables, below a heading, and pictures of it that the report does not show."""
     own = {title: table for title, table in tables.items() if title != "run"}
     try:
         said = str(import_module(f"experiments.{name}").report(own)).strip()
@@ -92,12 +95,19 @@ def section(name: str, tables: Tables) -> str:
             f"{name}: its report needs {error}, which the tables in experiments/results do not have. Write them anew "
             f"with `python -m experiments {name} table`."
         ) from error
-    return said if said.startswith("## ") else f"## {name}\n\n{said}"
+    said = said if said.startswith("## ") else f"## {name}\n\n{said}"
+    return "\n\n".join([with_pictures(said, pictures), *_further_pictures(name, said, pictures)])
 
 
-def without_missing_pictures(page: str, folder: Path) -> str:
-    """The page without pictures that are not there."""
-    return _IMAGE.sub(lambda found: found[0] if (folder / found["path"]).is_file() else "", page)
+def with_pictures(said: str, pictures: Path) -> str:
+    """The text without pictures that are not there."""
+    return _IMAGE.sub(lambda found: found[0] if (pictures / found["name"]).is_file() else "", said).strip()
+
+
+def _further_pictures(name: str, said: str, pictures: Path) -> list[str]:
+    shown = {found["name"] for found in _IMAGE.finditer(said)}
+    others = [path for path in sorted(pictures.glob(f"{name}_*.png")) if path.name not in shown]
+    return [f"![{path.stem.replace('_', ' ')}]({_PICTURES.as_posix()}/{path.name})" for path in others]
 
 
 _HEAD = """# Reproduction
@@ -173,3 +183,7 @@ def _write_whole(path: Path, content: bytes) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    print(write(drawn=DRAWN))
