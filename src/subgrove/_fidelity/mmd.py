@@ -65,7 +65,7 @@ def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = M
         raise InputError(
             f"a has {first.shape[1]} columns and b has {second.shape[1]}. Pass samples with the same columns."
         )
-    if gamma is not None and not (isinstance(gamma, int | float | np.number) and 0 < gamma < np.inf):
+    if gamma is not None and (isinstance(gamma, bool) or not _is_positive(gamma)):
         raise ParameterError(f"gamma must be a number above 0, or None for the median heuristic; got {gamma!r}.")
     most = whole_number("max_rows", max_rows, least=2)
     rng = stream(read_seed(seed), "rows")
@@ -175,3 +175,7 @@ def _numbers(sample: Any, argument: str) -> Floats:
     if missing:
         raise InputError(f"{argument} has missing values in {missing[0]!r}. Fill them or leave these rows out.")
     return table.numbers
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and bool(0 < value < np.inf)

@@ -12,12 +12,13 @@ from subgrove._fidelity import Fidelity
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
 from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import check_axes, make_room, note, room_of, size_of
+from subgrove.plots._figure import POINTS, check_axes, make_room, note, room_of, size_of
 from subgrove.plots._labels import Entry
-from subgrove.plots._legend import legend_above
-from subgrove.plots._palette import GREY
+from subgrove.plots._legend import legend_above, lines_of_legend
+from subgrove.plots._palette import GREY, font_size
 from subgrove.plots._rows import (
     LEFT_FOR_ROWS,
+    WIDTH,
     Rows,
     Series,
     draw_rows,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 _LABEL = "data fidelity: -log of the squared MMD"
 _REMEDY = ", keep fewer features with top="
 _BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
+_LEGEND_SHARE = 0.5  # of the width of a figure that its legend has
 _SIDE = 0.04  # share of the width that is left free on either side
 
 
@@ -83,7 +85,7 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
         order = order[: whole_number("top", top, least=1)]
     series = _series(result, order)
     rows = Rows(tuple(Entry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY)
-    ax = new_axes(rows, 1 + len(series)) if ax is None else high_enough(ax, rows)
+    ax = _new_axes(rows, [_BOUNDS, *(one.label for one in series)]) if ax is None else high_enough(ax, rows)
     within = room_of(ax)
     frame_rows(ax, [], _LABEL)
     _legend(ax, [one.label for one in series])
@@ -94,6 +96,15 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
         draw_series(ax, series, pitch)
     _limit(ax, bars[order], series)
     make_room(ax, within)
+    return ax
+
+
+def _new_axes(rows: Rows, labels: Sequence[str]) -> Axes:
+    """Axes of a new figure with room for a legend of many lines."""
+    ax = new_axes(rows, len(labels))
+    figure = ax.figure.figure
+    more = lines_of_legend(labels, _LEGEND_SHARE * WIDTH * POINTS) - 1
+    figure.set_size_inches(WIDTH, figure.get_size_inches()[1] + 1.4 * more * font_size() / POINTS)
     return ax
 
 

@@ -1,0 +1,67 @@
+"""What `fidelity` is given is checked where it is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove.exceptions import InputError, ParameterError, SameRowsWarning, SubgroveWarning
+
+RNG = np.random.default_rng(0)
+TRAIN, TEST = (pd.DataFrame(RNG.normal(size=(n, 2)), columns=["u", "v"]) for n in (80, 60))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"samplers": ["subgroup"]}, "'subgroup' is not a sampler. Known names"),
+        ({"samplers": "marginale"}, "'marginale' is not a sampler"),
+        ({"samplers": [3]}, "samplers: sampler must be a name.*got int"),
+        ({"samplers": [sg.samplers.Knockoffs]}, "Knockoffs"),
+        ({"features": "x"}, "features names 'x'"),
+        ({"features": []}, "features is empty"),
+        ({"n_repeats": 0}, "n_repeats"),
+        ({"n_repeats": 1.5}, "n_repeats"),
+        ({"max_rows": 3}, "max_rows"),
+        ({"seed": -1}, "seed must be"),
+        ({"n_jobs": 0}, "n_jobs must be"),
+        ({"classifier": "forest"}, "classifier must be"),
+    ],
+)
+def test_arguments_outside_what_they_may_be_are_refused(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        sg.fidelity(TRAIN, TEST, **more)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "reference", "message"),
+    [
+        (TRAIN, TEST[:3], None, "test has 3 rows; at least 4"),
+        (TRAIN, TEST[:0], None, "test has 0 rows"),
+        (TRAIN, TEST, TEST[:1], "reference has 1 row"),
+        (TRAIN, TEST[["u"]], None, "test lacks 'v'"),
+        (TRAIN, TEST, TEST[["v"]], "reference lacks 'u'"),
+        (TRAIN[:0], TEST, None, "train has 0 rows"),
+        (TRAIN, TEST.assign(u="text"), None, "'u'"),
+        (TRAIN, TEST.assign(u=np.inf), None, "'u'"),
+    ],
+)
+def test_tables_that_cannot_be_compared_are_refused(train: Any, test: Any, reference: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        sg.fidelity(train, test, reference=reference, samplers=["subgroups"], n_repeats=1)
+
+
+def test_the_same_rows_twice_are_warned_of() -> None:
+    with pytest.warns(SameRowsWarning, match="train and test are the same rows"):
+        sg.fidelity(TRAIN, TRAIN, samplers=[], n_repeats=1, classifier=False, seed=1)
+
+
+def test_columns_that_training_does_not_have_play_no_part_which_is_said() -> None:
+    asked: dict[str, Any] = {"samplers": [], "features": "u", "n_repeats": 1, "classifier": False, "seed": 1}
+    with pytest.warns(SubgroveWarning, match="train lacks 'w'"):
+        more = sg.fidelity(TRAIN, TEST.assign(w=1.0), **asked)
+    np.testing.assert_array_equal(more.squared_mmd, sg.fidelity(TRAIN, TEST, **asked).squared_mmd)
