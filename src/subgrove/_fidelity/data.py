@@ -100,17 +100,18 @@ def fidelity(
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, seed=1)
-    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], features=["temp", "season"], seed=1)
-    >>> print(found.table[["feature", "sampler", "estimate", "position", "auc"]].round(2).to_string(index=False))
-    feature   sampler  estimate  position  auc
-       temp unchanged      5.18      1.00 0.51
-       temp subgroups      5.11      0.70 0.52
-       temp knockoffs      5.02      0.29 0.57
-       temp  marginal      4.95      0.00 0.54
-     season unchanged      5.18      1.00 0.51
-     season subgroups      5.15      0.76 0.52
-     season knockoffs       NaN       NaN  NaN
-     season  marginal      5.06      0.00 0.55
+    >>> asked = {"features": ["temp", "season"], "classifier": False, "seed": 1}
+    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], **asked)
+    >>> print(found.table[["feature", "sampler", "estimate", "position"]].round(2).to_string(index=False))
+    feature   sampler  estimate  position
+       temp unchanged      5.18      1.00
+       temp subgroups      5.11      0.70
+       temp knockoffs      5.02      0.29
+       temp  marginal      4.95      0.00
+     season unchanged      5.18      1.00
+     season subgroups      5.15      0.76
+     season knockoffs       NaN       NaN
+     season  marginal      5.06      0.00
     >>> found.notes["season", "knockoffs"].split(".")[0]
     "sampler 'knockoffs' takes numeric columns, but 'season' is nominal"
     """

@@ -59,7 +59,7 @@ class Fidelity:
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, seed=1)
-    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups"], features="temp", seed=1)
+    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups"], features="temp", classifier=False, seed=1)
     >>> found.table[["feature", "sampler", "n", "estimate", "position"]].round(2)
       feature    sampler    n  estimate  position
     0    temp  unchanged  109      5.18       1.0
