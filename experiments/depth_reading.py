@@ -100,7 +100,7 @@ def _panel(ax: Axes, part: pd.DataFrame) -> None:
         marks = own.dropna(subset=["published_median"])
         known = None if name == "cart" else "published median"
         ax.plot(
-            marks["depth"] + shift, marks["published_median"], "_", ms=9, mew=1.2, color="black", label=known, zorder=3
+            marks["depth"] + shift, marks["published_median"], "_", ms=7, mew=1.2, color="black", label=known, zorder=3
         )
     ax.set_xticks(range(1, 11))
 
