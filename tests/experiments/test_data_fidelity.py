@@ -177,6 +177,20 @@ def test_ranks_count_the_largest_fidelity_as_first() -> None:
     assert beside["perm"] == beside["cvirf"] == pytest.approx(7.5, abs=0.1)
 
 
+def test_spread_at_thirty_repetitions_can_be_told_from_fewer() -> None:
+    def noisy(n_repeats: int) -> pd.DataFrame:
+        table = made(3, n_sets=10, n_features=6, n_repeats=n_repeats)
+        own = (table["name"] + table["variant"]).astype("category").cat.codes.to_numpy()
+        shift = np.random.default_rng(0).normal(0, 0.5, own.max() + 1)[own]  # of a method in a data set
+        noise = np.random.default_rng(1).normal(0, 0.6, len(table))
+        return table.assign(mmd2=np.exp(-table["fidelity"] - noise - shift))
+
+    many, few = (mean_ranks(noisy(n)).set_index("variant") for n in (30, 4))
+    assert (few["sd"] > many["sd"]).sum() >= 7
+    assert few["sd_at_30"].mean() == pytest.approx(many["sd"].mean(), rel=0.1)
+    np.testing.assert_allclose(many["sd_at_30"], many["sd"])
+
+
 def test_published_ranks_stand_beside_ours() -> None:
     table = mean_ranks(made()).set_index("variant")
     assert table.loc["cs_trtr_30", "published_mean_rank"] == 3.51

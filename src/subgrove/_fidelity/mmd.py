@@ -49,7 +49,7 @@ def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = M
     How to read it: two samples of n rows each of the same distribution have about 2 (1 - k) / n, where k is the mean of
     the kernel over pairs of rows, and not 0. So compare values of samples of the same sizes.
 
-    Memory does not grow with the number of rows. 10,000 rows of 20 columns take about half a second.
+    Memory does not grow with the number of rows. 10,000 rows of 20 columns take about a second.
 
     Examples
     --------
