@@ -96,7 +96,7 @@ def scenario(name: str, *, p: int = 10) -> Scenario:
     >>> linear.importance
     4.0
     """
-    if name not in _GIVEN_REST:
+    if name not in scenarios():
         raise ParameterError(f"name must be one of {', '.join(map(repr, _GIVEN_REST))}; got {name!r}.")
     if isinstance(p, bool) or not isinstance(p, int | np.integer) or p < _USED:
         raise ParameterError(f"p must be a whole number >= {_USED}, since the target needs x1 to x{_USED}; got {p!r}.")

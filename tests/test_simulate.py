@@ -1,0 +1,204 @@
+"""Scenarios whose conditional importance is known."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import subgrove as sg
+from subgrove.exceptions import InputError, ParameterError, SubgroveError
+from subgrove.simulate import Scenario, scenario, scenarios
+
+NAMES = ("independent", "linear", "nonlinear", "multilinear")
+
+
+def draws(name: str, n: int, seed: int) -> pd.DataFrame:
+    return scenario(name).sample(n, seed=seed).X
+
+
+def test_the_scenarios_are_those_of_the_paper() -> None:
+    assert scenarios() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("p", [10, 90])
+def test_samples_have_p_named_columns_and_a_target(name: str, p: int) -> None:
+    data = scenario(name, p=p).sample(7, seed=0)
+    assert data.X.columns.tolist() == [f"x{number}" for number in range(1, p + 1)]
+    assert len(data.y) == len(data.X) == 7
+    assert data.y.name == "y"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_target_is_the_model_plus_noise_of_standard_deviation_one(name: str) -> None:
+    n = 20_000
+    data = scenario(name).sample(n, seed=1)
+    noise = data.y.to_numpy() - scenario(name).model(data.X)
+    # Standard errors of mean and variance of n normal draws: 1 / sqrt(n) and sqrt(2 / n); four of them.
+    assert abs(noise.mean()) < 4 / np.sqrt(n)
+    assert abs(noise.var() - 1) < 4 * np.sqrt(2 / n)
+
+
+def test_the_model_is_the_formula_of_the_paper() -> None:
+    X = scenario("linear", p=12).sample(50, seed=2).X
+    x = X.to_numpy()
+    expected = x[:, 0] * x[:, 1] + x[:, :10].sum(axis=1)
+    np.testing.assert_allclose(scenario("linear", p=12).model(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "inside", "mean", "sd"),
+    [
+        ("independent", lambda X: X["x2"] > -9, 0, 1),
+        ("nonlinear", lambda X: X["x2"] > 0, 3, 1),
+        ("nonlinear", lambda X: (X["x2"] <= 0) & (X["x3"] > 0), -3, 2),
+        ("nonlinear", lambda X: (X["x2"] <= 0) & (X["x3"] <= 0), 0, 5),
+    ],
+)
+def test_x1_has_the_mean_and_spread_that_the_paper_gives(name: str, inside: Any, mean: float, sd: float) -> None:
+    X = draws(name, 20_000, seed=3)
+    own = X.loc[inside(X), "x1"]
+    # Four standard errors: sd / sqrt(n) of a mean, sd / sqrt(2 n) of a standard deviation.
+    assert abs(own.mean() - mean) < 4 * sd / np.sqrt(len(own))
+    assert abs(own.std() - sd) < 4 * sd / np.sqrt(2 * len(own))
+
+
+@pytest.mark.parametrize(("name", "others", "sd"), [("linear", ["x2"], 1), ("multilinear", range(2, 11), 5)])
+def test_x1_is_a_sum_of_others_plus_noise(name: str, others: Any, sd: float) -> None:
+    X = draws(name, 20_000, seed=4)
+    rest = X["x1"] - X[[other if isinstance(other, str) else f"x{other}" for other in others]].sum(axis=1)
+    assert abs(rest.std() - sd) < 4 * sd / np.sqrt(2 * len(X))
+    # A correlation of independent columns has standard error 1 / sqrt(n).
+    assert max(abs(rest.corr(X[f"x{other}"])) for other in range(2, 11)) < 4 / np.sqrt(len(X))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_closed_form_is_what_simulation_gives(name: str) -> None:
+    one = scenario(name)
+    estimates = np.array([one.true_importance(n=5_000, seed=seed) for seed in range(40)])
+    # 40 independent estimates: four standard errors of their mean.
+    assert abs(estimates.mean() - one.importance) < 4 * estimates.std(ddof=1) / np.sqrt(40)
+    assert estimates.std(ddof=1) / np.sqrt(40) < 0.03 * one.importance
+
+
+def test_the_closed_forms_are_the_numbers_that_the_paper_simulated() -> None:
+    # Truths of setting I in the published summary, means of 1000 repetitions of 1000 rows: within 1 %.
+    published = {"independent": 4.0064, "linear": 4.0064, "nonlinear": 9.4672, "multilinear": 100.099}
+    for name, value in published.items():
+        assert scenario(name).importance == pytest.approx(value, rel=0.01)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_redrawn_x1_has_the_joint_distribution_of_the_data(name: str) -> None:
+    X = draws(name, 20_000, seed=5)
+    (new,) = scenario(name).sampler.fit(X).redraw(X, "x1", [np.random.default_rng(0)])
+    spread = X["x1"].std()
+    for other in ("x2", "x3", "x10"):
+        products = (X["x1"] - new) * X[other]
+        # The mean of the difference of two products with the same expectation, in its own standard errors.
+        assert abs(products.mean()) < 4 * products.std() / np.sqrt(len(X))
+    assert abs(np.std(new) - spread) < 0.03 * spread
+    assert abs(np.corrcoef(new, X["x1"])[0, 1]) < 1 - 1e-3
+
+
+@pytest.mark.parametrize("container", ["pandas", "polars", "numpy"])
+def test_the_true_sampler_gives_the_true_importance_in_every_container(container: str) -> None:
+    one = scenario("linear")
+    data = one.sample(4_000, seed=6)
+    X: Any = {"pandas": data.X, "polars": pl.from_pandas(data.X), "numpy": data.X.to_numpy()}[container]
+    feature = "x0" if container == "numpy" else "x1"
+    imp = sg.importance(one.model, X, data.y.to_numpy(), sampler=one.sampler, train=X, features=[feature], seed=1)
+    estimate, error = (float(np.asarray(imp.overall[name])[0]) for name in ("estimate", "std_error"))
+    assert abs(estimate - one.importance) < 4 * error
+
+
+def test_every_container_gives_the_same_redraw_and_the_same_prediction() -> None:
+    one = scenario("nonlinear")
+    X = one.sample(30, seed=7).X
+    tables: list[tuple[Any, str]] = [(X, "x1"), (pl.from_pandas(X[X.columns[::-1]]), "x1"), (X.to_numpy(), "x0")]
+    drawn = [next(one.sampler.fit(t).redraw(t, name, [np.random.default_rng(3)])) for t, name in tables]
+    foretold = [one.model(table) for table, _ in tables]
+    for values in drawn[1:]:
+        np.testing.assert_array_equal(values, drawn[0])
+    for values in foretold[1:]:
+        np.testing.assert_allclose(values, foretold[0], rtol=1e-12)
+
+
+def test_true_importance_asks_any_model_about_frames() -> None:
+    class Model:
+        def predict(self, X: pd.DataFrame) -> Any:
+            assert list(X.columns[:2]) == ["x1", "x2"]
+            return 2 * X["x2"]
+
+    assert scenario("linear").true_importance(Model(), seed=1) == 0.0
+
+
+def test_the_same_seed_gives_the_same_rows_and_another_one_others() -> None:
+    one = scenario("multilinear")
+    pd.testing.assert_frame_equal(one.sample(5, seed=0).X, one.sample(5, seed=0).X)
+    assert not one.sample(5, seed=0).X.equals(one.sample(5, seed=1).X)
+    assert not one.sample(5).X.equals(one.sample(5).X)
+    assert one.true_importance(seed=3) == one.true_importance(seed=3)
+
+
+def test_a_scenario_is_frozen_and_picklable() -> None:
+    one = scenario("linear", p=11)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one == Scenario("linear", 11)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        one.p = 3  # type: ignore[misc]  # that it cannot be set is the point
+    assert repr(one.sampler) == "TrueConditional('linear')"
+    assert pickle.loads(pickle.dumps(one.sampler)).name == "linear"
+
+
+@pytest.mark.parametrize("name", ["quadratic", "", None, 3, ["linear"]])
+def test_an_unknown_scenario_is_told_which_there_are(name: Any) -> None:
+    with pytest.raises(ParameterError, match="'independent', 'linear', 'nonlinear', 'multilinear'"):
+        scenario(name)
+
+
+@pytest.mark.parametrize("p", [9, 0, -1, 10.0, True, "10", None])
+def test_too_few_features_are_refused(p: Any) -> None:
+    with pytest.raises(ParameterError, match="p must be a whole number >= 10"):
+        scenario("linear", p=p)
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, None, "3"])
+def test_a_number_of_rows_that_is_none_is_refused(n: Any) -> None:
+    with pytest.raises(ParameterError, match="n must be a whole number >= 1"):
+        scenario("linear").sample(n)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
+def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
+    with pytest.raises(ParameterError, match="seed"):
+        scenario("linear").sample(3, seed=seed)
+
+
+def test_one_row_is_enough() -> None:
+    assert len(scenario("linear").sample(1, seed=0).X) == 1
+    assert np.isfinite(scenario("linear").true_importance(n=1, seed=0))
+
+
+def test_other_features_are_not_redrawn() -> None:
+    one = scenario("linear")
+    data = one.sample(20, seed=0)
+    with pytest.raises(SubgroveError, match=r"redraws 'x1' alone; got 'x2'. Pass features=\['x1'\]"):
+        sg.importance(one.model, data.X, data.y, sampler=one.sampler, train=data.X, features=["x2"])
+
+
+def test_tables_without_the_columns_are_refused() -> None:
+    one = scenario("linear")
+    X = one.sample(5, seed=0).X
+    with pytest.raises(InputError, match="X lacks 'x3'"):
+        one.model(X.drop(columns="x3"))
+    with pytest.raises(InputError, match=r"array of shape \(5, 9\)"):
+        one.model(X.to_numpy()[:, :9])
+    with pytest.raises(SubgroveError):
+        one.model("rows")
