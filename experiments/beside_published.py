@@ -93,7 +93,8 @@ def agreement(cells: pd.DataFrame, by: Sequence[str] = ("setting", "method"), wi
         near = {f"{name}_within": int((part[f"z_{name}"].abs() <= within).sum()) for name in ("mse", "mean")}
         far = {f"{name}_largest_z": float(part[f"z_{name}"].abs().max()) for name in ("mse", "mean")}
         lines.append({**dict(zip(by, key, strict=True)), "cells": len(part), **near, **far})
-    return pd.DataFrame(lines)
+    names = ["cells", "mse_within", "mean_within", "mse_largest_z", "mean_largest_z"]
+    return pd.DataFrame(lines, columns=[*by, *names])
 
 
 def _standard_error(values: npt.NDArray[np.float64]) -> float:

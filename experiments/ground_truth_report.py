@@ -64,6 +64,8 @@ def _repetitions(cells: pd.DataFrame) -> str:
 
 def _agreement(counts: pd.DataFrame) -> str:
     total = int(counts["cells"].sum())
+    if not total:
+        return "One repetition has no standard error, so nothing can be compared."
     by_method = ", ".join(
         f"{LABELS[one['method']]} {one['mse_within']}/{one['cells']}" for one in counts.to_dict("records")
     )
