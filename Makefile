@@ -1,12 +1,15 @@
 # make demo   set up, run the bike application, say where its output is
 # make test   set up, then every check: format, lint, types, import directions, tests, doc examples
 
+# make reproduce   the paper's tables and figures, and docs/reproduction.md; goes on where it was stopped
+#                  (SIZE="--reps 10 --jobs 4" for less, or on more cores)
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
 
-.PHONY: demo test test-slow benchmark clean
+.PHONY: demo test test-slow benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -26,6 +29,10 @@ benchmark: $(VENV)/.dev
 	$(BIN)/python benchmarks/importance.py
 	$(BIN)/python benchmarks/effects.py
 	$(BIN)/python benchmarks/interval.py
+
+reproduce: $(VENV)/.dev
+	$(BIN)/python -m experiments everything $(SIZE)
+	$(BIN)/python -m experiments summary
 
 clean:
 	rm -rf $(VENV) build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

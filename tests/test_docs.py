@@ -16,7 +16,7 @@ import subgrove as sg
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("changelog.d/*.md")])
-MODULES = ["", "datasets", "exceptions", "losses", "plots", "samplers", "trees"]
+MODULES = ["", "datasets", "exceptions", "losses", "plots", "samplers", "simulate", "trees"]
 
 # A fence may be indented, as in a list; its end has the same indent.
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
