@@ -39,9 +39,9 @@ def test_a_missing_label_is_a_label_of_its_own() -> None:
     np.testing.assert_allclose(distances(rows, rows)[1], [1, 0, 0, 1])
 
 
-def test_a_label_that_training_did_not_have_is_one_of_its_own() -> None:
+def test_labels_that_training_did_not_have_are_one_label() -> None:
     train = pd.DataFrame({"u": ["a", "b", "a"]})
-    np.testing.assert_allclose(distances(train, pd.DataFrame({"u": ["z", "a", "b"]}))[0], [0, 1, 1])
+    np.testing.assert_allclose(distances(train, pd.DataFrame({"u": ["z", "a", "b", "y"]}))[0], [0, 1, 1, 0])
 
 
 def test_a_missing_number_lies_at_the_mean_and_apart_from_it() -> None:

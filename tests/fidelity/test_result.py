@@ -69,6 +69,25 @@ def test_ranks_count_the_smallest_mmd_as_first_and_share_ties() -> None:
     assert table.loc["marginal", "mean_rank"] == 3.0
 
 
+def test_overall_position_is_that_of_the_means() -> None:
+    # The second feature has bounds that hardly differ; its own position of -10 would swamp the mean of positions.
+    result = made([[[6.0], [5.0], [2.0]], [[3.1], [2.0], [3.0]]])
+    np.testing.assert_allclose(result.positions[:, 1], [0.75, -10.0])
+    overall = result.overall.set_index("sampler")["position"]
+    assert overall["mine"] == pytest.approx((3.0 - 1.0) / (4.0 + 0.1))
+    assert overall["unchanged"] == 1.0
+
+
+def test_without_a_feature_that_all_can_redraw_there_are_no_means() -> None:
+    samplers = ("unchanged", "one", "two", "marginal")
+    result = made([[[6.0], [np.nan], [5.0], [2.0]], [[6.0], [5.0], [np.nan], [2.0]]], samplers)
+    table = result.overall
+    assert table["estimate"].isna().all()
+    assert table["mean_rank"].isna().all()
+    assert (table["n_features"] == 0).all()
+    assert sorted(table["failed"]) == [0, 0, 1, 1]
+
+
 def test_mean_auc_is_over_features_and_repeats() -> None:
     auc = np.array([[[0.5, 0.7], [0.6, 0.8], [0.9, 1.0]]])
     result = made([[[6.0, 6.0], [5.0, 5.0], [2.0, 2.0]]], auc=auc)

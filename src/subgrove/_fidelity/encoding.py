@@ -20,7 +20,7 @@ class Encoding:
     column that is constant there is only centred. Labels are equal or not: two different ones are as far apart as two
     numbers that differ by a standard deviation. A missing value is a label of its own; a missing number lies at the
     mean, and a further column says that it is missing, by 1 or 0. An ordered level that training did not have counts
-    as missing.
+    as missing; labels that it did not have count as one label.
 
     Attributes
     ----------

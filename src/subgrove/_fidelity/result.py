@@ -80,7 +80,7 @@ class Fidelity:
     @property
     def table(self) -> Any:
         """One row for each feature and sampler."""
-        values, (position, noise) = self.estimates, self._positions_and_noise()
+        values, (position, noise) = self.estimates, self._placed(self.estimates)
         errors = _errors(values)
         pairs = [(i, k) for i in range(len(self.features)) for k in range(len(self.samplers))]
         columns: dict[str, Any] = {
@@ -104,18 +104,20 @@ class Fidelity:
 
         `mean_rank` is the mean over these features and repeats of the rank among the samplers, 1 being the best;
         `failed` counts the features that the sampler could not redraw. A sampler that could redraw none has no means,
-        and does not keep others from having theirs. `position` is the mean over features where it is known.
+        and does not keep others from having theirs. `position` is that of the mean estimate between the mean bounds,
+        so features whose bounds are far apart count most.
         """
-        values = self.estimates.mean(axis=2)
-        able = ~np.isnan(values)
+        able = ~np.isnan(self.squared_mmd[:, :, 0])  # a sampler that failed once has no number at all
         judged = able.any(axis=0)
         common = able[:, judged].all(axis=1)
+        n_common = int(common.sum())
+        values = self.estimates[common].sum(axis=0) / (n_common or np.nan)
+        positions = self._placed(values[None])[0][0]
         ranks = _mean_ranks(self.squared_mmd[common][:, judged])
         lines = []
-        for place, k in enumerate(np.flatnonzero(judged).tolist()):
-            line: dict[str, Any] = {"sampler": self.samplers[k], "n_features": int(common.sum())}
-            line |= {"estimate": _mean(values[common, k]), "position": _known_mean(self.positions[common, k])}
-            line["mean_rank"] = float(ranks[place])
+        for rank, k in zip(ranks.tolist(), np.flatnonzero(judged).tolist(), strict=True):
+            line: dict[str, Any] = {"sampler": self.samplers[k], "n_features": n_common, "estimate": _mean(values[k])}
+            line |= {"position": float(positions[k]), "mean_rank": rank}
             if self.auc is not None:
                 line["auc"] = _mean(self.auc[common, k].ravel())
             lines.append({**line, "failed": int((~able[:, k]).sum())})
@@ -150,16 +152,15 @@ class Fidelity:
     @property
     def positions(self) -> Floats:
         """Where each sampler stands for each feature between marginal, 0, and unchanged, 1."""
-        return self._positions_and_noise()[0]
+        return self._placed(self.estimates)[0]
 
-    def _positions_and_noise(self) -> tuple[Floats, Floats]:
-        """The positions and their standard errors.
+    def _placed(self, values: Floats) -> tuple[Floats, Floats]:
+        """Positions of estimates (features, samplers, repeats) between their bounds, and their standard errors.
 
         Both come from what samplers gain over marginal in the same repeat, so the noise of halving goes out as far as
         it is common to all. A position is a ratio of two means; its noise is that of the numerator less the position
         times the denominator.
         """
-        values = self.estimates
         gain = values - values[:, [self.samplers.index(MARGINAL)]]
         most = gain[:, [self.samplers.index(UNCHANGED)]]
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -178,11 +179,6 @@ class Fidelity:
 
 def _mean(values: Floats) -> float:
     return float(np.mean(values)) if len(values) else float("nan")
-
-
-def _known_mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return _mean(known)
 
 
 def _errors(values: Floats) -> Floats:
