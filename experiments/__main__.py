@@ -83,8 +83,10 @@ def _chosen(results: pd.DataFrame, size: Size) -> pd.DataFrame:
 
 
 def _write_tables(name: str, module: ModuleType, results: pd.DataFrame, folder: Path) -> None:
-    tables = module.tables(results)
-    for title, table in tables.items():
+    from experiments.parts.ran import ran
+
+    tables: dict[str, pd.DataFrame] = module.tables(results)
+    for title, table in ({"run": ran(results)} | tables).items():
         path = _made(folder) / f"{name}_{title}.csv"
         table.to_csv(path, index=False)
         print(path)

@@ -83,7 +83,7 @@ def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 def figures(results: pd.DataFrame, folder: Path) -> list[Path]:
     """One figure of all cells."""
-    return [draw(by_depth(results), folder / "depth.png")]
+    return [draw(by_depth(results), folder / "depth_importance.png")]
 
 
 def report(tables: dict[str, pd.DataFrame]) -> str:

@@ -115,6 +115,7 @@ def section(table: pd.DataFrame) -> str:
         "Median of the estimated importance of x1 over repetitions, by depth, with the published median of depths 1 to "
         "5 in brackets. Trees are stopped by depth and by 30 rows in a leaf alone.",
         f"Repetitions: {reps}.",
+        "![Importance by depth](images/reproduction/depth_importance.png)",
     ]
     parts += [_table(table[table["tree"] == tree], str(tree)) for tree in sorted(set(table["tree"]))]
     parts.append(

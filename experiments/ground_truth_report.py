@@ -28,6 +28,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
             f"### Setting {setting}: {'the true model' if setting == 'I' else 'a random forest'}",
             _repetitions(own),
             mse_table(own[own["m"] == 1]),
+            f"![Estimates in setting {setting}](images/reproduction/ground_truth_{setting}.png)",
             _agreement(agreement[agreement["setting"] == setting]),
             _truths(truths[truths["setting"] == setting]),
             _far_cells(own),

@@ -68,7 +68,7 @@ def test_two_jobs_give_the_numbers_of_one(tmp_path: Path) -> None:
 def test_all_steps_write_tables_figures_and_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, "depth", "--quick", "--results", str(tmp_path / "kept")) == 0
     assert (tmp_path / "tables" / "depth_by_depth.csv").is_file()
-    assert (tmp_path / "figures" / "depth.png").stat().st_size > 10_000
+    assert (tmp_path / "figures" / "depth_importance.png").stat().st_size > 10_000
     assert not (tmp_path / "kept").exists()  # quick numbers mean nothing
     assert "## Depth of the trees" in capsys.readouterr().out
 
@@ -80,6 +80,9 @@ def test_tables_of_the_whole_go_to_results(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "kept").exists()
     assert run(tmp_path, "depth", "table", *results) == 0
     assert (tmp_path / "kept" / "depth_by_depth.csv").is_file()
+    (ran,) = pd.read_csv(tmp_path / "kept" / "depth_run.csv").to_dict("records")
+    assert (ran["units"], ran["cells"]) == (1, 1)
+    assert ran["python"].startswith("3.")
 
 
 def test_fresh_forgets_what_was_there(tmp_path: Path) -> None:
