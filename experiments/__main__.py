@@ -60,7 +60,11 @@ def _run(name: str, module: ModuleType, size: Size, store: Store, asked: argpars
 
     if asked.fresh:
         store.clear()
-    units = [unit for unit in module.units(size) if size.takes(unit.cell)]
+    try:
+        units = [unit for unit in module.units(size) if size.takes(unit.cell)]
+    except FileNotFoundError as error:  # of data sets; the message says what to do
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
     if not units:
         print(f"{name}: --cells {' '.join(size.cells)} names no cell.")
         return 1

@@ -8,9 +8,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments import data
+from experiments import data, depth
 from experiments.__main__ import main, summaries
 from experiments.store import Store
+from experiments.units import Size, Unit
 
 
 def run(out: Path, *arguments: str) -> int:
@@ -90,6 +91,17 @@ def test_fresh_forgets_what_was_there(tmp_path: Path) -> None:
     store.write("stale/r0", [{"x": 1}])
     assert run(tmp_path, "depth", "run", "--quick", "--reps", "1", "--fresh") == 0
     assert "stale/r0" not in store.done()
+
+
+def test_a_run_without_its_data_is_told_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def units(size: Size) -> list[Unit]:
+        raise FileNotFoundError("cc18/6.parquet is not there. Name the folder with --data.")
+
+    monkeypatch.setattr(depth, "units", units)
+    assert run(tmp_path, "depth", "run") == 1
+    assert "depth: cc18/6.parquet is not there. Name the folder with --data." in capsys.readouterr().err
 
 
 def test_missing_data_are_told_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
