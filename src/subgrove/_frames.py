@@ -71,6 +71,8 @@ class Donors:
         The same as a turn of circles, if it is one of all rows: taking values and adding up what rows gave is quicker.
     """
 
+    __slots__ = ("_rows", "holders", "ring", "train")
+
     def __init__(self, rows: Rows, train: bool = False, holders: bool = False) -> None:
         self._rows: Rows | None = rows
         self.train = train
