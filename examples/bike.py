@@ -18,12 +18,11 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from sklearn.compose import make_column_transformer
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics import mean_absolute_error
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -47,28 +46,12 @@ def fitted_forest(train: sg.datasets.Dataset, trees: int) -> Pipeline:
 
 
 # %%
-# How much of a feature the others foretell: a forest fitted to one half of the training rows, judged on the other.
+# How much of a feature the others foretell: a forest grown on one half of the training rows, judged on the other.
 
 
-def dependence(X: pd.DataFrame, trees: int) -> pd.DataFrame:
-    half = np.random.default_rng(1).permutation(len(X)) % 2 == 0
-    shares = {}
-    for name in X.columns:
-        explained = [share_explained(X[part], X[~part], name, trees) for part in (half, ~half)]
-        shares[name] = float(np.mean(explained))
-    return pd.DataFrame(
-        {"feature": list(shares), "explained by the others": [f"{max(0, s):.0%}" for s in shares.values()]}
-    )
-
-
-def share_explained(train: pd.DataFrame, test: pd.DataFrame, name: str, trees: int) -> float:
-    dummies = [pd.get_dummies(part.drop(columns=name)).to_numpy(float) for part in (train, test)]
-    if train[name].dtype == float:
-        forest: Any = RandomForestRegressor(trees, max_features="sqrt", min_samples_leaf=5, random_state=1, n_jobs=-1)
-        return float(forest.fit(dummies[0], train[name]).score(dummies[1], test[name]))
-    forest = RandomForestClassifier(trees, max_features="sqrt", random_state=1, n_jobs=-1)
-    wrong = 1 - forest.fit(dummies[0], train[name].astype(str)).score(dummies[1], test[name].astype(str))
-    return float(1 - wrong / (test[name] != train[name].mode()[0]).mean())
+def dependence_table(found: sg.Dependence) -> pd.DataFrame:
+    shown = found.table[["feature", "explained", "foretold_by", "sampler"]]
+    return shown.assign(explained=[f"{max(0, share):.0%}" for share in shown["explained"]])
 
 
 # %%
@@ -114,7 +97,8 @@ NOTES = {
     "dependence": (
         "Share of the loss that a forest explains when it foretells the feature from all others (R squared, or "
         "one minus the ratio of misclassified days to those of the most frequent level). 0 % is independent, 100 "
-        "% is fully determined. Where the share is large, shuffling the feature makes days that cannot exist."
+        "% is fully determined. Where the share is large, shuffling the feature makes days that cannot exist. In "
+        "brackets, how the share is divided among columns; sampler is the way to redraw that follows."
     ),
     "subgroups": (
         "A tree for each feature finds groups of days in which the feature hardly depends on the others. n is the "
@@ -199,12 +183,10 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         model = fitted_forest(train, trees)
         error = mean_absolute_error(test.y, model.predict(test.X))
         next_stage()
-        output.table(
-            "dependence",
-            "How much of each feature the others foretell",
-            dependence(train.X, trees),
-            NOTES["dependence"],
-        )
+        found = sg.dependence(train.X, n_trees=trees, n_repeats=5, seed=1, progress=False)
+        title = "How much of each feature the others foretell"
+        output.table("dependence", title, dependence_table(found), NOTES["dependence"])
+        output.picture("dependence", "Which column foretells which", sg.plots.dependence(found).figure)
         next_stage()
         groups = sg.find_subgroups(train.X, max_depth=max_depth)
         output.table("subgroups", "Subgroups, two splits deep", groups.at_depth(2).table, NOTES["subgroups"])
