@@ -60,9 +60,15 @@ def _with_published(ours: pd.DataFrame) -> pd.DataFrame:
     theirs = theirs.rename(columns={name: f"published_{name}" for name in _CARRIED})
     both = ours.merge(theirs, on=[*CELL, "method", "m"], how="left", sort=False)
     their_mean_se = both["published_sd"] / np.sqrt(both["published_reps"])
+    # Squared errors are skewed: of few repetitions, a mean that is small by chance has a standard error that is too
+    # small. If both have the same distribution, their spread is best told from both together.
+    reps, their_reps = both["reps"], both["published_reps"]
+    squares = (reps - 1) * reps * both["mse_se"] ** 2 + (their_reps - 1) * their_reps * both["published_mse_se"] ** 2
+    pooled = np.sqrt(squares / (reps + their_reps - 2) * (1 / reps + 1 / their_reps))
     return both.assign(
         z_mean=(both["mean"] - both["published_mean"]) / np.hypot(both["mean_se"], their_mean_se),
         z_mse=(both["mse"] - both["published_mse"]) / np.hypot(both["mse_se"], both["published_mse_se"]),
+        z_pooled=(both["mse"] - both["published_mse"]) / pooled,
     )
 
 
@@ -86,15 +92,16 @@ def truths(results: pd.DataFrame, exact: dict[str, float]) -> pd.DataFrame:
 
 
 def agreement(cells: pd.DataFrame, by: Sequence[str] = ("setting", "method"), within: float = 3.0) -> pd.DataFrame:
-    """How many cells are within so many standard errors of the published number, in mean squared error and in mean."""
-    compared = cells.dropna(subset=["z_mse", "z_mean"])
+    """How many cells are within so many standard errors of the published number, own or pooled ones."""
+    names = ("mse", "pooled", "mean")
+    compared = cells.dropna(subset=[f"z_{name}" for name in names])
     lines = []
     for key, part in compared.groupby(list(by), sort=False):
-        near = {f"{name}_within": int((part[f"z_{name}"].abs() <= within).sum()) for name in ("mse", "mean")}
-        far = {f"{name}_largest_z": float(part[f"z_{name}"].abs().max()) for name in ("mse", "mean")}
+        near = {f"{name}_within": int((part[f"z_{name}"].abs() <= within).sum()) for name in names}
+        far = {f"{name}_largest_z": float(part[f"z_{name}"].abs().max()) for name in names}
         lines.append({**dict(zip(by, key, strict=True)), "cells": len(part), **near, **far})
-    names = ["cells", "mse_within", "mean_within", "mse_largest_z", "mean_largest_z"]
-    return pd.DataFrame(lines, columns=[*by, *names])
+    columns = [*by, "cells", *(f"{name}_within" for name in names), *(f"{name}_largest_z" for name in names)]
+    return pd.DataFrame(lines, columns=columns)
 
 
 def _standard_error(values: npt.NDArray[np.float64]) -> float:

@@ -134,6 +134,16 @@ def test_published_numbers_stand_beside_ours_with_their_distance() -> None:
     assert row["z_mean"] == pytest.approx((row["mean"] - theirs["mean"]) / error)
 
 
+def test_the_pooled_distance_is_that_of_two_samples_of_one_distribution() -> None:
+    ours, theirs = np.array([5.0, 7.0, 6.0, 3.0]), published("ground_truth_summary")
+    (row,) = summed_up(results(ours.tolist(), [4.0] * 4)).to_dict("records")
+    cell = theirs.query("setting == 'I' and scenario == 'linear' and n == 300 and p == 10 and method == 'cs_cart'")
+    mse, error = cell["mse"].item(), cell["mse_se"].item()
+    spread = (3 * ((ours - 4) ** 2).var(ddof=1) + 999 * 1000 * error**2) / 1002
+    expected = (((ours - 4) ** 2).mean() - mse) / np.sqrt(spread * (1 / 4 + 1 / 1000))
+    assert row["z_pooled"] == pytest.approx(expected)
+
+
 def test_more_redraws_are_not_compared_with_what_was_published_of_one() -> None:
     (row,) = summed_up(results([5.0, 7.0], [4.0, 4.0], m=20)).to_dict("records")
     assert np.isnan(row["z_mse"])
@@ -158,9 +168,10 @@ def test_truths_are_compared_with_the_published_one_and_the_closed_form() -> Non
 def test_agreement_counts_cells_within_three_standard_errors() -> None:
     cells = pd.DataFrame(
         {"setting": "I", "method": "imp", "z_mse": [0.1, -2.9, 3.1, np.nan], "z_mean": [4.0, 0.0, -1.0, 1.0]}
+        | {"z_pooled": [0.1, -2.0, 2.0, np.nan]}
     )
     (row,) = agreement(cells).to_dict("records")
-    assert (row["cells"], row["mse_within"], row["mean_within"]) == (3, 2, 2)
+    assert (row["cells"], row["mse_within"], row["pooled_within"], row["mean_within"]) == (3, 2, 3, 2)
     assert row["mse_largest_z"] == 3.1
 
 
