@@ -58,12 +58,13 @@ typedef struct {
     uint32_t *aside;   /* room to part them */
     uint32_t *columns; /* a permutation of the columns */
     double *weights;   /* n: how often the bootstrap drew a row */
-    double *sums;      /* m x k: outputs of the rows of the node at hand around their mean, times the weight */
-    double *counts;    /* m: weights of these rows */
-    uint32_t *ranks;   /* m: ranks of these rows in the column at hand */
+    double *sums;      /* m x (k + 1): for each row of the node at hand its outputs around their mean, times its
+                        * weight, and the weight */
     uint64_t *keys, *other;
     double *bins;      /* (k + 1) a rank */
     uint64_t *marks;   /* a bit a rank */
+    uint32_t *cut;     /* of the nodes of the tree at hand */
+    uint8_t *any_missing; /* p: whether a value of the column is missing */
     double *left, *lost; /* k each */
     uint32_t *stack;
 } Room;
@@ -72,6 +73,7 @@ typedef struct {
     int32_t *feature;     /* -1 in leaves */
     int32_t *child;       /* left child; the right one is the next */
     double *threshold;    /* values up to it go left */
+    uint32_t *cut;        /* ranks up to it do */
     uint8_t *missing_left;
     double *values;       /* k a node */
     int32_t count;
@@ -133,11 +135,11 @@ static inline void cut_before(double *left, const size_t k, const double *lost, 
     }
 }
 
-static inline void go_left(double *left, const size_t k, const double *sums, double weight, uint32_t rank, Walk *walk)
+static inline void go_left(double *left, const size_t k, const double *sums, uint32_t rank, Walk *walk)
 {
     for (size_t j = 0; j < k; j++)
         left[j] += sums[j];
-    walk->weight += weight;
+    walk->weight += sums[k];
     walk->last = rank;
 }
 
@@ -158,81 +160,106 @@ static void radix_sort(uint64_t **keys, uint64_t **other, size_t m, uint32_t mos
     }
 }
 
+/* What the search of cuts in one column needs. */
+typedef struct {
+    const uint32_t *ranks; /* of all rows */
+    const uint32_t *rows;  /* of the node */
+    size_t m;
+    uint32_t missing;
+} Column;
+
+/* Sums of what is missing in a column; returns its weight. */
+static double sum_lost(Room *room, const Column *column, size_t k)
+{
+    double weight = 0.0;
+    memset(room->lost, 0, sizeof(double) * k);
+    for (size_t i = 0; i < column->m; i++)
+        if (column->ranks[column->rows[i]] == column->missing) {
+            weight += room->sums[i * (k + 1) + k];
+            for (size_t j = 0; j < k; j++)
+                room->lost[j] += room->sums[i * (k + 1) + j];
+        }
+    return weight;
+}
+
 /* Sums by rank, and a bit for each rank that is there. */
-static inline void mark(Room *room, size_t m, const size_t k, uint32_t first, size_t words)
+static inline void mark(Room *room, const Column *column, const size_t k)
 {
     uint64_t *marks = room->marks;
-    memset(marks, 0, sizeof(uint64_t) * words);
-    for (size_t i = 0; i < m; i++) {
-        uint32_t at = room->ranks[i] - first;
-        double *bin = room->bins + (k + 1) * (size_t)at;
-        uint64_t bit = (uint64_t)1 << (at & 63);
-        if (marks[at >> 6] & bit) {
-            for (size_t j = 0; j < k; j++)
-                bin[j] += room->sums[i * k + j];
-            bin[k] += room->counts[i];
-        } else {
-            marks[at >> 6] |= bit;
-            for (size_t j = 0; j < k; j++)
-                bin[j] = room->sums[i * k + j];
-            bin[k] = room->counts[i];
+    for (size_t i = 0; i < column->m; i++) {
+        uint32_t rank = column->ranks[column->rows[i]];
+        double *bin = room->bins + (k + 1) * (size_t)rank;
+        const double *sums = room->sums + (k + 1) * i;
+        uint64_t bit = (uint64_t)1 << (rank & 63), word = marks[rank >> 6];
+        if (word & bit)
+            for (size_t j = 0; j <= k; j++)
+                bin[j] += sums[j];
+        else {
+            marks[rank >> 6] = word | bit;
+            memcpy(bin, sums, sizeof(double) * (k + 1));
         }
     }
 }
 
-/* Cuts of a column whose ranks are dense. */
-static inline void mark_cuts(Room *room, size_t m, const size_t k, const int any_lost, uint32_t first, uint32_t last,
-                             Walk walk, Cut *found)
+/* Cuts of a column of which most ranks may be there. Returns whether it varies. */
+static inline int mark_cuts(Room *room, const Column *column, const size_t k, const int any_lost, Walk walk, Cut *found)
 {
     Cut best = *found;
     double left1 = 0.0, *left = k == 1 ? &left1 : room->left;
-    const size_t words = ((last - first) >> 6) + 1;
-    mark(room, m, k, first, words);
-    go_left(left, k, room->bins, room->bins[k], first, &walk);
-    room->marks[0] &= ~(uint64_t)1;
+    const size_t words = (column->missing >> 6) + 1;
+    memset(room->marks, 0, sizeof(uint64_t) * words);
+    mark(room, column, k);
+    int any = 0, varies = 0;
     for (size_t w = 0; w < words; w++)
         for (uint64_t word = room->marks[w]; word; word &= word - 1) {
-            uint32_t at = (uint32_t)(w << 6) + lowest_bit(word);
-            const double *bin = room->bins + (k + 1) * (size_t)at;
-            cut_before(left, k, room->lost, any_lost, &walk, first + at, &best);
-            go_left(left, k, bin, bin[k], first + at, &walk);
+            uint32_t rank = (uint32_t)(w << 6) + lowest_bit(word);
+            if (any) {
+                cut_before(left, k, room->lost, any_lost, &walk, rank, &best);
+                varies = 1;
+            }
+            go_left(left, k, room->bins + (k + 1) * (size_t)rank, rank, &walk);
+            any = 1;
         }
     *found = best;
+    return varies;
 }
 
 /* Cuts between rows in the order of their keys: rank and, in the lower `bits`, position. */
-static inline void cuts_in_order(const Room *room, const uint64_t *keys, size_t m, const int bits, const size_t k,
-                                 const int any_lost, Walk walk, Cut *found)
+static inline int cuts_in_order(const Room *room, const uint64_t *keys, size_t m, const int bits, const size_t k,
+                                const int any_lost, Walk walk, Cut *found)
 {
+    const uint32_t first = (uint32_t)(keys[0] >> bits);
+    if (first == (uint32_t)(keys[m - 1] >> bits))
+        return 0;
     Cut best = *found;
     double left1 = 0.0, *left = k == 1 ? &left1 : room->left;
-    walk.last = (uint32_t)(keys[0] >> bits);
+    walk.last = first;
     for (size_t i = 0; i < m; i++) {
         uint32_t rank = (uint32_t)(keys[i] >> bits);
         size_t at = (size_t)(keys[i] & (((uint64_t)1 << bits) - 1));
         if (rank != walk.last)
             cut_before(left, k, room->lost, any_lost, &walk, rank, &best);
-        go_left(left, k, room->sums + at * k, room->counts[at], rank, &walk);
+        go_left(left, k, room->sums + at * (k + 1), rank, &walk);
     }
     *found = best;
+    return 1;
 }
 
-/* Cuts of a column whose ranks are far apart. */
-static inline void sort_cuts(Room *room, size_t m, const size_t k, const int any_lost, uint32_t most, Walk walk,
-                             Cut *best)
+/* Cuts of a column of which few ranks are there. Returns whether it varies. */
+static inline int sort_cuts(Room *room, const Column *column, const size_t k, const int any_lost, Walk walk, Cut *best)
 {
-    for (size_t i = 0; i < m; i++)
-        room->keys[i] = (uint64_t)room->ranks[i] << 32 | (uint32_t)i;
-    radix_sort(&room->keys, &room->other, m, most);
-    cuts_in_order(room, room->keys, m, 32, k, any_lost, walk, best);
+    for (size_t i = 0; i < column->m; i++)
+        room->keys[i] = (uint64_t)column->ranks[column->rows[i]] << 32 | (uint32_t)i;
+    radix_sort(&room->keys, &room->other, column->m, column->missing);
+    return cuts_in_order(room, room->keys, column->m, 32, k, any_lost, walk, best);
 }
 
 /* The same for very few rows. */
-static inline void insert_cuts(Room *room, size_t m, const size_t k, const int any_lost, Walk walk, Cut *best)
+static inline int insert_cuts(Room *room, const Column *column, const size_t k, const int any_lost, Walk walk, Cut *best)
 {
     uint64_t keys[SHORT];
-    for (size_t i = 0; i < m; i++) {
-        uint64_t key = (uint64_t)room->ranks[i] << 6 | i;
+    for (size_t i = 0; i < column->m; i++) {
+        uint64_t key = (uint64_t)column->ranks[column->rows[i]] << 6 | i;
         size_t at = i;
         while (at > 0 && keys[at - 1] > key) {
             keys[at] = keys[at - 1];
@@ -240,64 +267,41 @@ static inline void insert_cuts(Room *room, size_t m, const size_t k, const int a
         }
         keys[at] = key;
     }
-    cuts_in_order(room, keys, m, 6, k, any_lost, walk, best);
+    return cuts_in_order(room, keys, column->m, 6, k, any_lost, walk, best);
 }
 
-static inline void cuts_of(Room *room, size_t m, const size_t k, const int any_lost, uint32_t first, uint32_t last,
-                           Walk walk, Cut *best)
+static inline int cuts_of(Room *room, const Column *column, const size_t k, const int any_lost, Walk walk, Cut *best)
 {
-    if (m <= SHORT)
-        insert_cuts(room, m, k, any_lost, walk, best);
-    else if (last - first < DENSE * m)
-        mark_cuts(room, m, k, any_lost, first, last, walk, best);
-    else
-        sort_cuts(room, m, k, any_lost, last, walk, best);
-}
-
-/* Sums of what is missing in the column at hand; returns its weight. */
-static double sum_lost(Room *room, size_t m, size_t k, uint32_t missing)
-{
-    double weight = 0.0;
-    memset(room->lost, 0, sizeof(double) * k);
-    for (size_t i = 0; i < m; i++)
-        if (room->ranks[i] == missing) {
-            weight += room->counts[i];
-            for (size_t j = 0; j < k; j++)
-                room->lost[j] += room->sums[i * k + j];
-        }
-    return weight;
+    if (column->m <= SHORT)
+        return insert_cuts(room, column, k, any_lost, walk, best);
+    if (column->missing < DENSE * column->m)
+        return mark_cuts(room, column, k, any_lost, walk, best);
+    return sort_cuts(room, column, k, any_lost, walk, best);
 }
 
 /* Try the cuts of one column. Returns whether it varies in the node. */
-static int try_column(const Task *task, Room *room, const uint32_t *rows, size_t m, double all, uint32_t column,
+static int try_column(const Task *task, Room *room, const uint32_t *rows, size_t m, double all, uint32_t number,
                       Cut *best)
 {
-    const uint32_t *ranks = task->ranks + (size_t)column * task->n;
     const size_t k = task->k;
-    uint32_t first = UINT32_MAX, last = 0;
-    for (size_t i = 0; i < m; i++) {
-        uint32_t rank = ranks[rows[i]];
-        room->ranks[i] = rank;
-        first = rank < first ? rank : first;
-        last = rank > last ? rank : last;
-    }
-    if (first == last)
-        return 0;
-    Walk walk = {all, 0.0, 0.0, first, task->missing[column]};
-    double before = best->square, product = best->product;
+    const Column column = {task->ranks + (size_t)number * task->n, rows, m, task->missing[number]};
+    const double square = best->square, product = best->product;
+    Walk walk = {all, 0.0, 0.0, 0, column.missing};
+    int varies;
     memset(room->left, 0, sizeof(double) * k);
-    if (last == walk.missing) {
-        walk.lost = sum_lost(room, m, k, last);
-        cuts_of(room, m, k, 1, first, last, walk, best);
-    } else if (k == 1)
-        cuts_of(room, m, 1, 0, first, last, walk, best);
+    if (room->any_missing[number])
+        walk.lost = sum_lost(room, &column, k);
+    if (walk.lost > 0.0)
+        varies = cuts_of(room, &column, k, 1, walk, best);
+    else if (k == 1)
+        varies = cuts_of(room, &column, 1, 0, walk, best);
     else
-        cuts_of(room, m, k, 0, first, last, walk, best);
-    if (best->square != before || best->product != product) {
-        best->feature = (int32_t)column;
+        varies = cuts_of(room, &column, k, 0, walk, best);
+    if (best->square != square || best->product != product) {
+        best->feature = (int32_t)number;
         best->any_lost = walk.lost > 0.0;
     }
-    return 1;
+    return varies;
 }
 
 /* The best cut among columns drawn at random; feature -1 if there is none. */
@@ -335,7 +339,7 @@ static double gather(const Task *task, Room *room, const uint32_t *rows, size_t 
     for (size_t i = 0; i < m; i++) {
         const double *output = task->outputs + (size_t)rows[i] * k;
         double weight = room->weights[rows[i]];
-        room->counts[i] = weight;
+        room->sums[i * (k + 1) + k] = weight;
         all += weight;
         for (size_t j = 0; j < k; j++)
             mean[j] += weight * output[j];
@@ -345,12 +349,27 @@ static double gather(const Task *task, Room *room, const uint32_t *rows, size_t 
     for (size_t i = 0; i < m; i++) {
         const double *output = task->outputs + (size_t)rows[i] * k;
         for (size_t j = 0; j < k; j++) {
-            double away = output[j] - mean[j], sum = room->counts[i] * away;
-            room->sums[i * k + j] = sum;
+            double away = output[j] - mean[j], sum = room->sums[i * (k + 1) + k] * away;
+            room->sums[i * (k + 1) + j] = sum;
             *squares += sum * away;
         }
     }
     return all;
+}
+
+/* The last rank whose value is not above a threshold that lies between the two ranks of a cut. */
+static uint32_t rank_below(const Task *task, const Cut *cut, double threshold)
+{
+    const double *values = task->values + task->starts[cut->feature];
+    uint32_t low = cut->low, high = cut->high;
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (values[middle] <= threshold)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 /* Rows that go left come first, each side in its order; returns how many they are. */
@@ -411,6 +430,7 @@ static void grow_tree(const Task *task, Room *room, Nodes *nodes, uint64_t seed)
             continue;
         nodes->feature[node] = cut.feature;
         nodes->threshold[node] = threshold_of(task, &cut);
+        nodes->cut[node] = rank_below(task, &cut, nodes->threshold[node]);
         size_t left = part(task, room, &cut, rows, m);
         /* Where nothing was missing, what is missing later goes where more rows went. */
         nodes->missing_left[node] = cut.any_lost ? cut.missing_left : 2 * left > m;
@@ -433,8 +453,7 @@ static void add_unseen(const Task *task, const Room *room, const Nodes *nodes, d
         while (nodes->feature[node] >= 0) {
             size_t column = (size_t)nodes->feature[node];
             uint32_t rank = task->ranks[column * task->n + i];
-            int left = rank == task->missing[column] ? nodes->missing_left[node]
-                                                     : task->values[task->starts[column] + rank] <= nodes->threshold[node];
+            int left = rank == task->missing[column] ? nodes->missing_left[node] : rank <= nodes->cut[node];
             node = nodes->child[node] + !left;
         }
         for (size_t j = 0; j < task->k; j++)
@@ -446,8 +465,18 @@ static void add_unseen(const Task *task, const Room *room, const Nodes *nodes, d
 static void free_room(Room *room)
 {
     free(room->rows), free(room->aside), free(room->columns), free(room->weights), free(room->sums);
-    free(room->counts), free(room->keys), free(room->other), free(room->bins);
-    free(room->left), free(room->lost), free(room->stack), free(room->ranks), free(room->marks);
+    free(room->keys), free(room->other), free(room->bins);
+    free(room->left), free(room->lost), free(room->stack), free(room->marks), free(room->cut), free(room->any_missing);
+}
+
+static void find_missing(const Task *task, uint8_t *any)
+{
+    for (size_t c = 0; c < task->p; c++) {
+        const uint32_t *ranks = task->ranks + c * task->n;
+        any[c] = 0;
+        for (size_t i = 0; i < task->n; i++)
+            any[c] |= ranks[i] == task->missing[c];
+    }
 }
 
 static int make_room(const Task *task, Room *room)
@@ -460,14 +489,16 @@ static int make_room(const Task *task, Room *room)
     room->marks = malloc(sizeof(uint64_t) * (most / 64 + 1));
     room->rows = malloc(sizeof(uint32_t) * n), room->aside = malloc(sizeof(uint32_t) * n);
     room->columns = malloc(sizeof(uint32_t) * task->p), room->weights = malloc(sizeof(double) * n);
-    room->sums = malloc(sizeof(double) * n * k), room->counts = malloc(sizeof(double) * n);
+    room->sums = malloc(sizeof(double) * n * (k + 1)), room->cut = malloc(sizeof(uint32_t) * 2 * n);
     room->keys = malloc(sizeof(uint64_t) * n), room->other = malloc(sizeof(uint64_t) * n);
     room->bins = malloc(sizeof(double) * most * (k + 1));
     room->left = malloc(sizeof(double) * k), room->lost = malloc(sizeof(double) * k);
-    room->stack = malloc(sizeof(uint32_t) * 3 * (n + 2)), room->ranks = malloc(sizeof(uint32_t) * n);
-    if (room->rows && room->aside && room->columns && room->weights && room->sums && room->counts && room->keys &&
-        room->other && room->bins && room->left && room->lost && room->stack && room->ranks && room->marks)
+    room->stack = malloc(sizeof(uint32_t) * 3 * (n + 2)), room->any_missing = malloc(task->p);
+    if (room->rows && room->aside && room->columns && room->weights && room->sums && room->cut && room->keys &&
+        room->other && room->bins && room->left && room->lost && room->stack && room->marks && room->any_missing) {
+        find_missing(task, room->any_missing);
         return 0;
+    }
     free_room(room);
     return -1;
 }
@@ -536,7 +567,7 @@ static PyObject *grow(PyObject *self, PyObject *args)
     for (Py_ssize_t t = 0; t < trees; t++) {
         size_t at = (size_t)t * 2 * (size_t)n;
         Nodes nodes = {(int32_t *)v[6].buf + at, (int32_t *)v[7].buf + at, (double *)v[8].buf + at,
-                       (uint8_t *)v[9].buf + at, (double *)v[10].buf + at * (size_t)k, 0};
+                       room.cut, (uint8_t *)v[9].buf + at, (double *)v[10].buf + at * (size_t)k, 0};
         grow_tree(&task, &room, &nodes, seeds[t]);
         add_unseen(&task, &room, &nodes, v[12].buf, v[13].buf);
         counts[t] = nodes.count;
