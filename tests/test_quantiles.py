@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._quantiles import interval_ends, quantile_rows
+from subgrove._quantiles import interval_ends, quantile_rows, quantile_values
 
 
 @pytest.mark.parametrize("n_intervals", [1, 3, 7, 10, 30, 49])
@@ -22,6 +22,15 @@ def test_weights_count_rows() -> None:
     x, weights = rng.normal(size=50), rng.integers(1, 4, 50).astype(np.float64)
     shares, repeated = np.linspace(0, 1, 8), np.repeat(x, weights.astype(int))
     assert x[quantile_rows(x, weights, shares)].tolist() == repeated[quantile_rows(repeated, None, shares)].tolist()
+
+
+@pytest.mark.parametrize("n_intervals", [1, 3, 7, 30, 49])
+def test_values_are_those_of_the_rows(n_intervals: int) -> None:
+    rng, shares = np.random.default_rng(1), np.linspace(0, 1, n_intervals + 1)
+    for n in (1, 2, 5, 29, 30, 100, 399):
+        x = rng.integers(0, n, n).astype(np.float64)
+        for weights in (None, rng.uniform(0.1, 2, n)):
+            assert quantile_values(x, weights, shares).tolist() == x[quantile_rows(x, weights, shares)].tolist()
 
 
 def test_interval_is_open_on_the_left_but_for_the_first() -> None:

@@ -113,10 +113,9 @@ def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> d
     if pandas is not None and isinstance(X, pandas.DataFrame):
         names = [str(name) for name in X.columns.tolist()]
         _refuse_duplicates(names, argument)
-        series = (column for _, column in X.items())
         return {
-            name: _of_pandas(column, pandas, name, argument)
-            for name, column in zip(names, series, strict=True)
+            name: _of_pandas(X.iloc[:, place], pandas, name, argument)
+            for place, name in enumerate(names)
             if only is None or name in only
         }
     import narwhals as nw

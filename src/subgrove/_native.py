@@ -102,7 +102,10 @@ class Matrix:
         return self.wrap(table)
 
     def repeated(self, times: int) -> Any:
-        return np.tile(self.array, (times, 1))
+        n_rows, n_columns = self.array.shape
+        copies = np.empty((times, n_rows, n_columns), dtype=self.array.dtype)
+        copies[:] = self.array
+        return copies.reshape(times * n_rows, n_columns)
 
 
 def common_dtype(dtype: np.dtype[Any], columns: Any) -> np.dtype[Any]:

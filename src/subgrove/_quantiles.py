@@ -18,6 +18,14 @@ def quantile_rows(x: Floats, weights: Floats | None, shares: Floats) -> Rows:
     return rows
 
 
+def quantile_values(x: Floats, weights: Floats | None, shares: Floats) -> Floats:
+    """The quantiles themselves."""
+    if weights is not None:
+        return np.asarray(x[quantile_rows(x, weights, shares)])
+    at = np.ceil(shares * len(x) * (1 - _CLOSE)).astype(np.intp) - 1
+    return np.asarray(np.sort(x)[np.clip(at, 0, len(x) - 1)])  # without row numbers, which take longer to sort
+
+
 def interval_ends(edges: Floats, x: Floats) -> tuple[Rows, Rows]:
     """For each value the numbers of the edges left and right of it; the left one is the number of its interval.
 

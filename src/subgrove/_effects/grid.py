@@ -12,7 +12,7 @@ import numpy.typing as npt
 from subgrove._containers import Plain, plain_column, quote
 from subgrove._effects.moments import are_days, nearest_days
 from subgrove._kinds import ColumnInfo, Floats
-from subgrove._quantiles import quantile_rows
+from subgrove._quantiles import quantile_values
 from subgrove._values import number_text, typed, values_like
 from subgrove.exceptions import InputError, ParameterError
 
@@ -113,7 +113,7 @@ def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted,
         return Axis(info, np.unique(values))
     if wanted == "quantiles":
         counted = None if weights is None else weights[present]
-        return Axis(info, np.unique(values[quantile_rows(values, counted, np.linspace(0, 1, n_points))]))
+        return Axis(info, np.unique(quantile_values(values, counted, np.linspace(0, 1, n_points))))
     if info.is_integer and len(distinct := np.unique(values)) <= n_points:
         return Axis(info, distinct)
     # Halved and doubled: the range may be wider than a float holds.
@@ -125,7 +125,7 @@ def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted
     """Borders of intervals with about the same number of rows; x without missing values."""
     if not isinstance(wanted, str):
         return Axis(info, wanted)
-    return Axis(info, np.unique(x[quantile_rows(x, weights, np.linspace(0, 1, n_points + 1))]))
+    return Axis(info, np.unique(quantile_values(x, weights, np.linspace(0, 1, n_points + 1))))
 
 
 def _rounded(info: ColumnInfo, values: Floats, points: Floats) -> Floats:
