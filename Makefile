@@ -6,6 +6,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
 
@@ -31,7 +32,7 @@ benchmark: $(VENV)/.dev
 	$(BIN)/python benchmarks/interval.py
 
 reproduce: $(VENV)/.dev
-	$(BIN)/python -m experiments everything $(SIZE)
+	$(BIN)/python -m experiments everything --jobs $(JOBS) $(SIZE)
 	$(BIN)/python -m experiments summary
 
 clean:

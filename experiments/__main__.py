@@ -50,7 +50,7 @@ def _one(name: str, asked: argparse.Namespace) -> int:
         if asked.step != "figure":
             _write_tables(name, module, results, _table_folder(asked, size))
         if asked.step != "table":
-            for path in module.figures(results, _made(asked.out / "figures")):
+            for path in module.figures(results, _made(asked.out / ("figures-part" if _partial(size) else "figures"))):
                 print(path)
     return failed
 
@@ -99,9 +99,12 @@ def _write_tables(name: str, module: ModuleType, results: pd.DataFrame, folder: 
 
 def _table_folder(asked: argparse.Namespace, size: Size) -> Path:
     """Only tables of whole experiments are kept beside the code."""
-    partial = size.quick or bool(size.cells)
-    folder: Path = asked.out / "tables" if partial else asked.results
+    folder: Path = asked.out / "tables" if _partial(size) else asked.results
     return folder
+
+
+def _partial(size: Size) -> bool:
+    return size.quick or bool(size.cells)
 
 
 def _made(folder: Path) -> Path:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.running import threads
 from subgrove._forest import Forest, grow
 from subgrove._frames import Rows
 from subgrove._kinds import Floats
@@ -37,7 +38,7 @@ class ModelForest:
 def grown(x: Floats, y: Floats, trees: int, seed: int) -> ModelForest:
     """A forest as R's randomForest grows it by default: a third of the columns tried at each split."""
     tried = max(1, x.shape[1] // 3)
-    forest = grow(x, y[:, None], n_trees=trees, min_node_size=_NODE_SIZE, tried=tried, seed=seed)
+    forest = grow(x, y[:, None], n_trees=trees, min_node_size=_NODE_SIZE, tried=tried, seed=seed, n_jobs=threads())
     if not isinstance(forest, Forest):
         raise RuntimeError("setting II needs the compiled forest; install subgrove where there is a C compiler.")
     return ModelForest(

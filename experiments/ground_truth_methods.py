@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.running import threads
 from subgrove import samplers
 from subgrove._kinds import Floats
 from subgrove.exceptions import SubgroveWarning
@@ -31,7 +32,7 @@ def _transformation(seed: int, trees: int) -> samplers.Subgroups:
 METHODS: Mapping[str, Callable[[int, int], Any]] = {
     "cs_cart": _cart,
     "cs_trtr": _transformation,
-    "imp": lambda seed, trees: samplers.Imputation(n_trees=trees, residuals="test", seed=seed),
+    "imp": lambda seed, trees: samplers.Imputation(n_trees=trees, residuals="test", seed=seed, n_jobs=threads()),
     "ko": lambda seed, trees: samplers.Knockoffs(method="sdp"),
     "marg": lambda seed, trees: samplers.Marginal(),
 }

@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pandas as pd
 
 import subgrove as sg
+from experiments.running import threads
 from subgrove._forest import grow
 
 DEPTHS = (1, 2, 3, 4, 5, 30)
@@ -98,7 +99,8 @@ class Redraws:
         """Predictions for the test rows, and residuals of two kinds, of one forest."""
         train, test = (rows.drop(columns=feature).to_numpy() for rows in (self.train, self.test))
         values = self.train[[feature]].to_numpy()
-        forest = grow(train, values, n_trees=self.n_trees, seed=int(_stream(seed, feature, "forest").integers(2**31)))
+        start = int(_stream(seed, feature, "forest").integers(2**31))
+        forest = grow(train, values, n_trees=self.n_trees, seed=start, n_jobs=threads())
         predicted = forest.predict(test)[:, 0]
         residuals = {"train": values - forest.predict(train), "oob": values - forest.out_of_bag}
         return {name: (predicted, these[~np.isnan(these)]) for name, these in residuals.items()}

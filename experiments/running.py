@@ -21,6 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from experiments.store import Store
 from experiments.units import Unit, refuse_twins, seed_of
 
+THREADS_VARIABLE = "SUBGROVE_EXPERIMENT_THREADS"
 _LINE_EVERY_S = 60.0
 
 
@@ -47,6 +48,7 @@ def run_all(experiment: str, units: Sequence[Unit], store: Store, jobs: int = 1)
         Worker processes; with 1, units are computed in this process.
     """
     refuse_twins(units)
+    os.environ[THREADS_VARIABLE] = str(max(1, (os.cpu_count() or 1) // jobs))
     store.sweep()
     done = store.done()
     missing = [unit for unit in units if unit.key not in done]
@@ -57,6 +59,11 @@ def run_all(experiment: str, units: Sequence[Unit], store: Store, jobs: int = 1)
             step()
             failures += [failure] if failure is not None else []
     return failures
+
+
+def threads() -> int:
+    """Threads that a unit may use for forests, whose numbers do not depend on it: the cores that jobs leave idle."""
+    return int(os.environ.get(THREADS_VARIABLE, "1"))
 
 
 def compute(experiment: str, unit: Unit, store: Store) -> Failure | None:

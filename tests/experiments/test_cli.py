@@ -69,7 +69,7 @@ def test_two_jobs_give_the_numbers_of_one(tmp_path: Path) -> None:
 def test_all_steps_write_tables_figures_and_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, "depth", "--quick", "--results", str(tmp_path / "kept")) == 0
     assert (tmp_path / "tables" / "depth_by_depth.csv").is_file()
-    assert (tmp_path / "figures" / "depth_importance.png").stat().st_size > 10_000
+    assert (tmp_path / "figures-part" / "depth_importance.png").stat().st_size > 10_000
     assert not (tmp_path / "kept").exists()  # quick numbers mean nothing
     assert "## Depth of the trees" in capsys.readouterr().out
 
