@@ -109,3 +109,9 @@ def test_feature_that_the_tree_does_not_split_depends_on_none() -> None:
 
 def test_single_row_has_no_association() -> None:
     assert associated_columns(TREE, rows((1, 1)), 0, 0.95) == ()
+
+
+def test_a_tree_that_is_a_single_leaf_has_no_cuts() -> None:
+    leaf = Splits(np.array([-1]), np.array([-1]), np.array([-2]), np.array([-2.0]), np.array([False]))
+    assert leaf.cuts(0).tolist() == []
+    assert grouped(grid_cells(leaf, rows((1, 2), (3, 4)), [0, 1])) == [[0, 1]]

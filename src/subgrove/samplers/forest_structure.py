@@ -54,6 +54,8 @@ class Splits:
     def _cuts(self) -> dict[int, Floats]:
         """The cuts of each column that has some; found for all at once, since all are asked for."""
         inner = np.flatnonzero(self.left >= 0)
+        if not len(inner):  # a tree that is a single leaf
+            return {}
         order = inner[np.lexsort((self.cut[inner], self.column[inner]))]
         column, cut = self.column[order], self.cut[order]
         new = np.ones(len(order), dtype=np.bool_)
