@@ -65,3 +65,10 @@ def test_columns_that_training_does_not_have_play_no_part_which_is_said() -> Non
     with pytest.warns(SubgroveWarning, match="train lacks 'w'"):
         more = sg.fidelity(TRAIN, TEST.assign(w=1.0), **asked)
     np.testing.assert_array_equal(more.squared_mmd, sg.fidelity(TRAIN, TEST, **asked).squared_mmd)
+
+
+@pytest.mark.parametrize("value", [1e300, 1.5e308])
+def test_numbers_too_large_to_have_distances_are_told_of(value: float) -> None:
+    train, test = TRAIN.assign(u=value), TEST.assign(u=value * (TEST["u"] / TEST["u"].abs().max()))
+    with pytest.raises(sg.exceptions.SamplerError, match="median distance"):
+        sg.fidelity(train, test, samplers=["intervals"], classifier=False, n_repeats=1, seed=1)

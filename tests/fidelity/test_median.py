@@ -78,3 +78,8 @@ def test_median_of_any_list_of_distances(values: list[float], looked_at: int) ->
         patch.setattr(median, "_LOOKED_AT", looked_at)
         patch.setattr(median, "_LEAST_ROOM", 1)
         assert median_distance([Block.listed(np.array(values))]) == np.median(np.sqrt(values))
+
+
+def test_the_search_ends_where_distances_are_no_numbers() -> None:
+    rows = Points.of(np.full((4, 1), np.inf))
+    assert np.isnan(median_distance([Block.of(rows, rows, triangle=True)]))

@@ -149,3 +149,19 @@ def test_gamma_that_is_no_number_above_zero_is_refused(gamma: Any) -> None:
 def test_a_limit_that_is_no_number_of_rows_is_refused(max_rows: Any) -> None:
     with pytest.raises(ParameterError, match="max_rows"):
         squared_mmd(*samples(), max_rows=max_rows)
+
+
+def test_columns_of_two_tables_are_matched_by_name() -> None:
+    a, b = samples()
+    one, two = pd.DataFrame(a, columns=["u", "v", "w"]), pd.DataFrame(b, columns=["u", "v", "w"])
+    assert squared_mmd(one, two[["w", "u", "v"]]) == squared_mmd(a, b) == squared_mmd(one, b)
+    with pytest.raises(InputError, match="a has the column 'w', which b lacks"):
+        squared_mmd(one, two.rename(columns={"w": "z"}))
+
+
+@pytest.mark.parametrize("scale", [1e200, 1e160, 1e-155])
+def test_distances_whose_squares_no_float_can_hold_are_refused(scale: float) -> None:
+    a, b = samples()
+    with pytest.raises(InputError, match="median distance of the rows is"):
+        squared_mmd(scale * a, scale * b)
+    assert squared_mmd(1e120 * a, 1e120 * b) == pytest.approx(squared_mmd(a, b), rel=1e-9)

@@ -39,8 +39,9 @@ class Encoding:
         """The scales that training rows have."""
         numbers = _known(train.numbers)
         count = np.maximum((~np.isnan(numbers)).sum(axis=0), 1)
-        centre = np.nansum(numbers, axis=0) / count
-        spread = np.sqrt(np.nansum((numbers - centre) ** 2, axis=0) / np.maximum(count - 1, 1))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large is told of with the distances
+            centre = np.nansum(numbers, axis=0) / count
+            spread = np.sqrt(np.nansum((numbers - centre) ** 2, axis=0) / np.maximum(count - 1, 1))
         return cls(train.columns, centre, np.where((spread > 0) & np.isfinite(spread), spread, 1.0))
 
     def points(self, table: Table, names: Collection[str], gaps: Collection[str]) -> Points:
@@ -52,7 +53,8 @@ class Encoding:
         open_to = [column.name in gaps for column in kept if not column.is_nominal]
         numbers = _known(table.numbers[:, numeric])
         missing = np.isnan(numbers)
-        scaled = np.where(missing, 0.0, (numbers - self.centre[numeric]) / self.spread[numeric])
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = np.where(missing, 0.0, (numbers - self.centre[numeric]) / self.spread[numeric])
         labels = table.codes[:, nominal].astype(np.float64)
         return Points(np.hstack([scaled, missing[:, np.array(open_to, dtype=np.bool_)].astype(np.float64)]), labels)
 

@@ -31,7 +31,7 @@ def median_distance(blocks: Sequence[Block], *, positive: bool = False) -> float
     Returns
     -------
     float
-        NaN if there is no pair.
+        NaN if there is no pair, or if a distance that matters is NaN.
     """
     least = float(np.nextafter(0, 1)) if positive else 0.0
     total = sum(block.n_pairs for block in blocks)
@@ -46,6 +46,8 @@ def median_distance(blocks: Sequence[Block], *, positive: bool = False) -> float
         low, high = _bounds(some, margin, least)
         below, found, kept = _between(blocks, low, high, 0 if low == high else room)
         if not (below <= ranks[0] and ranks[1] < below + found):
+            if margin >= 0.5:  # all were counted, but those that are NaN
+                return float("nan")
             margin, narrowing = max(2 * margin, 0.001), False
         elif low == high:
             return float(np.sqrt(low))

@@ -12,11 +12,12 @@ from subgrove._fidelity.median import median_distance
 from subgrove._fidelity.pairs import Block, Points
 from subgrove._kinds import Floats
 from subgrove._random import read_seed, stream
-from subgrove._table import read_table
+from subgrove._table import Table, read_table
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.parameters import whole_number
 
 MAX_ROWS = 10_000
+_LEAST = 1e-150  # distances below it, or above its inverse, have no exact squares
 _KEPT = 512 * 2**20  # bytes of squared distances that are kept from one question to the next
 
 
@@ -26,8 +27,8 @@ def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = M
     Parameters
     ----------
     a, b : frame, table or 2-d array
-        Rows of the two samples, with the same numeric columns, none of them missing. They are used as given: columns
-        with large values count most, so scale them first.
+        Rows of the two samples, with the same numeric columns, none of them missing; of two tables they are matched by
+        name. They are used as given: columns with large values count most, so scale them first.
     gamma : float, optional
         Of the kernel exp(-gamma * squared distance). By default 1 / (2 * median ** 2), where the median is that of the
         distances of all pairs of rows of both samples together. If more than half of the pairs are equal rows, it is
@@ -60,11 +61,7 @@ def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = M
     >>> round(sg.squared_mmd(a, b), 3), round(sg.squared_mmd(a, shifted), 3)
     (0.003, 0.251)
     """
-    first, second = _numbers(a, "a"), _numbers(b, "b")
-    if first.shape[1] != second.shape[1]:
-        raise InputError(
-            f"a has {first.shape[1]} columns and b has {second.shape[1]}. Pass samples with the same columns."
-        )
+    first, second = _side_by_side(a, b)
     if gamma is not None and (isinstance(gamma, bool) or not _is_positive(gamma)):
         raise ParameterError(f"gamma must be a number above 0, or None for the median heuristic; got {gamma!r}.")
     most = whole_number("max_rows", max_rows, least=2)
@@ -159,11 +156,33 @@ def heuristic_gamma(blocks: Sequence[Block]) -> float:
     median = median_distance(blocks)
     if median == 0:
         median = median_distance(blocks, positive=True)
-    return 1.0 if np.isnan(median) else 1.0 / (2.0 * median**2)
+        if np.isnan(median):
+            return 1.0
+    if not _LEAST < median < 1 / _LEAST:
+        raise InputError(
+            f"The median distance of the rows is {median:.3g}, whose square is beyond what a float can hold. "
+            f"Divide columns with values that large or that small by a number first."
+        )
+    return 1.0 / (2.0 * median**2)
 
 
-def _numbers(sample: Any, argument: str) -> Floats:
-    """A sample as an array of numbers, none of them missing."""
+def _side_by_side(a: Any, b: Any) -> tuple[Floats, Floats]:
+    """Both samples as numbers, columns in the order of the first; those of an array have no names but their places."""
+    first, second = _numbers(a, "a"), _numbers(b, "b")
+    if len(first.names) != len(second.names):
+        raise InputError(
+            f"a has {len(first.names)} columns and b has {len(second.names)}. Pass samples with the same columns."
+        )
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) or first.names == second.names:
+        return first.numbers, second.numbers
+    absent = [name for name in first.names if name not in second.names]
+    if absent:
+        raise InputError(f"a has the column {absent[0]!r}, which b lacks. Pass samples with the same columns.")
+    return first.numbers, second.numbers[:, [second.names.index(name) for name in first.names]]
+
+
+def _numbers(sample: Any, argument: str) -> Table:
+    """A sample of numbers, none of them missing."""
     table = read_table(sample, argument=argument)
     labels = [column.name for column in table.columns if column.is_nominal]
     if labels:
@@ -174,7 +193,7 @@ def _numbers(sample: Any, argument: str) -> Floats:
     missing = [column.name for column in table.columns if column.has_missing]
     if missing:
         raise InputError(f"{argument} has missing values in {missing[0]!r}. Fill them or leave these rows out.")
-    return table.numbers
+    return table
 
 
 def _is_positive(value: Any) -> bool:

@@ -180,7 +180,9 @@ class Block:
         """Squared distances in each column; columns are the first axis."""
         numbers = len(theirs) - self.labels
         differ = (own[numbers:] != theirs[numbers:]).astype(np.float64)
-        return np.concatenate([(own[:numbers] - theirs[:numbers]) ** 2, differ])
+        with np.errstate(over="ignore", invalid="ignore"):  # as in C; `heuristic_gamma` tells of what is too large
+            squared = (own[:numbers] - theirs[:numbers]) ** 2
+        return np.concatenate([squared, differ])
 
 
 def _spread(n: int, most: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
