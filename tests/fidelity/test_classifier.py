@@ -75,3 +75,23 @@ def test_of_few_rows_nothing_is_said() -> None:
 def test_what_is_no_classifier_is_refused(classifier: Any) -> None:
     with pytest.raises(ParameterError, match="classifier must be"):
         check_classifier(classifier)
+
+
+class Own:
+    """A classifier that is not of scikit-learn; it may be fitted once."""
+
+    fitted = False
+
+    def fit(self, X: npt.NDArray[Any], y: npt.NDArray[Any]) -> Own:
+        assert not self.fitted
+        self.fitted = True
+        return self
+
+    def predict_proba(self, X: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.column_stack([-X[:, 0], X[:, 0]])
+
+
+def test_any_object_with_fit_and_predict_proba_will_do() -> None:
+    own = Own()
+    assert held_out_auc(normal(100, 0), normal(100, 1, 3.0), own, 0) > 0.9
+    assert not own.fitted

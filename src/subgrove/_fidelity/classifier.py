@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,7 @@ def _fresh(classifier: Any, seed: int) -> Any:
         return HistGradientBoostingClassifier(random_state=seed, **_SETTINGS)
     from sklearn.base import clone
 
-    return clone(classifier)
+    return clone(classifier) if hasattr(classifier, "get_params") else deepcopy(classifier)
 
 
 def _folds(n: int, m: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
