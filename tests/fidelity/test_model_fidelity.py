@@ -350,3 +350,13 @@ def test_predictions_that_are_no_numbers_are_refused() -> None:
 def test_y_in_another_order_is_refused() -> None:
     with pytest.raises(InputError, match="another order"):
         sg.model_fidelity(model, NEW, EFFECT, y=pd.Series(model(NEW), index=NEW.index)[::-1])
+
+
+def test_ice_curves_that_start_at_zero_are_not_taken_for_centred_ones() -> None:
+    rows = pd.DataFrame({"a": np.arange(30.0), "b": 1.0})
+
+    def start_at_zero(X: pd.DataFrame) -> Any:
+        return X["a"]
+
+    found = sg.model_fidelity(start_at_zero, rows, sg.effect(start_at_zero, rows, "a", kind="ice"))
+    assert found.table["estimate"].iloc[0] == pytest.approx(0, abs=1e-12)

@@ -20,11 +20,15 @@ from subgrove._quantiles import interval_ends
 
 @dataclass(frozen=True, eq=False)
 class Ice:
-    """A curve for each row: `values` are (points, outputs, rows), `rows` their numbers in X."""
+    """A curve for each row: `values` are (points, outputs, rows), `rows` their numbers in X.
+
+    `centred` says whether they are differences from the first point.
+    """
 
     values: Floats
     rows: Rows
     weights: Floats | None
+    centred: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +102,7 @@ def averaged(subgroup: int, axes: tuple[Axis, ...], ice: Ice) -> Curve:
 def centred(curve: Curve) -> Curve:
     """ICE curves, and their mean, as differences from their first point."""
     assert curve.ice is not None
-    ice = replace(curve.ice, values=curve.ice.values - curve.ice.values[:1])
+    ice = replace(curve.ice, values=curve.ice.values - curve.ice.values[:1], centred=True)
     return replace(averaged(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
 
 

@@ -150,7 +150,7 @@ def _checked_list(some: Any) -> Sequence[Any]:
 
 
 def _refuse_centred(effect: Effect) -> None:
-    if any(curve.ice is not None and not curve.ice.values[0].any() for curve in effect.lines):
+    if any(curve.ice is not None and curve.ice.centred for curve in effect.lines):
         raise ParameterError(
             f"The effect of {effect.feature!r} was centred, so its height says nothing about predictions. "
             f"Pass it as effect returned it."
