@@ -207,3 +207,20 @@ def test_arrays_of_the_wrong_size_are_refused_by_the_compiled_part() -> None:
     assert module.compiled is not None
     with pytest.raises(ValueError, match="wrong size"):
         module.compiled.ask(2, 2, 1, 1, 1, *[np.zeros(1)] * 5)
+
+
+@needs_compiler
+def test_rows_with_another_number_of_columns_are_refused() -> None:
+    X, y = sample(50, 3, seed=1)
+    forest = grow(X, y[:, None], n_trees=3)
+    for rows in (X[:, :2], np.hstack([X, X]), X[0]):
+        with pytest.raises(ValueError, match="grown on 3 columns"):
+            forest.predict(rows)
+
+
+def test_the_forest_of_scikit_learn_takes_numbers_beyond_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "compiled", None)
+    X, y = sample(60, 3, seed=1)
+    X[:, 1] *= 1e200
+    forest = grow(X, y[:, None], n_trees=5)
+    assert np.isfinite(forest.predict(X)).all()

@@ -78,6 +78,8 @@ class Forest:
         """The mean over trees, a row for each row and a column for each output."""
         assert compiled is not None, "the compiled forest is missing; install subgrove where there is a C compiler"
         given = np.ascontiguousarray(predictors, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != self.n_columns:  # the loops in C would read beyond the rows
+            raise ValueError(f"the forest was grown on {self.n_columns} columns; got an array of shape {given.shape}.")
         sums = np.zeros((len(given), self.values.shape[1]))
         size = max(64, _NUMBERS_AT_ONCE // given.shape[1])
         pieces = [slice(at, at + size) for at in range(0, len(given), size)]
@@ -221,6 +223,8 @@ def _joined(
     parts: list[_Trees], mean: Floats, seeds: npt.NDArray[np.uint64], n_columns: int, n_jobs: int | None
 ) -> Forest:
     sizes = np.concatenate([part.sizes for part in parts])
+    if int(sizes.sum(dtype=np.int64)) >= 2**31:
+        raise MemoryError("the forest has more nodes than 32 bits can count; grow fewer trees, or larger leaves.")
     starts = (np.cumsum(sizes) - sizes).astype(np.int32)
     child = np.concatenate([part.child for part in parts])
     shift = np.repeat(starts, sizes)
