@@ -202,3 +202,9 @@ def test_tables_without_the_columns_are_refused() -> None:
         one.model(X.to_numpy()[:, :9])
     with pytest.raises(SubgroveError):
         one.model("rows")
+
+
+def test_labels_in_place_of_numbers_are_refused() -> None:
+    X = draws("linear", 3, 1).assign(x2=["a", "b", "c"])
+    with pytest.raises(InputError, match="labels in 'x2'"):
+        scenario("linear").model(X)

@@ -255,4 +255,7 @@ def _first_columns(X: Any) -> Floats:
     absent = [name for name in wanted if name not in table.names]
     if absent:
         raise InputError(f"X lacks {', '.join(map(repr, absent))}, which the scenario needs.")
+    labels = [column.name for column in table.columns if column.name in wanted and column.is_nominal]
+    if labels:
+        raise InputError(f"X holds labels in {labels[0]!r}; the scenario needs numbers there.")
     return np.column_stack([table.values(name) for name in wanted])
