@@ -13,7 +13,7 @@ from types import ModuleType
 import pandas as pd
 
 from experiments import data
-from experiments.store import Store
+from experiments.store import Store, replace_file
 from experiments.units import Size
 
 HERE = Path(__file__).parent
@@ -91,8 +91,8 @@ def _write_tables(name: str, module: ModuleType, results: pd.DataFrame, folder: 
 
     tables: dict[str, pd.DataFrame] = module.tables(results)
     for title, table in ({"run": ran(results)} | tables).items():
-        path = _made(folder) / f"{name}_{title}.csv"
-        table.to_csv(path, index=False)
+        path = folder / f"{name}_{title}.csv"
+        replace_file(path, table.to_csv(index=False, lineterminator="\n").encode())
         print(path)
     print(module.report(tables))
 

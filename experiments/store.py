@@ -12,6 +12,8 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +61,9 @@ class Store:
     def sweep(self) -> None:
         """Remove what killed runs left unfinished long ago."""
         for path in self._files(_UNFINISHED):
-            if time.time() - path.stat().st_mtime > _ABANDONED_S:
-                path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):  # another run has just finished it
+                if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                    path.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """Forget every unit."""
@@ -78,13 +81,20 @@ class Store:
 def write_whole(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write rows as CSV in one step: the file is there with all of them, or as it was before."""
     names = list(dict.fromkeys(name for row in rows for name in row))
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_text(row.get(name)) for name in names] for row in rows)
+    replace_file(path, text.getvalue().encode())
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file in one step: it has all of this content afterwards, or is as it was before."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{_UNFINISHED}")
     try:
-        with unfinished.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(names)
-            writer.writerows([_text(row.get(name)) for name in names] for row in rows)
+        with unfinished.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)

@@ -7,9 +7,7 @@ drawn into experiments/out/figures, which should then be of a whole run.
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
@@ -20,6 +18,7 @@ import pandas as pd
 
 from experiments.__main__ import summaries
 from experiments.parts.sections import markdown
+from experiments.store import replace_file
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
@@ -54,7 +53,7 @@ def write(results: Path = RESULTS, page: Path = PAGE, drawn: Path | None = None)
     for name in summaries() if drawn is not None else ():
         for path in sorted(drawn.glob(f"{name}_*.png")) if drawn and tables_of(name, results) else ():
             _publish(path, pictures / path.name)
-    _write_whole(page, text(results, pictures).encode())
+    replace_file(page, text(results, pictures).encode())
     return page
 
 
@@ -168,21 +167,7 @@ def _publish(drawn: Path, place: Path) -> None:
     buffer = BytesIO()
     with Image.open(drawn) as image:
         image.convert("RGB").quantize(_COLORS, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
-    _write_whole(place, buffer.getvalue())
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file under another name first, so that no reader ever sees half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    replace_file(place, buffer.getvalue())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.store import Store
+from experiments.store import Store, replace_file
 from experiments.units import Size, Unit, refuse_twins, seed_of
 
 
@@ -127,3 +127,23 @@ def test_patterns_choose_cells() -> None:
     assert size.takes("II-nonlinear-300-10")
     assert not size.takes("II-nonlinear-300-90")
     assert Size().takes("anything")
+
+
+def test_sweeping_beside_a_run_that_finishes_a_unit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(tmp_path)
+    monkeypatch.setattr(Store, "_files", lambda self, ending: iter([tmp_path / "just renamed.part"]))
+    store.sweep()
+
+
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "table.csv"
+    replace_file(path, b"before")
+
+    def full(descriptor: int) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        replace_file(path, b"after")
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
