@@ -32,7 +32,7 @@ def coefficients(results: pd.DataFrame, variants: Sequence[str], reference: str 
 
     used = results[results["variant"].isin(variants) & np.isfinite(results["fidelity"])].copy()
     others = [variant for variant in variants if variant != reference]
-    used["column"] = used["name"] + "/" + used["feature"]
+    used["column"] = used["name"].astype(str) + "/" + used["feature"].astype(str)  # some are called 1, 2, 3
     for variant in others:
         used[variant] = (used["variant"] == variant).astype(np.float64)
     model = smf.mixedlm(

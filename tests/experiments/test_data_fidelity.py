@@ -156,6 +156,13 @@ def test_out_of_bag_residuals_are_wider_than_those_of_seen_rows() -> None:
     assert drawn["imp_oob"][0].std() > 1.3 * drawn["imp"][0].std()
 
 
+def test_features_may_be_called_by_numbers() -> None:
+    results = made()
+    numbered = results.assign(feature=results["feature"].factorize()[0])
+    same = [coefficients(each, ["perm", "none"])["estimate"].iloc[0] for each in (results, numbered)]
+    assert same[0] == pytest.approx(same[1])
+
+
 def test_coefficients_are_the_gains_over_permutation() -> None:
     table = coefficients(made(), ["perm", "none", "ko", "imp"]).set_index("variant")
     for variant in ("none", "ko", "imp"):
