@@ -54,7 +54,8 @@ def medians(results: pd.DataFrame) -> pd.DataFrame:
 def best(results: pd.DataFrame) -> pd.DataFrame:
     """Whether cs-PDPs of depth 2 are best: the better of both trees less the best of the other methods.
 
-    The difference is taken in each repetition, on the same rows. It is "tied" within two standard errors of 0.
+    The difference is taken in each repetition, on the same rows. "best" is a difference of 0 or less, however small;
+    above 0 it is "tied" up to two standard errors, and "beaten" beyond.
     """
     each = results.groupby([*CELL, "repetition", "method"])["loss"].median().unstack("method")
     lines = []
