@@ -48,7 +48,7 @@ def _one(name: str, asked: argparse.Namespace) -> int:
             print(f"{name}: no results in {store.folder}. Run `python -m experiments {name} run` first.")
             return 1
         if asked.step != "figure":
-            _write_tables(name, module, results, _table_folder(asked, size))
+            _write_tables(name, module, results, _table_folder(name, results, asked, size))
         if asked.step != "table":
             for path in module.figures(results, _made(asked.out / ("figures-part" if _partial(size) else "figures"))):
                 print(path)
@@ -97,10 +97,18 @@ def _write_tables(name: str, module: ModuleType, results: pd.DataFrame, folder: 
     print(module.report(tables))
 
 
-def _table_folder(asked: argparse.Namespace, size: Size) -> Path:
-    """Only tables of whole experiments are kept beside the code."""
-    folder: Path = asked.out / "tables" if _partial(size) else asked.results
-    return folder
+def _table_folder(name: str, results: pd.DataFrame, asked: argparse.Namespace, size: Size) -> Path:
+    """Only tables of whole experiments are kept beside the code, and none gives way to one of fewer units."""
+    kept: Path = asked.results
+    part: Path = asked.out / "tables"
+    if _partial(size):
+        return part
+    known = kept / f"{name}_run.csv"
+    units = int(pd.read_csv(known)["units"].iloc[0]) if known.exists() else 0
+    if results["key"].nunique() < units:
+        print(f"{known} is of {units} units, and these are {results['key'].nunique()}: tables go to {part}.")
+        return part
+    return kept
 
 
 def _partial(size: Size) -> bool:

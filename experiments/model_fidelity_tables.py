@@ -54,8 +54,8 @@ def medians(results: pd.DataFrame) -> pd.DataFrame:
 def best(results: pd.DataFrame) -> pd.DataFrame:
     """Whether cs-PDPs of depth 2 are best: the better of both trees less the best of the other methods.
 
-    The difference is taken in each repetition, on the same rows. "best" is a difference of 0 or less, however small;
-    above 0 it is "tied" up to two standard errors, and "beaten" beyond.
+    The difference is taken in each repetition, on the same rows. Up to two standard errors to either side it is "tied",
+    beyond "best" or "beaten"; with one repetition its sign decides.
     """
     each = results.groupby([*CELL, "repetition", "method"])["loss"].median().unstack("method")
     lines = []
@@ -73,9 +73,9 @@ def best(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _verdict(difference: float, error: float) -> str:
-    if difference <= 0:
-        return "best"
-    return "tied" if difference <= _TIED * error else "beaten"
+    if difference == 0 or abs(difference) <= _TIED * error:  # of one repetition no error is known
+        return "tied"
+    return "best" if difference < 0 else "beaten"
 
 
 def by_feature(results: pd.DataFrame) -> pd.DataFrame:

@@ -269,7 +269,7 @@ CURVES = (
 TREES = (
     Claim("temperature has the paper's four subgroups (share of splits)", _same_subgroups, "above", 0.5),
     Claim(
-        "where humidity splits summer days",
+        "temperature: the cut of humidity nearest to 70.75",
         lambda rows: _nearest_cut(rows, "temp", "hum", 70.75),
         "draw",
         70.75,

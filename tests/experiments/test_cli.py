@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments import data, depth
-from experiments.__main__ import main, summaries
+from experiments.__main__ import _table_folder, main, summaries
 from experiments.store import Store
 from experiments.units import Size, Unit
 
@@ -125,3 +126,17 @@ def test_data_are_read_with_the_target_last(tmp_path: Path, monkeypatch: pytest.
     pd.testing.assert_frame_equal(read, frame)
     read["x"] = 0.0  # what a reader does to it stays with the reader
     pd.testing.assert_frame_equal(data.cc18(999999), frame)
+
+
+def test_a_table_of_more_units_does_not_give_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "results"
+    kept.mkdir()
+    known = kept / "figures_run.csv"
+    known.write_text("units\n99\n")
+    size = Size(None, (), False, None)
+    asked = argparse.Namespace(out=tmp_path, results=kept)
+    few = pd.DataFrame({"key": ["a", "b"]})
+    assert _table_folder("figures", few, asked, size) == tmp_path / "tables"
+    assert "99 units" in capsys.readouterr().out
+    known.write_text("units\n2\n")
+    assert _table_folder("figures", few, asked, size) == kept

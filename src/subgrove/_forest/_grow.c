@@ -594,7 +594,7 @@ static inline int32_t next_node(const Step *steps, int32_t node, const double *r
 {
     const Step *step = steps + node;
     double value = row[step->column >> 1];
-    int left = (value <= step->threshold) | (isnan(value) & step->column & 1);
+    int left = (value <= step->threshold) | ((value != value) & step->column & 1);
     return step->child + !left;
 }
 
