@@ -73,9 +73,9 @@ def _agreement(counts: pd.DataFrame) -> str:
     return (
         f"{int(counts['mse_within'].sum())} of {total} mean squared errors and {int(counts['mean_within'].sum())} of "
         f"{total} means are within {_FAR:g} standard errors of the published ones. By method, mean squared errors: "
-        f"{by_method}. Squared errors are skewed, so that of few repetitions a standard error goes with its mean, small "
-        f"or large; with the spread of theirs and ours pooled in its place it is {int(counts['pooled_within'].sum())} "
-        f"of {total}."
+        f"{by_method}. Squared errors are skewed, so that of few repetitions a standard error goes with its mean, "
+        f"small or large; with the spread of theirs and ours pooled in its place it is "
+        f"{int(counts['pooled_within'].sum())} of {total}."
     )
 
 
