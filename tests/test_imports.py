@@ -43,7 +43,7 @@ BASE = [
     "losses",
     "exceptions",
 ]
-NEEDS_NOTHING = ["_version"]
+NEEDS_NOTHING = ["_version", "_compiled"]
 
 
 def part_of(module: str) -> str:

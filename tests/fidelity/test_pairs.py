@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subgrove._compiled import load_compiled
 from subgrove._fidelity import pairs
 from subgrove._fidelity.pairs import Block, Points
 from subgrove._kinds import Floats
@@ -104,8 +105,7 @@ def test_equal_rows_have_distance_zero_exactly() -> None:
 
 @needs_compiler
 def test_compiled_loops_refuse_arrays_of_wrong_size() -> None:
-    assert pairs._load() is not None
-    compiled = pairs._load()
+    compiled = load_compiled("subgrove._fidelity._pairs")
     assert compiled is not None
     two = np.ones((2, 2))
     with pytest.raises(ValueError, match="wrong size"):

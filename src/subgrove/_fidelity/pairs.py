@@ -12,23 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from subgrove._compiled import load_compiled
 from subgrove._kinds import Floats
 
-
-def _load() -> ModuleType | None:
-    try:
-        return import_module("subgrove._fidelity._pairs")
-    except ImportError:
-        return None
-
-
-compiled = _load()
+compiled = load_compiled("subgrove._fidelity._pairs")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from types import ModuleType
+from subgrove._compiled import load_compiled
 
 MOST_COMPILED = 32  # coefficients of a model beyond the first, or scores of a row, that the compiled loops take
-
-
-def _load() -> ModuleType | None:
-    try:
-        return import_module("subgrove.trees._inner")
-    except ImportError:
-        return None
-
-
-inner = _load()
+inner = load_compiled("subgrove.trees._inner")
