@@ -232,3 +232,13 @@ def test_parameters_are_checked(settings: dict[str, Any], message: str) -> None:
 def test_groups_are_refused() -> None:
     with pytest.raises(ParameterError, match="'imputation' redraws one feature at a time"):
         forest().fit(TRAIN, [["x", "z"]])
+
+
+def test_levels_that_no_tree_foretells_are_not_asked_for() -> None:
+    """Also if a mean of indicators misses 0 by rounding."""
+    three = np.resize(["a", "b", "c"], 90)
+    train = pd.DataFrame({"level": three, "told": np.resize([1.0, 2.0, 3.0], 90)})
+    fitted = forest().fit(train, ["level"])
+    redraw = fitted.draw(fitted.read(train), ("level",), Streams(0, "level", 5))
+    assert redraw.exact is not None
+    assert [len(step.rows) for step in redraw.exact.steps()] == [0, 0, 0]

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._forest import forest_numbers
 from subgrove._kinds import Codes, ColumnInfo, Floats, Rows
 from subgrove._table import Table
-
-_DAY = 86_400e6  # microseconds; where a forest has single precision, days are told apart and microseconds are not
 
 
 def predictors_of(table: Table, columns: Sequence[str], outputs: Floats, train: Rows) -> Floats:
@@ -26,7 +25,7 @@ def predictors_of(table: Table, columns: Sequence[str], outputs: Floats, train: 
         if series.info.is_nominal:
             found[:, at] = _ranked(series.info, series.values, outputs, train)
         else:
-            found[:, at] = series.values / (_DAY if series.info.is_date or series.info.is_duration else 1.0)
+            found[:, at] = forest_numbers(series.info, series.values)
     return found
 
 

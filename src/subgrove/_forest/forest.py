@@ -10,29 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._compiled import load_compiled
 from subgrove._kinds import Floats
 from subgrove._parallel import effective_jobs
 
 _TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
 _NUMBERS_AT_ONCE = 2**15  # of rows asked by one task: few enough to stay near the processor for all trees
 _STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("child", np.int32)])
-
-
-def _load() -> ModuleType | None:
-    try:
-        return import_module("subgrove._forest._grow")
-    except ImportError:
-        return None
-
-
-compiled = _load()
+compiled = load_compiled("subgrove._forest._grow")
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._forest import forest_numbers
 from subgrove._kinds import MISSING, ColumnInfo, Floats
 from subgrove._table import Table
-
-_DAY = 86_400e6  # microseconds
 
 
 def encoded_predictors(table: Table, but: str) -> Floats:
     """All columns but one: numbers as they are, nominal columns as an indicator for each level and for missing.
 
-    Missing numbers are NaN. A level that training did not have has no indicator. Dates and durations are days, since
-    the trees' single precision would blur microseconds. Without another column there is a constant one.
+    Missing numbers are NaN. A level that training did not have has no indicator. Without another column there is a
+    constant one.
     """
     parts: list[Floats] = []
     for column, at in zip(table.columns, table.positions(), strict=True):
@@ -25,9 +24,7 @@ def encoded_predictors(table: Table, but: str) -> Floats:
 
 
 def _numbers(column: ColumnInfo, table: Table, at: int) -> Floats:
-    values = table.numbers[:, at]
-    if column.is_date or column.is_duration:
-        values = values / _DAY
+    values = forest_numbers(column, table.numbers[:, at])
     # An ordered level that training did not have is infinite in the table; a tree can but take it for missing.
     return np.where(np.isinf(values), np.nan, values)[:, None]
 
