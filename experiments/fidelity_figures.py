@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.boxes import lying_box
 from experiments.redraws import METHODS, TREES
 
 WORDS = {
@@ -69,21 +70,8 @@ def _page(means: pd.Series[Any], names: Sequence[str], variants: Sequence[str], 
 
 def _boxes(ax: Any, values: Sequence[Any], variants: Sequence[str]) -> None:
     rng = np.random.default_rng(0)  # of the jitter
-    line = {"linewidth": 0.8}
     for at, (these, variant) in enumerate(zip(values, variants, strict=True)):
-        color = _color(variant)
-        ax.boxplot(
-            [these],
-            positions=[at],
-            widths=0.65,
-            orientation="horizontal",
-            showfliers=False,
-            boxprops={**line, "color": color},
-            medianprops={"linewidth": 1.4, "color": color},
-            whiskerprops={**line, "color": color},
-            capprops={**line, "color": color},
-        )
-        ax.plot(these, at + rng.uniform(-0.15, 0.15, len(these)), ".", color=color, markersize=2.5, alpha=0.6)
+        lying_box(ax, at, these, _color(variant), rng, line=0.8, median=1.4, point=3)
     ax.set_ylim(len(values) - 0.4, -0.6)
     ax.tick_params(axis="x", labelsize=7.5)
     ax.grid(axis="x", color="#e5e5e5", linewidth=0.6)

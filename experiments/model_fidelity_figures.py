@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.boxes import lying_box
 from experiments.model_fidelity_report import MODELS, NAMES
 from experiments.model_fidelity_tables import FLAT, METHODS
 
@@ -45,20 +46,7 @@ def _panel(ax: Any, part: pd.DataFrame) -> None:
     for at, method in enumerate(METHODS):
         if method not in means.index.get_level_values("method"):
             continue
-        values, color = means[method].to_numpy(), _color(method)
-        look = {"color": color, "linewidth": 1.0}
-        ax.boxplot(
-            [values],
-            positions=[at],
-            widths=0.62,
-            orientation="horizontal",
-            showfliers=False,
-            boxprops=look,
-            whiskerprops=look,
-            capprops=look,
-            medianprops={**look, "linewidth": 2.2},
-        )
-        ax.plot(values, at + rng.uniform(-0.16, 0.16, len(values)), ".", color=color, alpha=0.6, markersize=5, mew=0)
+        lying_box(ax, at, means[method].to_numpy(), _color(method), rng, line=1.0, median=2.2, point=5)
     ax.axvline(flat, color="#737373", linestyle=":", linewidth=1.0, zorder=0)
     ax.set_ylim(len(METHODS) - 0.5, -0.5)
     ax.tick_params(labelsize=8, length=2.5)

@@ -19,11 +19,6 @@ from experiments.units import Size, seed_of
 from subgrove import squared_mmd
 
 
-@pytest.fixture
-def without_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(data.FOLDER_VARIABLE, str(tmp_path / "nowhere"))
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     with pytest.MonkeyPatch.context() as patch:

@@ -21,11 +21,6 @@ def computed(unit: Unit) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(key=unit.key, cell=unit.cell)
 
 
-@pytest.fixture
-def without_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(data.FOLDER_VARIABLE, str(tmp_path / "nowhere"))
-
-
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     with pytest.MonkeyPatch.context() as patch:
