@@ -71,7 +71,7 @@ def _page(means: pd.Series[Any], names: Sequence[str], variants: Sequence[str], 
 def _boxes(ax: Any, values: Sequence[Any], variants: Sequence[str]) -> None:
     rng = np.random.default_rng(0)  # of the jitter
     for at, (these, variant) in enumerate(zip(values, variants, strict=True)):
-        lying_box(ax, at, these, _color(variant), rng, line=0.8, median=1.4, point=3)
+        lying_box(ax, at, these, _color(variant), rng, line=0.8, median=1.4, point=5)
     ax.set_ylim(len(values) - 0.4, -0.6)
     ax.tick_params(axis="x", labelsize=7.5)
     ax.grid(axis="x", color="#e5e5e5", linewidth=0.6)
