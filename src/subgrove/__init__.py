@@ -3,8 +3,9 @@
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._dependence import Dependence, dependence
 from subgrove._effects import Effect, effect
-from subgrove._fidelity import Fidelity, ModelFidelity, fidelity, model_fidelity, squared_mmd
+from subgrove._fidelity import Fidelity, fidelity, squared_mmd
 from subgrove._importance import ImportanceResult, importance, loco
+from subgrove._model_fidelity import ModelFidelity, model_fidelity
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove._version import __version__
 

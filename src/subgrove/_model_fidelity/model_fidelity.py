@@ -12,11 +12,11 @@ from subgrove._containers import names_and_rows, quote
 from subgrove._effects import Effect
 from subgrove._effects.asking import batch_rows
 from subgrove._effects.outputs import Outputs, model_for_effect
-from subgrove._fidelity.model_result import CurveLoss, ModelFidelity
-from subgrove._fidelity.model_target import targets_of
 from subgrove._frames import Frames
 from subgrove._kinds import Floats, Rows
 from subgrove._model import Model, Predictions
+from subgrove._model_fidelity.result import CurveLoss, ModelFidelity
+from subgrove._model_fidelity.target import targets_of
 from subgrove._result_tables import backend_of
 from subgrove._table import read_weights
 from subgrove.exceptions import InputError, ParameterError
