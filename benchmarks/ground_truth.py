@@ -47,7 +47,7 @@ def unit(name: str) -> dict[str, float]:
 def main() -> None:
     os.environ[THREADS_VARIABLE] = str(os.cpu_count() or 1)
     unit("linear")  # imports, and what is prepared once
-    for name in sg.simulate.scenarios():
+    for name in sg.simulate.PAPER:
         runs = [unit(name) for _ in range(3)]
         run = runs[int(np.argsort([sum(one.values()) for one in runs])[1])]
         total = sum(run.values())

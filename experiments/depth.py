@@ -30,7 +30,7 @@ _MIN_LEAF = 30
 
 def units(size: Size) -> list[Unit]:
     """Repetitions of all cells, the first of each before the second of any."""
-    cells = list(product(sg.simulate.scenarios(), ROWS, FEATURES))
+    cells = list(product(sg.simulate.PAPER, ROWS, FEATURES))
     if size.quick:
         cells = [cell for cell in cells if cell[1:] == (300, 10)]
     listed = [

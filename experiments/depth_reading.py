@@ -44,7 +44,7 @@ def by_depth(results: pd.DataFrame) -> pd.DataFrame:
     # Their estimates spread as ours do. The paper tells of 1000 repetitions, the summary has 2000: the lesser counts.
     error = both["median_se"] * np.sqrt(1 + both["reps"] / _THEIR_REPETITIONS)
     both["z_median"] = (both["median"] - both["published_median"]) / error
-    place = {name: at for at, name in enumerate(sg.simulate.scenarios())}
+    place = {name: at for at, name in enumerate(sg.simulate.PAPER)}
     keys = both.assign(scenario=both["scenario"].map(place))[[*CELL, "tree", "depth"]]
     return both.loc[keys.sort_values([*CELL, "tree", "depth"]).index].reset_index(drop=True)
 

@@ -36,9 +36,9 @@ _TREES = 500
 def units(size: Size) -> list[Unit]:
     """Repetitions of all cells, the first of each before the second of any."""
     if size.quick:
-        cells = [("I", name, 300, 10) for name in sg.simulate.scenarios()] + [("II", "linear", 300, 10)]
+        cells = [("I", name, 300, 10) for name in sg.simulate.PAPER] + [("II", "linear", 300, 10)]
     else:
-        cells = list(product(("I", "II"), sg.simulate.scenarios(), ROWS, FEATURES))
+        cells = list(product(("I", "II"), sg.simulate.PAPER, ROWS, FEATURES))
     listed = [
         (repetition, _unit(*cell, repetition, 20 if size.quick else _TREES))
         for cell in cells
@@ -107,13 +107,13 @@ def _estimates(predict: Any, test: Floats, y: Floats, columns: dict[str, Floats]
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """`cells`: every method in every cell; `truths`; `agreement`: how many cells agree with the published numbers."""
     results = results.assign(order=_order(results)).sort_values(["order", "rep"], kind="stable")
-    exact = {name: sg.simulate.scenario(name).importance for name in sg.simulate.scenarios()}
+    exact = {name: sg.simulate.scenario(name).importance for name in sg.simulate.PAPER}
     cells = summed_up(results)
     return {"cells": cells, "truths": truths(results, exact), "agreement": agreement(cells)}
 
 
 def _order(results: pd.DataFrame) -> list[int]:
-    place = {name: at for at, name in enumerate(sg.simulate.scenarios())}
+    place = {name: at for at, name in enumerate(sg.simulate.PAPER)}
     numbers = zip(results["setting"], results["scenario"], results["n"], results["p"], strict=True)
     return [((setting == "II") * 10 + place[scenario]) * 10**7 + n * 1000 + p for setting, scenario, n, p in numbers]
 

@@ -13,17 +13,34 @@ import pytest
 
 import subgrove as sg
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
-from subgrove.simulate import Scenario, scenario, scenarios
+from subgrove.simulate import PAPER, Scenario, scenario, scenarios
 
-NAMES = ("independent", "linear", "nonlinear", "multilinear")
+NAMES = ("independent", "linear", "nonlinear", "multilinear", "interaction", "mixed")
+NUMERIC = NAMES[:5]
 
 
 def draws(name: str, n: int, seed: int) -> pd.DataFrame:
     return scenario(name).sample(n, seed=seed).X
 
 
-def test_the_scenarios_are_those_of_the_paper() -> None:
+def test_the_scenarios_are_those_of_the_paper_and_two_more() -> None:
     assert scenarios() == NAMES
+    assert NAMES[:4] == PAPER
+
+
+@pytest.mark.parametrize(
+    ("name", "x1", "y"),
+    [
+        ("independent", -0.30829969692298687, -5.287193580995594),
+        ("linear", -1.3088999978234492, -6.009261513526252),
+        ("nonlinear", 3.889624240411444, 9.588827180243173),
+        ("multilinear", 0.366696035314221, 3.2001140224148554),
+    ],
+)
+def test_rows_of_a_seed_are_those_that_stored_results_are_of(name: str, x1: float, y: float) -> None:
+    data = scenario(name).sample(50, seed=3)
+    assert data.X["x1"].iloc[-1] == pytest.approx(x1, rel=1e-12)
+    assert data.y.iloc[-1] == pytest.approx(y, rel=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,12 +116,80 @@ def test_redrawn_x1_has_the_joint_distribution_of_the_data(name: str) -> None:
     X = draws(name, 20_000, seed=5)
     (new,) = scenario(name).sampler.fit(X).redraw(X, "x1", [np.random.default_rng(0)])
     spread = X["x1"].std()
-    for other in ("x2", "x3", "x10"):
-        products = (X["x1"] - new) * X[other]
+    levels = pd.get_dummies(X, dtype=float)
+    for other in [column for column in levels.columns.tolist() if column.startswith(("x2", "x3", "x10"))]:
+        products = (X["x1"] - new) * levels[other]
         # The mean of the difference of two products with the same expectation, in its own standard errors.
         assert abs(products.mean()) < 4 * products.std() / np.sqrt(len(X))
     assert abs(np.std(new) - spread) < 0.03 * spread
     assert abs(np.corrcoef(new, X["x1"])[0, 1]) < 1 - 1e-3
+
+
+def test_an_interaction_is_seen_in_neither_of_its_columns_alone() -> None:
+    X = draws("interaction", 20_000, seed=8)
+    noise = X["x1"] - 2 * X["x2"] * X["x3"]
+    assert abs(noise.std() - 1) < 4 / np.sqrt(2 * len(X))
+    for other in ("x2", "x3"):
+        # x1 has variance 5, and its product with x2 at most 4 E[x2^4] + 1 = 13: four standard errors of a correlation.
+        assert abs(X["x1"].corr(X[other])) < 4 * np.sqrt(13 / 5 / len(X))
+    assert X["x1"].corr(X["x2"] * X["x3"]) == pytest.approx(2 / np.sqrt(5), abs=0.02)
+
+
+@pytest.mark.parametrize(("level", "mean", "sd"), [("a", -2, 0.5), ("b", 1, 1), ("c", 0, 2)])
+def test_in_the_mixed_scenario_mean_and_noise_go_with_a_label_and_a_number(level: str, mean: float, sd: float) -> None:
+    X = draws("mixed", 30_000, seed=9)
+    own = X[X["x2"] == level]
+    noise = (own["x1"] - mean - own["x3"]) / np.exp(own["x3"] / 4)
+    assert abs(noise.mean()) < 4 * sd / np.sqrt(len(own))
+    assert abs(noise.std() - sd) < 4 * sd / np.sqrt(2 * len(own))
+    # A third of the rows, within four standard errors.
+    assert abs(len(own) / len(X) - 1 / 3) < 4 * np.sqrt(2 / 9 / len(X))
+
+
+def test_the_mixed_table_has_labels_of_two_to_five_levels() -> None:
+    X = scenario("mixed", p=12).sample(500, seed=1).X
+    counts = {name: X[name].nunique() for name in X if X[name].dtype == "category"}
+    assert counts == {"x2": 3, "x4": 2, "x5": 5}
+
+
+def test_levels_add_to_the_mixed_target_what_the_page_says() -> None:
+    X = scenario("mixed").sample(40, seed=2).X
+    x2, x4, x5 = (
+        X[name].astype(object).map(codes).astype(float)
+        for name, codes in {
+            "x2": {"a": -0.5, "b": 0.5, "c": 1.0},
+            "x4": {"no": -0.5, "yes": 0.5},
+            "x5": {"p": -1.0, "q": -0.5, "r": 0.0, "s": 0.5, "t": 1.0},
+        }.items()
+    )
+    numbers = X[["x1", "x3", "x6", "x7", "x8", "x9", "x10"]].sum(axis=1)
+    np.testing.assert_allclose(scenario("mixed").model(X), X["x1"] * x2 + numbers + x2 + x4 + x5, rtol=1e-12)
+
+
+def test_the_mixed_scenario_takes_text_and_other_containers() -> None:
+    one = scenario("mixed")
+    X = one.sample(30, seed=3).X
+    tables: list[Any] = [X, X.astype(dict.fromkeys(("x2", "x4", "x5"), str)), pl.from_pandas(X), X[X["x2"] == "b"]]
+    drawn = [next(one.sampler.fit(t).redraw(t, "x1", [np.random.default_rng(3)])) for t in tables[:3]]
+    for values in drawn[1:]:
+        np.testing.assert_array_equal(values, drawn[0])
+    foretold = [one.model(table) for table in tables]
+    for values in foretold[1:3]:
+        np.testing.assert_array_equal(values, foretold[0])
+    np.testing.assert_array_equal(foretold[3], foretold[0][(X["x2"] == "b").to_numpy()])
+
+
+def test_a_table_that_is_not_mixed_as_the_scenario_is_refused() -> None:
+    one = scenario("mixed")
+    X = one.sample(5, seed=0).X
+    with pytest.raises(InputError, match="X must be a frame, since x2, x4, x5 hold labels; got an array"):
+        one.model(X.to_numpy())
+    with pytest.raises(InputError, match="X holds numbers in 'x4'; the scenario has the labels 'no', 'yes' there"):
+        one.model(X.assign(x4=1.0))
+    with pytest.raises(InputError, match="X holds 'z' in 'x2'; the scenario has the labels 'a', 'b', 'c' there"):
+        one.model(X.assign(x2=["a", "b", "c", "z", "a"]))
+    with pytest.raises(InputError, match="X holds missing values in 'x2'"):
+        one.model(X.assign(x2=pd.Series(["a", "b", "c", None, "a"], dtype=object)))
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars", "numpy"])
@@ -159,7 +244,7 @@ def test_a_scenario_is_frozen_and_picklable() -> None:
 
 @pytest.mark.parametrize("name", ["quadratic", "", None, 3, ["linear"]])
 def test_an_unknown_scenario_is_told_which_there_are(name: Any) -> None:
-    with pytest.raises(ParameterError, match="'independent', 'linear', 'nonlinear', 'multilinear'"):
+    with pytest.raises(ParameterError, match="'independent', 'linear', 'nonlinear', 'multilinear', 'interaction', 'mi"):
         scenario(name)
 
 

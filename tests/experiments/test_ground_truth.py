@@ -16,7 +16,7 @@ from experiments.conditional_forest import conditional_rise, grown
 from experiments.ground_truth_methods import METHODS, redrawn, rises
 from experiments.units import Size, Unit, refuse_twins
 
-EXACT = {name: sg.simulate.scenario(name).importance for name in sg.simulate.scenarios()}
+EXACT = {name: sg.simulate.scenario(name).importance for name in sg.simulate.PAPER}
 
 
 def results(estimates: list[float], true: list[float], method: str = "cs_cart", m: int = 1) -> pd.DataFrame:

@@ -1,0 +1,134 @@
+"""How rows come about: every column but x1 is independent of the others, x1 is normal given them.
+
+Labels are numbers in here: a nominal column is held as what each of its levels stands for in the target, so that one
+formula serves all scenarios. Users see the labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from subgrove._kinds import Floats
+from subgrove._model import read_model
+from subgrove._random import read_seed, stream
+from subgrove._table import read_table
+from subgrove.datasets import Dataset
+from subgrove.exceptions import InputError, ParameterError
+
+USED = 10  # features that a target asks for
+FEATURE = "x1"  # the one that depends on others
+
+
+@dataclass(frozen=True)
+class Process:
+    """A data-generating process.
+
+    Attributes
+    ----------
+    given_rest : callable
+        Mean and standard deviation of x1 in each row, given the others (columns x1, x2, ...).
+    target : callable
+        What y is but for standard normal noise.
+    importance : float
+        Conditional importance of x1 for that target and the squared error.
+    levels : mapping
+        Nominal column -> its levels, equally frequent, each with the number that it stands for in the target.
+    """
+
+    given_rest: Callable[[Floats], tuple[Floats, Floats]]
+    target: Callable[[Floats], Floats]
+    importance: float
+    levels: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+
+def sampled(process: Process, title: str, p: int, n: Any, seed: Any, about: str) -> Dataset:
+    """Rows of a process and their target."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise ParameterError(f"n must be a whole number >= 1; got {n!r}.")
+    rng = stream(read_seed(seed), f"simulate {title}")
+    x = rng.standard_normal((int(n), p))
+    names = column_names(p)
+    codes = {name: rng.integers(len(levels), size=int(n)) for name, levels in process.levels.items()}
+    for name, code in codes.items():
+        x[:, names.index(name)] = np.array(list(process.levels[name].values()))[code]
+    mean, sd = process.given_rest(x)
+    x[:, 0] = mean + sd * x[:, 0]
+    y = process.target(x) + rng.standard_normal(int(n))
+    return _as_dataset(x, y, process, codes, about)
+
+
+def _as_dataset(x: Floats, y: Floats, process: Process, codes: Mapping[str, Any], about: str) -> Dataset:
+    import pandas as pd
+
+    frame = pd.DataFrame(x, columns=column_names(x.shape[1]))
+    for name, code in codes.items():
+        frame[name] = pd.Categorical.from_codes(code, dtype=pd.CategoricalDtype(list(process.levels[name])))
+    return Dataset(frame, pd.Series(y, name="y"), about, "simulated")
+
+
+def column_names(p: int) -> list[str]:
+    """x1, ..., xp."""
+    return [f"x{number + 1}" for number in range(p)]
+
+
+def read_rows(X: Any, process: Process) -> Floats:
+    """Columns x1 to x10 as numbers, of whatever container; of an array, the first ten."""
+    if isinstance(X, np.ndarray):
+        if process.levels:
+            raise InputError(f"X must be a frame, since {', '.join(process.levels)} hold labels; got an array.")
+        if X.ndim != 2 or X.shape[1] < USED:
+            raise InputError(f"X must have x1 to x{USED} as its first columns; got an array of shape {X.shape}.")
+        return np.asarray(X[:, :USED], dtype=np.float64)
+    table = read_table(X, lenient=True)
+    wanted = column_names(USED)
+    absent = [name for name in wanted if name not in table.names]
+    if absent:
+        raise InputError(f"X lacks {', '.join(map(repr, absent))}, which the scenario needs.")
+    info = {column.name: column for column in table.columns}
+    return np.column_stack([_numbers(table.values(name), info[name], process.levels.get(name)) for name in wanted])
+
+
+def _numbers(values: Any, info: Any, levels: Mapping[str, float] | None) -> Floats:
+    if levels is None:
+        if info.is_nominal:
+            raise InputError(f"X holds labels in {info.name!r}; the scenario needs numbers there.")
+        return np.asarray(values, dtype=np.float64)
+    known = ", ".join(map(repr, levels))
+    if not info.is_nominal:
+        raise InputError(f"X holds numbers in {info.name!r}; the scenario has the labels {known} there.")
+    present = set(values[values >= 0].tolist())
+    unknown = [level for code, level in enumerate(info.levels) if code in present and level not in levels]
+    if unknown or (values < 0).any():
+        got = repr(unknown[0]) if unknown else "missing values"
+        raise InputError(f"X holds {got} in {info.name!r}; the scenario has the labels {known} there.")
+    numbers: Floats = np.array([levels.get(level, np.nan) for level in info.levels], dtype=np.float64)[values]
+    return numbers
+
+
+def rise_of(model: Any, data: Dataset, sampler: Any, seed: int) -> float:
+    """Mean rise of the squared error of a model when x1 is redrawn once in each row."""
+    asked = read_model(model, "value")
+    n = len(data.X)
+    (drawn,) = sampler.fit(data.X).redraw(data.X, FEATURE, [stream(seed, "true importance")])
+    before = asked.ask(data.X, n, lambda row: "rows as drawn")
+    after = asked.ask(data.X.assign(**{FEATURE: drawn}), n, lambda row: "rows with x1 redrawn")
+    y = data.y.to_numpy()
+    return float(np.mean((after - y) ** 2 - (before - y) ** 2))
+
+
+def read_width(p: Any) -> int:
+    """The number of features."""
+    if isinstance(p, bool) or not isinstance(p, int | np.integer) or p < USED:
+        raise ParameterError(f"p must be a whole number >= {USED}, since the target needs x1 to x{USED}; got {p!r}.")
+    return int(p)
+
+
+def read_name(name: Any, known: Sequence[str]) -> str:
+    """The name of a process."""
+    if not isinstance(name, str) or name not in known:
+        raise ParameterError(f"name must be one of {', '.join(map(repr, known))}; got {name!r}.")
+    return name
