@@ -4,13 +4,15 @@ from subgrove import datasets, exceptions, losses, plots, samplers, simulate, tr
 from subgrove._dependence import Dependence, dependence
 from subgrove._effects import Effect, effect
 from subgrove._fidelity import Fidelity, fidelity, squared_mmd
-from subgrove._importance import ImportanceResult, importance, loco
+from subgrove._importance import DepthProfile, ImportanceResult, depth_profile, importance, loco
 from subgrove._model_fidelity import ModelFidelity, model_fidelity
-from subgrove._subgroups import Partition, Subgroups, find_subgroups
+from subgrove._subgroups import DepthChoice, Partition, Subgroups, find_subgroups
 from subgrove._version import __version__
 
 __all__ = [
     "Dependence",
+    "DepthChoice",
+    "DepthProfile",
     "Effect",
     "Fidelity",
     "ImportanceResult",
@@ -20,6 +22,7 @@ __all__ = [
     "__version__",
     "datasets",
     "dependence",
+    "depth_profile",
     "effect",
     "exceptions",
     "fidelity",

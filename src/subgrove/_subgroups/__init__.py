@@ -1,7 +1,8 @@
 """From trees to subgroups that a person can read."""
 
+from subgrove._subgroups.choice import DepthChoice
 from subgrove._subgroups.find import find_subgroups
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.subgroups import Subgroups
 
-__all__ = ["Partition", "Subgroups", "find_subgroups"]
+__all__ = ["DepthChoice", "Partition", "Subgroups", "find_subgroups"]

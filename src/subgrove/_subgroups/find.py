@@ -11,12 +11,13 @@ from typing import Any, Literal
 from subgrove._fingerprint import fingerprint
 from subgrove._kinds import MAX_LEVELS
 from subgrove._parallel import effective_jobs, one_blas_thread, side_by_side
+from subgrove._subgroups.depth import DEEPEST, choose_depth
 from subgrove._subgroups.names import Members, allowed_columns, asked_features
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove._table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree, Tree
+from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree
 from subgrove.trees.growth import Rules
 from subgrove.trees.single import single_leaf
 from subgrove.trees.training import (
@@ -29,6 +30,7 @@ from subgrove.trees.training import (
 )
 
 TREES = ("transformation", "cart")
+AUTO = "auto"
 _CP = 0.01  # complexity of CART, as in the code of the paper
 
 
@@ -37,7 +39,7 @@ def find_subgroups(
     *,
     features: Any = None,
     tree: Literal["transformation", "cart"] = "transformation",
-    max_depth: int = 2,
+    max_depth: int | Literal["auto"] = 2,
     min_leaf: int = 30,
     alpha: float = 0.05,
     given: Any = None,
@@ -59,8 +61,10 @@ def find_subgroups(
         "transformation" tells subgroups apart by the whole distribution of a numeric feature, and by the frequencies
         of a nominal, the mean of an ordered one and the share of one with two values (conditional inference).
         "cart" tells them apart by means and by frequencies; it takes no groups of features.
-    max_depth : int, default 2
-        Most conditions in a rule, so at most `2 ** max_depth` subgroups; 0 leaves one.
+    max_depth : int or "auto", default 2
+        Most conditions in a rule, so at most `2 ** max_depth` subgroups; 0 leaves one. "auto" chooses for each feature
+        the smallest depth up to 6 that foretells held-out rows as well as the best depth, within one standard error;
+        `choice` of its `Partition` says why. That grows five more trees for each feature.
     min_leaf : int, default 30
         Least number of rows (weight) in a subgroup.
     alpha : float, default 0.05
@@ -112,8 +116,57 @@ def find_subgroups(
     >>> both = sg.find_subgroups(X, features=[("temp", "hum")], given=["season", "yr"], max_depth=1)
     >>> both["temp", "hum"].rules
     ('season in {WINTER, SPRING, FALL}', 'season in {SUMMER}')
+
+    Each feature with the depth that it needs:
+
+    >>> sg.find_subgroups(X, features=["hum", "wind"], max_depth="auto")
+    <Subgroups of 2 features: transformation trees, max_depth auto>
+      hum   8 subgroups by weather, wind, temp, season (depth 4)
+      wind  3 subgroups by season, hum (depth 2)
     """
-    settings = _Settings.checked(tree, max_depth, min_leaf, alpha)
+    if not isinstance(max_depth, str):
+        return _found(X, features, tree, max_depth, min_leaf, alpha, given, kinds, weights, n_jobs)
+    if max_depth != AUTO:
+        raise ParameterError(f"max_depth must be a whole number >= 0, or {AUTO!r}; got {max_depth!r}.")
+    deep = _found(X, features, tree, DEEPEST, min_leaf, alpha, given, kinds, weights, n_jobs, judged=True)
+    return deep.at_chosen_depth()
+
+
+def judged_subgroups(
+    X: Any,
+    features: Any,
+    tree: Any,
+    deepest: Any,
+    min_leaf: Any,
+    alpha: Any,
+    given: Any,
+    kinds: Any,
+    weights: Any,
+    n_jobs: Any,
+    tolerance: float,
+) -> Subgroups:
+    """Subgroups at the greatest depth, each with its scores by depth."""
+    return _found(
+        X, features, tree, deepest, min_leaf, alpha, given, kinds, weights, n_jobs, judged=True, tolerance=tolerance
+    )
+
+
+def _found(
+    X: Any,
+    features: Any,
+    tree: Any,
+    max_depth: Any,
+    min_leaf: Any,
+    alpha: Any,
+    given: Any,
+    kinds: Any,
+    weights: Any,
+    n_jobs: Any,
+    *,
+    judged: bool = False,
+    tolerance: float = 0.0,
+) -> Subgroups:
+    settings = _Settings.checked(tree, max_depth, min_leaf, alpha, judged, tolerance)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     table = read_table(X, kinds=kinds, lenient=True)
     asked, allowed = asked_features(features, table.names), allowed_columns(given, table.names)
@@ -150,7 +203,7 @@ def _without_unusable(table: Table, allowed: Members, given: Any) -> Members:
         f"No subgroup is made of the columns {listed}. Merge rare levels, convert a column that holds numbers or "
         f"dates, or name the columns to use in given.",
         SubgroveWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
     return tuple(name for name in allowed if name not in unusable)
 
@@ -170,13 +223,15 @@ class _Settings:
 
     tree: str
     rules: Rules
+    judged: bool  # whether depths are compared on held-out rows
+    tolerance: float
 
     @classmethod
-    def checked(cls, tree: Any, max_depth: Any, min_leaf: Any, alpha: Any) -> _Settings:
+    def checked(cls, tree: Any, max_depth: Any, min_leaf: Any, alpha: Any, judged: bool, tolerance: float) -> _Settings:
         """The settings, if they are what they may be."""
         if tree not in TREES:
             raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
-        return cls(tree, Rules.checked(max_depth, min_leaf, alpha))
+        return cls(tree, Rules.checked(max_depth, min_leaf, alpha), judged, tolerance)
 
     def refuse_groups(self, asked: tuple[Members, ...]) -> None:
         """CART splits by one mean or one set of frequencies."""
@@ -204,7 +259,7 @@ def _partition(
 ) -> Partition:
     """The subgroups of one feature, or of a group."""
     try:
-        return Partition(members, _grown(table, weights, members, allowed, settings))
+        return _grown(table, weights, members, allowed, settings)
     except SubgroveError as error:
         raise type(error)(f"Feature {TOGETHER.join(members)!r}: {error}") from error
     except Exception as error:
@@ -212,12 +267,16 @@ def _partition(
         raise
 
 
-def _grown(table: Table, weights: Floats | None, members: Members, allowed: Members, settings: _Settings) -> Tree:
+def _grown(table: Table, weights: Floats | None, members: Members, allowed: Members, settings: _Settings) -> Partition:
     others = select_columns(table, [name for name in allowed if name not in members])
     features = tuple(table.series(name) for name in members)
     training = training_of(others, features, weights)
     many = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
     grower, stop = settings.grower(training), "many levels" if many else training.stop
-    if stop is not None:
-        return single_leaf(training, grower._method, grower.plain_params(), stop)
-    return grower._grow(training)
+    grown = (
+        grower._grow(training) if stop is None else single_leaf(training, grower._method, grower.plain_params(), stop)
+    )
+    choice = None
+    if settings.judged:
+        choice = choose_depth(training, settings.grower, grown, tolerance=settings.tolerance)
+    return Partition(members, grown, choice)

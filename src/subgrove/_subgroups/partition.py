@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._subgroups.choice import DepthChoice
 from subgrove._table import Table, read_like
 from subgrove.exceptions import FormatError
 from subgrove.trees import Tree
@@ -29,6 +30,8 @@ class Partition:
         The feature, or the features of a group.
     tree : Tree
         The tree whose leaves are the subgroups.
+    choice : DepthChoice or None
+        Why the tree has its depth, if that was chosen (`max_depth="auto"`).
     feature : str
         The name of the feature, or the names of a group joined by " + ".
     rules : tuple of str
@@ -59,6 +62,7 @@ class Partition:
 
     members: tuple[str, ...]
     tree: Tree
+    choice: DepthChoice | None = None
 
     @property
     def feature(self) -> str:
@@ -121,6 +125,10 @@ class Partition:
         """
         return Partition(self.members, self.tree.prune(depth))
 
+    def at_chosen_depth(self) -> Partition:
+        """The subgroups of the depth that `choice` says is enough; the same where none was chosen."""
+        return self if self.choice is None else replace(self, tree=self.tree.prune(self.choice.depth))
+
     def text(self) -> str:
         """The tree as indented lines.
 
@@ -137,12 +145,15 @@ class Partition:
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary of plain values that JSON can hold."""
-        return {"members": list(self.members), "tree": self.tree.to_dict()}
+        chosen = {} if self.choice is None else {"choice": self.choice.to_dict()}
+        return {"members": list(self.members), "tree": self.tree.to_dict()} | chosen
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Partition:
         """The partition that `to_dict` wrote."""
         try:
-            return cls(tuple(values["members"]), Tree.from_dict(values["tree"]))
+            members, tree = tuple(values["members"]), Tree.from_dict(values["tree"])
+            choice = values.get("choice")
+            return cls(members, tree, None if choice is None else DepthChoice.from_dict(choice))
         except (KeyError, TypeError) as error:
             raise FormatError(f"The dictionary is not one of Partition.to_dict(): {error!r}.") from error

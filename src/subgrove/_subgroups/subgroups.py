@@ -92,7 +92,10 @@ class Subgroups(Mapping[str, Partition]):
         lines = [f"<Subgroups of {count}: {self.parameters['tree']} trees, max_depth {depth}>"]
         shown = self.partitions[:_SHOWN]
         width = max(len(partition.feature) for partition in shown)
-        lines += [f"  {partition.feature:<{width}}  {partition._summary()}" for partition in shown]
+        notes = [f" (depth {each.tree.parameters['max_depth']})" if depth == "auto" else "" for each in shown]
+        lines += [
+            f"  {each.feature:<{width}}  {each._summary()}{note}" for each, note in zip(shown, notes, strict=True)
+        ]
         more = len(self) - len(shown)
         return "\n".join([*lines, f"  and {more} more"] if more else lines)
 
@@ -122,8 +125,15 @@ class Subgroups(Mapping[str, Partition]):
         True
         """
         partitions = tuple(partition.at_depth(depth) for partition in self.partitions)
-        shallower = min(int(depth), self.parameters["max_depth"])
+        grown = self.parameters["max_depth"]
+        deepest = max(partition.tree.parameters["max_depth"] for partition in self.partitions)
+        shallower = min(int(depth), deepest if grown == "auto" else grown)
         return replace(self, partitions=partitions, parameters={**self.parameters, "max_depth": shallower})
+
+    def at_chosen_depth(self) -> Subgroups:
+        """Each feature with the depth that its `choice` says is enough."""
+        partitions = tuple(partition.at_chosen_depth() for partition in self.partitions)
+        return replace(self, partitions=partitions, parameters={**self.parameters, "max_depth": "auto"})
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary of plain values that JSON can hold.

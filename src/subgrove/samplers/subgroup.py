@@ -36,8 +36,9 @@ class Subgroups(Method):
     ----------
     tree : {"transformation", "cart"}, default "transformation"
         Which tree finds the subgroups of a numeric feature; see `subgrove.find_subgroups`.
-    max_depth : int, default 2
-        Most splits above a subgroup. More are closer to the conditional distribution, fewer are easier to read.
+    max_depth : int or "auto", default 2
+        Most splits above a subgroup. More are closer to the conditional distribution, fewer are easier to read. "auto"
+        chooses for each feature the smallest depth that is enough; see `subgrove.find_subgroups`.
     min_leaf : int, default 30
         Least number of training rows in a subgroup.
     alpha : float, default 0.05
@@ -70,7 +71,7 @@ class Subgroups(Method):
     def __init__(
         self,
         tree: Literal["transformation", "cart"] = "transformation",
-        max_depth: int = 2,
+        max_depth: int | Literal["auto"] = 2,
         min_leaf: int = 30,
         alpha: float = 0.05,
         given: Any = None,

@@ -1,0 +1,244 @@
+"""What depth buys: how well subgroups foretell each feature, and its importance, at every depth of one fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from subgrove._importance.importance import importance
+from subgrove._importance.result import ImportanceResult
+from subgrove._random import read_seed
+from subgrove._subgroups import Subgroups
+from subgrove._subgroups.choice import DepthChoice
+from subgrove._subgroups.find import judged_subgroups
+from subgrove._table import Kind
+from subgrove.exceptions import ParameterError
+from subgrove.trees.parameters import number_in, whole_number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TAKEN = ("n", "estimate", "std_error", "conf_low", "conf_high")  # of the importance, into the table
+
+
+def depth_profile(
+    train: Any,
+    *,
+    features: Any = None,
+    tree: Literal["transformation", "cart"] = "transformation",
+    deepest: int = 6,
+    tolerance: float = 0.0,
+    min_leaf: int = 30,
+    alpha: float = 0.05,
+    given: Any = None,
+    kinds: Mapping[str, Kind] | None = None,
+    weights: Any = None,
+    model: Any = None,
+    test: Any = None,
+    loss: Any = None,
+    n_repeats: int = 10,
+    seed: int | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> DepthProfile:
+    """How well subgroups of each depth foretell a feature in held-out rows, and with a model its importance by depth.
+
+    Parameters
+    ----------
+    train : pandas or polars frame, pyarrow table or 2-d array
+        Training rows. Trees grow on all of them once, and once on each four fifths of them, to the greatest depth.
+    features, tree, min_leaf, alpha, given, kinds, weights
+        As `find_subgroups` has them.
+    deepest : int, default 6
+        The greatest depth.
+    tolerance : float, default 0
+        Share of what the best depth gains over one subgroup that a smaller depth may give up; with 0 it must be within
+        one standard error of the best.
+    model : object or callable, optional
+        The model whose importance is told at each depth.
+    test : pair (X, y), or object with X and y, optional
+        Test rows and their target; needed with a model.
+    loss, n_repeats, seed, n_jobs, progress
+        As `importance` has them; one loss.
+
+    Returns
+    -------
+    DepthProfile
+        `table`, `reasons`, `subgroups` (each feature at the depth that is enough), `importance`.
+
+    Notes
+    -----
+    The model is asked once for each depth: at depth 0 as `importance` asks for all features, and at each further depth
+    for the features whose trees go that deep, and for the rows as they are. `n_rows_asked` counts.
+
+    How to read it: a score that stays level from a depth on says that deeper splits foretell nothing more. An
+    importance that still falls where the score is level falls for want of donors or by chance, not by dependence.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> profile = sg.depth_profile(train.X, features=["temp", "wind"], deepest=4)
+    >>> profile
+    <DepthProfile of 2 features, depth 0 to 4>
+      temp: depth 3 of at most 4 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
+      wind: depth 1 of at most 4 (2 subgroups) has the best CRPS in held-out rows, 2.791; one subgroup has 2.848.
+    >>> profile.table.round(3)
+      feature  depth  n_subgroups  score  difference  score_error  chosen
+    0    temp      0            1  5.045       2.404        0.134   False
+    1    temp      1            2  3.551       0.911        0.102   False
+    2    temp      2            4  2.851       0.211        0.054   False
+    3    temp      3            5  2.640       0.000        0.000    True
+    4    temp      4            6  2.650       0.010        0.026   False
+    5    wind      0            1  2.848       0.057        0.038   False
+    6    wind      1            2  2.791       0.000        0.000    True
+    7    wind      2            4  2.816       0.025        0.021   False
+    8    wind      3            5  2.816       0.025        0.021   False
+    >>> profile.subgroups["wind"].rules
+    ('season in {WINTER, SPRING}', 'season in {SUMMER, FALL}')
+    """
+    limit = whole_number("deepest", deepest, least=0)
+    share = number_in("tolerance", tolerance, low=0.0, high=1.0)
+    rows = _read_test(model, test)
+    start = read_seed(seed)
+    if isinstance(loss, list | tuple):
+        raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Call depth_profile for each.")
+    groups = judged_subgroups(train, features, tree, limit, min_leaf, alpha, given, kinds, weights, n_jobs, share)
+    if rows is None:
+        return DepthProfile(groups)
+    results = _by_depth(
+        groups, model, rows, loss=loss, n_repeats=n_repeats, seed=start, n_jobs=n_jobs, progress=progress
+    )
+    return DepthProfile(groups, results)
+
+
+@dataclass(frozen=True, repr=False)
+class DepthProfile:
+    """Scores, and importance if there was a model, at each depth: what `depth_profile` returns.
+
+    Attributes
+    ----------
+    deepest : Subgroups
+        The subgroups at the greatest depth, each with its `choice`.
+    importance : mapping from int to ImportanceResult
+        The importance at each depth; empty without a model. `plots.importance_by_depth` draws it.
+    subgroups : Subgroups
+        Each feature at the depth that is enough: what `find_subgroups(max_depth="auto")` gives.
+    table : pandas.DataFrame
+        A row for each feature and depth.
+    reasons : tuple of str
+        Why each feature has its depth.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> def model(X):
+    ...     return 2000 + 100 * X["temp"] - 10 * X["hum"]
+    >>> profile = sg.depth_profile(train.X, features="temp", model=model, test=test, seed=1)
+    >>> profile.table[["depth", "score", "chosen", "estimate", "conf_low", "conf_high"]].round(2)
+       depth  score  chosen    estimate    conf_low   conf_high
+    0      0   5.04   False  2004730.43  1663236.76  2346224.10
+    1      1   3.55   False  1230976.55   914599.23  1547353.87
+    2      2   2.85   False   780945.93   508253.37  1053638.50
+    3      3   2.64    True   738662.91   493904.89   983420.93
+    4      4   2.65   False   666762.79   407237.38   926288.20
+    >>> print(profile.reasons[0])
+    temp: depth 3 of at most 6 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
+    """
+
+    deepest: Subgroups
+    importance: Mapping[int, ImportanceResult] = field(default_factory=dict)
+
+    @property
+    def choices(self) -> tuple[DepthChoice, ...]:
+        """The scores by depth of each feature."""
+        return tuple(each.choice for each in self.deepest.partitions if each.choice is not None)
+
+    @property
+    def subgroups(self) -> Subgroups:
+        """Each feature at the depth that is enough."""
+        return self.deepest.at_chosen_depth()
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why each feature has its depth, a sentence each."""
+        return tuple(choice.reason for choice in self.choices)
+
+    @property
+    def n_rows_asked(self) -> int:
+        """Rows that the model was asked for, over all depths."""
+        return sum(int(result.settings["n_rows_asked"]) for result in self.importance.values())
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A row for each feature and depth: how many subgroups, their score, and with a model the importance.
+
+        Columns: feature, depth, n_subgroups, score, difference (from the best), score_error (of the difference),
+        chosen; with a model also n, estimate, std_error, conf_low, conf_high of the importance.
+        """
+        import pandas as pd
+
+        table = pd.concat([choice.table for choice in self.choices], ignore_index=True)
+        table = table.rename(columns={"std_error": "score_error"})
+        if not self.importance:
+            return table
+        told = {
+            (line["feature"], depth): {name: line[name] for name in _TAKEN}
+            for depth, result in self.importance.items()
+            for line in _lines(result)
+        }
+        rows = [told[key] for key in zip(table["feature"], table["depth"], strict=True)]
+        return table.join(pd.DataFrame(rows, columns=list(_TAKEN)))
+
+    def with_tolerance(self, tolerance: float) -> DepthProfile:
+        """The same with another tolerance; nothing is grown or asked for."""
+        share = number_in("tolerance", tolerance, low=0.0, high=1.0)
+        partitions = tuple(
+            each if each.choice is None else replace(each, choice=replace(each.choice, tolerance=share))
+            for each in self.deepest.partitions
+        )
+        return replace(self, deepest=replace(self.deepest, partitions=partitions))
+
+    def __repr__(self) -> str:
+        count = len(self.choices)
+        head = (
+            f"<DepthProfile of {count} feature{'s' * (count != 1)}, depth 0 to {self.deepest.parameters['max_depth']}>"
+        )
+        return "\n".join([head, *(f"  {reason}" for reason in self.reasons)])
+
+
+def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:
+    if model is None and test is None:
+        return None
+    if model is None or test is None:
+        given, lacking = ("test", "model") if model is None else ("model", "test")
+        raise ParameterError(
+            f"{given} was given without {lacking}. Importance by depth needs both; pass {lacking} too."
+        )
+    if hasattr(test, "X") and hasattr(test, "y"):
+        return test.X, test.y
+    if isinstance(test, tuple | list) and len(test) == 2:
+        return test[0], test[1]
+    raise ParameterError(f"test must be a pair (X, y), or have X and y; got {type(test).__name__}.")
+
+
+def _by_depth(groups: Subgroups, model: Any, test: tuple[Any, Any], **options: Any) -> dict[int, ImportanceResult]:
+    """The importance at each depth; a feature whose tree ends keeps what it has there."""
+    depths = {each.feature: each.tree.depth for each in groups.partitions}
+    results: dict[int, ImportanceResult] = {}
+    for depth in range(max(depths.values()) + 1):
+        asked = [each.members for each in groups.partitions if each.tree.depth >= depth]
+        result = importance(model, *test, sampler=groups.at_depth(depth), features=asked, **options)
+        fresh = {score.title: score for score in result.scores}
+        kept = {score.title: score for score in results[depth - 1].scores} if depth else {}
+        results[depth] = replace(result, scores=tuple((kept | fresh)[name] for name in depths))
+    return results
+
+
+def _lines(result: ImportanceResult) -> list[dict[str, Any]]:
+    """The rows of `overall`, in whatever container the user has."""
+    import narwhals as nw
+
+    return list(nw.from_native(result.overall, eager_only=True).iter_rows(named=True))
