@@ -18,8 +18,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments lie beside this folder
 
 import subgrove as sg
-from experiments.ground_truth import REPEATS
 from experiments.ground_truth_methods import METHODS, redrawn, rises
+from experiments.ground_truth_rows import REPEATS
 from experiments.running import THREADS_VARIABLE
 
 ROWS, COLUMNS = 3000, 90

@@ -18,11 +18,14 @@ from experiments.units import Size
 
 HERE = Path(__file__).parent
 STEPS = ("run", "table", "figure", "all")
+_WITH_SAMPLERS = ("ground_truth", "peers")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for; 0 if all of it worked."""
-    asked = _parser().parse_args(arguments)
+    parser = _parser()
+    asked = parser.parse_args(arguments)
+    _refuse_what_has_no_use(parser, asked)
     if asked.data is not None:
         os.environ[data.FOLDER_VARIABLE] = str(asked.data.resolve())
     if asked.fetch:
@@ -36,14 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _one(name: str, asked: argparse.Namespace) -> int:
     from importlib import import_module
 
-    module = import_module(f"experiments.{name}")
-    size = Size(asked.reps, tuple(asked.cells), asked.quick, data.folder())
+    # The same rows asked about by samplers of the package in place of the paper's: an experiment beside the first.
+    module = import_module(
+        f"experiments.{name}_samplers" if name == "ground_truth" and asked.sampler else f"experiments.{name}"
+    )
+    size = Size(asked.reps, tuple(asked.cells), asked.quick, data.folder(), asked.sampler, asked.seed, asked.forest)
+    name = stored_name(name, size)
     store = Store(asked.out / (f"{name}-quick" if asked.quick else name))
     failed = 0
     if asked.step in ("run", "all"):
         failed = _run(name, module, size, store, asked)
     if asked.step in ("table", "figure", "all"):
         results = _chosen(store.read(), size)
+        if hasattr(module, "beside") and size.samplers:
+            results = module.beside(results, _chosen(_store_of_samplers(asked, size).read(), size))
         if results.empty:
             print(f"{name}: no results in {store.folder}. Run `python -m experiments {name} run` first.")
             return 1
@@ -62,14 +71,14 @@ def _run(name: str, module: ModuleType, size: Size, store: Store, asked: argpars
         store.clear()
     try:
         units = [unit for unit in module.units(size) if size.takes(unit.cell)]
-    except FileNotFoundError as error:  # of data sets; the message says what to do
+    except (FileNotFoundError, ModuleNotFoundError) as error:  # of data sets or packages; the message says what to do
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     if not units:
         print(f"{name}: --cells {' '.join(size.cells)} names no cell.")
         return 1
     try:
-        failures = run_all(name, units, store, asked.jobs)
+        failures = run_all(module.__name__.removeprefix("experiments."), units, store, asked.jobs)
     except KeyboardInterrupt:
         print(f"{name}: stopped. The same command goes on where it ended.")
         raise SystemExit(130) from None
@@ -112,7 +121,31 @@ def _table_folder(name: str, results: pd.DataFrame, asked: argparse.Namespace, s
 
 
 def _partial(size: Size) -> bool:
-    return size.quick or bool(size.cells)
+    return size.quick or bool(size.cells) or size.seed != 0
+
+
+def stored_name(name: str, size: Size) -> str:
+    """The name that results are stored under: with the samplers, the forest and the seed that were asked for."""
+    parts = [name, *(size.samplers if name == "ground_truth" else ())]
+    parts += ["sklearn"] if size.forest == "sklearn" else []
+    return "_".join([*parts, *([f"seed{size.seed}"] if size.seed else [])])
+
+
+def _store_of_samplers(asked: argparse.Namespace, size: Size) -> Store:
+    return Store(asked.out / stored_name("ground_truth", size))
+
+
+def _refuse_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
+    if asked.sampler and asked.name not in _WITH_SAMPLERS:
+        parser.error(f"--sampler is for {' and '.join(_WITH_SAMPLERS)}; got {asked.name}.")
+    from subgrove.samplers.registry import NAMES
+
+    unknown = [one for one in asked.sampler if one not in NAMES]
+    if unknown:
+        parser.error(f"--sampler takes names out of {', '.join(sorted(NAMES))}; got {', '.join(unknown)}.")
+    alone = asked.name == "ground_truth" and not asked.sampler
+    if (asked.seed or asked.forest != "own") and (alone or asked.name not in _WITH_SAMPLERS):
+        parser.error("--seed and --forest are for ground_truth with --sampler, and for peers.")
 
 
 def _made(folder: Path) -> Path:
@@ -123,33 +156,35 @@ def _made(folder: Path) -> Path:
 def _write_summary() -> int:
     from importlib import import_module
 
-    path = import_module("experiments.summary").write()
-    print(path)
+    for page in ("summary", "beyond"):
+        print(import_module(f"experiments.{page}").write())
     return 0
 
 
-def summaries() -> dict[str, str]:
-    """Experiment -> its line in the help, read without importing anything."""
+def summaries(title: str = "SUMMARY") -> dict[str, str]:
+    """Experiment of the paper -> its line in the help, read without importing anything; past it: "BEYOND"."""
     found = {}
     for path in sorted(HERE.glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = [target.id for target in getattr(node, "targets", []) if isinstance(target, ast.Name)]
-            if "SUMMARY" in names and isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            if title in names and isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
                 found[path.stem] = str(node.value.value)
     return found
 
 
 def _parser() -> argparse.ArgumentParser:
-    known = summaries()
-    lines = [f"  {name:<16}{line}" for name, line in known.items()]
-    lines += [f"  {'everything':<16}each of them in turn", f"  {'summary':<16}docs/reproduction.md from the tables"]
+    known, further = summaries(), summaries("BEYOND")
+    lines = [f"  {name:<16}{line}" for name, line in (known | further).items()]
+    lines += [f"  {'everything':<16}each of the paper's in turn", f"  {'summary':<16}the pages from the tables"]
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description="The paper's tables and figures, computed anew.",
         epilog="experiments:\n" + "\n".join(lines),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("name", choices=[*known, "everything", "summary"], metavar="NAME", help="which experiment")
+    parser.add_argument(
+        "name", choices=[*known, *further, "everything", "summary"], metavar="NAME", help="which experiment"
+    )
     parser.add_argument("step", nargs="?", choices=STEPS, default="all", help="default: all")
     parser.add_argument("--reps", type=_count, help="repetitions (default: as the experiment says)")
     parser.add_argument("--cells", nargs="+", default=[], metavar="PATTERN", help='such as "I-linear-*"')
@@ -159,8 +194,17 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data", type=Path, help=f"folder of data sets (default: ${data.FOLDER_VARIABLE})")
     parser.add_argument("--fetch", action="store_true", help="allow downloading data sets from OpenML")
     parser.add_argument("--fresh", action="store_true", help="forget what was computed before")
+    parser.add_argument(
+        "--sampler", type=_names, default=(), metavar="NAME[,NAME]", help="samplers of the package to ask"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="another number than 0: fresh rows (default: 0)")
+    parser.add_argument("--forest", choices=("own", "sklearn"), default="own", help="whose forest setting II asks")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work? the numbers mean nothing")
     return parser
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _count(text: str) -> int:

@@ -6,6 +6,7 @@ A cell is a setting, a scenario, a number of rows (two thirds train, one third i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
 from math import ceil
 from pathlib import Path
@@ -16,10 +17,11 @@ import pandas as pd
 
 import subgrove as sg
 from experiments.beside_published import agreement, summed_up, truths
-from experiments.conditional_forest import conditional_rise, grown
+from experiments.conditional_forest import conditional_rise
 from experiments.ground_truth_figures import draw_setting
-from experiments.ground_truth_methods import METHODS, redrawn, rises
+from experiments.ground_truth_methods import METHODS, redrawn
 from experiments.ground_truth_report import section
+from experiments.ground_truth_rows import REPEATS, Repetition, drawn_repetition
 from experiments.units import Size, Unit
 from subgrove._kinds import Floats
 
@@ -27,9 +29,7 @@ SUMMARY = "true and estimated conditional importance, settings I (true model) an
 
 ROWS = (300, 3000)
 FEATURES = (10, 90)
-REPEATS = 20  # redraws of an estimate; the first of them alone is the paper's estimate
 _REPETITIONS = {("I", 300): 300, ("I", 3000): 100, ("II", 300): 100, ("II", 3000): 30}
-_FRESH_ROWS = 1000
 _TREES = 500
 
 
@@ -62,26 +62,20 @@ def _unit(setting: str, scenario: str, n: int, p: int, repetition: int, trees: i
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Estimates of every method, and the true importance on fresh rows, in one repetition of a cell."""
     asked = unit.params
-    scenario = sg.simulate.scenario(asked["scenario"], p=asked["p"])
-    seeds = [int(one) for one in np.random.default_rng(seed).integers(2**62, size=6)]
-    data = scenario.sample(asked["n"], seed=seeds[0])
-    cut = 2 * asked["n"] // 3
-    train, test = data.X.iloc[:cut], data.X.iloc[cut:]
-    x: Floats = np.asarray(data.X, dtype=np.float64)
-    y: Floats = np.asarray(data.y, dtype=np.float64)
-    predict, forest = scenario.model, None
-    if asked["setting"] == "II":
-        forest = grown(x[:cut], y[:cut], asked["trees"], seeds[1])
-        predict = forest.predict
-    truth = scenario.true_importance(lambda X: predict(X.to_numpy()), n=_FRESH_ROWS, seed=seeds[2])
-    samplers = {name: method(seeds[3], asked["trees"]) for name, method in METHODS.items()}
-    samplers["true"] = scenario.sampler
-    drawn = {name: redrawn(sampler, train, test, REPEATS, seeds[4]) for name, sampler in samplers.items()}
-    asked_columns = x[cut:] if forest is not None else x[cut:, :10]  # the true model has no use for more
-    estimates = _estimates(predict, asked_columns, y[cut:], {name: one.columns for name, one in drawn.items()})
-    subgroups = {name: one.subgroups for name, one in drawn.items()}
-    if forest is not None:
-        estimates["cvirf"] = np.array([conditional_rise(forest, x[:cut], y[:cut], seeds[5])])
+    one = drawn_repetition(asked, seed)
+    samplers = {name: method(one.seeds[0], asked["trees"]) for name, method in METHODS.items()}
+    samplers["true"] = one.scenario.sampler
+    drawn = {name: redrawn(sampler, one.train, one.test, REPEATS, one.seeds[1]) for name, sampler in samplers.items()}
+    estimates = all_rises(one, {name: columns.columns for name, columns in drawn.items()})
+    subgroups = {name: columns.subgroups for name, columns in drawn.items()}
+    if one.forest is not None:
+        x = one.train.to_numpy(np.float64)
+        estimates["cvirf"] = np.array([conditional_rise(one.forest, x, one.y_train, one.seeds[2])])
+    return [row | {"subgroups": subgroups.get(row["method"])} for row in rows_of(asked, one.truth, estimates)]
+
+
+def rows_of(asked: Mapping[str, Any], truth: float, estimates: Mapping[str, Floats]) -> list[dict[str, Any]]:
+    """What is stored of a repetition: for each method the estimate of one redraw, and that of all."""
     return [
         {
             **{name: asked[name] for name in ("setting", "scenario", "n", "p", "rep")},
@@ -89,7 +83,6 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
             "m": m,
             "estimate": float(values[:m].mean()),
             "truth": truth,
-            "subgroups": subgroups.get(method),
         }
         for method, values in estimates.items()
         for m in (1, REPEATS)
@@ -97,23 +90,24 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     ]
 
 
-def _estimates(predict: Any, test: Floats, y: Floats, columns: dict[str, Floats]) -> dict[str, Floats]:
+def all_rises(one: Repetition, columns: Mapping[str, Floats]) -> dict[str, Floats]:
     """Mean rise of the squared error, for each method and redraw; the model is asked once for all of them."""
-    rise = rises(predict, test, y, np.concatenate(list(columns.values())))
+    rise = one.rises(np.concatenate(list(columns.values())))
     ends = np.cumsum([len(part) for part in columns.values()])[:-1]
     return dict(zip(columns, np.split(rise, ends), strict=True))
 
 
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """`cells`: every method in every cell; `truths`; `agreement`: how many cells agree with the published numbers."""
-    results = results.assign(order=_order(results)).sort_values(["order", "rep"], kind="stable")
+    results = results.assign(order=in_order(results)).sort_values(["order", "rep"], kind="stable")
     exact = {name: sg.simulate.scenario(name).importance for name in sg.simulate.PAPER}
     cells = summed_up(results)
     return {"cells": cells, "truths": truths(results, exact), "agreement": agreement(cells)}
 
 
-def _order(results: pd.DataFrame) -> list[int]:
-    place = {name: at for at, name in enumerate(sg.simulate.PAPER)}
+def in_order(results: pd.DataFrame) -> list[int]:
+    """For each line a number that puts cells in the order of the paper's tables."""
+    place = {name: at for at, name in enumerate(sg.simulate.scenarios())}
     numbers = zip(results["setting"], results["scenario"], results["n"], results["p"], strict=True)
     return [((setting == "II") * 10 + place[scenario]) * 10**7 + n * 1000 + p for setting, scenario, n, p in numbers]
 

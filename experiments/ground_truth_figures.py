@@ -19,7 +19,14 @@ LABELS = {
     "cvirf": "CVIRF",
     "marg": "marginal",
 }
-TITLES = {"independent": "independent", "linear": "linear", "nonlinear": "non-linear", "multilinear": "multiple linear"}
+TITLES = {
+    "independent": "independent",
+    "linear": "linear",
+    "nonlinear": "non-linear",
+    "multilinear": "multiple linear",
+    "interaction": "interaction",
+    "mixed": "mixed",
+}
 _OURS, _THEIRS, _TRUTH = "#0072B2", "#8C8C8C", "#D55E00"
 
 

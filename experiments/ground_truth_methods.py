@@ -48,10 +48,13 @@ class Redrawn:
         New values.
     subgroups : int or None
         Number of subgroups, if the sampler has some.
+    chosen : str or None
+        What a sampler that chooses among others has chosen.
     """
 
     columns: Floats
     subgroups: int | None = None
+    chosen: str | None = None
 
 
 def redrawn(sampler: Any, train: pd.DataFrame, test: pd.DataFrame, repeats: int, seed: int) -> Redrawn:
@@ -62,8 +65,9 @@ def redrawn(sampler: Any, train: pd.DataFrame, test: pd.DataFrame, repeats: int,
         warnings.simplefilter("ignore", SubgroveWarning)
         fitted = sampler.fit(train, [FEATURE])
         columns = np.stack([np.asarray(column) for column in fitted.redraw(test, FEATURE, rngs)])
-    groups = getattr(fitted, "groups", None)
-    return Redrawn(columns, None if groups is None else len(groups[FEATURE].rules))
+    groups, choices = getattr(fitted, "groups", None), getattr(fitted, "choices", None)
+    subgroups = len(groups[FEATURE].rules) if groups is not None and FEATURE in groups else None
+    return Redrawn(columns, subgroups, None if choices is None else str(choices[FEATURE].chosen))
 
 
 def rises(predict: Callable[[Floats], Floats], test: Floats, y: Floats, columns: Floats) -> Floats:

@@ -27,7 +27,7 @@ PAGE = HERE.parent / "docs" / "reproduction.md"
 _PICTURES = Path("images", "reproduction")  # beside the page
 
 _ORDER = ("figures", "ground_truth", "depth", "data_fidelity", "model_fidelity", "bike")  # that of the paper
-_IMAGE = re.compile(r"!\[[^\]]*\]\(images/reproduction/(?P<name>[^)\s]+\.png)\)\n*")
+_IMAGE = re.compile(r"!\[[^\]]*\]\(images/\w+/(?P<name>[^)\s]+\.png)\)\n*")
 _KEPT = ("|", "#", "!", "-", " ", "`", ">")
 _FILL: Any = {"break_long_words": False, "break_on_hyphens": False}
 _COLORS = 255  # of a picture on the page
@@ -52,7 +52,7 @@ def write(results: Path = RESULTS, page: Path = PAGE, drawn: Path | None = None)
     text(results, pictures)  # before anything is changed, since a report may fail
     for name in summaries() if drawn is not None else ():
         for path in sorted(drawn.glob(f"{name}_*.png")) if drawn and tables_of(name, results) else ():
-            _publish(path, pictures / path.name)
+            publish(path, pictures / path.name)
     replace_file(page, text(results, pictures).encode())
     return page
 
@@ -139,13 +139,18 @@ def _state(found: Mapping[str, Tables], missing: list[str]) -> list[str]:
     """Which experiments have results, of how many units, and with which versions."""
     parts = ["## What was run"]
     if found:
-        lines = [_ran(name, tables) for name, tables in found.items()]
-        parts.append(markdown(("experiment", "units", "cells", "repetitions of a cell", "versions"), lines))
+        parts.append(ran_table(found))
     if missing:
         listed = ", ".join(f"`{name}`" for name in missing)
         verb = "has" if len(missing) == 1 else "have"
         parts.append(f"**{listed} {verb} no results yet**, so there is no section on them.")
     return parts
+
+
+def ran_table(found: Mapping[str, Tables]) -> str:
+    """Of how many units and repetitions the results of experiments are, and with which versions."""
+    lines = [_ran(name, tables) for name, tables in found.items()]
+    return markdown(("experiment", "units", "cells", "repetitions of a cell", "versions"), lines)
 
 
 def _ran(name: str, tables: Tables) -> tuple[str, ...]:
@@ -158,7 +163,7 @@ def _ran(name: str, tables: Tables) -> tuple[str, ...]:
     return name, str(int(line["units"])), str(int(line["cells"])), repetitions, versions
 
 
-def _publish(drawn: Path, place: Path) -> None:
+def publish(drawn: Path, place: Path) -> None:
     """Store a picture with fewer colours, which takes a third of the space."""
     from io import BytesIO
 

@@ -50,12 +50,21 @@ class Size:
         Small enough to see in seconds that everything works; the numbers mean nothing.
     data : Path or None
         Folder with data sets, where they are needed.
+    samplers : tuple of str
+        Names of samplers of the package, where an experiment asks for some.
+    seed : int
+        0 for the rows that stored tables are of; with another number every unit gets rows of its own.
+    forest : {"own", "sklearn"}
+        Who grows the forests that are asked.
     """
 
     reps: int | None = None
     cells: tuple[str, ...] = ()
     quick: bool = False
     data: Path | None = None
+    samplers: tuple[str, ...] = ()
+    seed: int = 0
+    forest: str = "own"
 
     def takes(self, cell: str) -> bool:
         """Whether a cell is asked for."""

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from PIL import Image
 
-from experiments import summary
+from experiments import beyond, summary
 from experiments.__main__ import main as command
 from experiments.__main__ import summaries
 
@@ -124,5 +124,8 @@ def test_versions_and_repetitions_are_those_of_the_run_table(tmp_path: Path) -> 
 
 def test_the_command_writes_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(summary, "write", lambda: Path("docs") / "reproduction.md")
+    monkeypatch.setattr(beyond, "write", lambda: Path("docs") / "beyond_the_paper.md")
     assert command(["summary"]) == 0
-    assert "reproduction.md" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "reproduction.md" in shown
+    assert "beyond_the_paper.md" in shown

@@ -1,0 +1,130 @@
+"""The section and the picture of other packages, made from their numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.ground_truth_figures import TITLES
+from experiments.parts.sections import markdown, number
+
+NAMES = {
+    "hidimstat_ridge": "hidimstat, ridge",
+    "hidimstat_forest": "hidimstat, forest",
+    "fippy_gaussian": "fippy, Gaussian",
+    "knockpy_sdp": "knockpy, sdp",
+}
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
+
+
+def section(tables: dict[str, pd.DataFrame]) -> str:
+    """Markdown: errors of each package as multiples of the true sampler's, and which is best where."""
+    cells = tables["cells"]
+    parts = [
+        "## Other packages on the same rows",
+        "Mean squared error of the importance of x1 for the true model (setting I), as a multiple of what the true "
+        "sampler has on the same rows with as many redraws; in brackets the error itself. Packages fit on the training "
+        "rows and are asked about the test rows: `hidimstat.CFI` with a ridge regression (its default) or a forest of "
+        "scikit-learn (its default size) for x1; the conditional importance of `fippy` with its Gaussian sampler; x1 "
+        "replaced by the semidefinite knockoff of `knockpy`, whose importance is reckoned as ours. All of them count "
+        "the rise of the squared error whole, none halves it.",
+        "![other packages beside the true sampler](images/beyond/peers.png)",
+    ]
+    for m in sorted(set(cells["m"]), reverse=True):
+        here = cells[cells["m"] == m]
+        parts += [
+            f"### {m} redraw{'s' if m > 1 else ''}",
+            _repetitions(here),
+            ratio_table(here),
+            _worst(here),
+            *(_beside(here, name) for name in methods(here) if name not in NAMES),
+        ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def methods(cells: pd.DataFrame) -> list[str]:
+    """Who was asked, packages first; the true sampler is what they are measured by."""
+    found = dict.fromkeys([*NAMES, *cells["method"]])
+    return [name for name in found if name != "true" and (cells["method"] == name).any()]
+
+
+def ratio_table(cells: pd.DataFrame) -> str:
+    """Cells as lines, packages as columns."""
+    names = methods(cells)
+    lines = []
+    for (scenario, n, p), part in cells.groupby(["scenario", "n", "p"], sort=False):
+        own = {one["method"]: one for one in part.to_dict("records")}
+        entries = [
+            f"{number(own[name]['ratio_true'])} ({number(own[name]['mse'])})" if name in own else "" for name in names
+        ]
+        lines.append((TITLES[str(scenario)], str(n), str(p), *entries, number(own["true"]["mse"])))
+    return markdown(("scenario", "n", "p", *(NAMES.get(name, f"`{name}`") for name in names), "true: error"), lines)
+
+
+def _repetitions(cells: pd.DataFrame) -> str:
+    found = [
+        f"{low} with n = {n}" if low == high else f"{low} to {high} with n = {n}"
+        for n, low, high in ((n, min(part["reps"]), max(part["reps"])) for n, part in cells.groupby("n"))
+    ]
+    return f"Repetitions: {', '.join(found)}."
+
+
+def _worst(cells: pd.DataFrame) -> str:
+    told = []
+    for name in methods(cells):
+        worst = cells[cells["method"] == name].sort_values("ratio_true").iloc[-1]
+        place = f"{TITLES[worst['scenario']]} {worst['n']} x {worst['p']}"
+        told.append(f"{NAMES.get(name, f'`{name}`')} {number(worst['ratio_true'])} ({place})")
+    return f"Worst cell of each, as a multiple of the true sampler's error: {', '.join(told)}."
+
+
+def _beside(cells: pd.DataFrame, name: str) -> str:
+    """In how many cells a sampler of this package is below the best of the others, and where it is not."""
+    lost, total = [], 0
+    for (scenario, n, p), part in cells.groupby(["scenario", "n", "p"], sort=False):
+        errors = part.set_index("method")["mse"].to_dict()
+        theirs = {other: errors[other] for other in NAMES if other in errors}
+        if name not in errors or not theirs:
+            continue
+        total += 1
+        best = min(theirs, key=lambda other: theirs[other])
+        if errors[name] >= theirs[best]:
+            told = f"{number(errors[name])} against {number(theirs[best])} of {NAMES[best]}"
+            lost.append(f"{TITLES[str(scenario)]} {n} x {p} ({told})")
+    if not total:
+        return ""
+    where = f" Not in {'; '.join(lost)}." if lost else ""
+    return f"`{name}` has a smaller error than the best of the packages in {total - len(lost)} of {total} cells.{where}"
+
+
+def draw(cells: pd.DataFrame, folder: Path) -> Path:
+    """Ratios to the true sampler's error, a panel for each number of redraws."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    redraws = sorted(set(cells["m"]))
+    first = cells[(cells["m"] == redraws[0]) & (cells["method"] == "true")]
+    keys = list(zip(first["scenario"], first["n"], first["p"], strict=True))
+    figure = Figure(figsize=(2.6 + 3.4 * len(redraws), 1.3 + 0.26 * len(keys)), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = figure.subplots(1, len(redraws), squeeze=False, sharey=True)[0]
+    for m, ax in zip(redraws, panels, strict=True):
+        here = cells[cells["m"] == m].set_index(["scenario", "n", "p"])
+        for name, color in zip(methods(cells), _COLORS, strict=False):
+            own = here[here["method"] == name]["ratio_true"].reindex(keys)
+            ax.plot(own, range(len(keys)), "o", ms=4, color=color, label=NAMES.get(name, name))
+        ax.axvline(1.0, color="#D55E00", lw=1, zorder=0)
+        ax.set_xscale("log")
+        ax.set_title(f"{m} redraw{'s' if m > 1 else ''}", fontsize=9)
+        ax.tick_params(labelsize=8)
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)
+    panels[0].set_yticks(range(len(keys)), [f"{TITLES[s]}, {n} x {p}" for s, n, p in keys], fontsize=8)
+    panels[0].invert_yaxis()
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels), frameon=False, fontsize=8)
+    figure.supxlabel("mean squared error, as a multiple of the true sampler's with as many redraws", fontsize=9)
+    path = folder / "peers.png"
+    figure.savefig(path, dpi=150)
+    return path

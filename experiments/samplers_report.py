@@ -1,0 +1,131 @@
+"""The section on samplers past the paper, its sentences made from the numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from experiments.beside_published import CELL
+from experiments.ground_truth_figures import LABELS, TITLES
+from experiments.parts.sections import markdown, number, with_error
+
+NEAR, FAR, FURTHER = 1.25, 2.0, 1.5  # multiples of the true sampler's error that are asked for
+
+
+def section(tables: dict[str, pd.DataFrame]) -> str:
+    """Markdown: for each sampler and setting the table, and what follows from it."""
+    cells, choices = tables["cells"], tables["choices"]
+    parts = [
+        "## Close to the true sampler in every cell?",
+        "Mean squared error of the estimated importance of x1. *True* is the sampler that knows how x1 is distributed, "
+        "on the same rows and with as many redraws; *times* is the error as a multiple of the true sampler's, with its "
+        "standard error. The best published method is the one with the smallest error in that cell of the paper (one "
+        "redraw, 1000 repetitions); *with as many redraws* is the smallest of our own run of the paper's methods.",
+    ]
+    for method in dict.fromkeys(cells["method"]):
+        if method != "true":
+            parts += _of_sampler(str(method), cells, choices)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _of_sampler(method: str, cells: pd.DataFrame, choices: pd.DataFrame) -> list[str]:
+    parts = [f"![{method} beside the true sampler](images/beyond/beyond_{method}.png)"]
+    for setting in sorted(set(cells["setting"])):
+        for m in sorted(set(cells["m"]), reverse=True):
+            here = cells[(cells["setting"] == setting) & (cells["m"] == m)]
+            own = here[here["method"] == method]
+            if own.empty:
+                continue
+            of = "the true model" if setting == "I" else "a random forest"
+            parts += [
+                f"### `{method}`, setting {setting} ({of}), {m} redraw{'s' if m > 1 else ''}",
+                _repetitions(own),
+                mse_table(own, here[here["method"] == "true"]),
+                *verdicts(own),
+            ]
+        parts.append(_chosen(choices, method, setting))
+    return parts
+
+
+def mse_table(own: pd.DataFrame, true: pd.DataFrame) -> str:
+    """Cells as lines: published, repeated, ours, true, and how many times the true one ours is."""
+    errors = {_key(one): one["mse"] for one in true.to_dict("records")}
+    lines = [
+        (
+            TITLES[one["scenario"]],
+            str(one["n"]),
+            str(one["p"]),
+            _best(one, "best_published"),
+            _best(one, "best_repeated"),
+            with_error(one["mse"], one["mse_se"]),
+            number(errors[_key(one)]),
+            with_error(one["ratio_true"], one["ratio_true_se"]),
+        )
+        for one in own.to_dict("records")
+    ]
+    header = ("scenario", "n", "p", "best published", "with as many redraws", "ours", "true", "times")
+    return markdown(header, lines)
+
+
+def verdicts(own: pd.DataFrame) -> list[str]:
+    """What is asked for, and in how many cells it holds."""
+    paper, further = own[own["best_published"].notna()], own[own["best_published"].isna()]
+    said = []
+    if len(paper):
+        above = paper[~paper["below_published"].astype(bool)]
+        said.append(
+            f"Below the best published method in {len(paper) - len(above)} of {len(paper)} cells"
+            f"{_listed(above, 'not in')}. At most {NEAR:g} times the true sampler's error in "
+            f"{int((paper['ratio_true'] <= NEAR).sum())} of {len(paper)}, at most {FAR:g} times in "
+            f"{int((paper['ratio_true'] <= FAR).sum())}{_listed(paper[paper['ratio_true'] > FAR], 'above in')}."
+        )
+    if len(further):
+        over = further[further["ratio_true"] > FURTHER]
+        said.append(
+            f"In the scenarios that the paper does not have: at most {FURTHER:g} times the true sampler's error in "
+            f"{len(further) - len(over)} of {len(further)} cells{_listed(over, 'above in')}."
+        )
+    return said
+
+
+def _listed(cells: pd.DataFrame, word: str) -> str:
+    if cells.empty:
+        return ""
+    named = [
+        f"{TITLES[one['scenario']]} {one['n']} x {one['p']} ({number(one['ratio_true'])})"
+        for one in cells.to_dict("records")
+    ]
+    return f" ({word} {', '.join(named)})"
+
+
+def _best(one: dict[Any, Any], name: str) -> str:
+    if name not in one or pd.isna(one[name]):
+        return ""
+    return f"{number(one[name])} ({LABELS.get(one[f'{name}_method'], one[f'{name}_method'])})"
+
+
+def _repetitions(own: pd.DataFrame) -> str:
+    found = [
+        f"{low} with n = {n}" if low == high else f"{low} to {high} with n = {n}"
+        for n, low, high in ((n, min(part["reps"]), max(part["reps"])) for n, part in own.groupby("n"))
+    ]
+    return f"Repetitions: {', '.join(found)}."
+
+
+def _chosen(choices: pd.DataFrame, method: str, setting: str) -> str:
+    own = choices[(choices["method"] == method) & (choices["setting"] == setting)]
+    if own.empty:
+        return ""
+    lines = []
+    for cell, part in own.groupby(CELL, sort=False):
+        shares = part.sort_values("share", ascending=False, kind="stable").to_dict("records")
+        told = ", ".join(f"{one['candidate']} {100 * one['share']:.0f} %" for one in shares)
+        lines.append((TITLES[str(cell[1])], str(cell[2]), str(cell[3]), told))
+    return f"What `{method}` chose, by the share of repetitions:\n\n" + markdown(
+        ("scenario", "n", "p", "chosen"), lines
+    )
+
+
+def _key(one: dict[Any, Any]) -> tuple[Any, ...]:
+    return tuple(one[name] for name in CELL)
