@@ -6,7 +6,7 @@ from subgrove._effects import Effect, effect
 from subgrove._fidelity import Fidelity, fidelity, squared_mmd
 from subgrove._importance import DepthProfile, ImportanceResult, depth_profile, importance, loco
 from subgrove._model_fidelity import ModelFidelity, model_fidelity
-from subgrove._subgroups import DepthChoice, Partition, Subgroups, find_subgroups
+from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups, stability
 from subgrove._version import __version__
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "ImportanceResult",
     "ModelFidelity",
     "Partition",
+    "Stability",
     "Subgroups",
     "__version__",
     "datasets",
@@ -35,5 +36,6 @@ __all__ = [
     "samplers",
     "simulate",
     "squared_mmd",
+    "stability",
     "trees",
 ]

@@ -3,6 +3,8 @@
 from subgrove._subgroups.choice import DepthChoice
 from subgrove._subgroups.find import find_subgroups
 from subgrove._subgroups.partition import Partition
+from subgrove._subgroups.stability import stability
+from subgrove._subgroups.stability_result import Stability
 from subgrove._subgroups.subgroups import Subgroups
 
-__all__ = ["DepthChoice", "Partition", "Subgroups", "find_subgroups"]
+__all__ = ["DepthChoice", "Partition", "Stability", "Subgroups", "find_subgroups", "stability"]

@@ -4,34 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 from subgrove._fingerprint import fingerprint
 from subgrove._kinds import MAX_LEVELS
 from subgrove._parallel import effective_jobs, one_blas_thread, side_by_side
-from subgrove._subgroups.depth import DEEPEST, choose_depth
+from subgrove._subgroups.depth import DEEPEST
+from subgrove._subgroups.growing import Settings, grown_partition
 from subgrove._subgroups.names import Members, allowed_columns, asked_features
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove._table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree
-from subgrove.trees.growth import Rules
-from subgrove.trees.single import single_leaf
 from subgrove.trees.training import (
     TOGETHER,
-    Training,
-    has_three_values,
     refuse_another_index,
-    select_columns,
-    training_of,
 )
 
-TREES = ("transformation", "cart")
 AUTO = "auto"
-_CP = 0.01  # complexity of CART, as in the code of the paper
 
 
 def find_subgroups(
@@ -166,7 +157,7 @@ def _found(
     judged: bool = False,
     tolerance: float = 0.0,
 ) -> Subgroups:
-    settings = _Settings.checked(tree, max_depth, min_leaf, alpha, judged, tolerance)
+    settings = Settings.checked(tree, max_depth, min_leaf, alpha, judged, tolerance)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     table = read_table(X, kinds=kinds, lenient=True)
     asked, allowed = asked_features(features, table.names), allowed_columns(given, table.names)
@@ -217,66 +208,14 @@ def _unusable(table: Table, column: ColumnInfo) -> str | None:
     return None
 
 
-@dataclass(frozen=True)
-class _Settings:
-    """Which tree to grow, and how far."""
-
-    tree: str
-    rules: Rules
-    judged: bool  # whether depths are compared on held-out rows
-    tolerance: float
-
-    @classmethod
-    def checked(cls, tree: Any, max_depth: Any, min_leaf: Any, alpha: Any, judged: bool, tolerance: float) -> _Settings:
-        """The settings, if they are what they may be."""
-        if tree not in TREES:
-            raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
-        return cls(tree, Rules.checked(max_depth, min_leaf, alpha), judged, tolerance)
-
-    def refuse_groups(self, asked: tuple[Members, ...]) -> None:
-        """CART splits by one mean or one set of frequencies."""
-        group = next((members for members in asked if len(members) > 1), None)
-        if group is not None and self.tree == "cart":
-            raise ParameterError(
-                f"features has the group {TOGETHER.join(group)!r}, but tree='cart' takes one feature at a time. "
-                f"Use tree='transformation' for groups."
-            )
-
-    def grower(self, training: Training) -> TransformationTree | ConditionalInferenceTree | CartTree | JointTree:
-        """The tree for a feature of this kind."""
-        depth, leaf, alpha = self.rules.max_depth, self.rules.min_leaf, self.rules.alpha
-        if self.tree == "cart":
-            return CartTree(depth, leaf, cp=_CP)
-        if len(training.members) > 1:
-            return JointTree(depth, leaf, alpha)
-        if training.target.kind == "numeric" and has_three_values(training.values):
-            return TransformationTree(depth, leaf, alpha)
-        return ConditionalInferenceTree(depth, leaf, alpha)
-
-
 def _partition(
-    table: Table, weights: Floats | None, allowed: Members, settings: _Settings, members: Members
+    table: Table, weights: Floats | None, allowed: Members, settings: Settings, members: Members
 ) -> Partition:
     """The subgroups of one feature, or of a group."""
     try:
-        return _grown(table, weights, members, allowed, settings)
+        return grown_partition(table, weights, members, allowed, settings)
     except SubgroveError as error:
         raise type(error)(f"Feature {TOGETHER.join(members)!r}: {error}") from error
     except Exception as error:
         error.add_note(f"This happened to the tree of feature {TOGETHER.join(members)!r}.")
         raise
-
-
-def _grown(table: Table, weights: Floats | None, members: Members, allowed: Members, settings: _Settings) -> Partition:
-    others = select_columns(table, [name for name in allowed if name not in members])
-    features = tuple(table.series(name) for name in members)
-    training = training_of(others, features, weights)
-    many = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
-    grower, stop = settings.grower(training), "many levels" if many else training.stop
-    grown = (
-        grower._grow(training) if stop is None else single_leaf(training, grower._method, grower.plain_params(), stop)
-    )
-    choice = None
-    if settings.judged:
-        choice = choose_depth(training, settings.grower, grown, tolerance=settings.tolerance)
-    return Partition(members, grown, choice)
