@@ -42,7 +42,7 @@ def _of_sampler(method: str, cells: pd.DataFrame, choices: pd.DataFrame) -> list
                 f"### `{method}`, setting {setting} ({of}), {m} redraw{'s' if m > 1 else ''}",
                 _repetitions(own),
                 mse_table(own, here[here["method"] == "true"]),
-                *verdicts(own),
+                *verdicts(own, here[here["method"] == "true"]),
             ]
         parts.append(_chosen(choices, method, setting))
     return parts
@@ -68,35 +68,47 @@ def mse_table(own: pd.DataFrame, true: pd.DataFrame) -> str:
     return markdown(header, lines)
 
 
-def verdicts(own: pd.DataFrame) -> list[str]:
-    """What is asked for, and in how many cells it holds."""
+def verdicts(own: pd.DataFrame, true: pd.DataFrame) -> list[str]:
+    """What is asked for, in how many cells it holds, and whether the true sampler itself would do."""
+    errors = {_key(one): one["mse"] for one in true.to_dict("records")}
     paper, further = own[own["best_published"].notna()], own[own["best_published"].isna()]
     said = []
     if len(paper):
-        above = paper[~paper["below_published"].astype(bool)]
+        lost = [one for one in paper.to_dict("records") if not one["below_published"]]
+        could = [errors[_key(one)] < one["best_published"] for one in paper.to_dict("records")]
         said.append(
-            f"Below the best published method in {len(paper) - len(above)} of {len(paper)} cells"
-            f"{_listed(above, 'not in')}. At most {NEAR:g} times the true sampler's error in "
+            f"Below the best published method in {len(paper) - len(lost)} of {len(paper)} cells, the true sampler in "
+            f"{sum(could)}. At most {NEAR:g} times the true sampler's error in "
             f"{int((paper['ratio_true'] <= NEAR).sum())} of {len(paper)}, at most {FAR:g} times in "
-            f"{int((paper['ratio_true'] <= FAR).sum())}{_listed(paper[paper['ratio_true'] > FAR], 'above in')}."
+            f"{int((paper['ratio_true'] <= FAR).sum())}{_listed(paper[paper['ratio_true'] > FAR])}."
         )
+        if lost:
+            said.append("\n".join(["Not below the best published:", "", *(_lost(one, errors) for one in lost)]))
     if len(further):
         over = further[further["ratio_true"] > FURTHER]
         said.append(
             f"In the scenarios that the paper does not have: at most {FURTHER:g} times the true sampler's error in "
-            f"{len(further) - len(over)} of {len(further)} cells{_listed(over, 'above in')}."
+            f"{len(further) - len(over)} of {len(further)} cells{_listed(over)}."
         )
     return said
 
 
-def _listed(cells: pd.DataFrame, word: str) -> str:
-    if cells.empty:
-        return ""
-    named = [
-        f"{TITLES[one['scenario']]} {one['n']} x {one['p']} ({number(one['ratio_true'])})"
-        for one in cells.to_dict("records")
-    ]
-    return f" ({word} {', '.join(named)})"
+def _lost(one: dict[Any, Any], errors: dict[tuple[Any, ...], float]) -> str:
+    true, best = errors[_key(one)], one["best_published"]
+    can = "which is below it" if true < best else "which is not below it either"
+    return (
+        f"- {_place(one)}: {with_error(one['mse'], one['mse_se'])} against {_best(one, 'best_published')}; the true "
+        f"sampler has {number(true)}, {can}"
+    )
+
+
+def _listed(cells: pd.DataFrame) -> str:
+    named = [f"{_place(one)} ({number(one['ratio_true'])})" for one in cells.to_dict("records")]
+    return f" (above in {', '.join(named)})" if named else ""
+
+
+def _place(one: dict[Any, Any]) -> str:
+    return f"{TITLES[one['scenario']]} {one['n']} x {one['p']}"
 
 
 def _best(one: dict[Any, Any], name: str) -> str:
