@@ -99,5 +99,6 @@ def _of_scikit_learn(x: Floats, y: Floats, trees: int, seed: int) -> Callable[[A
     forest = RandomForestRegressor(
         trees, max_features=tried, min_samples_leaf=5, random_state=seed % 2**32, n_jobs=threads()
     )
-    predict: Callable[[Any], Floats] = forest.fit(x, y).predict
+    # Grown by several threads it is the same; asked by several, it adds up its trees in whatever order they end.
+    predict: Callable[[Any], Floats] = forest.fit(x, y).set_params(n_jobs=1).predict
     return predict

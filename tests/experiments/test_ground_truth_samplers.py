@@ -15,6 +15,7 @@ from experiments import ground_truth, ground_truth_samplers
 from experiments.beside_true import beside_true, choices, mse_ratio
 from experiments.ground_truth_methods import redrawn
 from experiments.ground_truth_rows import drawn_repetition
+from experiments.running import THREADS_VARIABLE
 from experiments.units import Size, Unit, refuse_twins, seed_of
 
 ASKED = Size(samplers=("subgroups",))
@@ -92,7 +93,8 @@ def _third_seed(seed: int) -> int:
     return int(np.random.default_rng(seed).integers(2**62, size=6)[2])
 
 
-def test_the_forest_may_be_that_of_scikit_learn() -> None:
+def test_the_forest_may_be_that_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(THREADS_VARIABLE, "1")
     asked = {"setting": "II", "scenario": "linear", "n": 300, "p": 10, "trees": 60}
     ours = [drawn_repetition(asked, seed) for seed in range(8)]
     theirs = [drawn_repetition(asked | {"forest": "sklearn"}, seed) for seed in range(8)]
@@ -102,6 +104,7 @@ def test_the_forest_may_be_that_of_scikit_learn() -> None:
         x = one.test.to_numpy()
         # Two forests of the same rows with leaves that differ a little in size.
         assert np.corrcoef(one.predict(x), other.predict(x))[0, 1] > 0.95
+    monkeypatch.setenv(THREADS_VARIABLE, "2")
     again = drawn_repetition(asked | {"forest": "sklearn"}, 0)
     assert again.truth == theirs[0].truth
     # Leaves of five or more make a smoother forest, which asks x1 for less; not for another thing.
