@@ -4,7 +4,15 @@ from subgrove import datasets, exceptions, losses, plots, samplers, simulate, tr
 from subgrove._dependence import Dependence, dependence
 from subgrove._effects import Effect, effect
 from subgrove._fidelity import Fidelity, fidelity, squared_mmd
-from subgrove._importance import DepthProfile, ImportanceResult, depth_profile, importance, loco
+from subgrove._importance import (
+    DepthProfile,
+    Gap,
+    GapStep,
+    ImportanceResult,
+    depth_profile,
+    importance,
+    loco,
+)
 from subgrove._model_fidelity import ModelFidelity, model_fidelity
 from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups, stability
 from subgrove._version import __version__
@@ -15,6 +23,8 @@ __all__ = [
     "DepthProfile",
     "Effect",
     "Fidelity",
+    "Gap",
+    "GapStep",
     "ImportanceResult",
     "ModelFidelity",
     "Partition",

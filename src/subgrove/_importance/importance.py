@@ -15,6 +15,7 @@ from subgrove._importance.both import make_result, read_counts, refuse_weighted_
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import ALL, Scoring, original_rows
+from subgrove._importance.source import Source
 from subgrove._importance.tally import FeatureScores
 from subgrove._model import Model, Predictions, default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._parallel import effective_jobs, progress_bar, side_by_side
@@ -23,9 +24,10 @@ from subgrove._subgroups.names import asked_features
 from subgrove._table import Table, read_table
 from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning
 from subgrove.losses import get_all
-from subgrove.samplers.base import Feature, Fitted
+from subgrove.samplers.base import Feature, Fitted, title
 from subgrove.samplers.cross_fit import CrossFitted
 from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
+from subgrove.samplers.given import fitted_given, parts_of, read_given
 from subgrove.samplers.marginal import FittedMarginal
 from subgrove.samplers.own import OwnFitted
 from subgrove.samplers.subgroup import FittedSubgroups
@@ -47,6 +49,7 @@ def importance(
     sampler: Any = "subgroups",
     train: Any = None,
     features: Any = None,
+    given: Any = None,
     loss: Any = None,
     n_repeats: int = 10,
     weights: Any = None,
@@ -77,6 +80,11 @@ def importance(
     features : list, optional
         Names of columns; a list of names among them is a group that is redrawn together. If not given, those that
         `sampler` has subgroups for, or else all columns.
+    given : list of str or dict, optional
+        The columns that features are redrawn conditional on, for samplers that can be told ("subgroups", "cart",
+        "imputation", and yours if it has an attribute `given`): from none, `[]`, which is the marginal importance, to
+        all others, which is the default. A dict has the columns of each feature (or group, by a tuple of its names).
+        A feature that you name may not be among its own columns; without `features`, each is left out of its own.
     loss : str, Loss, callable or a list of them, optional
         A name (see `subgrove.losses.names()`), or a function of (y, prediction) that gives one number for each row.
         Squared error if not given, or log loss for a classifier. Several losses cost one pass over the predictions.
@@ -139,7 +147,11 @@ def importance(
         rows = Frames(X, table.columns).changed(kept, {})
         table, counted = read_table(rows, lenient=True), counted[kept]
         scoring = replace(scoring, target=target.taken(kept))
-    fitted, redrawn = fitted_sampler(sampler, rows, table, train, chosen, model, start)
+    sets = None if given is None else read_given(given, chosen, table.names, named=features is not None)
+    if sets is None:
+        fitted, redrawn = fitted_sampler(sampler, rows, table, train, chosen, model, start)
+    else:
+        fitted, redrawn = fitted_given(sampler, sets, rows, table, train, model, start)
     mark = fingerprint(table)
     _warn_of_same_rows(fitted, mark, redrawn, train)
     frames = Frames(rows, redrawn.columns, fitted.train)
@@ -168,11 +180,13 @@ def importance(
         "n_repeats": repeats,
         "seed": start,
         "trained_on": _trained_on(fitted, train),
+        "given": None if sets is None else {title(feature): _listed(names) for feature, names in sets.items()},
         "n_rows_asked": asked.n_rows,
         "n_calls": asked.n_calls,
         "fingerprint": mark,
     }
-    return make_result(scores, scoring, (question.baseline, question.whole), counted, settings, X, kept)
+    result = make_result(scores, scoring, (question.baseline, question.whole), counted, settings, X, kept)
+    return result._computed_from(Source(question, sampler, sets, rows, table, train, model))
 
 
 def _refuse_no_memory(memory: Any) -> None:
@@ -231,15 +245,21 @@ def _no_progress(done: int) -> None:
     """Workers in other processes show no bar."""
 
 
+def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
+
+
 def _trained_on(fitted: Fitted, train: Any) -> str:
-    if isinstance(fitted, CrossFitted):
-        return "cross-fitted"
-    if isinstance(fitted, FittedMarginal | FittedUnchanged):
+    parts = [part for part in parts_of(fitted) if not isinstance(part, FittedMarginal | FittedUnchanged)]
+    if not parts:
         return "nothing"
+    if any(isinstance(part, CrossFitted) for part in parts):
+        return "cross-fitted"
     return "before" if train is None else "train"
 
 
 def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table, train: Any) -> None:
+    fitted = next((part for part in parts_of(fitted) if not isinstance(part, FittedMarginal)), fitted)
     if isinstance(fitted, FittedSubgroups):
         trained = fitted.groups.fingerprint
         # Kinds that the user chose in find_subgroups make another fingerprint of the same rows.

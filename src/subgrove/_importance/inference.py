@@ -8,6 +8,7 @@ Monte-Carlo error has a column of its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,30 @@ def paired_variance(
         for score, places in ((one, first), (two, second))
     )
     return _variance(values, weights, np.asarray(excess))
+
+
+def combined_variance(terms: Sequence[tuple[float, FeatureScores, int]], weights: Floats | None) -> float:
+    """Variance of a sum of estimates on the same rows, each with a factor: terms are (factor, scores, loss).
+
+    Their draws are taken to be independent of each other.
+    """
+    values = sum(factor * score.influence[at].astype(np.float64) for factor, score, at in terms)
+    excess = sum(factor**2 * (score.excess[at] * score.sizes).sum() / score.sizes.sum() for factor, score, at in terms)
+    return float(_variance(np.asarray(values)[None, :], weights, np.array([excess]))[0])
+
+
+def combined_mc_variance(terms: Sequence[tuple[float, FeatureScores, int]], *, per_row: bool) -> float:
+    """Variance of such a sum over other draws."""
+    total = 0.0
+    for factor, score, at in terms:
+        if per_row:
+            share = score.sizes / score.sizes.sum()
+            variance = float((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum())
+        else:
+            m = len(score.overall[at])
+            variance = float(score.overall[at].var(ddof=1) / m) if m > 1 else np.nan
+        total += factor**2 * variance
+    return total
 
 
 def _variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:

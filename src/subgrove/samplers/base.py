@@ -17,7 +17,7 @@ the exact expectation where it is cheaper than drawing. `docs/add_a_sampler.md` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, cast
 
@@ -188,6 +188,18 @@ class Fitted(ABC):
         """Whether donors are training rows."""
         return False
 
+    def part_for(self, feature: Feature) -> Fitted:
+        """The sampler that redraws this feature; another one where different features have different samplers."""
+        return self
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """The columns that the feature's tree splits on, those nearest to the root first; None if there is no tree."""
+        return None
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> Fitted:
+        """The same sampler, the feature's tree cut back to its splits on some columns (and below such splits only)."""
+        raise NotImplementedError(f"{type(self).__name__} has no trees")
+
     def read(self, X: Any) -> Table:
         """Rows to redraw, typed as in training."""
         return read_like(X, self.columns)
@@ -262,6 +274,7 @@ class Method(Parameters, ABC):
     takes_groups: ClassVar[bool] = False  # whether several features can be redrawn together
     takes_missing: ClassVar[bool] = True  # whether the redrawn column may have missing values
     takes_any_column: ClassVar[bool] = False  # whether columns without a value, or with very many levels, may be there
+    conditional: ClassVar[bool] = True  # whether a redraw looks at the other columns of the row
     learns: ClassVar[bool] = True  # whether fit looks at the rows, so that it must not see those it is judged on
 
     @abstractmethod
@@ -271,6 +284,12 @@ class Method(Parameters, ABC):
     def for_model(self, model: Any) -> Method:
         """The sampler for this model; only those that look into the model differ."""
         return self
+
+    def without_columns(self) -> Method:
+        """The sampler that is left where there is no column to condition on: the marginal one."""
+        from subgrove.samplers.marginal import Marginal
+
+        return Marginal()
 
     def refuse_unsuitable(self, columns: Sequence[ColumnInfo], features: Sequence[Feature]) -> None:
         """Raise if a feature is of a kind that this sampler does not take."""

@@ -5,8 +5,8 @@ So nothing is fitted on the rows it is judged on, also if there is one table onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,24 @@ class CrossFitted(Fitted):
             self._exact(table.n_rows, parts),
             population,
         )
+
+    def part_for(self, feature: Feature) -> Fitted:
+        """The samplers of the folds that redraw this feature."""
+        folds = tuple(replace(fold, fitted=fold.fitted.part_for(feature)) for fold in self.folds)
+        return replace(self, folds=folds)
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """The columns that the trees of all folds split on: the first of each, then the second of each."""
+        lists = [fold.fitted.split_columns(feature) for fold in self.folds]
+        if any(columns is None for columns in lists):
+            return None
+        ranked = [(place, fold, name) for fold, names in enumerate(lists) for place, name in enumerate(names or ())]
+        return tuple(dict.fromkeys(name for _, _, name in sorted(ranked)))
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> CrossFitted:
+        """The same, with the trees of all folds cut back."""
+        folds = (replace(fold, fitted=fold.fitted.restricted(feature, columns)) for fold in self.folds)
+        return replace(self, folds=tuple(folds))
 
     def _groups(self, n_rows: int, parts: list[Redraw]) -> Groups:
         code = np.zeros(n_rows, dtype=np.int32)

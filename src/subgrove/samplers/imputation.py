@@ -14,6 +14,7 @@ from subgrove._frames import Changes, Donors, Rows
 from subgrove._kinds import Floats
 from subgrove._parallel import effective_jobs
 from subgrove._random import Streams, read_seed, stream
+from subgrove._subgroups.names import allowed_columns
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Method, Redraw, Step, read_training_table
@@ -52,6 +53,8 @@ class Imputation(Method):
         Number of threads that grow trees. It changes nothing but the time.
     seed : int, default 0
         Of the forests. A feature's forest depends on the seed and its name alone. None gives others each time.
+    given : str or list of str, optional
+        The columns that the forest foretells from; all others by default.
 
     Notes
     -----
@@ -83,6 +86,7 @@ class Imputation(Method):
         residuals: Residuals = "oob",
         n_jobs: int | None = None,
         seed: int | None = 0,
+        given: Any = None,
     ) -> None:
         self.n_trees = n_trees
         self.min_node_size = min_node_size
@@ -90,6 +94,7 @@ class Imputation(Method):
         self.residuals = residuals
         self.n_jobs = n_jobs
         self.seed = seed
+        self.given = given
 
     def fit(self, X: Any, features: Any = None) -> FittedImputation:
         """Grow a forest for each feature on training rows."""
@@ -101,15 +106,16 @@ class Imputation(Method):
         columns_tried(self.max_features, 1)  # likewise
         seed = read_seed(self.seed)
         table, read = read_training_table(X, features, self)
-        forests = {name: self._grown(table, name, stream(seed, name)) for (name,) in read}
+        given = None if self.given is None else allowed_columns(self.given, table.names)
+        forests = {name: self._grown(table, name, given, stream(seed, name)) for (name,) in read}
         keeps_rows = any(forest.holders is not None for forest in forests.values())
-        return FittedImputation(table.columns, X if keeps_rows else None, forests=forests)
+        return FittedImputation(table.columns, X if keeps_rows else None, forests=forests, given=given)
 
-    def _grown(self, table: Table, name: str, rng: np.random.Generator) -> _Forest:
+    def _grown(self, table: Table, name: str, given: tuple[str, ...] | None, rng: np.random.Generator) -> _Forest:
         values = table.values(name)
         numeric = table.columns[table.names.index(name)].kind == "numeric"
         rows = np.flatnonzero(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
-        predictors, values = encoded_predictors(table, name)[rows], values[rows]
+        predictors, values = encoded_predictors(table, name, given)[rows], values[rows]
         levels, first, code = np.unique(values, return_index=True, return_inverse=True)
         # The mean of a level's indicator is its share, and the drop of their squares that of Gini's impurity.
         outputs = values[:, None] if numeric else (code[:, None] == np.arange(len(levels))).astype(np.float64)
@@ -178,13 +184,14 @@ class FittedImputation(Fitted):
     """Draws around the predictions of forests."""
 
     forests: Mapping[str, _Forest] = field(kw_only=True)
+    given: tuple[str, ...] | None = None  # columns that the forests foretell from; None for all others
 
     def draw(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> Redraw:
         """The redraw of one feature."""
         forest = learned_for(self.forests, feature, Imputation.name)
-        predictors, values = encoded_predictors(table, feature[0]), table.values(feature[0])
+        predictors, values = encoded_predictors(table, feature[0], self.given), table.values(feature[0])
         if forest.holders is None:
             predicted = forest.forest.predict(predictors)[:, 0]
             return _draw_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)

@@ -52,6 +52,7 @@ class Intervals(Method):
 
     name = "intervals"
     takes_any_column = True
+    conditional = False
     kinds = frozenset({"numeric", "ordered"})
     takes_missing = False
 

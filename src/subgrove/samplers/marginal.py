@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,7 @@ class Marginal(Method):
     name = "marginal"
     takes_any_column = True
     takes_groups = True
+    conditional = False
     learns = False
 
     def __init__(self, fixed_points: bool = False) -> None:
@@ -66,6 +67,14 @@ class FittedMarginal(Fitted):
         """The redraw of one feature."""
         groups = Groups.single(table.n_rows)
         return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """None are split on."""
+        return ()
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> FittedMarginal:
+        """There is nothing to cut back."""
+        return self
 
 
 def draw_within(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,15 +12,16 @@ from subgrove._kinds import MISSING, ColumnInfo, Floats
 from subgrove._table import Table
 
 
-def encoded_predictors(table: Table, but: str) -> Floats:
-    """All columns but one: numbers as they are, nominal columns as an indicator for each level and for missing.
+def encoded_predictors(table: Table, but: str, given: Collection[str] | None = None) -> Floats:
+    """All columns but one, or those of them that are in `given`, as numbers.
 
+    Numbers stay as they are, nominal columns become an indicator for each level and for missing.
     Missing numbers are NaN. A level that training did not have has no indicator. Without another column there is a
     constant one.
     """
     parts: list[Floats] = []
     for column, at in zip(table.columns, table.positions(), strict=True):
-        if column.name != but:
+        if column.name != but and (given is None or column.name in given):
             parts.append(_indicators(column, table.codes[:, at]) if column.is_nominal else _numbers(column, table, at))
     return np.column_stack(parts) if parts else np.zeros((table.n_rows, 1))
 

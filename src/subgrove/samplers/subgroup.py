@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from copy import copy
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ from subgrove._random import Streams
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove._subgroups.names import asked_features
+from subgrove._subgroups.restriction import restricted
 from subgrove._table import Table, read_like
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import (
@@ -25,7 +27,7 @@ from subgrove.samplers.base import (
     title,
 )
 from subgrove.samplers.expectation import exact_from
-from subgrove.samplers.marginal import draw_within
+from subgrove.samplers.marginal import Marginal, draw_within
 from subgrove.samplers.shifts import outside_donors
 
 
@@ -90,6 +92,14 @@ class Subgroups(Method):
         self.groups = groups
         self.n_jobs = n_jobs
 
+    def without_columns(self) -> Method:
+        """Marginal, from the same donors and with fixed points as here."""
+        if self.donors == "train":
+            changed = copy(self)
+            changed.given = []
+            return changed
+        return Marginal(self.fixed_points)
+
     def fit(self, X: Any, features: Any = None) -> FittedSubgroups:
         """Grow a tree for each feature on training rows (or take the trees that were given)."""
         if self.donors not in ("test", "train"):
@@ -141,6 +151,20 @@ class FittedSubgroups(Fitted):
         if self.table is None:
             return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
         return self._draw_outside(groups, table, feature, rngs, exact)
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """The columns that the feature's tree splits on, those nearest to the root first."""
+        return _partition(self.groups, feature).conditioning
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> FittedSubgroups:
+        """The same, the feature's tree cut back to its splits on some columns."""
+        partition = _partition(self.groups, feature)
+        smaller = restricted(partition, columns)
+        groups = replace(self.groups, partitions=(smaller,))
+        codes = self.codes
+        if self.table is not None:
+            codes = {smaller.feature: smaller._assign_table(self.table).astype(np.int32)}
+        return replace(self, groups=groups, codes=codes)
 
     @property
     def gives_training_rows(self) -> bool:

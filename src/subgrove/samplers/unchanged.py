@@ -34,6 +34,7 @@ class Unchanged(Method):
     name = "unchanged"
     takes_any_column = True
     takes_groups = True
+    conditional = False
     learns = False
 
     def __init__(self) -> None:

@@ -1,0 +1,110 @@
+"""What a result was computed from, so that the same model can be asked about the same rows again.
+
+A result refers to it; it is neither saved nor pickled, for it holds the model and the user's rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._fingerprint import fingerprint
+from subgrove._importance.scores import Question, score_features
+from subgrove._importance.scoring import original_rows
+from subgrove._importance.tally import FeatureScores
+from subgrove._table import Table, read_table
+from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning
+from subgrove.samplers.base import Feature, Fitted
+from subgrove.samplers.given import Given, fitted_given, sampler_of
+
+LOOKED_AT = 100  # rows that the model is asked for to see that it is the same one
+_SAME = 1e-6  # relative difference of losses that may come from other batches
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A question that was asked, and what it was made of.
+
+    Attributes
+    ----------
+    question : Question
+        Model, rows, fitted sampler, losses and settings.
+    sampler : object
+        What the user gave as sampler.
+    sets : mapping or None
+        For each feature the columns that it is conditional on.
+    rows, table : tables
+        The rows that are redrawn, as the user gave them and as they were read.
+    train : table or None
+        Training rows.
+    model : object
+        The user's model.
+    """
+
+    question: Question
+    sampler: Any
+    sets: Mapping[Feature, Given] | None
+    rows: Any
+    table: Table
+    train: Any
+    model: Any
+
+    def fitted_for(self, feature: Feature) -> Fitted:
+        """The fitted sampler that redraws a feature."""
+        return sampler_of(self.question.sampler, self.question.table, feature)[0]
+
+    def given_for(self, feature: Feature) -> tuple[str, ...]:
+        """The columns that a feature may be conditional on."""
+        given = None if self.sets is None else self.sets.get(feature)
+        allowed = self.table.names if given is None else given
+        return tuple(name for name in allowed if name not in feature)
+
+    def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureScores, int]:
+        """Scores with the feature's tree cut back to some columns, and how many rows were asked for."""
+        fitted, table = sampler_of(self.question.sampler, self.question.table, feature)
+        return self._scored(fitted.restricted(feature, columns), table, feature)
+
+    def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureScores, int]:
+        """Scores with the sampler fitted again, conditional on some columns."""
+        fitted, table = fitted_given(
+            self.sampler, {feature: columns}, self.rows, self.table, self.train, self.model, self.question.seed
+        )
+        return self._scored(fitted, table, feature)
+
+    def _scored(self, fitted: Fitted, table: Table, feature: Feature) -> tuple[FeatureScores, int]:
+        frames = self.question.frames
+        if fitted.train is not self.question.sampler.train:
+            frames = type(frames)(self.rows, table.columns, fitted.train)
+        question = replace(self.question, sampler=fitted, table=table, frames=frames, model=self.question.model.fresh())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenValueWarning)  # said when the result was computed
+            (score,) = score_features(question, [feature], lambda done: None)
+        return score, question.model.n_rows
+
+    def look_again(self, mark: str) -> int:
+        """See that rows and model are those of the result; how many rows the model was asked for."""
+        if fingerprint(read_table(self.rows, lenient=True)) != mark:
+            raise InputError(
+                "X was changed after the importance was computed, so the rows between marginal and conditional cannot "
+                "be redrawn. Compute the importance again."
+            )
+        question = self.question
+        model, n = question.model.fresh(), min(LOOKED_AT, question.frames.n_rows)
+        answers = model.ask(question.frames.changed(slice(0, n), {}), n, original_rows)
+        now = question.scoring.rows(answers, slice(0, n), original_rows)
+        before = question.baseline[:, :n]
+        known = ~np.isnan(before)
+        if not np.allclose(
+            now[known], before[known], rtol=_SAME, atol=_SAME * float(np.abs(before[known]).max(initial=0))
+        ):
+            warnings.warn(
+                "The model (or y) does not give what it gave when the importance was computed, so the steps of the gap "
+                "are of another model than its ends. Compute the importance again.",
+                SubgroveWarning,
+                stacklevel=4,
+            )
+        return model.n_rows
