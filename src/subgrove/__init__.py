@@ -9,9 +9,11 @@ from subgrove._importance import (
     Gap,
     GapStep,
     ImportanceResult,
+    RelativeImportance,
     depth_profile,
     importance,
     loco,
+    relative_importance,
 )
 from subgrove._model_fidelity import ModelFidelity, model_fidelity
 from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups, stability
@@ -28,6 +30,7 @@ __all__ = [
     "ImportanceResult",
     "ModelFidelity",
     "Partition",
+    "RelativeImportance",
     "Stability",
     "Subgroups",
     "__version__",
@@ -43,6 +46,7 @@ __all__ = [
     "losses",
     "model_fidelity",
     "plots",
+    "relative_importance",
     "samplers",
     "simulate",
     "squared_mmd",

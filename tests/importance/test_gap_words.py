@@ -137,7 +137,7 @@ def test_numbers_are_readable(value: float, text: str) -> None:
 
 
 def test_percents_and_lists_are_readable() -> None:
-    assert [percent(share) for share in (0.0, 0.001, 0.005, 0.614)] == ["0 %", "less than 1 %", "0 %", "61 %"]
+    assert [percent(share) for share in (0.0, 0.001, 0.006, 0.614)] == ["0 %", "less than 1 %", "1 %", "61 %"]
     assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
 
 

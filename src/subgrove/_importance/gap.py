@@ -24,8 +24,8 @@ from subgrove._importance.source import Source
 from subgrove._importance.tally import FeatureScores
 from subgrove._random import stream
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, title
-from subgrove.samplers.fitting import read_sampler
+from subgrove.samplers.base import Feature, title
+from subgrove.samplers.fitting import training_rows
 from subgrove.samplers.given import takes_given
 
 if TYPE_CHECKING:
@@ -179,9 +179,9 @@ class _Sets:
         others = source.given_for(self.feature)
         if not others:
             return (), "no columns"
-        if not _can_be_fitted_again(source.sampler):
+        if not takes_given(source.sampler):
             return (others,), "sampler"
-        train = source.rows if source.train is None else getattr(source.train, "X", source.train)
+        train = source.rows if source.train is None else training_rows(source.train)
         return in_blocks(by_dependence(train, self.feature, others)), "sampler"
 
     def _key(self, names: Set) -> Set:
@@ -228,12 +228,6 @@ class _Sets:
             return 0.0, 0.0
         rows = combined_variance(full, self.imp.weights) if per_row else np.nan
         return float(np.sqrt(rows)), float(np.sqrt(combined_mc_variance(full, per_row=per_row)))
-
-
-def _can_be_fitted_again(sampler: Any) -> bool:
-    if isinstance(sampler, Fitted):
-        return False
-    return takes_given(read_sampler(sampler) if isinstance(sampler, str) else sampler)
 
 
 def _of_loss(score: FeatureScores, at: int) -> FeatureScores:

@@ -4,8 +4,10 @@ from subgrove.plots.dependence import dependence
 from subgrove.plots.effect import effect
 from subgrove.plots.effects import effects
 from subgrove.plots.fidelity import fidelity
+from subgrove.plots.gap import gap
 from subgrove.plots.importance import importance
 from subgrove.plots.importance_by_depth import importance_by_depth
+from subgrove.plots.relative_importance import relative_importance
 from subgrove.plots.subgroup_importance import subgroup_importance
 from subgrove.plots.tree import tree
 
@@ -14,8 +16,10 @@ __all__ = [
     "effect",
     "effects",
     "fidelity",
+    "gap",
     "importance",
     "importance_by_depth",
+    "relative_importance",
     "subgroup_importance",
     "tree",
 ]

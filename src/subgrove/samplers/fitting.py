@@ -25,8 +25,7 @@ def fitted_sampler(
     sampler: Any, X: Any, table: Table, train: Any, features: Sequence[Feature], model: Any, seed: int
 ) -> tuple[Fitted, Table]:
     """A fitted sampler for the rows of X, and these rows as it reads them."""
-    if hasattr(train, "X") and not hasattr(train, "columns"):
-        train = train.X  # a data set with a target
+    train = training_rows(train)
     if isinstance(sampler, Fitted):
         _refuse_needless(train, "the sampler is fitted already")
         return _checked(sampler, X, table, features)
@@ -51,6 +50,11 @@ def fitted_sampler(
     if not getattr(method, "learns", True):
         return _checked(_fit(method, X, names, X), X, table, features)
     return _cross_fitted(method, X, table, names, seed), table
+
+
+def training_rows(train: Any) -> Any:
+    """The table of what was given as training rows, which may be a data set with a target."""
+    return train.X if hasattr(train, "X") and not hasattr(train, "columns") else train
 
 
 def _refuse_needless(train: Any, why: str) -> None:

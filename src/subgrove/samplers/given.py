@@ -101,7 +101,12 @@ def _is_every(given: Sequence[str], feature: Feature, columns: Sequence[str]) ->
 
 
 def takes_given(sampler: Any) -> bool:
-    """Whether a sampler can be told which columns to condition on."""
+    """Whether a sampler can be told which columns to condition on; one that is fitted, or a found tree, cannot."""
+    if isinstance(sampler, Fitted | FoundSubgroups):
+        return False
+    sampler = read_sampler(sampler) if isinstance(sampler, str) else sampler
+    if isinstance(sampler, Subgroups) and sampler.groups is not None:
+        return False
     return "given" in sampler.get_params() if isinstance(sampler, Method) else hasattr(sampler, "given")
 
 

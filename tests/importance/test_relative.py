@@ -1,0 +1,143 @@
+"""Relative importance: from no conditioning column to all, each step what `importance(given=...)` gives."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import subgrove as sg
+from subgrove.exceptions import ParameterError
+
+TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+ORDER = ["hum", ["season", "wind"]]
+
+
+def model(X: Any) -> Any:
+    return 100 * np.asarray(X["temp"], dtype=float) - 10 * np.asarray(X["hum"], dtype=float)
+
+
+def run(feature: Any = "temp", asked: Any = model, **options: Any) -> sg.RelativeImportance:
+    options = {"train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "seed": 2, **options}
+    return sg.relative_importance(asked, TEST.X, TEST.y, feature, **options)
+
+
+def alone(**options: Any) -> Any:
+    options = {"loss": "absolute_error", "n_repeats": 4, "seed": 2, "features": ["temp"], **options}
+    return sg.importance(model, TEST.X, TEST.y, **options).overall
+
+
+def test_the_ends_are_marginal_and_conditional_importance() -> None:
+    table = run().table
+    assert table["estimate"].iloc[0] == alone(sampler="marginal")["estimate"][0]
+    assert table["estimate"].iloc[-1] == alone(sampler="subgroups", train=TRAIN.X)["estimate"][0]
+
+
+def test_each_step_is_importance_given_its_columns() -> None:
+    found = run(order=ORDER)
+    assert found.given[:3] == ((), ("hum",), ("hum", "season", "wind"))
+    assert found.added == ("", "hum", "season, wind", "the other 5 columns")
+    for step, given in enumerate(found.given):
+        expected = alone(sampler="subgroups", train=TRAIN.X, given=list(given))
+        for name in ("estimate", "std_error", "conf_low", "conf_high", "mc_error", "p_value"):
+            assert found.table[name][step] == expected[name][0]
+    assert found.table["given"].tolist()[2] == "hum, season, wind"
+
+
+def test_changes_are_paired_differences() -> None:
+    found = run(order=ORDER)
+    table = found.table
+    assert table["change"][0] == 0
+    np.testing.assert_allclose(table["change"][1:], np.diff(table["estimate"]), atol=1e-12 * table["estimate"][0])
+    for step in range(1, len(table)):
+        paired = found.results[step].compare(found.results[step - 1])
+        assert table["change_std_error"][step] == paired["std_error"][0]
+
+
+def test_the_strongest_dependence_comes_first() -> None:
+    assert run().added[1] == "season"
+    rng = np.random.default_rng(0)
+    strong, weak, none = rng.normal(size=(3, 500))
+    X = pd.DataFrame(
+        {"none": none, "weak": weak, "strong": strong, "x": 2 * strong + 0.6 * weak + rng.normal(size=500)}
+    )
+    y = X["x"] + rng.normal(size=500)
+    found = sg.relative_importance(lambda X: X["x"], X[:250], y[:250], "x", train=X[250:], n_repeats=2, seed=1)
+    assert found.added == ("", "strong", "weak", "none")
+
+
+def test_without_training_rows_samplers_are_cross_fitted() -> None:
+    found = run(train=None, order=["season"])
+    assert found.table["estimate"][0] == alone(sampler="marginal")["estimate"][0]
+    assert found.table["estimate"].iloc[-1] == alone(sampler="subgroups")["estimate"][0]
+
+
+def test_a_sampler_that_cannot_be_told_columns_has_two_steps() -> None:
+    found = run(sampler="knockoffs")
+    assert found.added == ("", "the other 8 columns")
+    with pytest.raises(ParameterError, match="cannot be told which columns to condition on"):
+        run(sampler="knockoffs", order=["season"])
+
+
+def test_groups_several_losses_and_other_containers() -> None:
+    found = run(["temp", "hum"], order=["season"], loss=["absolute_error", "squared_error"])
+    assert found.feature == "temp + hum"
+    assert found.table["loss"].tolist() == ["absolute_error"] * 3 + ["squared_error"] * 3
+    assert found.table["step"].tolist() == [0, 1, 2] * 2
+    table = sg.relative_importance(
+        model,
+        pl.from_pandas(TEST.X),
+        TEST.y.to_numpy(),
+        "temp",
+        order=["season"],
+        train=pl.from_pandas(TRAIN.X),
+        seed=2,
+    ).table
+    assert isinstance(table, pl.DataFrame)
+    assert "loss" not in table.columns
+
+
+def test_the_model_is_asked_for_what_its_calls_of_importance_ask() -> None:
+    counted = [0]
+
+    def counting(X: Any) -> Any:
+        counted[0] += len(X)
+        return model(X)
+
+    found = run(asked=counting, order=["season"])
+    assert counted[0] == 3 * len(TEST.X) * (1 + 4)
+    found.table, repr(found)  # reading asks for nothing
+    assert counted[0] == 3 * len(TEST.X) * (1 + 4)
+
+
+def test_a_seed_gives_the_same_numbers_and_none_fixes_one_for_all_steps() -> None:
+    pd.testing.assert_frame_equal(run().table, run().table, check_exact=True)
+    seeds = {result.settings["seed"] for result in run(seed=None, order=["season"]).results}
+    assert len(seeds) == 1
+
+
+def test_levels_texts_and_pickles() -> None:
+    found = run(order=["season"])
+    wide, narrow = found.with_level(0.99).table, found.with_level(0.5).table
+    assert (wide["conf_high"] > narrow["conf_high"]).all()
+    assert repr(found).splitlines()[1].split()[:2] == ["given", "nothing"]
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(found)).table, found.table, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("feature", "order", "message"),
+    [
+        ("nope", None, "features names 'nope'"),
+        (None, None, "feature must be the name of a column"),
+        ("temp", ["temp"], "order names 'temp', which is redrawn itself"),
+        ("temp", ["nope"], "order names 'nope', but the other columns are"),
+        ("temp", ["hum", ["season", "hum"]], "order names 'hum' more than once"),
+    ],
+)
+def test_what_cannot_be_is_refused(feature: Any, order: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        run(feature, order=order)

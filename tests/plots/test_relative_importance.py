@@ -1,0 +1,58 @@
+"""The picture of relative importance: a point for each step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import subgrove as sg
+import subgrove.plots
+from subgrove.exceptions import ParameterError
+from subgrove.plots.relative_importance import relative_importance
+
+from .seen import cut_off, overlaps, row_names, words
+
+TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+LOSSES = ["absolute_error", "squared_error"]
+RESULT = sg.relative_importance(
+    lambda X: 100 * X["temp"],
+    TEST.X,
+    TEST.y,
+    "temp",
+    order=["season", "hum"],
+    train=TRAIN.X,
+    loss=LOSSES,
+    n_repeats=3,
+    seed=1,
+)
+
+
+def test_is_exported() -> None:
+    assert subgrove.plots.relative_importance is relative_importance
+
+
+@pytest.mark.parametrize("loss", [None, *LOSSES])
+def test_points_are_those_of_the_table(loss: str | None) -> None:
+    ax = relative_importance(RESULT, loss=loss)
+    table = RESULT.table
+    expected = table[table["loss"] == (loss or LOSSES[0])]["estimate"]
+    (points,) = (line for line in ax.lines if line.get_marker() == "o")
+    np.testing.assert_allclose(np.asarray(points.get_xdata()), expected)
+    assert row_names(ax) == ["temp given nothing", "+ season", "+ hum", "+ the other 6 columns"]
+    assert overlaps(ax) == []
+    assert cut_off(ax) == []
+    assert f"increase of {(loss or LOSSES[0]).replace('_', ' ')}" in words(ax)
+
+
+def test_a_score_has_no_intervals_and_says_so() -> None:
+    score = sg.relative_importance(
+        lambda X: X["temp"], TEST.X, TEST.y, "temp", order=[], train=TRAIN.X, loss="root_mean_squared_error", seed=1
+    )
+    assert "no intervals: a score of all rows together" in words(relative_importance(score))
+
+
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(ParameterError, match="result must be what relative_importance returned; got int"):
+        relative_importance(3)  # type: ignore[arg-type]  # that is what is tried
+    with pytest.raises(ParameterError, match="loss='nope' is not among"):
+        relative_importance(RESULT, loss="nope")
