@@ -8,4 +8,14 @@ from subgrove._importance.relative import relative_importance
 from subgrove._importance.relative_result import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 
-__all__ = ["DepthProfile", "Gap", "GapStep", "ImportanceResult", "RelativeImportance", "depth_profile", "importance", "loco", "relative_importance"]
+__all__ = [
+    "DepthProfile",
+    "Gap",
+    "GapStep",
+    "ImportanceResult",
+    "RelativeImportance",
+    "depth_profile",
+    "importance",
+    "loco",
+    "relative_importance",
+]
