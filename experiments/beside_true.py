@@ -61,8 +61,8 @@ def mse_ratio(own: pd.DataFrame, true: pd.DataFrame) -> tuple[float, float]:
     truth = own.loc[shared, "truth"].to_numpy(np.float64)
     above, above_parts = _squared_errors(own.loc[shared, "estimate"].to_numpy(np.float64), truth)
     below, below_parts = _squared_errors(true.loc[shared, "estimate"].to_numpy(np.float64), truth)
-    ratio = above / below
-    if len(shared) < 2:
+    ratio = above / below if below else float("nan")
+    if len(shared) < 2 or not below:
         return ratio, float("nan")
     spread = (above_parts - ratio * below_parts).std(ddof=1) / below
     return ratio, float(spread / np.sqrt(len(shared)))
@@ -86,3 +86,13 @@ def choices(results: pd.DataFrame) -> pd.DataFrame:
             line: dict[str, Any] = dict(zip(CELL, cell, strict=True))
             lines.append(line | {"method": method, "candidate": candidate, "share": float(share)})
     return pd.DataFrame(lines, columns=columns)
+
+
+def with_choices(cells: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
+    """Cells with the column `chosen`: candidates and their shares, the most frequent first."""
+    keys = [*CELL, "method"]
+    told = {
+        key: "; ".join(f"{one['candidate']} {one['share']:.3g}" for one in part.to_dict("records"))
+        for key, part in chosen.sort_values("share", ascending=False, kind="stable").groupby(keys)
+    }
+    return cells.assign(chosen=[told.get(key, "") for key in zip(*(cells[name] for name in keys), strict=True)])

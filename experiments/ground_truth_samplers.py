@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 import subgrove as sg
-from experiments.beside_true import beside_true, choices
+from experiments.beside_true import beside_true, choices, with_choices
 from experiments.ground_truth import FEATURES, ROWS, all_rises, in_order, rows_of
 from experiments.ground_truth_methods import redrawn
 from experiments.ground_truth_rows import REPEATS, drawn_repetition
@@ -74,7 +74,8 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """`cells`: every sampler in every cell beside the true one and what was published; `choices`: what auto chose."""
     results = results.assign(order=in_order(results)).sort_values(["order", "rep"], kind="stable")
-    return {"cells": beside_true(results), "choices": choices(results)}
+    chosen = choices(results)
+    return {"cells": with_choices(beside_true(results), chosen), "choices": chosen}
 
 
 def figures(results: pd.DataFrame, folder: Path) -> list[Path]:

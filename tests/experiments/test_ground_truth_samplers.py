@@ -181,8 +181,12 @@ def test_scenarios_past_the_paper_have_nothing_published() -> None:
 def test_choices_are_shares_of_repetitions() -> None:
     results = lines({"auto": [1.0] * 4, "true": [1.0] * 4}, [1.0] * 4)
     results.loc[results["method"] == "auto", "chosen"] = ["shifted", "shifted", "marginal", "shifted"]
-    shares = choices(pd.concat([results, results.assign(m=1)])).set_index("candidate")["share"].to_dict()
+    results = pd.concat([results, results.assign(m=1)])
+    shares = choices(results).set_index("candidate")["share"].to_dict()
     assert shares == {"shifted": 0.75, "marginal": 0.25}
+    cells = ground_truth_samplers.tables(results)["cells"]
+    assert set(cells.loc[cells["method"] == "auto", "chosen"]) == {"shifted 0.75; marginal 0.25"}
+    assert set(cells.loc[cells["method"] == "true", "chosen"]) == {""}
     assert choices(results.drop(columns="chosen")).empty
 
 
