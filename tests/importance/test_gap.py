@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from itertools import permutations
 from typing import Any
 
@@ -294,6 +296,23 @@ def test_pickled_results_hold_neither_model_nor_rows() -> None:
     large = run("marginal", X=many, features=["temp"])
     assert len(pickle.dumps(large)) < 2 * small
     pickle.dumps(run("marginal", lambda X: model(X), features=["temp"]))  # a lambda cannot be pickled
+
+
+def test_a_result_holds_no_forest_and_no_copy_of_the_rows() -> None:
+    """Forests of all features may take gigabytes; a gap fits the ones that it needs again."""
+    alive: list[Any] = []
+
+    class Watched(sg.samplers.Imputation):
+        def fit(self, X: Any, features: Any = None) -> Any:
+            fitted = super().fit(X, features)
+            alive.append(weakref.ref(fitted))
+            return fitted
+
+    imp = run(Watched(n_trees=5), train=TRAIN.X, features=["temp", "hum"])
+    gc.collect()
+    assert [one() for one in alive] == [None]
+    assert imp.gap(MARGINAL, "temp").parts
+    assert imp._source.rows is TEST.X
 
 
 def test_a_model_that_changed_is_told_of() -> None:

@@ -173,7 +173,7 @@ class _Sets:
         if self.imp._source is None and len(score.conditioning) == 1:
             return (score.conditioning,), "trees"
         source = self.source
-        columns = source.fitted_for(self.feature).split_columns(self.feature)
+        columns = source.split_columns(self.feature)
         if columns is not None:
             return tuple((name,) for name in columns), "trees" if columns else "no split"
         others = source.given_for(self.feature)
@@ -189,7 +189,7 @@ class _Sets:
         if self.kind != "trees" or self.imp._source is None or not names:
             return names
         columns = [name for block in names for name in self.of[block]]
-        left = self.source.fitted_for(self.feature).restricted(self.feature, columns).split_columns(self.feature)
+        left = self.source.trees[self.feature].restricted(self.feature, columns).split_columns(self.feature)
         return frozenset(left or ())
 
     def score(self, names: Set) -> FeatureScores:

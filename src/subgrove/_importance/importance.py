@@ -186,7 +186,7 @@ def importance(
         "fingerprint": mark,
     }
     result = make_result(scores, scoring, (question.baseline, question.whole), counted, settings, X, kept)
-    return result._computed_from(Source(question, sampler, sets, rows, table, train, model))
+    return result._computed_from(Source.of(question, chosen, sampler, sets, train, model))
 
 
 def _refuse_no_memory(memory: Any) -> None:

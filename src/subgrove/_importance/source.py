@@ -6,13 +6,14 @@ A result refers to it; it is neither saved nor pickled, for it holds the model a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from subgrove._fingerprint import fingerprint
+from subgrove._frames import Frames
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import original_rows
 from subgrove._importance.tally import FeatureScores
@@ -27,18 +28,22 @@ _SAME = 1e-6  # relative difference of losses that may come from other batches
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A question that was asked, and what it was made of.
+    """A question that was asked, without what takes memory and can be had again: tables that were read, and forests.
 
     Attributes
     ----------
     question : Question
-        Model, rows, fitted sampler, losses and settings.
+        Model, losses and settings; table, frames and sampler are filled in when something is asked.
+    trees : mapping
+        Fitted samplers of the features that are redrawn within the subgroups of a tree.
     sampler : object
         What the user gave as sampler.
     sets : mapping or None
         For each feature the columns that it is conditional on.
-    rows, table : tables
-        The rows that are redrawn, as the user gave them and as they were read.
+    rows : table
+        The rows that are redrawn, as the user gave them.
+    names : tuple of str
+        Their columns.
     train : table or None
         Training rows.
     model : object
@@ -46,55 +51,68 @@ class Source:
     """
 
     question: Question
+    trees: Mapping[Feature, Fitted]
     sampler: Any
     sets: Mapping[Feature, Given] | None
     rows: Any
-    table: Table
+    names: tuple[str, ...]
     train: Any
     model: Any
 
-    def fitted_for(self, feature: Feature) -> Fitted:
-        """The fitted sampler that redraws a feature."""
-        return sampler_of(self.question.sampler, self.question.table, feature)[0]
+    @classmethod
+    def of(
+        cls, question: Question, features: Sequence[Feature], sampler: Any, sets: Any, train: Any, model: Any
+    ) -> Source:
+        """The source of a result of some features."""
+        found = {feature: sampler_of(question.sampler, question.table, feature)[0] for feature in features}
+        trees = {feature: one for feature, one in found.items() if one.split_columns(feature) is not None}
+        nothing: Any = None
+        light = replace(question, model=question.model.fresh(), frames=nothing, table=nothing, sampler=nothing)
+        return cls(light, trees, sampler, sets, question.frames.X, tuple(question.frames.names), train, model)
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """The columns that the feature's tree splits on; None if it has none."""
+        return self.trees[feature].split_columns(feature) if feature in self.trees else None
 
     def given_for(self, feature: Feature) -> tuple[str, ...]:
         """The columns that a feature may be conditional on."""
         given = None if self.sets is None else self.sets.get(feature)
-        allowed = self.table.names if given is None else given
+        allowed = self.names if given is None else given
         return tuple(name for name in allowed if name not in feature)
 
     def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureScores, int]:
         """Scores with the feature's tree cut back to some columns, and how many rows were asked for."""
-        fitted, table = sampler_of(self.question.sampler, self.question.table, feature)
-        return self._scored(fitted.restricted(feature, columns), table, feature)
+        fitted = self.trees[feature].restricted(feature, columns)
+        return self._scored(fitted, fitted.read(self.rows), feature)
 
     def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureScores, int]:
         """Scores with the sampler fitted again, conditional on some columns."""
-        fitted, table = fitted_given(
-            self.sampler, {feature: columns}, self.rows, self.table, self.train, self.model, self.question.seed
+        table = read_table(self.rows, lenient=True)
+        fitted, read = fitted_given(
+            self.sampler, {feature: columns}, self.rows, table, self.train, self.model, self.question.seed
         )
-        return self._scored(fitted, table, feature)
+        return self._scored(fitted, read, feature)
 
     def _scored(self, fitted: Fitted, table: Table, feature: Feature) -> tuple[FeatureScores, int]:
-        frames = self.question.frames
-        if fitted.train is not self.question.sampler.train:
-            frames = type(frames)(self.rows, table.columns, fitted.train)
-        question = replace(self.question, sampler=fitted, table=table, frames=frames, model=self.question.model.fresh())
+        frames = Frames(self.rows, table.columns, fitted.train)
+        model = self.question.model.fresh()
+        question = replace(self.question, sampler=fitted, table=table, frames=frames, model=model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenValueWarning)  # said when the result was computed
             (score,) = score_features(question, [feature], lambda done: None)
-        return score, question.model.n_rows
+        return score, model.n_rows
 
     def look_again(self, mark: str) -> int:
         """See that rows and model are those of the result; how many rows the model was asked for."""
-        if fingerprint(read_table(self.rows, lenient=True)) != mark:
+        table = read_table(self.rows, lenient=True)
+        if fingerprint(table) != mark:
             raise InputError(
                 "X was changed after the importance was computed, so the rows between marginal and conditional cannot "
                 "be redrawn. Compute the importance again."
             )
         question = self.question
-        model, n = question.model.fresh(), min(LOOKED_AT, question.frames.n_rows)
-        answers = model.ask(question.frames.changed(slice(0, n), {}), n, original_rows)
+        model, n = question.model.fresh(), min(LOOKED_AT, table.n_rows)
+        answers = model.ask(Frames(self.rows, table.columns).changed(slice(0, n), {}), n, original_rows)
         now = question.scoring.rows(answers, slice(0, n), original_rows)
         before = question.baseline[:, :n]
         known = ~np.isnan(before)
