@@ -33,17 +33,19 @@ def test_shares_of_the_marginal_importance() -> None:
     assert told.steps["share"].sum() + told.conditional / told.marginal == pytest.approx(1)
 
 
-def test_steps_within_noise_are_named_together_without_a_share() -> None:
+def test_steps_within_noise_are_named_together() -> None:
     told = gap(100.0, {"season": (60.0, 5.0), "hum": (3.0, 5.0), "wind": (-2.0, 5.0), "yr": (10.0, 2.0)})
     assert told.sentences[1] == (
-        "season already tells 60 % of that; hum and wind tell nothing more that is clear of noise; "
+        "season already tells 60 % of that; hum and wind tell nothing more that is clear of noise (1 % together); "
         "yr tells another 10 %."
     )
 
 
 def test_a_first_step_within_noise_is_not_called_more() -> None:
     told = gap(100.0, {"hum": (3.0, 5.0), "season": (60.0, 5.0)})
-    assert told.sentences[1].startswith("hum tells nothing that is clear of noise; season already tells 60 % of that")
+    assert told.sentences[1].startswith(
+        "hum tells nothing that is clear of noise (3 %); season already tells 60 % of that"
+    )
 
 
 def test_everything_is_told_by_others() -> None:
@@ -59,6 +61,18 @@ def test_noise_larger_than_the_gap_is_said() -> None:
     assert told.sentences[1:] == (
         "Given season, it costs 90: the difference of 10 is no more than noise (standard error 6), so it cannot be "
         "said that other columns tell any of what temp tells.",
+    )
+
+
+def test_costs_are_never_below_nothing() -> None:
+    told = gap(-2.0, {"season": (1.0, 6.0)}, noise=6.0)
+    assert told.sentences[1].startswith(
+        "Given season, it costs nothing (the absolute error gets better by 3): the diff"
+    )
+    worse = gap(-20.0, {"season": (-15.0, 1.0)})
+    assert worse.sentences[1:] == (
+        "Given season, it costs nothing (the absolute error gets better by 5), which is 15 more.",
+        "Given season, it costs 15 more.",
     )
 
 
@@ -110,7 +124,7 @@ def test_orders_are_named_and_no_column_is_before_another() -> None:
     told = gap(100.0, {"season": (50.0, 5.0), "hum": (20.0, 5.0), "wind": (1.0, 5.0)}, orders="all orders")
     assert told.sentences[1] == (
         "Averaged over all orders of the columns, season tells 50 % of that; hum tells 20 % of that; "
-        "wind tells nothing that is clear of noise."
+        "wind tells nothing that is clear of noise (1 %)."
     )
 
 
@@ -130,14 +144,15 @@ def test_a_score_says_that_noise_of_test_rows_is_not_known() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (1234.4, "1,234"), (-1234.4, "-1,234"), (99.96, "100"), (0.012345, "0.0123"), (2.5e12, "2.50e+12")],
+    [(-0.0, "0"), (1234.4, "1,234"), (-1234.4, "-1,234"), (99.96, "100"), (0.012345, "0.0123"), (2.5e12, "2.50e+12")],
 )
 def test_numbers_are_readable(value: float, text: str) -> None:
     assert number(value) == text
 
 
 def test_percents_and_lists_are_readable() -> None:
-    assert [percent(share) for share in (0.0, 0.001, 0.006, 0.614)] == ["0 %", "less than 1 %", "1 %", "61 %"]
+    shown = [percent(share) for share in (-0.001, 0.0, 0.001, 0.006, 0.614, -0.06)]
+    assert shown == ["0 %", "0 %", "less than 1 %", "1 %", "61 %", "-6 %"]
     assert [listed(names) for names in (["a"], ["a", "b"], ["a", "b", "c"])] == ["a", "a and b", "a, b and c"]
 
 

@@ -120,6 +120,13 @@ def test_a_seed_gives_the_same_numbers_and_none_fixes_one_for_all_steps() -> Non
     assert len(seeds) == 1
 
 
+def test_columns_may_be_called_by_numbers() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)))
+    found = sg.relative_importance(lambda X: X[0], X[150:], X[0][150:], 0, order=[2, [1]], train=X[:150], seed=1)
+    assert found.added == ("", "2", "1")
+
+
 def test_levels_texts_and_pickles() -> None:
     found = run(order=["season"])
     wide, narrow = found.with_level(0.99).table, found.with_level(0.5).table

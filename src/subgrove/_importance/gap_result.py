@@ -152,7 +152,7 @@ class Gap:
     def __repr__(self) -> str:
         lines = [f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"]
         rows = [("marginal", self.marginal, together(self.marginal_noise))]
-        rows += [(f"- {part.column}", -part.step, part.noise) for part in self.parts]
+        rows += [(f"- {part.column}", 0.0 - part.step, part.noise) for part in self.parts]
         rows += [("conditional", self.conditional, together(self.conditional_noise))]
         width = max(len(name) for name, _, _ in rows)
         return "\n".join(lines + [f"  {name:<{width}}  {value:>12.6g}  +- {noise:.3g}" for name, value, noise in rows])

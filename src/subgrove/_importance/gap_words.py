@@ -33,6 +33,7 @@ def sentences_of(gap: Gap) -> tuple[str, ...]:
 
 def number(value: float) -> str:
     """Three digits, or all before the point."""
+    value += 0.0  # so that -0 is 0
     if value == 0 or 1e-4 <= abs(value) < 100:
         return f"{value:.3g}"
     return f"{value:,.0f}" if 100 <= abs(value) < 1e9 else f"{value:.2e}"
@@ -42,7 +43,7 @@ def percent(share: float) -> str:
     """A share in percent."""
     if 0 < share <= 0.005:
         return "less than 1 %"
-    return f"{100 * share:.0f} %"
+    return f"{round(100 * share)} %"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -81,19 +82,23 @@ def _middle(gap: Gap) -> list[str]:
     noise = _noise(gap.noise)
     if not _clear(gap.gap, noise):
         return [
-            f"Given {listed(gap.columns)}, it costs {number(gap.conditional)}: the difference of "
+            f"Given {listed(gap.columns)}, it {_costs(gap)}: the difference of "
             f"{number(abs(gap.gap))} is no more than noise (standard error {number(noise)}), so it cannot be said that "
             f"other columns tell any of what {gap.feature} tells."
         ]
     if gap.gap < 0:
-        return [
-            f"Given {listed(gap.columns)}, it costs {number(gap.conditional)}, which is {number(-gap.gap)} more: held "
-            f"to what other columns say, {gap.feature} matters more to the model, not less.",
-            *_amounts(gap),
-        ]
+        more = f"Given {listed(gap.columns)}, it {_costs(gap)}, which is {number(-gap.gap)} more"
+        why = f": held to what other columns say, {gap.feature} matters more to the model, not less"
+        return [f"{more}{why if gap.conditional > 0 else ''}.", *_amounts(gap)]
     if _shares_make_sense(gap):
         return [_shares(gap), _rest(gap)]
     return [*_amounts(gap), _rest_in_numbers(gap)]
+
+
+def _costs(gap: Gap) -> str:
+    if gap.conditional >= 0:
+        return f"costs {number(gap.conditional) if gap.conditional else 'nothing'}"
+    return f"costs nothing (the {_loss(gap)} gets better by {number(-gap.conditional)})"
 
 
 def _no_columns(gap: Gap) -> list[str]:
@@ -142,7 +147,8 @@ def _clear_shares(gap: Gap, parts: list[GapStep], *, first: bool) -> list[str]:
 
 def _unclear(gap: Gap, parts: list[GapStep], *, first: bool) -> str:
     more = "" if first or gap.orders else "more "
-    return f"{listed([part.column for part in parts])} {_tells(parts)} nothing {more}that is clear of noise"
+    share = percent(sum(part.step for part in parts) / gap.marginal) + " together" * (len(parts) > 1)
+    return f"{listed([part.column for part in parts])} {_tells(parts)} nothing {more}that is clear of noise ({share})"
 
 
 def _tells(parts: Sequence[GapStep]) -> str:

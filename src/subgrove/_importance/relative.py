@@ -127,11 +127,11 @@ def _one_feature(feature: Any, columns: Sequence[str]) -> Feature:
 
 def _in_order(order: Any, feature: Feature, others: Sequence[str]) -> tuple[tuple[Block, ...], int]:
     """What each step adds, and how many of the steps were named."""
-    if isinstance(order, str):
+    if isinstance(order, str) or not isinstance(order, Iterable):
         order = [order]
-    if not isinstance(order, Iterable):
-        raise ParameterError(f"order must be a list of columns, or of lists of them; got {order!r}.")
-    blocks = tuple((each,) if isinstance(each, str) else tuple(map(str, each)) for each in order)
+    # Labels of pandas columns may be numbers; as names they are text.
+    plain = [each for each in order if isinstance(each, str) or not isinstance(each, Iterable)]
+    blocks = tuple((str(each),) if each in plain else tuple(map(str, each)) for each in order)
     names = [name for block in blocks for name in block]
     own = [name for name in names if name in feature]
     if own:

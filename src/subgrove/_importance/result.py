@@ -266,7 +266,7 @@ class ImportanceResult:
         >>> for sentence in imp.gap(marginal, "temp").sentences:
         ...     print(sentence)
         Shuffled alone, temp costs 440 (absolute error).
-        season already tells 63 % of that; hum tells nothing more that is clear of noise.
+        season already tells 63 % of that; hum tells nothing more that is clear of noise (2 %).
         36 % is what temp alone knows, as far as its subgroups can tell.
         """
         from subgrove._importance.gap import gap_between
