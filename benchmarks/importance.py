@@ -7,6 +7,10 @@ rows in large batches. 20 numeric columns, 10 repeats, subgroups found beforehan
     python benchmarks/importance.py --only models          # importance over bare predict, two models, two sizes
     python benchmarks/importance.py --only overhead        # a model that returns zeros at once, against scikit-learn
     python benchmarks/importance.py --only memory          # a million rows: peak memory above the inputs
+    python benchmarks/importance.py --only certificate     # what certificates add to a call with a forest
+
+Certificates ask the model for nothing and take the same time whatever the model is. They have a part of their own, and
+are left out of the first two.
 """
 
 from __future__ import annotations
@@ -73,7 +77,7 @@ def bare(model: Any, X: Array, y: Array) -> Callable[[], None]:
     nodes on their way stay in the cache.
     """
     recorder = Recorder(model)
-    sg.importance(recorder, X, y, sampler="marginal", n_repeats=REPEATS, seed=0)
+    sg.importance(recorder, X, y, sampler="marginal", n_repeats=REPEATS, seed=0, certify=False)
 
     def call() -> None:
         for table in recorder.tables:
@@ -97,7 +101,8 @@ def models(rounds: int) -> None:
             rows, target = X[:n], y[:n]
             calls: dict[str, Callable[[], Any]] = {"predict": bare(model, rows, target)}
             for sampler, given in (("marginal", "marginal"), ("subgroups", groups)):
-                calls[sampler] = partial(sg.importance, model, rows, target, sampler=given, n_repeats=REPEATS, seed=0)
+                options: dict[str, Any] = {"sampler": given, "n_repeats": REPEATS, "seed": 0, "certify": False}
+                calls[sampler] = partial(sg.importance, model, rows, target, **options)
             times = interleaved(calls, rounds if n > 1_000 else 5 * rounds)
             least = {key: min(values) for key, values in times.items()}
             for sampler in ("marginal", "subgroups"):
@@ -119,10 +124,11 @@ def overhead(rounds: int) -> None:
 
     X, y = data(10_000)
     groups, model = sg.find_subgroups(data(5_000, seed=1)[0]), Zero()
+    options: dict[str, Any] = {"n_repeats": REPEATS, "seed": 0, "certify": False}
     calls: dict[str, Callable[[], Any]] = {
         "scikit-learn": lambda: permutation_importance(model, X, y, n_repeats=REPEATS, random_state=0),
-        "marginal": lambda: sg.importance(model, X, y, sampler="marginal", n_repeats=REPEATS, seed=0),
-        "subgroups": lambda: sg.importance(model, X, y, sampler=groups, n_repeats=REPEATS, seed=0),
+        "marginal": lambda: sg.importance(model, X, y, sampler="marginal", **options),
+        "subgroups": lambda: sg.importance(model, X, y, sampler=groups, **options),
     }
     times = interleaved(calls, 10 * rounds)
     least = {name: min(values) for name, values in times.items()}
@@ -170,7 +176,40 @@ def memory(rounds: int) -> None:
         print(f"  {sampler.strip(chr(34)):<10} {extra:6.0f} MB, with X of {own:.0f} MB  ({verdict})", flush=True)
 
 
-PARTS: dict[str, Callable[[int], None]] = {"models": models, "overhead": overhead, "memory": memory}
+def certificate(rounds: int) -> None:
+    from sklearn.ensemble import RandomForestRegressor
+
+    class Zero:
+        def predict(self, X: Array) -> Array:
+            return np.zeros(len(X))
+
+    n = 10_000
+    X, y = data(n)
+    train, target = data(n, seed=1)
+    groups = sg.find_subgroups(train)
+    forest = RandomForestRegressor(100, random_state=0).fit(train, target)
+    options: dict[str, Any] = {"sampler": groups, "n_repeats": REPEATS, "seed": 0}
+    # The difference of two long times is mostly noise, so certificates are timed with a model that takes none.
+    calls: dict[str, Callable[[], Any]] = {
+        "with": lambda: sg.importance(Zero(), X, y, **options),
+        "without": lambda: sg.importance(Zero(), X, y, certify=False, **options),
+    }
+    least = {name: min(values) for name, values in interleaved(calls, 5 * rounds).items()}
+    whole = min(interleaved({"forest": lambda: sg.importance(forest, X, y, **options)}, rounds)["forest"])
+    added = least["with"] - least["without"]
+    print(f"certificates at n = {n}, {P} columns, {REPEATS} repeats: {1e3 * added / P:.1f} ms for each feature")
+    verdict = "ok" if added <= 0.25 * whole else "MISSED"
+    print(
+        f"  with a forest of 100 trees: {added:.2f} s of {whole:.1f} s, {added / whole:.1%}  (at most 25 %: {verdict})"
+    )
+
+
+PARTS: dict[str, Callable[[int], None]] = {
+    "models": models,
+    "overhead": overhead,
+    "memory": memory,
+    "certificate": certificate,
+}
 
 
 def main() -> None:

@@ -109,6 +109,11 @@ NOTES = {
         "days of the same subgroup. Where the two differ, other features tell part of what the feature tells. The "
         "dashed line on the right is the mean over the subgroups."
     ),
+    "mark": (
+        "An exclamation mark: redrawn days do not pass for real ones, so the estimate is in part about days that "
+        "cannot exist. auc is how well a classifier tells them from real days (0.5 is not at all), mmd how far they "
+        "are from them (1 is as far as shuffled days)."
+    ),
     "repeats": "The spread over redraws, as the paper's tables show it.",
     "depth": "Deeper trees leave less dependence within subgroups; depth 0 is the marginal importance.",
     "temperature": (
@@ -126,6 +131,17 @@ def heading(title: str, note: str) -> str:
     return f"<h2>{html.escape(title)}</h2>" + (f"\n<p>{html.escape(note)}</p>" if note else "")
 
 
+def marked(table: pd.DataFrame, note: str) -> tuple[pd.DataFrame, str]:
+    """Features whose redrawn rows do not pass for real days get a mark, and the note says what it means."""
+    if "certificate" not in table or not (table["certificate"] == "fails").any():
+        return table, note
+    names = [
+        f"{name} !" if verdict == "fails" else name
+        for name, verdict in zip(table["feature"], table["certificate"], strict=True)
+    ]
+    return table.assign(feature=names), f"{note} {NOTES['mark']}".strip()
+
+
 class Output:
     """Tables and pictures of a run, in a folder."""
 
@@ -136,6 +152,7 @@ class Output:
 
     def table(self, name: str, title: str, table: pd.DataFrame, note: str = "") -> None:
         table.to_csv(self.folder / f"{name}.csv", index=False)
+        table, note = marked(table, note)
         shown = table.to_html(index=False, border=0, float_format=lambda value: f"{value:.4g}", escape=True)
         self.parts.append(f"{heading(title, note)}\n<div>{shown}</div>")
 

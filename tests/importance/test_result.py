@@ -50,6 +50,7 @@ OVERALL = [
     "mc_error",
     "noise",
 ]
+CERTIFIED = ["auc", "mmd", "certificate"]
 
 
 def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
@@ -62,10 +63,11 @@ CROSS = run(sampler="subgroups")
 
 
 def test_columns_of_the_tables() -> None:
-    assert list(RESULT.overall.columns) == OVERALL
-    assert list(RESULT.by_subgroup.columns) == ["feature", "subgroup", "rule", *OVERALL[1:]]
-    assert list(CROSS.by_subgroup.columns) == ["feature", "fold", "subgroup", "rule", *OVERALL[1:]]
-    assert list(SEVERAL.overall.columns) == ["loss", *OVERALL]
+    by_subgroup = [*OVERALL[1:], "certificate"]
+    assert list(RESULT.overall.columns) == [*OVERALL, *CERTIFIED]
+    assert list(RESULT.by_subgroup.columns) == ["feature", "subgroup", "rule", *by_subgroup]
+    assert list(CROSS.by_subgroup.columns) == ["feature", "fold", "subgroup", "rule", *by_subgroup]
+    assert list(SEVERAL.overall.columns) == ["loss", *OVERALL, *CERTIFIED]
     assert list(SEVERAL.per_row.columns) == [
         f"{name}: {loss}" for loss in ("squared_error", "absolute_error") for name in X.columns
     ]

@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._importance.certified import (
+    EXPLAINED,
+    MARK,
+    certificate_columns,
+    certificate_lines,
+    fails,
+    verdict_column,
+)
 from subgrove._importance.inference import interval_columns, overall_variance, paired_variance, subgroup_variance
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tally import FeatureScores
@@ -56,6 +64,9 @@ class ImportanceResult:
     not need the feature beyond the others. `std_error` and the interval cover the noise of the test rows, for this
     model and these subgroups; `mc_error` is the standard error due to drawing a limited number of repeats.
 
+    Where `certificate` says "fails", redrawn rows do not pass for real data: the model was asked about rows that the
+    data do not have, and the estimate is not what a conditional importance says. `certificates` has the reason.
+
     Examples
     --------
     >>> import subgrove as sg
@@ -63,8 +74,10 @@ class ImportanceResult:
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
     >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp", "yr"], seed=1)
-    >>> imp.overall.columns.tolist()
-    ['feature', 'n', 'estimate', 'std_error', 'statistic', 'p_value', 'conf_low', 'conf_high', 'mc_error', 'noise']
+    >>> imp.overall.columns.tolist()[:8]
+    ['feature', 'n', 'estimate', 'std_error', 'statistic', 'p_value', 'conf_low', 'conf_high']
+    >>> imp.overall.columns.tolist()[8:]
+    ['mc_error', 'noise', 'auc', 'mmd', 'certificate']
     >>> list(imp.by_subgroup["rule"])[:2]
     ['season in {WINTER}', 'season in {SPRING, FALL}']
     """
@@ -106,6 +119,18 @@ class ImportanceResult:
             for score in self.scores:
                 lines += self._subgroups_of(score, at)
         return self._table(lines)
+
+    @property
+    def certificates(self) -> Any:
+        """One row for each feature: whether its redrawn rows pass for real data, and why.
+
+        `auc` is that of a classifier which tells redrawn rows from real ones, 0.5 if it cannot. `mmd` is how far they
+        are from real ones, 1 being as far as marginal redraws. `certificate` is "passes", "fails" or "unknown", and
+        `reason` says why. There is no row where `importance` was called with certify=False.
+        """
+        empty = dict.fromkeys(("feature", "n", "auc", "auc_std_error", "mmd", "certificate", "reason"), ())
+        lines = certificate_lines(self.scores)
+        return self._table(lines) if lines else make_table(self.backend, empty)
 
     @property
     def per_row(self) -> Any:
@@ -311,9 +336,12 @@ class ImportanceResult:
         width = max(len(name) for name in self.features)
         for score in sorted(self.scores, key=lambda score: -score.overall[0].mean())[:20]:
             line = self._overall_of(score, 0)
-            lines.append(f"  {score.title:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}")
+            mark = f"  {MARK}" if fails(score) else ""
+            lines.append(f"  {score.title:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}{mark}")
         if len(self.scores) > 20:
             lines.append(f"  ... and {len(self.scores) - 20} more")
+        if any(map(fails, self.scores)):
+            lines.append(f"  {EXPLAINED}")
         return "\n".join(lines)
 
     def _overall_of(self, score: FeatureScores, at: int) -> dict[str, Any]:
@@ -336,6 +364,7 @@ class ImportanceResult:
             **{name: float(value) for name, value in columns.items()},
             "mc_error": mc,
             "noise": NOISE if self.per_row_losses[at] else "none",
+            **certificate_columns(score),
         }
 
     def _subgroups_of(self, score: FeatureScores, at: int) -> list[dict[str, Any]]:
@@ -351,6 +380,7 @@ class ImportanceResult:
                 **{name: float(values[k]) for name, values in columns.items()},
                 "mc_error": float(np.sqrt(score.mc_variance[at, k])),
                 "noise": NOISE,
+                **verdict_column(score),
             }
             for k in range(len(score.rules))
         ]

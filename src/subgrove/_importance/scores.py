@@ -11,18 +11,20 @@ Requirements this design meets:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._fidelity.certificate import Certifier
 from subgrove._frames import Changes, Donors, Frames, Rows
 from subgrove._importance.scoring import Scoring
 from subgrove._importance.tally import FeatureScores, Tally
 from subgrove._kinds import Floats
 from subgrove._model import Model, Predictions
+from subgrove._parallel import one_blas_thread
 from subgrove._random import Streams
 from subgrove._table import Table
 from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
@@ -51,6 +53,8 @@ class Question:
         Scores of the rows as they are.
     weights : float array or None
         How often each row counts.
+    certifier : Certifier or None
+        Who judges whether redraws pass for real data, if that is asked for.
     """
 
     model: Model
@@ -64,6 +68,7 @@ class Question:
     n_repeats: int
     seed: int
     batch_rows: int
+    certifier: Certifier | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +99,12 @@ def score_features(
     asker = _Asker(question, progress)
     open_tallies: list[Tally] = []
     finished: dict[Feature, FeatureScores] = {}
+    redrawn: dict[Feature, Table | str | None] = {}
 
     def close() -> None:
         """Finish what has had all its answers, so that no more sums are held than are needed."""
         for tally in [tally for tally in open_tallies if tally.n_passes == tally.n_added]:
-            finished[tally.feature] = tally.finished()
+            finished[tally.feature], redrawn[tally.feature] = tally.finished(), tally.redrawn
             open_tallies.remove(tally)
 
     for feature in features:
@@ -113,7 +119,11 @@ def score_features(
         close()
     asker.finish()
     close()
-    return [finished[feature] for feature in features]
+    if question.certifier is None:
+        return [finished[feature] for feature in features]
+    with one_blas_thread():
+        certificates = {feature: question.certifier.judged(feature, redrawn[feature]) for feature in features}
+    return [replace(finished[feature], certificate=certificates[feature]) for feature in features]
 
 
 def _prepared(question: Question, feature: Feature) -> tuple[Tally, Iterator[Pass]]:
@@ -130,19 +140,23 @@ def _prepared(question: Question, feature: Feature) -> tuple[Tally, Iterator[Pas
     tally = Tally(
         feature, redraw, question.scoring, question.baseline, question.whole, question.weights, question.n_repeats
     )
-    return tally, _passes(tally, redraw)
+    return tally, _passes(tally, redraw, question.certifier)
 
 
-def _passes(tally: Tally, redraw: Redraw) -> Iterator[Pass]:
+def _passes(tally: Tally, redraw: Redraw, certifier: Certifier | None = None) -> Iterator[Pass]:
     if redraw.exact is not None:
         for step in redraw.exact.steps():
             if len(step.rows):
                 yield Pass(tally, step.changes, step.rows, None, step.weights, step.cells)
     sampled = redraw.sampled
     if sampled is not None and not sampled.any():
+        if certifier is not None:
+            tally.redrawn = certifier.first(redraw)
         return
     rows = None if sampled is None else np.flatnonzero(sampled)
     for repeat, changes in enumerate(redraw.draws()):
+        if repeat == 0 and certifier is not None:
+            tally.redrawn = certifier.drawn(changes)
         if rows is not None:
             changes = {name: part(column, rows) for name, column in changes.items()}
         yield Pass(tally, changes, rows, repeat)

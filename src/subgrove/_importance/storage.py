@@ -6,13 +6,14 @@ import base64
 import json
 import os
 import tempfile
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._fidelity.certificate import Certificate
 from subgrove._importance.tally import FeatureScores
 from subgrove.exceptions import FormatError
 
@@ -96,11 +97,15 @@ def _index(values: Any) -> Any:
 
 
 def _score_dict(score: FeatureScores) -> dict[str, Any]:
-    return {entry.name: _packed(getattr(score, entry.name)) for entry in fields(score)}
+    certificate = None if score.certificate is None else asdict(score.certificate)
+    packed = {entry.name: _packed(getattr(score, entry.name)) for entry in fields(score)}
+    return {**packed, "certificate": certificate}
 
 
 def _score_from(values: dict[str, Any]) -> FeatureScores:
-    return FeatureScores(**{name: _unpacked(value) for name, value in values.items()})
+    stated = values.get("certificate")  # absent in files of earlier versions
+    unpacked = {name: _unpacked(value) for name, value in values.items() if name != "certificate"}
+    return FeatureScores(**unpacked, certificate=None if stated is None else Certificate(**stated))
 
 
 def _packed(value: Any) -> Any:

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._fidelity.certificate import Certificate
 from subgrove._frames import Donors, Ring, Rows
 from subgrove._importance.scoring import Scoring
 from subgrove._kinds import Floats
 from subgrove._model import Predictions
+from subgrove._table import Table
 from subgrove.samplers.base import Feature, Redraw, title
 
 _FLOAT32_MAX = 1e30
@@ -60,6 +62,8 @@ class FeatureScores:
         Rows whose expectation is exact.
     lone : tuple of int
         Subgroups of a single row, which has no donor and keeps its value.
+    certificate : Certificate or None
+        Whether the redraw passes for real data, if that was asked for.
     """
 
     feature: Feature
@@ -76,6 +80,7 @@ class FeatureScores:
     mc_variance: Floats
     n_exact: int = 0
     lone: tuple[int, ...] = ()
+    certificate: Certificate | None = None
 
     @property
     def title(self) -> str:
@@ -97,6 +102,7 @@ class Tally:
     whole_repeats: list[Floats] = field(default_factory=list)
     n_passes: int | None = None  # how many there are, once that is known
     n_added: int = 0
+    redrawn: Table | str | None = None  # what a certificate is made of
 
     def __post_init__(self) -> None:
         n_losses, n = self.baseline.shape

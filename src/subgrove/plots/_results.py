@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._importance import ImportanceResult
+from subgrove._importance.certified import MARK, NOT_REAL
 from subgrove.exceptions import ParameterError
 from subgrove.plots._rows import Series
 from subgrove.plots._text import another
@@ -40,7 +41,7 @@ class Scored:
 
     def first(self, n: int) -> Scored:
         """The first features only."""
-        series = tuple(Series(one.label, one.estimate[:n], one.low[:n], one.high[:n]) for one in self.series)
+        series = tuple(one.first(n) for one in self.series)
         return replace(self, features=self.features[:n], given=self.given[:n], series=series)
 
 
@@ -87,8 +88,10 @@ def scored(results: Mapping[str, ImportanceResult], loss: str | None) -> Scored:
     names = _in_order([table["estimate"] for table in tables])
     series = []
     for label, table in zip(results, tables, strict=True):
-        columns = table.reindex(names)[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
-        series.append(Series(label, *columns))
+        found = table.reindex(names)
+        estimate, low, high = found[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
+        fails = (found["certificate"] == "fails").to_numpy(bool) if "certificate" in found else None
+        series.append(Series(label, estimate, low, high, fails))
     levels = tuple(result.level for result in single if result.per_row_losses[0])
     given = tuple(_conditioning(name, single) for name in names)
     return Scored(tuple(names), given, tuple(series), loss_label(single[0]), levels)
@@ -123,6 +126,11 @@ def interval_note(shown: Scored) -> str:
     if not shown.levels:
         return f"no intervals: {shown.label.removeprefix('worsening of ')} is a score of all rows together"
     return interval_text(shown.levels)
+
+
+def certificate_note(shown: Scored, mark: str = MARK) -> str:
+    """What the mark of estimates whose redraws do not pass for real data means; nothing if there is none."""
+    return f"; {mark} if {NOT_REAL}" if any(one.marked.any() for one in shown.series) else ""
 
 
 def interval_text(levels: Sequence[float]) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
+from subgrove._importance.certified import MARK
 from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import POINTS, dress, label_axis, make_room, new_figure, number_ticks, size_of
@@ -33,12 +35,24 @@ _BESIDE = 20.0  # points that labels and notes take of axes that are given
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Values of all rows, from one result; NaN where it has none."""
+    """Values of all rows, from one result; NaN where it has none. `fails` says which redraws do not pass for real."""
 
     label: str
     estimate: Floats
     low: Floats
     high: Floats
+    fails: npt.NDArray[np.bool_] | None = None
+
+    @property
+    def marked(self) -> npt.NDArray[np.bool_]:
+        """Which rows are marked as not to be trusted."""
+        none = np.zeros(len(self.estimate), dtype=np.bool_)
+        return none if self.fails is None else self.fails & np.isfinite(self.estimate)
+
+    def first(self, n: int) -> Series:
+        """The first rows only."""
+        fails = None if self.fails is None else self.fails[:n]
+        return Series(self.label, self.estimate[:n], self.low[:n], self.high[:n], fails)
 
 
 @dataclass(frozen=True)
@@ -116,6 +130,24 @@ def draw_series(ax: Axes, series: Sequence[Series], pitch: float) -> None:
         ax.hlines(y, one.low, one.high, color=color_of(place), linewidth=1.6, alpha=0.7, zorder=2)
         marker = MARKERS[place % len(MARKERS)]
         ax.plot(one.estimate, y, marker, color=color_of(place), markersize=size, label=plain(one.label), zorder=3)
+        for row in np.flatnonzero(one.marked).tolist():
+            _draw_mark(ax, (np.nanmax([one.estimate[row], one.high[row]]), y[row]), color_of(place))
+
+
+def _draw_mark(ax: Axes, at: tuple[float, float], color: str) -> None:
+    """What `EXPLAINED` tells of, at the right end of an interval."""
+    ax.annotate(
+        MARK,
+        at,
+        (4.0, 0.0),
+        textcoords="offset points",
+        ha="left",
+        va="center_baseline",
+        size=font_size(),
+        weight="bold",
+        color=color,
+        annotation_clip=False,
+    )
 
 
 def _too_low(height: float, rows: Rows) -> str:

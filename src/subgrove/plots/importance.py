@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from subgrove._importance import ImportanceResult
 from subgrove.plots._figure import check_axes, make_room, note, room_of
 from subgrove.plots._labels import Entry
-from subgrove.plots._results import Scored, interval_note, read_results, scored
+from subgrove.plots._results import Scored, certificate_note, interval_note, read_results, scored
 from subgrove.plots._rows import LEFT_FOR_ROWS, Rows, draw_rows, draw_series, frame_rows, high_enough, new_axes
 from subgrove.trees.parameters import whole_number
 
@@ -54,7 +54,8 @@ def importance(
     -----
     How to read it: the interval covers the noise of the test rows, for this model and these subgroups. Two intervals
     of the same feature that overlap may still differ, since both results are of the same rows:
-    `result.compare(other)` has the interval of the difference.
+    `result.compare(other)` has the interval of the difference. A point with an exclamation mark rests on redrawn rows
+    that do not pass for real data; `result.certificates` says why.
 
     Examples
     --------
@@ -79,7 +80,8 @@ def importance(
     ax = new_axes(rows, len(results)) if ax is None else high_enough(ax, rows)
     within = room_of(ax)
     frame_rows(ax, [one.label for one in shown.series], shown.label)
-    note(ax, interval_note(shown) + _left_out(n_features, len(shown.features)), LEFT_FOR_ROWS)
+    left_out = _left_out(n_features, len(shown.features))
+    note(ax, interval_note(shown) + left_out + certificate_note(shown), LEFT_FOR_ROWS)
     draw_series(ax, shown.series, draw_rows(ax, rows, within))
     make_room(ax, within)
     return ax

@@ -23,7 +23,7 @@ from subgrove.plots._figure import (
     size_of,
 )
 from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of
-from subgrove.plots._results import Scored, check_each, interval_note, scored
+from subgrove.plots._results import Scored, certificate_note, check_each, interval_note, scored
 from subgrove.trees.parameters import whole_number
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def importance_by_depth(
     Notes
     -----
     How to read it: where a line falls, other features tell part of what this one does. A depth from which on lines
-    hardly change is deep enough.
+    hardly change is deep enough. Redrawn rows of a hollow point do not pass for real data.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def importance_by_depth(
     width, height = size_of(ax)
     label_axis(ax.xaxis, "maximum depth of trees" + " (0: marginal)" * (depths[0] == 0), (1 - _MOST_LABEL) * width)
     label_axis(ax.yaxis, shown.label, height)
-    note(ax, interval_note(shown) + lines.others, 1 - _MOST_LABEL)
+    note(ax, interval_note(shown) + lines.others + certificate_note(shown, "hollow"), 1 - _MOST_LABEL)
     lines.draw(ax)
     make_room(ax, within)
     write_ends(ax, lines.names[: lines.n_shown], lines.ends, _MOST_LABEL)
@@ -108,6 +108,7 @@ class _Lines:
         self.low, self.high = (
             np.stack([getattr(one, end) for one in shown.series])[:, order] for end in ("low", "high")
         )
+        self.fails = np.stack([one.marked for one in shown.series])[:, order]
         self.n_shown = min(top, len(order))
 
     @property
@@ -141,6 +142,9 @@ class _Lines:
         ax.plot(
             x, self.estimate[:, at], color=color, linestyle=style, linewidth=1.5, marker=marker, markersize=4, zorder=3
         )
+        hollow = self.fails[:, at]
+        if hollow.any():
+            ax.plot(x[hollow], self.estimate[hollow, at], marker, color=color, markersize=4, mfc="white", zorder=3.1)
 
 
 def _read_depths(results: Any) -> list[int]:

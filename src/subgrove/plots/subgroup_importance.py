@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance import ImportanceResult
+from subgrove._importance.certified import NOT_REAL, fails
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import check_axes, make_room, note, room_of
 from subgrove.plots._labels import Entry
@@ -50,7 +51,8 @@ def subgroup_importance(
     Notes
     -----
     How to read it: how much the loss grows in a subgroup when the feature is redrawn among its rows. A subgroup without
-    rows has no point; one of a single row keeps its value, so its importance is 0.
+    rows has no point; one of a single row keeps its value, so its importance is 0. The note below says so if
+    redrawn rows do not pass for real data.
 
     Examples
     --------
@@ -76,7 +78,8 @@ def subgroup_importance(
     ax = new_axes(rows, 1) if ax is None else high_enough(ax, rows)
     within = room_of(ax)
     frame_rows(ax, [], f"importance of {plain(feature)} ({loss_label(single)})")
-    note(ax, interval_text([single.level]), LEFT_FOR_ROWS)
+    unreal = any(score.title == feature and fails(score) for score in single.scores)
+    note(ax, interval_text([single.level]) + f"; {NOT_REAL}" * unreal, LEFT_FOR_ROWS)
     pitch = draw_rows(ax, rows, within)
     _draw_overall(ax, overall)
     draw_series(ax, [_series(table)], pitch)

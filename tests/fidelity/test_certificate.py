@@ -1,0 +1,192 @@
+"""Certificates: true redraws pass, those that break the dependence fail, and what cannot be judged is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._fidelity.certificate import ENOUGH_ROWS, LEAST_ROWS, MAX_ROWS, Certificate, Certifier
+from subgrove._frames import Frames
+from subgrove._table import read_table
+
+
+def certified(X: Any, changes: dict[str, Any], seed: int = 0, weights: Any = None) -> Certificate:
+    table = read_table(X, lenient=True)
+    certifier = Certifier.of(Frames(X, table.columns), table, weights, seed)
+    drawn = certifier.drawn({name: np.asarray(values) for name, values in changes.items()})
+    return certifier.judged(tuple(changes), drawn)
+
+
+def normal(n: int, correlation: float, seed: int, p: int = 6) -> pd.DataFrame:
+    values = np.random.default_rng(seed).normal(size=(n, p))
+    values[:, 0] = correlation * values[:, 1] + np.sqrt(1 - correlation**2) * values[:, 0]
+    return pd.DataFrame(values, columns=[f"x{number + 1}" for number in range(p)])
+
+
+def shuffled(X: pd.DataFrame, seed: int, name: str = "x1") -> Any:
+    return X[name].to_numpy()[np.random.default_rng(1000 + seed).permutation(len(X))]
+
+
+def share_of_failures(verdicts: Sequence[str]) -> float:
+    return float(np.mean([verdict == "fails" for verdict in verdicts]))
+
+
+@pytest.mark.parametrize("name", sg.simulate.scenarios())
+def test_true_redraws_rarely_fail(name: str) -> None:
+    # Of 40 runs, 5 % are 2; more than 5 have a probability of 1.4 %, in none of them was more than 1 seen.
+    scenario, verdicts = sg.simulate.scenario(name), []
+    for seed in range(40):
+        X = scenario.sample(300, seed=seed).X
+        (drawn,) = scenario.sampler.fit(X).redraw(X, "x1", [np.random.default_rng(seed)])
+        verdicts.append(certified(X, {"x1": drawn}, seed).verdict)
+    assert share_of_failures(verdicts) <= 5 / 40
+
+
+def test_marginal_redraws_of_a_strongly_dependent_feature_fail() -> None:
+    found = [certified(X := normal(300, 0.9, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
+    assert [one.verdict for one in found] == ["fails"] * 20
+    # A normal feature of correlation r: residuals of redrawn rows are sqrt((1 + r^2) / (1 - r^2)) times as large, and
+    # the best AUC is 1 - 2 / pi * atan(1 / 3.09) = 0.80; a classifier that learns from 150 rows comes near it.
+    assert 0.70 < np.mean([one.auc for one in found]) < 0.82
+    assert np.mean([one.mmd for one in found]) == pytest.approx(1, abs=0.15)
+
+
+def test_marginal_redraws_of_an_independent_feature_pass_without_a_place_between_bounds() -> None:
+    found = [certified(X := normal(300, 0.0, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
+    assert {one.verdict for one in found} == {"passes"}
+    assert sum(np.isnan(one.mmd) for one in found) >= 19
+
+
+def test_deeper_subgroups_are_closer_to_real_rows() -> None:
+    train, X = normal(2000, 0.9, 1), normal(400, 0.9, 2)
+    places = []
+    for depth in (1, 2, 4):
+        sampler = sg.samplers.Subgroups(max_depth=depth).fit(train, ["x1"])
+        (drawn,) = sampler.redraw(X, "x1", [np.random.default_rng(3)])
+        places.append(certified(X, {"x1": drawn}).mmd)
+    assert places == sorted(places, reverse=True)
+    assert places[-1] < 0.1
+
+
+def test_values_that_the_feature_never_has_fail_without_any_dependence() -> None:
+    X = normal(300, 0.0, 4)
+    found = certified(X, {"x1": np.random.default_rng(5).normal(3, 1, 300)})
+    assert found.verdict == "fails"
+    assert found.auc > 0.9
+
+
+def test_unchanged_rows_cannot_be_told_from_themselves() -> None:
+    X = normal(300, 0.9, 6)
+    found = certified(X, {"x1": X["x1"]})
+    assert (found.verdict, found.auc, found.mmd) == ("passes", 0.5, 0.0)
+
+
+def test_constant_column_passes_without_a_place() -> None:
+    X = normal(100, 0.5, 7).assign(x1=1.0)
+    found = certified(X, {"x1": X["x1"]})
+    assert (found.verdict, found.auc) == ("passes", 0.5)
+    assert np.isnan(found.mmd)
+
+
+def test_one_column_alone_is_judged_by_its_values() -> None:
+    X = pd.DataFrame({"x1": np.random.default_rng(8).normal(size=200)})
+    assert certified(X, {"x1": shuffled(X, 0)}).verdict == "passes"
+    assert certified(X, {"x1": X["x1"] + 5}).verdict == "fails"
+
+
+def nominal(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"season": rng.choice(["cold", "mild", "hot"], n), "noise": rng.normal(size=n)})
+    return X.assign(temp=X["season"].map({"cold": 0, "mild": 10, "hot": 20}) + rng.normal(0, 3, n))
+
+
+def test_labels_are_judged_too() -> None:
+    X = nominal(300, 9)
+    assert certified(X, {"season": shuffled(X, 1, "season")}).verdict == "fails"
+    assert certified(X, {"noise": shuffled(X, 2, "noise")}).verdict == "passes"
+    within = X.groupby("season")["temp"].transform(lambda values: np.random.default_rng(3).permutation(values))
+    assert certified(X, {"temp": within}).verdict == "passes"
+    assert certified(X, {"temp": shuffled(X, 4, "temp")}).verdict == "fails"
+
+
+def test_groups_are_judged_together() -> None:
+    X = normal(300, 0.9, 10)
+    order = np.random.default_rng(11).permutation(300)
+    together = {name: X[name].to_numpy()[order] for name in ("x1", "x2")}
+    apart = {
+        name: X[name].to_numpy()[np.random.default_rng(seed).permutation(300)] for seed, name in enumerate(together)
+    }
+    assert certified(X, together).verdict == "passes"  # both depend on no other column
+    assert certified(X, apart).verdict == "fails"
+
+
+def test_where_values_are_missing_counts() -> None:
+    X = normal(400, 0.0, 12)
+    X["x1"] = X["x1"].where(X["x2"] < 0.5)
+    assert certified(X, {"x1": shuffled(X, 13)}).verdict == "fails"
+    kept = X["x1"].to_numpy().copy()
+    known = ~np.isnan(kept)
+    kept[known] = np.random.default_rng(14).permutation(kept[known])
+    assert certified(X, {"x1": kept}).verdict == "passes"
+
+
+def test_missing_values_elsewhere_are_no_obstacle() -> None:
+    X = normal(300, 0.9, 15)
+    X.loc[::7, "x2"] = np.nan
+    assert certified(X, {"x1": shuffled(X, 16)}).verdict == "fails"
+
+
+def test_few_rows_are_not_judged() -> None:
+    X = normal(LEAST_ROWS - 1, 0.9, 17)
+    found = certified(X, {"x1": shuffled(X, 18)})
+    assert found.verdict == "unknown"
+    assert found.reason == f"there are {LEAST_ROWS - 1} rows, and {LEAST_ROWS} are needed to judge"
+    assert np.isnan([found.auc, found.mmd]).all()
+
+
+def test_with_less_than_enough_rows_a_redraw_may_fail_but_does_not_pass() -> None:
+    X = normal(ENOUGH_ROWS - 1, 0.95, 27)
+    assert certified(X, {"x1": shuffled(X, 28)}).verdict == "fails"
+    found = certified(X, {"x1": X["x1"]})
+    assert (found.verdict, found.auc) == ("unknown", 0.5)
+    assert found.reason.endswith(f"there are {ENOUGH_ROWS - 1} rows, and {ENOUGH_ROWS} are needed to say so")
+
+
+def test_many_rows_are_judged_by_some_of_them() -> None:
+    X = normal(3 * MAX_ROWS, 0.9, 19)
+    assert certified(X, {"x1": shuffled(X, 20)}).n == MAX_ROWS
+
+
+def test_rows_of_large_weight_are_the_ones_that_count() -> None:
+    X = normal(2000, 0.9, 21)
+    weights = np.where(np.arange(2000) < 1000, 1.0, 1e-9)
+    drawn = X["x1"].to_numpy().copy()
+    drawn[1000:] += 100  # wrong where weights are next to nothing
+    assert certified(X, {"x1": drawn}, weights=weights).verdict == "passes"
+    assert certified(X, {"x1": drawn}).verdict == "fails"
+
+
+def test_values_that_no_float_has_distances_for_are_unknown() -> None:
+    X = normal(100, 0.0, 22)
+    X["x3"] *= 1e200
+    found = certified(X, {"x1": shuffled(X, 23)})
+    assert (found.verdict, found.reason) == ("unknown", "values are too large for distances")
+
+
+def test_what_cannot_be_read_is_unknown_with_the_reason() -> None:
+    X = normal(100, 0.0, 24)
+    found = certified(X, {"x1": np.array(["a"] * 100)})
+    assert found.verdict == "unknown"
+    assert found.reason.startswith("the redrawn values could not be read")
+
+
+def test_same_seed_same_certificate() -> None:
+    X = normal(1000, 0.7, 25)
+    drawn = shuffled(X, 26)
+    assert certified(X, {"x1": drawn}, 3) == certified(X, {"x1": drawn}, 3)
+    assert certified(X, {"x1": drawn}, 3) != certified(X, {"x1": drawn}, 4)

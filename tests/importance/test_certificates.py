@@ -1,0 +1,270 @@
+"""Certificates of importance: in tables, text, picture and report, for any sampler, without asking the model more."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+import subgrove as sg
+from subgrove._importance.certified import NOT_REAL
+from subgrove.exceptions import ParameterError
+
+BIKE_EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "bike.py"
+
+
+def rows(n: int, seed: int) -> pd.DataFrame:
+    """`a` and `b` depend on each other, `c` on nothing; `kind` tells most of `d`, which is missing at times."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    kind = rng.choice(["ash", "elm", "oak"], n)
+    d = np.select([kind == "ash", kind == "elm"], [-3.0, 0.0], 3.0) + rng.normal(size=n)
+    d[rng.random(n) < 0.1] = np.nan
+    columns = {"a": a, "b": a + 0.3 * rng.normal(size=n), "c": rng.normal(size=n), "kind": kind, "d": d, "same": 1.0}
+    return pd.DataFrame(columns)
+
+
+def model(X: Any) -> Any:
+    return np.asarray(X["a"], float) + np.asarray(X["b"], float) + 0.5 * np.asarray(X["c"], float)
+
+
+X, TRAIN = rows(240, 1), rows(900, 2)
+Y = model(X) + np.random.default_rng(3).normal(size=240)
+
+
+def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(model, table, y, **{"sampler": "marginal", "seed": 1, "n_repeats": 4, **options})
+
+
+SHUFFLED = run()
+WITHIN = run(sampler=sg.samplers.Subgroups(max_depth=4), train=TRAIN)
+
+
+def verdicts(result: sg.ImportanceResult) -> dict[str, str]:
+    table = result.certificates
+    return dict(zip(table["feature"], table["certificate"], strict=True))
+
+
+def test_shuffled_rows_fail_where_a_feature_depends_on_others() -> None:
+    expected = {"a": "fails", "b": "fails", "c": "passes", "kind": "fails", "d": "fails", "same": "passes"}
+    assert verdicts(SHUFFLED) == expected
+
+
+def test_redraws_within_deep_subgroups_pass() -> None:
+    assert verdicts(WITHIN) == dict.fromkeys(X.columns, "passes")
+
+
+def test_failing_rows_are_marked_in_the_tables() -> None:
+    table = SHUFFLED.overall.set_index("feature")
+    assert table["certificate"].to_dict() == verdicts(SHUFFLED)
+    assert table.loc["a", "auc"] > 0.6
+    assert table.loc["a", "mmd"] == pytest.approx(1, abs=0.3)
+    assert np.isnan(table.loc["c", "mmd"])
+    assert SHUFFLED.by_subgroup.set_index("feature")["certificate"]["a"] == "fails"
+
+
+def test_failing_rows_are_marked_in_the_text() -> None:
+    lines = repr(SHUFFLED).splitlines()
+    marked = {line.split()[0] for line in lines[1:-1] if line.endswith("!")}
+    assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "fails"}
+    assert lines[-1] == f"  ! {NOT_REAL}, see .certificates"
+    assert "!" not in repr(WITHIN)
+
+
+def shown_texts(ax: Any) -> str:
+    return " ".join(" ".join(text.get_text() for text in ax.texts).split())
+
+
+def test_failing_rows_are_marked_in_the_picture() -> None:
+    ax: Any = sg.plots.importance(SHUFFLED)
+    order = [label.get_text().split("\n")[0] for label in ax.get_yticklabels()]
+    marked = {order[round(text.xy[1])] for text in ax.texts if text.get_text() == "!"}
+    assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "fails"}
+    assert f"! if {NOT_REAL}" in shown_texts(ax)
+    plt.close("all")
+
+
+def test_in_a_picture_of_two_results_only_the_one_that_fails_is_marked() -> None:
+    ax: Any = sg.plots.importance(WITHIN, SHUFFLED)
+    marked = [text.xy[1] % 1 for text in ax.texts if text.get_text() == "!"]
+    assert len(marked) == 4
+    assert set(np.round(marked, 3)) == {0.125}  # the second result is the lower of the two
+    plt.close("all")
+    ax = sg.plots.importance(WITHIN)
+    assert "!" not in shown_texts(ax)
+    plt.close("all")
+
+
+def test_failing_points_are_hollow_in_the_picture_by_depth() -> None:
+    ax = sg.plots.importance_by_depth({0: SHUFFLED, 4: WITHIN})
+    hollow = [np.asarray(line.get_xdata(), float).round() for line in ax.lines if line.get_markerfacecolor() == "white"]
+    assert len(hollow) == 4
+    assert all(x.tolist() == [0] for x in hollow)
+    assert f"hollow if {NOT_REAL}" in shown_texts(ax)
+    plt.close("all")
+
+
+def test_the_picture_of_subgroups_says_so() -> None:
+    for feature, said in (("a", True), ("c", False)):
+        ax = sg.plots.subgroup_importance(SHUFFLED, feature)
+        assert (NOT_REAL in shown_texts(ax)) == said
+        plt.close("all")
+
+
+def test_failing_rows_are_marked_in_the_report(tmp_path: Path) -> None:
+    example = runpy.run_path(str(BIKE_EXAMPLE))
+    output = example["Output"](tmp_path)
+    output.table("importance", "Importance", SHUFFLED.overall)
+    output.table("within", "Within subgroups", WITHIN.overall)
+    shuffled, within = output.parts
+    assert "<td>a !</td>" in shuffled
+    assert "<td>c</td>" in shuffled
+    assert "An exclamation mark: redrawn days do not pass for real ones" in shuffled
+    assert "!" not in within.split("<table", 1)[1]
+    assert pd.read_csv(tmp_path / "importance.csv")["feature"].tolist() == list(X.columns)
+
+
+def test_certificates_change_neither_numbers_nor_what_the_model_is_asked() -> None:
+    for options in ({}, {"sampler": "subgroups", "train": TRAIN}, {"sampler": "imputation", "features": ["a", "c"]}):
+        table = X if options.get("sampler") != "imputation" else X[["a", "b", "c"]]
+        with_them, without = run(table, **options), run(table, certify=False, **options)
+        pd.testing.assert_frame_equal(with_them.repeats, without.repeats, check_exact=True)
+        pd.testing.assert_frame_equal(with_them.per_row, without.per_row, check_exact=True)
+        assert with_them.settings["n_rows_asked"] == without.settings["n_rows_asked"]
+        assert with_them.settings["n_calls"] == without.settings["n_calls"]
+        assert "certificate" not in without.overall
+        assert len(without.certificates) == 0
+        assert "auc" in without.certificates
+
+
+class Once:
+    """A user's sampler that counts how often it redraws, and leaves values as they are."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def fit(self, X: Any, features: Any) -> Once:
+        return self
+
+    def redraw(self, X: Any, feature: str, rngs: Any) -> Any:
+        self.calls += 1
+        return (X[feature] for _ in rngs)
+
+
+def test_samplers_of_users_are_judged_by_what_they_gave_the_model() -> None:
+    sampler = Once()
+    found = run(sampler=sampler, train=TRAIN, features=["a", "kind"])
+    assert verdicts(found) == {"a": "passes", "kind": "passes"}
+    assert found.certificates["auc"].tolist() == [0.5, 0.5]
+    assert sampler.calls == 2
+
+
+def test_cross_fitted_samplers_are_judged() -> None:
+    found = run(sampler="subgroups", features=["a", "c", "kind"])
+    assert set(verdicts(found).values()) <= {"passes", "fails"}
+    own = run(sampler=Once(), features=["a"])
+    assert verdicts(own) == {"a": "passes"}
+
+
+def test_donors_of_training_are_judged() -> None:
+    sampler = sg.samplers.Subgroups(max_depth=4, donors="train")
+    assert verdicts(run(sampler=sampler, train=TRAIN)) == dict.fromkeys(X.columns, "passes")
+
+
+def test_unchanged_rows_pass() -> None:
+    found = run(sampler="unchanged")
+    assert verdicts(found) == dict.fromkeys(X.columns, "passes")
+    assert set(found.certificates["auc"]) == {0.5}
+
+
+def test_exact_expectations_are_judged_by_a_draw() -> None:
+    found = run(features=["kind"], n_repeats=10)
+    assert found.scores[0].n_exact == len(X)
+    assert verdicts(found) == {"kind": "fails"}
+
+
+def test_groups_are_judged_as_one() -> None:
+    found = run(features=[["a", "b"], "c"])
+    assert verdicts(found) == {"a + b": "passes", "c": "passes"}
+    assert found.certificates["n"].tolist() == [240, 240]
+
+
+def test_a_column_that_training_lacks_gives_the_redraw_away() -> None:
+    with pytest.warns(sg.exceptions.SubgroveWarning, match="train lacks 'b'"):
+        found = run(sampler="subgroups", train=TRAIN.drop(columns="b"), features=["a"])
+    assert verdicts(found) == {"a": "fails"}
+
+
+def test_weights_choose_the_rows_that_are_judged() -> None:
+    found = run(weights=np.where(np.arange(240) < 200, 2.0, 0.0))
+    assert set(found.certificates["n"]) == {200}
+    assert verdicts(found)["a"] == "fails"
+
+
+def test_few_rows_are_unknown_with_the_reason() -> None:
+    found = run(X.head(20), Y[:20])
+    assert set(found.certificates["certificate"]) == {"unknown"}
+    assert found.certificates["reason"][0] == "there are 20 rows, and 50 are needed to judge"
+    assert "!" not in repr(found)
+
+
+def test_the_same_certificates_for_any_number_of_jobs_and_order_of_features() -> None:
+    table = SHUFFLED.certificates
+    pd.testing.assert_frame_equal(run(n_jobs=2).certificates, table, check_exact=True)
+    turned = run(features=list(X.columns)[::-1]).certificates
+    pd.testing.assert_frame_equal(turned[::-1].reset_index(drop=True), table, check_exact=True)
+
+
+def test_arrays_and_frames_have_the_same_certificates() -> None:
+    numbers = X[["a", "b", "c"]].set_axis(["x0", "x1", "x2"], axis=1)
+
+    def plain(X: Any) -> Any:
+        return np.asarray(X)[:, 0]
+
+    options: dict[str, Any] = {"sampler": "marginal", "seed": 1}
+    frame = sg.importance(plain, numbers, Y, **options).certificates
+    array = sg.importance(plain, numbers.to_numpy(), Y, **options).certificates
+    pd.testing.assert_frame_equal(frame, array, check_exact=True)
+
+
+def test_certificates_are_saved_and_old_files_load(tmp_path: Path) -> None:
+    path = tmp_path / "importance.json"
+    SHUFFLED.save(path)
+    back = sg.ImportanceResult.load(path)
+    pd.testing.assert_frame_equal(back.certificates, SHUFFLED.certificates, check_exact=True)
+    pd.testing.assert_frame_equal(back.overall, SHUFFLED.overall, check_exact=True)
+    values = json.loads(path.read_text())
+    for score in values["scores"]:
+        del score["certificate"]
+    path.write_text(json.dumps(values))
+    old = sg.ImportanceResult.load(path)
+    assert "certificate" not in old.overall
+    assert len(old.certificates) == 0
+
+
+def test_loco_redraws_nothing_and_has_no_certificate() -> None:
+    from sklearn.linear_model import LinearRegression
+
+    numbers = ["a", "b", "c"]
+    fitted = LinearRegression().fit(TRAIN[numbers], model(TRAIN))
+    found = sg.loco(fitted, X[numbers], Y, train=(TRAIN[numbers], model(TRAIN)))
+    assert "certificate" not in found.overall
+    assert len(found.certificates) == 0
+
+
+def test_one_loss_of_several_keeps_its_certificate() -> None:
+    found = run(loss=["squared_error", "absolute_error"], features=["a", "c"])
+    assert found.overall["certificate"].tolist() == ["fails", "passes", "fails", "passes"]
+    assert verdicts(found.for_loss("absolute_error")) == {"a": "fails", "c": "passes"}
+
+
+@pytest.mark.parametrize("certify", ["yes", 1, None])
+def test_certify_is_true_or_false(certify: Any) -> None:
+    with pytest.raises(ParameterError, match="certify must be True or False"):
+        run(certify=certify)
