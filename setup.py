@@ -8,6 +8,7 @@ setup(
         for name, source in [
             ("subgrove.trees._inner", "src/subgrove/trees/_inner.c"),
             ("subgrove._forest._grow", "src/subgrove/_forest/_grow.c"),
+            ("subgrove._shift._path", "src/subgrove/_shift/_path.c"),
             ("subgrove._fidelity._pairs", "src/subgrove/_fidelity/_pairs.c"),
         ]
     ],

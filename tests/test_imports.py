@@ -30,6 +30,7 @@ BASE = [
     "datasets",
     "_model",
     "_forest",
+    "_shift",
     "_fingerprint",
     "_frames",
     "_native",

@@ -9,7 +9,7 @@ from subgrove._kinds import MAX_LEVELS
 from subgrove._subgroups.depth import choose_depth
 from subgrove._subgroups.names import Members
 from subgrove._subgroups.partition import Partition
-from subgrove._table import Floats, Table
+from subgrove._table import Floats, Series, Table
 from subgrove.exceptions import ParameterError
 from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree
 from subgrove.trees.growth import Rules
@@ -70,7 +70,13 @@ def grown_partition(
 ) -> Partition:
     """The subgroups of a feature, or of a group, in a table; `allowed` are the columns that rules may ask for."""
     others = select_columns(table, [name for name in allowed if name not in members])
-    features = tuple(table.series(name) for name in members)
+    return grown_from(others, members, tuple(table.series(name) for name in members), weights, settings)
+
+
+def grown_from(
+    others: Table, members: Members, features: tuple[Series, ...], weights: Floats | None, settings: Settings
+) -> Partition:
+    """The same from the columns that rules may ask for, and what the tree is for: features, or something of them."""
     training = training_of(others, features, weights)
     many = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
     grower, stop = settings.grower(training), "many levels" if many else training.stop

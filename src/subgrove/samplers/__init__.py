@@ -1,16 +1,22 @@
 """Samplers: ways to redraw a column. `base.py` is the contract; each has a file of its own."""
 
 from subgrove._frames import Donors
+from subgrove.samplers.auto import Auto
 from subgrove.samplers.base import Exact, Fitted, Groups, Method, Redraw, Step
+from subgrove.samplers.choice import CandidateScore, Choice
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
 from subgrove.samplers.knockoffs import Knockoffs
 from subgrove.samplers.marginal import Marginal
+from subgrove.samplers.shifted import ShiftedSubgroups
 from subgrove.samplers.subgroup import Subgroups
 from subgrove.samplers.unchanged import Unchanged
 
 __all__ = [
+    "Auto",
+    "CandidateScore",
+    "Choice",
     "Donors",
     "Exact",
     "Fitted",
@@ -22,6 +28,7 @@ __all__ = [
     "Marginal",
     "Method",
     "Redraw",
+    "ShiftedSubgroups",
     "Step",
     "Subgroups",
     "Unchanged",

@@ -66,8 +66,12 @@ def exact_from(
     train_code: Codes,
     feature: Feature,
     n_repeats: int,
+    places: Rows | None = None,
 ) -> Exact | None:
-    """The expectation over training donors of the same subgroup, where their values are few."""
+    """The expectation over training donors of the same subgroup, where their values are few.
+
+    `places` are those of the rows of `train` in the user's table, if they are not all of it.
+    """
     if not _maybe_few(train, feature, train_code, n_groups, n_repeats):
         return None
     values, own = _joint_codes(train, table, feature)
@@ -86,7 +90,7 @@ def exact_from(
             kept = given >= 0
             kept[kept] = value_of_cell[given[kept]] != own[rows[kept]]
             rows, given = rows[kept], given[kept]
-            donors = Donors(cells.donor[given], train=True)
+            donors = Donors(cells.donor[given] if places is None else places[cells.donor[given]], train=True)
             yield Step(rows, dict.fromkeys(feature, donors), cells.mass[given] / mass[code[rows]])
 
     return Exact(few[code], steps)

@@ -1,0 +1,378 @@
+"""The sampler that suits each feature: candidates are compared on rows they have not seen, the simplest good one wins.
+
+Requirements this design meets:
+
+- a proper score (CRPS of numbers, log score of levels) on held-out halves of the training rows, row by row;
+- the simplest candidate within one standard error of the best wins: fewest terms and splits to read;
+- bounded cost: at most `max_rows` rows are looked at; a tree that does worse even on the rows it was grown on is not
+  grown again; a forest is tried only where the best so far is complicated;
+- the choice can be told: every score, and the reason in a sentence (`Choice`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._kinds import ColumnInfo, Floats, Rows
+from subgrove._parallel import one_blas_thread, side_by_side
+from subgrove._random import Streams, read_seed, stream
+from subgrove._shift import FoundShift, Rivals, find_dense_shift, find_shift
+from subgrove._subgroups import Partition
+from subgrove._subgroups.growing import Settings, grown_from
+from subgrove._subgroups.names import Members, allowed_columns
+from subgrove._subgroups.proper_scores import leaf_scores
+from subgrove._table import Series, Table
+from subgrove.samplers.base import Feature, Fitted, Method, Redraw, read_training_table, title
+from subgrove.samplers.choice import CandidateScore, Choice
+from subgrove.samplers.imputation import FittedImputation, Imputation
+from subgrove.samplers.leaf_donors import LeafDonors
+from subgrove.samplers.learned import learned_for
+from subgrove.samplers.shifted import (
+    MAX_ROWS,
+    NO_LIMIT,
+    SHOWN_DEPTH,
+    Residuals,
+    rows_of,
+    takes_levels,
+    used_rows,
+)
+from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
+from subgrove.trees.parameters import whole_number
+from subgrove.trees.training import select_columns
+
+_FOREST_TREES = 100
+_FOREST_FROM = 4  # terms and splits of the best candidate from which on a forest is tried
+_FOREST_PARTS = 10_000  # a forest has no parts that anyone reads
+_NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
+
+Drawer = LeafDonors | Residuals | FittedLevels | FittedImputation
+
+
+class Auto(Method):
+    """Chooses for each feature the sampler that foretells it best on training rows that the sampler has not seen.
+
+    Candidates are marginal donors, subgroups of a transformation tree, shifted subgroups, a normal distribution about
+    a sum of all columns, and imputation by a forest. A group of features is redrawn within the subgroups of its tree.
+
+    Parameters
+    ----------
+    max_depth : int, default 30
+        Most splits above a subgroup; mostly the tests of the trees stop them before.
+    min_leaf : int, default 30
+        Least number of training rows in a subgroup.
+    alpha : float, default 0.05
+        Level of the tests that stop a tree.
+    given : list of str, optional
+        The columns that values may depend on.
+    shown_depth : int, default 2
+        Depth of the subgroups that results are told by. Redrawing uses all of the tree.
+    max_rows : int, default 20000
+        Training rows that are used, at random if there are more.
+    seed : int, default 0
+        Of folds, halves, forests and the rows that are used.
+    n_jobs : int, optional
+        Number of features fitted at once.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> sampler = sg.samplers.Auto().fit(train.X, ["temp", "work"])
+    >>> for name, choice in sampler.choices.items():
+    ...     print(name, choice.chosen)
+    temp shifted_subgroups
+    work subgroups
+    """
+
+    name = "auto"
+    takes_groups = True
+    takes_any_column = True
+
+    def __init__(
+        self,
+        max_depth: int = NO_LIMIT,
+        min_leaf: int = 30,
+        alpha: float = 0.05,
+        given: Any = None,
+        shown_depth: int = SHOWN_DEPTH,
+        max_rows: int = MAX_ROWS,
+        seed: int | None = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.min_leaf = min_leaf
+        self.alpha = alpha
+        self.given = given
+        self.shown_depth = shown_depth
+        self.max_rows = max_rows
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, features: Any = None) -> FittedAuto:
+        """Compare the candidates for each feature on training rows, and fit the one that is chosen."""
+        settings = Settings.checked("transformation", self.max_depth, self.min_leaf, self.alpha)
+        shown = whole_number("shown_depth", self.shown_depth, least=0)
+        seed = read_seed(self.seed)
+        table, asked = read_training_table(X, features, self)
+        rows = used_rows(table.n_rows, self.max_rows, seed)
+        used = rows_of(table, rows)
+        allowed = allowed_columns(self.given, table.names)
+        with one_blas_thread():
+            rivals = Rivals.of(used, seed)
+            task = _Choosing(used, rows, rivals, allowed, settings, shown, seed, X)
+            found = list(side_by_side(task, asked, self.n_jobs))
+        names = [title(feature) for feature in asked]
+        learned = {name: drawer for name, (drawer, _) in zip(names, found, strict=True)}
+        choices = {name: choice for name, (_, choice) in zip(names, found, strict=True)}
+        return FittedAuto(table.columns, X, learned=learned, choices=choices)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedAuto(Fitted):
+    """Redraws each feature by the sampler that was chosen for it.
+
+    Attributes
+    ----------
+    learned : mapping
+        Feature -> what redraws it.
+    choices : mapping
+        Feature -> `Choice`: what was chosen, the scores and the reason.
+    """
+
+    learned: Mapping[str, Drawer] = field(kw_only=True)
+    choices: Mapping[str, Choice] = field(kw_only=True)
+
+    def draw(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> Redraw:
+        """The redraw of one feature."""
+        return learned_for(self.learned, feature, Auto.name).draw(table, feature, rngs, exact=exact)
+
+    @property
+    def gives_training_rows(self) -> bool:
+        """Whether donors are training rows."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """A way to redraw a feature: its scores on held-out rows, how many parts it has, and how it is made."""
+
+    name: str
+    scores: Floats
+    parts: int
+    make: Any
+    again: bool = True  # whether it was judged on held-out rows
+
+
+@dataclass(frozen=True, eq=False)
+class _Choosing:
+    """The choice for one feature."""
+
+    table: Table
+    rows: Rows
+    rivals: Rivals
+    allowed: Members
+    settings: Settings
+    shown: int
+    seed: int
+    X: Any
+
+    def __call__(self, feature: Feature) -> tuple[Drawer, Choice]:
+        others = select_columns(self.table, [name for name in self.allowed if name not in feature])
+        series = tuple(self.table.series(name) for name in feature)
+        tree = grown_from(others, feature, series, None, self.settings)
+        if len(feature) > 1:
+            return self._donors(tree), Choice.of_group(title(feature), len(tree))
+        (one,) = series
+        if one.missing.any():
+            return self._among_known(one, tree, others)
+        compared = _Comparison(self, one, others, tree)
+        candidates = compared.levels() if takes_levels(one) else compared.numbers()
+        return self._settled(one, candidates)
+
+    def _settled(self, series: Series, candidates: list[_Candidate]) -> tuple[Drawer, Choice]:
+        measure = "log score" if takes_levels(series) else "CRPS"
+        scores = [_summary(candidate, candidates) for candidate in candidates]
+        choice = Choice.between(series.info.name, measure, tuple(scores), len(self.rows))
+        chosen = next(candidate for candidate in candidates if candidate.name == choice.chosen)
+        return chosen.make(), choice
+
+    def _among_known(self, series: Series, tree: Partition, others: Table) -> tuple[Drawer, Choice]:
+        """A feature with missing values: donors give them on, which numbers about a shift cannot."""
+        known = np.flatnonzero(~series.missing)
+        if len(known) < 4 or len(tree) == 1:
+            single = self._donors(tree.at_depth(0))
+            return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
+        part = replace(self, table=rows_of(self.table, known), rows=self.rows[known])
+        compared = _Comparison(part, Series(series.info, series.values[known]), rows_of(others, known), tree)
+        candidates = [compared.marginal(), *compared.subgroups(None)]
+        candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
+        return self._settled(series, candidates)
+
+    def _maker(self, name: str, tree: Partition) -> Any:
+        return lambda: self._donors(tree if name == "subgroups" else tree.at_depth(0))
+
+    def _donors(self, partition: Partition) -> LeafDonors:
+        return LeafDonors.of(partition, self.table, self.rows, self.shown)
+
+
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """Candidates for one feature, scored on halves of the rows by what was learned on the other half."""
+
+    work: _Choosing
+    series: Series
+    others: Table
+    tree: Partition
+
+    @property
+    def halves(self) -> list[tuple[Rows, Rows]]:
+        n = len(self.series.values)
+        order = stream(self.work.seed, "halves").permutation(n)
+        one, two = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+        return [(one, two), (two, one)]
+
+    def numbers(self) -> list[_Candidate]:
+        """Candidates for a numeric feature."""
+        names, name = self.others.names, self.series.info.name
+        candidates = [self.marginal()]
+        sparse = find_shift(self.work.rivals, name, self.series.values, names)
+        if sparse is not None:
+            candidates.append(self._shifted(sparse))
+            dense = find_dense_shift(self.work.rivals, name, self.series.values, names)
+            if dense is not None and _is_better(dense, sparse):
+                candidates.append(self._normal(dense))
+        candidates += self.subgroups(_best(candidates))
+        best = _best(candidates)
+        if best.parts >= _FOREST_FROM and best.name != "gaussian":
+            candidates.append(self._forest())
+        return candidates
+
+    def levels(self) -> list[_Candidate]:
+        """Candidates for a feature of few values."""
+        candidates = [self.marginal()]
+        found = find_level_shift(self.work.rivals, self.series, self.others.names)
+        if found.shift.parts:
+            candidates.append(self._shifted_levels(found))
+        return candidates + self.subgroups(_best(candidates))
+
+    def marginal(self) -> _Candidate:
+        """No column."""
+        nothing = np.zeros(len(self.series.values), dtype=np.intp)
+        scores = self._judged(self.series, lambda rows, asked: (nothing[rows], nothing[asked]))
+        return _Candidate("marginal", scores, 0, lambda: self.work._donors(self.tree.at_depth(0)))
+
+    def subgroups(self, best: _Candidate | None) -> list[_Candidate]:
+        """The subgroups of the feature's tree, unless it has none."""
+        if len(self.tree) == 1:
+            return []
+        parts, make = len(self.tree) - 1, lambda: self.work._donors(self.tree)
+        if best is not None:
+            seen = self._seen(self.series, self.tree)
+            worse = seen - best.scores
+            if worse.mean() > worse.std() / np.sqrt(len(worse)):
+                return [_Candidate("subgroups", seen, parts, make, again=False)]
+        return [_Candidate("subgroups", self._regrown(self.series), parts, make)]
+
+    def _shifted(self, found: FoundShift) -> _Candidate:
+        name = self.series.info.name
+        left = Series(ColumnInfo(f"residual of {name}", "numeric"), found.residuals)
+        tree = grown_from(self.others, (name,), (left,), None, self.work.settings)
+        nothing = np.zeros(len(left.values), dtype=np.intp)
+        if len(tree) == 1:
+            scores = self._judged(left, lambda rows, asked: (nothing[rows], nothing[asked]))
+        else:
+            scores = self._regrown(left)
+
+        def make() -> Residuals:
+            return Residuals.of(found, tree, self.work.table, self.series, self.work.rows, self.work.shown)
+
+        return _Candidate("shifted_subgroups", scores, len(found.shift.terms) + len(tree) - 1, make)
+
+    def _normal(self, found: FoundShift) -> _Candidate:
+        from scipy.special import ndtr, ndtri
+
+        scale = float(np.sqrt((found.residuals**2).mean()))
+        z = found.residuals / scale
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        scores = scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
+
+        def make() -> Residuals:
+            single = self.tree.at_depth(0)
+            made = Residuals.of(found, single, self.work.table, self.series, self.work.rows, 0)
+            pool = scale * ndtri((np.arange(_NORMAL_POOL) + 0.5) / _NORMAL_POOL)
+            return replace(made, residuals=pool, code=np.zeros(_NORMAL_POOL, dtype=np.int32), centre=np.zeros(1))
+
+        return _Candidate("gaussian", scores, len(found.shift.terms), make)
+
+    def _shifted_levels(self, found: FoundLevels) -> _Candidate:
+        scores = found.held_out(self.halves)
+
+        def make() -> FittedLevels:
+            return FittedLevels.of(found, self.series, self.work.rows)
+
+        return _Candidate("shifted_subgroups", scores, len(found.shift.parts), make)
+
+    def _forest(self) -> _Candidate:
+        name = self.series.info.name
+        table = select_columns(self.work.table, [*self.others.names, name])
+        method = Imputation(n_trees=_FOREST_TREES)
+        grown = method._grown(table, name, self.others.names, stream(self.work.seed, name))
+        foretold = np.asarray(grown.forest.out_of_bag)[:, 0]
+        left = np.where(
+            np.isnan(foretold), self.series.values - self.series.values.mean(), self.series.values - foretold
+        )
+        residuals = Series(ColumnInfo(name, "numeric"), left)
+        nothing = np.zeros(len(left), dtype=np.intp)
+        scores = self._judged(residuals, lambda rows, asked: (nothing[rows], nothing[asked]))
+
+        def make() -> FittedImputation:
+            return FittedImputation(table.columns, None, forests={name: grown}, given=self.others.names)
+
+        return _Candidate("imputation", scores, _FOREST_PARTS, make)
+
+    def _judged(self, series: Series, leaves: Any) -> Floats:
+        scores = np.empty(len(series.values))
+        for rows, asked in self.halves:
+            own, theirs = leaves(rows, asked)
+            scores[asked] = leaf_scores(series, None, rows, own, asked, theirs)
+        return scores
+
+    def _regrown(self, series: Series) -> Floats:
+        """Scores by trees that were grown on the other half."""
+
+        def leaves(rows: Rows, asked: Rows) -> tuple[Rows, Rows]:
+            part = rows_of(self.others, rows)
+            own = (Series(series.info, series.values[rows]),)
+            tree = grown_from(part, (self.series.info.name,), own, None, self.work.settings)
+            return tree._assign_table(part), tree._assign_table(rows_of(self.others, asked))
+
+        return self._judged(series, leaves)
+
+    def _seen(self, series: Series, tree: Partition) -> Floats:
+        """Scores by the tree that was grown on the same rows: better than it deserves."""
+        everyone, leaf = np.arange(len(series.values)), tree._assign_table(self.others)
+        return leaf_scores(series, None, everyone, leaf, everyone, leaf)
+
+
+def _is_better(one: FoundShift, two: FoundShift) -> bool:
+    """Whether its squared errors on held-out rows are clearly less."""
+    less = two.residuals**2 - one.residuals**2
+    return bool(less.mean() > less.std() / np.sqrt(len(less)))
+
+
+def _best(candidates: list[_Candidate]) -> _Candidate:
+    return min(candidates, key=lambda candidate: float(candidate.scores.mean()))
+
+
+def _summary(candidate: _Candidate, candidates: list[_Candidate]) -> CandidateScore:
+    worse = candidate.scores - _best(candidates).scores
+    error = float(worse.std() / np.sqrt(len(worse)))
+    return CandidateScore(
+        candidate.name, float(candidate.scores.mean()), float(worse.mean()), error, candidate.parts, candidate.again
+    )

@@ -1,0 +1,82 @@
+"""Values of training rows of the same subgroup, taken evenly: what redraws a feature in leaves of a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from subgrove._frames import Changes, Donors
+from subgrove._kinds import Codes, Floats, Rows
+from subgrove._random import Streams
+from subgrove._subgroups import Partition
+from subgrove._table import Series, Table
+from subgrove.samplers.balanced import Pools, balanced_points
+from subgrove.samplers.base import Feature, Groups, Redraw
+from subgrove.samplers.expectation import exact_from
+
+
+@dataclass(frozen=True, eq=False)
+class LeafDonors:
+    """Redraws one feature, or several together, from training rows.
+
+    Attributes
+    ----------
+    partition : Partition
+        Donors are of the same subgroup of it.
+    shown : Partition
+        The subgroups that results are told by.
+    table : Table
+        The training rows that are used.
+    rows : int array
+        Their places in the user's table.
+    code : int array
+        Their subgroups.
+    """
+
+    partition: Partition
+    shown: Partition
+    table: Table
+    rows: Rows
+    code: Codes
+
+    @classmethod
+    def of(cls, partition: Partition, table: Table, rows: Rows, shown_depth: int) -> LeafDonors:
+        """From subgroups and the training rows; `rows` are their places in X."""
+        code = partition._assign_table(table).astype(np.int32)
+        return cls(partition, partition.at_depth(shown_depth), table, rows, code)
+
+    @property
+    def conditioning(self) -> tuple[str, ...]:
+        """The columns that subgroups ask for."""
+        return self.partition.conditioning
+
+    def draw(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> Redraw:
+        """The redraw of the feature."""
+        code = self.partition._assign_table(table).astype(np.int32)
+        shown = self.shown._assign_table(table).astype(np.int32)
+        n_groups = len(self.partition)
+        pools = Pools(self.code, ranks(self.table.series(feature[0])), n_groups)
+        found = None
+        if exact:
+            found = exact_from(code, n_groups, table, self.table, self.code, feature, len(rngs), self.rows)
+
+        def draws() -> Iterator[Changes]:
+            for points in balanced_points(code, n_groups, rngs):
+                donors = Donors(self.rows[pools.at(code, points)], train=True)
+                yield dict.fromkeys(feature, donors)
+
+        groups = Groups(shown, self.shown.rules, self.conditioning)
+        return Redraw(groups, draws, found, np.array([np.inf]))
+
+
+def ranks(series: Series) -> Floats:
+    """Numbers that sort rows by a feature; levels by name, for containers differ in their order."""
+    if not series.info.is_nominal:
+        return series.values
+    levels = series.info.levels
+    place = np.empty(len(levels) + 2)
+    place[sorted(range(len(levels)), key=lambda code: levels[code])] = np.arange(len(levels))
+    place[-2:] = len(levels)  # unseen and missing ones
+    return np.asarray(place[series.values])

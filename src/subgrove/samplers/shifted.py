@@ -1,0 +1,325 @@
+"""Shifted subgroups: a feature is a shift by other columns plus a residual, which is redrawn within subgroups.
+
+The shift is only estimated. A row's own value tells something of what the shift misses in this row, and a redrawn value
+that ignored it would be further from the old one than two values of the same row are. So of its own residual a row
+keeps a share: the part of the residuals' variance that the columns could explain with more rows. Old and new value
+are then exchangeable, as far as two moments go; `docs/decisions/0019-shifted-subgroups.md` has the reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from subgrove._frames import Changes, Donors
+from subgrove._kinds import Codes, ColumnInfo, Floats, Rows
+from subgrove._parallel import one_blas_thread, side_by_side
+from subgrove._random import Streams, read_seed, stream
+from subgrove._shift import FoundShift, Rivals, Shift, find_shift
+from subgrove._subgroups import Partition
+from subgrove._subgroups.growing import Settings, grown_from
+from subgrove._subgroups.names import Members, allowed_columns
+from subgrove._table import Series, Table
+from subgrove.exceptions import ParameterError
+from subgrove.samplers.balanced import Pools, balanced_points
+from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
+from subgrove.samplers.learned import learned_for
+from subgrove.samplers.sparse_levels import FittedLevels, LevelShift, find_level_shift
+from subgrove.trees.parameters import whole_number
+from subgrove.trees.training import select_columns
+
+MAX_ROWS = 20_000
+NO_LIMIT = 30  # depth of a tree that its tests stop
+SHOWN_DEPTH = 2
+FEW_VALUES = 10  # numbers that are taken for levels
+_MOST_KEPT = 0.9
+
+
+class ShiftedSubgroups(Method):
+    """Moves each value by what the other columns foretell of it, and redraws the rest within subgroups.
+
+    A numeric feature is taken apart: a sparse shift (few terms with signs and sizes, among them products of two columns
+    where these matter) and a residual, whose subgroups a transformation tree finds. A row is given the residual of a
+    training row of its subgroup, on top of its own shift. A nominal feature (an ordered one, a number of few values)
+    has a sparse multinomial shift: each level has a probability, which is that of the draw.
+
+    Parameters
+    ----------
+    max_depth : int, default 30
+        Most splits above a subgroup of residuals; mostly the tests of the tree stop it before.
+    min_leaf : int, default 30
+        Least number of training rows in a subgroup.
+    alpha : float, default 0.05
+        Level of the tests that stop a tree.
+    given : list of str, optional
+        The columns that shift and subgroups may be made of.
+    keep : float or "auto", default "auto"
+        Share of its own residual that a row keeps, from 0 to 1. "auto" takes the share of the residuals' variance that
+        a better estimate of the shift would explain; 0 draws without looking at the row's own value.
+    shown_depth : int, default 2
+        Depth of the subgroups that results are told by. Redrawing uses all of the tree.
+    max_rows : int, default 20000
+        Training rows that are used, at random if there are more.
+    seed : int, default 0
+        Of the folds that the shift's penalty is chosen on, and of the rows that are used.
+    n_jobs : int, optional
+        Number of features fitted at once.
+
+    Notes
+    -----
+    Values stay between the least and the largest of training; those of whole numbers, and of columns whose values
+    repeat, are the nearest value of training. Features with missing values are refused: what is missing has no shift.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> sampler = sg.samplers.ShiftedSubgroups().fit(train.X, ["temp"])
+    >>> sampler.shifts["temp"].columns[:2]
+    ('season', 'hum')
+    >>> for column in sampler.redraw(test.X, "temp", 1):
+    ...     print(len(column))
+    219
+    """
+
+    name = "shifted_subgroups"
+    takes_missing = False
+
+    def __init__(
+        self,
+        max_depth: int = NO_LIMIT,
+        min_leaf: int = 30,
+        alpha: float = 0.05,
+        given: Any = None,
+        keep: float | Literal["auto"] = "auto",
+        shown_depth: int = SHOWN_DEPTH,
+        max_rows: int = MAX_ROWS,
+        seed: int | None = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.max_depth = max_depth
+        self.min_leaf = min_leaf
+        self.alpha = alpha
+        self.given = given
+        self.keep = keep
+        self.shown_depth = shown_depth
+        self.max_rows = max_rows
+        self.seed = seed
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, features: Any = None) -> FittedShiftedSubgroups:
+        """Find the shift of each feature on training rows, and the subgroups of what is left."""
+        settings = Settings.checked("transformation", self.max_depth, self.min_leaf, self.alpha)
+        shown = whole_number("shown_depth", self.shown_depth, least=0)
+        if self.keep != "auto" and not (isinstance(self.keep, int | float | np.number) and 0 <= self.keep <= 1):
+            raise ParameterError(f"keep must be 'auto' or a number from 0 to 1; got {self.keep!r}.")
+        seed = read_seed(self.seed)
+        table, asked = read_training_table(X, features, self)
+        rows = used_rows(table.n_rows, self.max_rows, seed)
+        used = rows_of(table, rows)
+        allowed = allowed_columns(self.given, table.names)
+        with one_blas_thread():
+            rivals = Rivals.of(used, seed)
+            task = _Fitting(used, rows, rivals, allowed, settings, shown, self.keep)
+            learned = dict(zip((name for (name,) in asked), side_by_side(task, asked, self.n_jobs), strict=True))
+        keeps_rows = any(isinstance(one, FittedLevels) or one.values is not None for one in learned.values())
+        return FittedShiftedSubgroups(table.columns, X if keeps_rows else None, learned=learned)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitting:
+    """What is learned of one feature."""
+
+    table: Table
+    rows: Rows
+    rivals: Rivals
+    allowed: Members
+    settings: Settings
+    shown: int
+    keep: float | Literal["auto"]
+
+    def __call__(self, feature: Feature) -> Residuals | FittedLevels:
+        (name,) = feature
+        others = tuple(each for each in self.allowed if each != name)
+        series = self.table.series(name)
+        if takes_levels(series):
+            found = find_level_shift(self.rivals, series, others)
+            return FittedLevels.of(found, series, self.rows)
+        shift = find_shift(self.rivals, name, series.values, others) or no_shift(self.rivals, series)
+        tree = residual_subgroups(self.table, series, shift, others, self.settings)
+        return Residuals.of(shift, tree, self.table, series, self.rows, self.shown, self.keep)
+
+
+def no_shift(rivals: Rivals, series: Series) -> FoundShift:
+    """Of a feature that no other column tells anything of: its mean."""
+    mean = float(series.values.mean())
+    left = series.values - mean
+    return FoundShift(Shift(series.info.name, mean, (), rivals.design), left, float(left.var()))
+
+
+def residual_subgroups(
+    table: Table, series: Series, found: FoundShift, others: Members, settings: Settings
+) -> Partition:
+    """The subgroups of what a shift leaves."""
+    left = Series(ColumnInfo(f"residual of {series.info.name}", "numeric"), found.residuals)
+    return grown_from(select_columns(table, others), (series.info.name,), (left,), None, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """What redraws one numeric feature.
+
+    Attributes
+    ----------
+    shift : Shift
+    partition : Partition
+        Of the residuals.
+    shown : Partition
+        The subgroups that results are told by.
+    code, residuals : arrays
+        Subgroup and held-out residual of each training row.
+    centre : float array
+        Mean residual of each subgroup.
+    kept : float
+        Share of its own residual that a row keeps.
+    limits : pair of float
+        Least and largest value of training.
+    values, holders : arrays or None
+        Values of training in ascending order, and a row that has each: what redrawn values are rounded to.
+    """
+
+    shift: Shift
+    partition: Partition
+    shown: Partition
+    code: Codes
+    residuals: Floats
+    centre: Floats
+    kept: float
+    limits: tuple[float, float]
+    values: Floats | None
+    holders: Rows | None
+
+    @classmethod
+    def of(
+        cls,
+        found: FoundShift,
+        partition: Partition,
+        table: Table,
+        series: Series,
+        rows: Rows,
+        shown: int,
+        keep: float | Literal["auto"] = "auto",
+    ) -> Residuals:
+        """From a shift that was found and the subgroups of what it leaves; `rows` are the places of the rows in X."""
+        code = partition._assign_table(table).astype(np.int32)
+        counts = np.maximum(np.bincount(code, minlength=len(partition)), 1)
+        centre = np.bincount(code, weights=found.residuals, minlength=len(partition)) / counts
+        share = _share_to_keep(found, code, centre, counts) if keep == "auto" else float(keep)
+        values, first = np.unique(series.values, return_index=True)
+        repeats = series.info.is_integer or 2 * len(values) < len(series.values)
+        return cls(
+            found.shift,
+            partition,
+            partition.at_depth(shown),
+            code,
+            found.residuals,
+            centre,
+            share,
+            (float(values[0]), float(values[-1])),
+            values if repeats else None,
+            rows[first] if repeats else None,
+        )
+
+    def draw(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> Redraw:
+        """The redraw of the feature; numbers that are not those of training have no exact expectation."""
+        (name,) = feature
+        own = table.values(name)
+        code = self.partition._assign_table(table).astype(np.int32)
+        shown = self.shown._assign_table(table).astype(np.int32)
+        foretold = self.shift.predict(table) + self.centre[code]
+        kept = np.where(np.isnan(own), 0.0, self.kept)
+        base = foretold + kept * np.where(np.isnan(own), 0.0, own - foretold)
+        spread = np.sqrt(1.0 - kept**2)
+        pools = Pools(self.code, self.residuals, len(self.partition))
+        drawn = self.residuals - self.centre[self.code]
+
+        def draws() -> Iterator[Changes]:
+            for points in balanced_points(code, len(self.partition), rngs):
+                values = np.clip(base + spread * drawn[pools.at(code, points)], *self.limits)
+                yield {name: self._as_in_training(values)}
+
+        groups = Groups(shown, self.shown.rules, self.conditioning)
+        return Redraw(groups, draws, None, np.array([np.inf]))
+
+    @property
+    def conditioning(self) -> tuple[str, ...]:
+        """The columns that shift and subgroups ask for."""
+        return tuple(dict.fromkeys((*self.shift.columns, *self.partition.conditioning)))
+
+    def _as_in_training(self, values: Floats) -> Floats | Donors:
+        if self.values is None or self.holders is None:
+            return values
+        middles = (self.values[1:] + self.values[:-1]) / 2
+        return Donors(self.holders[np.searchsorted(middles, values)], train=True, holders=True)
+
+
+def _share_to_keep(found: FoundShift, code: Codes, centre: Floats, counts: Rows) -> float:
+    """1 minus the noise that no sum of columns explains, over the variance of held-out residuals."""
+    factor = (counts / np.maximum(counts - 1, 1))[code]
+    left = float((((found.residuals - centre[code]) * factor) ** 2).mean())
+    return float(np.clip(1.0 - found.noise / left, 0.0, _MOST_KEPT)) if left > 0 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class FittedShiftedSubgroups(Fitted):
+    """Redraws residuals on top of shifts; `learned` holds what is known of each feature."""
+
+    learned: Mapping[str, Residuals | FittedLevels] = field(kw_only=True)
+
+    def draw(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> Redraw:
+        """The redraw of one feature."""
+        return learned_for(self.learned, feature, ShiftedSubgroups.name).draw(table, feature, rngs, exact=exact)
+
+    @property
+    def shifts(self) -> dict[str, Shift | LevelShift]:
+        """The shift of each feature: `.terms`, `.columns`, `.text()`."""
+        return {name: one.shift for name, one in self.learned.items()}
+
+    @property
+    def subgroups(self) -> dict[str, Partition]:
+        """The subgroups of the residuals of each numeric feature."""
+        return {name: one.partition for name, one in self.learned.items() if isinstance(one, Residuals)}
+
+    @property
+    def kept(self) -> dict[str, float]:
+        """The share of its own residual that a row keeps, for each numeric feature."""
+        return {name: one.kept for name, one in self.learned.items() if isinstance(one, Residuals)}
+
+
+def takes_levels(series: Series) -> bool:
+    """Whether values are told apart as levels: nominal, ordered, or few different numbers."""
+    if series.info.kind != "numeric":
+        return True
+    return (
+        len(np.unique(series.values[: 50 * FEW_VALUES])) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES
+    )
+
+
+def used_rows(n_rows: int, most: Any, seed: int) -> Rows:
+    """All rows, or as many as may be used, at random."""
+    most = whole_number("max_rows", most, least=10)
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(stream(seed, "rows that are used").choice(n_rows, most, replace=False))
+
+
+def rows_of(table: Table, rows: Rows) -> Table:
+    """Some rows of a table."""
+    if len(rows) == table.n_rows:
+        return table
+    return Table(table.columns, table.numbers[rows], table.codes[rows])

@@ -1,0 +1,215 @@
+"""Levels with probabilities: the shift of a nominal feature, a sparse multinomial model of the other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._frames import Changes, Donors, Rows
+from subgrove._kinds import Floats
+from subgrove._random import Streams
+from subgrove._shift import Design, Rivals, find_shift
+from subgrove._shift.design import Part
+from subgrove._table import Series, Table
+from subgrove.samplers.base import Exact, Feature, Groups, Redraw, Step
+
+MOST_LEVELS = 12  # more have no shift
+_MOST_PARTS = 10
+_RIDGE = 1.0  # penalty on squares, in rows: one row's worth of doubt
+_NOTHING = 1e-12  # a share below it is rounding, and its level need not be asked for
+_MOST_STEPS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class LevelShift:
+    """What the other columns tell of the probabilities of levels.
+
+    Attributes
+    ----------
+    feature : str
+    levels : tuple of str
+        In words.
+    parts : tuple of Part
+        The parts of columns that probabilities depend on, those that matter most first.
+    coefficients : float array (1 + parts, levels)
+        Of the logarithms of probabilities, up to a sum; parts are centred and scaled.
+    design : Design
+    """
+
+    feature: str
+    levels: tuple[str, ...]
+    parts: tuple[Part, ...]
+    coefficients: Floats
+    design: Design
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are asked for."""
+        return tuple(dict.fromkeys(part.column for part in self.parts))
+
+    def predict(self, table: Table) -> Floats:
+        """The probability of each level in each row."""
+        ones = np.ones((table.n_rows, 1))
+        known = [self.design.numbers(table, part)[:, None] for part in self.parts]
+        return _softmax(np.hstack([ones, *known]) @ self.coefficients)
+
+    def text(self, most: int = 6) -> str:
+        """In one line: which columns make which level likely."""
+        if not self.parts:
+            return f"{self.feature} has the same shares everywhere"
+        pieces = []
+        for at, part in enumerate(self.parts[:most]):
+            line = self.coefficients[1 + at]
+            pieces.append(
+                f"{part.label} (more {self.levels[int(line.argmax())]}, less {self.levels[int(line.argmin())]})"
+            )
+        left = len(self.parts) - most
+        more = f" and {left} more" if left > 0 else ""
+        return f"{self.feature} goes with {', '.join(pieces)}{more}"
+
+
+@dataclass(frozen=True, eq=False)
+class FoundLevels:
+    """A level shift, the rows' own level numbers, and what it was fitted from."""
+
+    shift: LevelShift
+    values: npt.NDArray[np.generic]  # what the table holds for each level
+    code: Rows
+    matrix: Floats
+
+    def held_out(self, halves: Sequence[tuple[Rows, Rows]]) -> Floats:
+        """Log scores of rows by fits to the other half."""
+        scores = np.empty(len(self.code))
+        for rows, asked in halves:
+            b = _fitted(self.matrix[rows], self.code[rows], len(self.values))
+            shares = _softmax(self.matrix[asked] @ b)
+            scores[asked] = -np.log(np.maximum(shares[np.arange(len(asked)), self.code[asked]], 1e-300))
+        return scores
+
+
+def find_level_shift(rivals: Rivals, series: Series, names: Sequence[str]) -> FoundLevels:
+    """The sparse shift of a feature with few levels by some columns.
+
+    Columns are those that a sparse shift of some level's indicator asks for; of more than ten parts, the largest.
+    """
+    values, code = np.unique(series.values, return_inverse=True)
+    sizes: dict[int, float] = {}
+    place = {part: at for at, part in enumerate(rivals.design.parts)}
+    if 1 < len(values) <= MOST_LEVELS:
+        for k in range(len(values) if len(values) > 2 else 1):
+            found = find_shift(rivals, series.info.name, (code == k).astype(np.float64), names, products=False)
+            for term in found.shift.terms if found is not None else ():
+                (part,) = term.parts
+                sizes[place[part]] = max(sizes.get(place[part], 0.0), term.size)
+    parts = sorted(sizes, key=lambda at: (-sizes[at], at))[:_MOST_PARTS]
+    back = np.empty_like(rivals.order)
+    back[rivals.order] = np.arange(len(back))
+    matrix = np.hstack([np.ones((rivals.n_rows, 1)), rivals.values[:, parts][back]])
+    b = _fitted(matrix, code, len(values))
+    labels = tuple(_label(series, value) for value in values)
+    shift = LevelShift(series.info.name, labels, tuple(rivals.design.parts[at] for at in parts), b, rivals.design)
+    return FoundLevels(shift, values, code, matrix)
+
+
+def _label(series: Series, value: np.generic) -> str:
+    if series.info.kind == "numeric":
+        return f"{float(value):g}"
+    return series.info.levels[int(value) - (series.info.kind == "ordered")]
+
+
+def _softmax(scores: Floats) -> Floats:
+    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+
+
+def _fitted(matrix: Floats, code: Rows, n_levels: int) -> Floats:
+    """Coefficients of a multinomial model by Newton's method, the last level's being 0; squares cost a little."""
+    d = matrix.shape[1]
+    free = n_levels - 1
+    b = np.zeros((d, n_levels))
+    if not free:
+        return b
+    has = (code[:, None] == np.arange(free)).astype(np.float64)
+    penalty = np.full((d, free), _RIDGE)
+    penalty[0] = 1e-3
+    for _ in range(_MOST_STEPS):
+        shares = _softmax(matrix @ b)[:, :free]
+        slope = matrix.T @ (has - shares) - penalty * b[:, :free]
+        bend = np.empty((free, d, free, d))
+        for one in range(free):
+            for two in range(one, free):
+                weight = shares[:, one] * ((one == two) - shares[:, two])
+                bend[one, :, two, :] = bend[two, :, one, :] = matrix.T @ (weight[:, None] * matrix)
+        full = bend.reshape(free * d, free * d) + np.diag(penalty.T.ravel())
+        step = np.linalg.solve(full, slope.T.ravel()).reshape(free, d).T
+        largest = float(np.abs(step).max())
+        b[:, :free] += step * min(1.0, 3.0 / max(largest, 1e-300))  # never far at once
+        if largest < 1e-6:
+            break
+    return b
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLevels:
+    """What redraws one feature by the probabilities of its levels.
+
+    Attributes
+    ----------
+    shift : LevelShift
+    values : array
+        What the table holds for each level.
+    holders : int array
+        For each level a training row that has it.
+    """
+
+    shift: LevelShift
+    values: npt.NDArray[np.generic]
+    holders: Rows
+
+    @classmethod
+    def of(cls, found: FoundLevels, series: Series, rows: Rows) -> FittedLevels:
+        """From what was found; `rows` are the places of the rows in X."""
+        _, first = np.unique(series.values, return_index=True)
+        return cls(found.shift, found.values, rows[first])
+
+    def draw(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool) -> Redraw:
+        """The redraw of the feature."""
+        shares = self.shift.predict(table)
+        groups = Groups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.shift.columns)
+        return draw_levels(shares, self.values, self.holders, table.values(feature[0]), feature[0], rngs, exact, groups)
+
+
+def draw_levels(
+    shares: Floats,
+    levels: npt.NDArray[np.generic],
+    holders: Rows,
+    values: npt.NDArray[np.generic],
+    name: str,
+    rngs: Streams,
+    exact: bool,
+    groups: Groups,
+) -> Redraw:
+    """Levels drawn with their probabilities, or all of them given once if that costs no more than the repeats."""
+    shares = np.where(shares < _NOTHING, 0.0, shares)
+    ends = np.cumsum(shares, axis=1)
+
+    def draws() -> Iterator[Changes]:
+        for rng in rngs:
+            # Below the last end whatever rounding does to the sum of the shares.
+            points = rng.random(len(values)) * ends[:, -1]
+            drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
+            yield {name: Donors(holders[drawn], train=True, holders=True)}
+
+    def steps() -> Iterator[Step]:
+        for k, level in enumerate(levels):
+            rows = np.flatnonzero((shares[:, k] > 0) & (values != level))
+            donors = Donors(np.full(len(rows), holders[k]), train=True, holders=True)
+            yield Step(rows, {name: donors}, shares[rows, k])
+
+    found = None
+    if exact and len(levels) - 1 <= len(rngs):
+        found = Exact(np.ones(len(values), dtype=np.bool_), steps)
+    return Redraw(groups, draws, found)
