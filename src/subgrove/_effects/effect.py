@@ -15,6 +15,8 @@ from subgrove._effects.asking import Asker, batch_rows
 from subgrove._effects.curves import Curve, Plan, conditional_mean, ice_curves, partial_dependence
 from subgrove._effects.grid import Wanted, read_grid, read_values
 from subgrove._effects.highlight import opacity_of
+from subgrove._effects.interactions import DEPTH, one_subgroup, sort_further
+from subgrove._effects.lattice import shared_points
 from subgrove._effects.outputs import Outputs, model_for_effect
 from subgrove._effects.parts import Part, Source
 from subgrove._effects.result import Effect
@@ -27,6 +29,7 @@ from subgrove._subgroups import Partition, Subgroups
 from subgrove._table import read_like, read_weights
 from subgrove.exceptions import ColumnError, InputError, ParameterError, SameRowsWarning
 from subgrove.trees.conditions import ALL_ROWS
+from subgrove.trees.parameters import whole_number
 from subgrove.trees.training import refuse_another_index
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
@@ -45,6 +48,7 @@ def effect(
     *,
     kind: Kind = "pdp",
     subgroups: Subgroups | Partition | None = None,
+    interactions: bool | int = False,
     grid: Any = None,
     n_points: int = 20,
     output: Any = None,
@@ -76,6 +80,11 @@ def effect(
         What `find_subgroups` returned, or its part for this feature. Each subgroup has a curve, over its own rows and
         their own range of the feature. A subgroup with fewer than two rows has none, and is listed in `support`.
         Those that were grown on the rows of X are used with a warning.
+    interactions : bool or int, default False
+        Whether subgroups, or all rows if there are none, are split further where the curves of single rows still
+        disagree in shape, since the feature interacts with another column: True for at most 2 further conditions in a
+        rule, or how many. For one feature and the kinds "pdp" and "ice". `reason` in the tables says why a group was
+        made, `heterogeneity` what each split explains.
     grid : "quantiles", list of values, or mapping, optional
         Where curves have points. By default `n_points` equal steps from the least to the greatest value, and every
         level of a feature that has levels. Points of whole numbers are whole: each of the values, if there are no more
@@ -117,6 +126,13 @@ def effect(
     feature with levels 3 n, less the rows of the first and of the last level), or for n rows ("mplot"). Reading the
     result asks for none.
 
+    Interaction splits use curves that were asked for anyway, so they ask for no more. A split leaves at least 20 rows
+    on each side, explains at least 5 % of how far all curves disagree, and more than the best split explains when
+    curves are dealt to rows at random (level 0.05 for all subgroups together). Groups were chosen by these rows'
+    curves, which intervals do not cover. Their curves have the points of the subgroup that was split. Points of all
+    subgroups lie on one lattice then, so that curves can be compared; that asks for no more rows than `n_points` points
+    in each would.
+
     Rows in which the feature is missing are given values like all others by "pdp" and "ice"; "ale", "mplot" and the
     box statistics leave them out. Where an "ale" interval has a single row, its spread is taken to be that of the
     others. Moments with a time zone are shown in it; a date in `grid` that has none is read as UTC.
@@ -141,26 +157,53 @@ def effect(
                                    rule    n     q1  median     q3
     0  season in {WINTER, SPRING, FALL}  167   6.90    10.6  16.65
     1                season in {SUMMER}   52  22.65    25.4  27.05
+
+    In which rows is the slope another one?
+
+    >>> def model(X):
+    ...     return 100 * X["temp"] * (X["hum"] < 70) - 2 * X["hum"]
+    >>> found = sg.effect(model, test.X, "temp", subgroups=groups, interactions=True, n_points=3)
+    >>> found.support[["rule", "reason", "n"]]
+                                                    rule       reason    n
+    0  season in {WINTER, SPRING, FALL} and hum <= 69...  interaction  111
+    1  season in {WINTER, SPRING, FALL} and hum > 69.708  interaction   56
+    2               season in {SUMMER} and hum <= 69.125  interaction   32
+    3                season in {SUMMER} and hum > 69.125  interaction   20
+    >>> print(found.heterogeneity.sentence)
+    temp: of the disagreement of curves, 0% by splits of dependence, 99% by 2 of interaction on hum; 1% is left.
     """
     source = _read(X, feature, kind, subgroups, weights)
+    depth = _checked_interactions(interactions, kind, source)
     wanted = _read_grids(grid, source)
     steps = _checked_points(n_points)
     asked = model_for_effect(model, response)
     asker = Asker(asked, Outputs.of(asked, output), batch_rows(memory, len(source.frames.names)), n_jobs)
     partition = _partition(subgroups, source.infos)
     _warn_of_same_rows(X, subgroups)
+    if depth and partition is None:
+        partition = one_subgroup(source.X, source.infos[0])
     parts = _parts(source, partition)
-    plans = [plan for part in parts if _enough(part, partition) and (plan := KINDS[kind](part, wanted, steps))]
-    if not plans and partition is None:
+    enough, way = [part for part in parts if _enough(part, partition)], ice_curves if depth else KINDS[kind]
+    points = [[own] for own in shared_points(enough, wanted[0], steps)] if depth else [wanted] * len(enough)
+    plans = [plan for part, own in zip(enough, points, strict=True) if (plan := way(part, own, steps))]
+    if not plans and subgroups is None:
         raise InputError(f"No row of X has a value of {source.infos[0].name!r} within grid. Choose other values.")
     curves = _carried_out(asker, plans)
-    if kind == "ice" and partition is not None:
+    told, reasons = None, ("",) * len(parts)
+    if depth and partition is not None:
+        found = sort_further(partition, source.X, [part.rows for part in parts], curves, depth, source.counted)
+        partition, told, reasons = found.partition, found.heterogeneity, found.reasons
+        curves = found.curves if kind == "ice" else [replace(curve, ice=None) for curve in found.curves]
+        parts = [Part(source, k, rule, found.rows[k]) for k, rule in enumerate(partition.rules)]
+        if subgroups is None and len(partition) == 1:
+            partition = None  # nothing was split
+    if kind == "ice" and partition is not None and subgroups is not None:
         curves = [_highlighted(curve, partition) for curve in curves]
     names = tuple(info.name for info in source.infos)
     title = names[0] if len(names) == 1 else (names[0], names[1])
-    groups = tuple(_group(part) for part in parts)
-    counts = asked.n_rows, asked.n_calls
-    return Effect(title, kind, asker.labels, *counts, partition, source.infos, groups, tuple(curves), backend_of(X))
+    groups = tuple(_group(part, reason) for part, reason in zip(parts, reasons, strict=True))
+    counts, lines = (asked.n_rows, asked.n_calls), tuple(curves)
+    return Effect(title, kind, asker.labels, *counts, partition, source.infos, groups, lines, backend_of(X), told)
 
 
 def _read(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -> Source:
@@ -186,6 +229,20 @@ def _read(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -> Sour
     refuse_another_index(X, weights=weights)
     infos, x = zip(*read, strict=True)
     return Source(X, infos, x, read_weights(weights, n_rows))
+
+
+def _checked_interactions(interactions: Any, kind: str, source: Source) -> int:
+    """How many interaction splits there may be above a group."""
+    if isinstance(interactions, bool | np.bool_):
+        depth = DEPTH if interactions else 0
+    else:
+        depth = whole_number("interactions", interactions, least=0)
+    if depth and (kind not in ("pdp", "ice") or len(source.infos) > 1):
+        what = f"kind is {kind!r}" if len(source.infos) == 1 else "there are two"
+        raise ParameterError(
+            f"interactions needs curves of single rows for one feature; {what}. Use kind='pdp' or 'ice', and name one."
+        )
+    return depth
 
 
 def _names(feature: Any) -> tuple[str, ...]:
@@ -281,6 +338,6 @@ def _highlighted(curve: Curve, partition: Partition) -> Curve:
     return replace(curve, opacity=opacity_of(partition.tree, leaf, curve.axes[0]))
 
 
-def _group(part: Part) -> Group:
+def _group(part: Part, reason: str) -> Group:
     supports = zip(part.source.infos, part.x, strict=True)
-    return Group(part.rule, part.n, tuple(support_of(info, x, part.weights) for info, x in supports))
+    return Group(part.rule, part.n, tuple(support_of(info, x, part.weights) for info, x in supports), reason)

@@ -118,7 +118,7 @@ def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted,
         return Axis(info, distinct)
     # Halved and doubled: the range may be wider than a float holds.
     steps = 2 * np.linspace(values.min() / 2, values.max() / 2, n_points)
-    return Axis(info, _rounded(info, values, steps))
+    return Axis(info, rounded_points(info, values, steps))
 
 
 def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, n_points: int) -> Axis:
@@ -128,7 +128,7 @@ def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted
     return Axis(info, np.unique(quantile_values(x, weights, np.linspace(0, 1, n_points + 1))))
 
 
-def _rounded(info: ColumnInfo, values: Floats, points: Floats) -> Floats:
+def rounded_points(info: ColumnInfo, values: Floats, points: Floats) -> Floats:
     """Points that the column can hold: whole numbers, and whole days where all dates are, else whole microseconds."""
     if info.is_date and are_days(values, info.zone):
         points = nearest_days(points, info.zone)

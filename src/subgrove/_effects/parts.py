@@ -42,6 +42,11 @@ class Source:
         """All rows; values of levels are taken from them, as the user's container holds them."""
         return Frames(self.X, self.infos, self.X)
 
+    @property
+    def counted(self) -> Floats:
+        """How often each row counts, 1 without weights."""
+        return np.ones(self.frames.n_rows) if self.weights is None else self.weights
+
     @cached_property
     def donors(self) -> tuple[Rows, ...]:
         """For each feature and level the first row that has it; empty for numbers."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._effects.curves import Curve, centred
+from subgrove._effects.heterogeneity import Heterogeneity
 from subgrove._effects.reading import is_table, read_column, read_columns, values_at
 from subgrove._effects.tables import Group, curves_table, ice_table, outliers_table, support_table
 from subgrove._kinds import ColumnInfo, Floats
@@ -38,10 +39,16 @@ class Effect:
     infos, groups, lines, backend
         What the tables are made of, for pictures: the features, the subgroups with their supports, and the curves as
         arrays.
+    heterogeneity : Heterogeneity or None
+        How far single curves disagree, and what splits explain of that, if `interactions` were looked for: `sentence`,
+        `explained("dependence")`, `explained("interaction")`, `left` and `splits`.
+    splits : table
+        The same: a row for each split, with its `reason`, `share` and `p_value`; the last row is what is left.
     curves : table
-        A row for each output (if there are several), subgroup and point: `feature`, `output`, `subgroup`, `rule`, `n`,
-        `x` (two features: `x1`, `x2`), `estimate`, `std_error`, `conf_low`, `conf_high`, `noise` (what the interval
-        covers: "test rows"), `in_box`, `in_whiskers`.
+        A row for each output (if there are several), subgroup and point: `feature`, `output`, `subgroup`, `rule`,
+        `reason` (why the group was made, if interactions were looked for), `n`, `x` (two features: `x1`, `x2`),
+        `estimate`, `std_error`, `conf_low`, `conf_high`, `noise` (what the interval covers: "test rows"), `in_box`,
+        `in_whiskers`.
         Features with levels also have box statistics of the predictions at each level: `whisker_low`, `q1`, `median`,
         `q3`, `whisker_high`.
     support : table
@@ -88,6 +95,7 @@ class Effect:
     groups: tuple[Group, ...]
     lines: tuple[Curve, ...]
     backend: Backend
+    heterogeneity: Heterogeneity | None = None
 
     @property
     def curves(self) -> Any:
@@ -121,6 +129,13 @@ class Effect:
         """A curve for each row."""
         self._refuse_without_ice("ice")
         return ice_table(self.backend, self.outputs, self.groups, self.lines)
+
+    @property
+    def splits(self) -> Any:
+        """What each split explains of how far single curves disagree."""
+        if self.heterogeneity is None:
+            raise ParameterError("splits needs interactions, which were not looked for. Use effect(interactions=True).")
+        return self.heterogeneity.table(self.backend)
 
     def centred(self) -> Effect:
         """The same with every ICE curve as differences from its first point, and means and errors of these.

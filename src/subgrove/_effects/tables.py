@@ -23,11 +23,15 @@ SPREAD = ("whisker_low", "q1", "median", "q3", "whisker_high")
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """A subgroup: its rule, the weight of its rows, and the support of each feature in it."""
+    """A subgroup: its rule, the weight of its rows, the support of each feature in it, and why it was made.
+
+    The reason is empty where no interactions were looked for.
+    """
 
     rule: str
     n: float
     supports: tuple[Support, ...]
+    reason: str = ""
 
 
 def curves_table(
@@ -47,7 +51,7 @@ def _curve_columns(curve: Curve, group: Group, at: int, output: Any, level: floa
     margin = _quantile(level, curve.n) * error
     m = len(estimate)
     columns: dict[str, Any] = {"feature": [TOGETHER.join(axis.info.name for axis in curve.axes)] * m}
-    columns |= _head(output, curve.subgroup, group.rule, m) | {"n": whole(curve.n)} | _points(curve.axes)
+    columns |= _head(output, curve.subgroup, group, m) | {"n": whole(curve.n)} | _points(curve.axes)
     columns |= {"estimate": estimate, "std_error": error, "conf_low": estimate - margin, "conf_high": estimate + margin}
     columns["noise"] = [NOISE] * m
     for name, whiskers in (("in_box", False), ("in_whiskers", True)):
@@ -64,7 +68,7 @@ def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[Group],
         for curve in curves:
             assert curve.ice is not None
             n_points, n_rows = len(curve.ice.values), len(curve.ice.rows)
-            columns = _head(output, curve.subgroup, groups[curve.subgroup].rule, n_points * n_rows)
+            columns = _head(output, curve.subgroup, groups[curve.subgroup], n_points * n_rows)
             columns["row"] = np.repeat(curve.ice.rows, n_points)
             columns["x"] = _tiled(values_of(curve.axes[0].info, curve.axes[0].points), n_rows)
             columns["estimate"] = curve.ice.values[:, at].T.ravel()
@@ -82,7 +86,7 @@ def support_table(backend: Backend, groups: Sequence[Group]) -> Any:
         for subgroup, group in enumerate(groups):
             support = group.supports[which]
             m = len(info.levels) if has_levels(info) else 1
-            columns = {"feature": [info.name] * m, "subgroup": [subgroup] * m, "rule": [group.rule] * m}
+            columns = {"feature": [info.name] * m, "subgroup": [subgroup] * m, **_rule(group, m)}
             columns |= {"n": whole(np.full(m, group.n)), "missing": whole(np.full(m, support.missing))}
             pieces.append(columns | _support_columns(infos, support))
     return _joined(backend, pieces, drop=() if len(infos) > 1 else ("feature",))
@@ -110,7 +114,7 @@ def outliers_table(backend: Backend, groups: Sequence[Group]) -> Any:
         for subgroup, group in enumerate(groups):
             support = group.supports[which]
             m = len(support.outliers)
-            columns = {"feature": [support.info.name] * m, "subgroup": [subgroup] * m, "rule": [group.rule] * m}
+            columns = {"feature": [support.info.name] * m, "subgroup": [subgroup] * m, **_rule(group, m)}
             columns |= {"x": values_of(support.info, support.outliers), "n": whole(support.outlier_weights)}
             pieces.append(columns)
     return _joined(backend, pieces, drop=() if len(groups[0].supports) > 1 else ("feature",))
@@ -133,8 +137,13 @@ def whole(values: Floats) -> npt.NDArray[Any]:
     return values if (values % 1).any() else values.astype(np.int64)
 
 
-def _head(output: Any, subgroup: int, rule: str, m: int) -> dict[str, Any]:
-    return {"output": [output] * m, "subgroup": np.full(m, subgroup), "rule": [rule] * m}
+def _head(output: Any, subgroup: int, group: Group, m: int) -> dict[str, Any]:
+    return {"output": [output] * m, "subgroup": np.full(m, subgroup), **_rule(group, m)}
+
+
+def _rule(group: Group, m: int) -> dict[str, Any]:
+    """The rule of a group, and why it was made if interactions were looked for."""
+    return {"rule": [group.rule] * m} | ({"reason": [group.reason] * m} if group.reason else {})
 
 
 def _points(axes: tuple[Axis, ...]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
+from subgrove._effects.heterogeneity import INTERACTION
 from subgrove._effects.support import Support
 from subgrove._effects.tables import Group
 from subgrove._kinds import Floats
@@ -155,7 +156,8 @@ def _lines_of(one: Effect, name: str, output: Any) -> list[Line]:
 
 
 def _rule(group: Group) -> str:
-    return f"{short_rule(plain(group.rule))} (n = {format_count(group.n)})"
+    reason = f"{group.reason}, " if group.reason == INTERACTION else ""
+    return f"{short_rule(plain(group.rule))} ({reason}n = {format_count(group.n)})"
 
 
 def without_curve(effects: Mapping[str, Effect]) -> list[str]:
