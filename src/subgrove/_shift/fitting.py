@@ -32,6 +32,8 @@ _MOST_PARTS = 300  # beyond it, those that are most related to the feature
 _MOST_SQUARED = 150  # parts whose products are looked at
 _MOST_PRODUCTS = 5
 _LEAST_VARIANCE = 1e-6  # of a product that can be told from a constant
+_CHANCE = 0.2  # level of the joint test below which a path is followed
+_CHANCE_CORRELATION = 2.5  # correlation times the root of the number of rows, likewise
 _LEVEL = 0.05  # of the test that lets products in, over all of them
 
 
@@ -196,9 +198,8 @@ def find_dense_shift(rivals: Rivals, feature: str, x: Floats, names: Sequence[st
     for one, c, out in zip(products, with_target, found, strict=True):
         lengths, axes = np.linalg.eigh(one)
         out[:] = ((axes.T @ c) / (np.maximum(lengths, 0.0) + _RIDGES[:, None])) @ axes.T
-    residuals = asked.held_out(found)
-    best = int((residuals**2).mean(axis=0).argmin())
-    b = found[-1, best]
+    best = int(asked.held_out_errors(found[:-1]).argmin())
+    residuals, b = asked.held_out(found[:-1, best]), found[-1, best]
     terms, moved = [], asked.mean
     for at in range(p):
         part = rivals.design.parts[asked.parts[at]]
@@ -206,9 +207,9 @@ def find_dense_shift(rivals: Rivals, feature: str, x: Floats, names: Sequence[st
         terms.append(Term((part,), size / part.scale, abs(size)))
         moved -= size / part.scale * part.mean
     terms.sort(key=lambda term: (-term.size, term.label))
-    noise = _noise(asked, b, p) * asked.scale**2
+    noise = _noise(asked, b) * asked.scale**2
     shift = Shift(feature, moved, tuple(terms), rivals.design)
-    return FoundShift(shift, asked.in_rows(residuals[:, best]) * asked.scale, noise)
+    return FoundShift(shift, asked.in_rows(residuals) * asked.scale, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +252,7 @@ class _Asked:
         Also the means themselves, of columns and target.
         """
         folds = self.rivals.folds()
-        with_target = np.array([self.values[rows].T @ self.target[rows] for rows in folds])
+        with_target = self.with_target
         target_sums = np.array([self.target[rows].sum() for rows in folds])
         moments = self.moments
         n_folds, p = with_target.shape
@@ -286,14 +287,58 @@ class _Asked:
         return self.rivals.product_variances[np.ix_(self.parts, self.parts)]
 
     def held_out(self, coefficients: Floats) -> Floats:
-        """Residuals (rows, penalties) of each row by the coefficients that were fitted without its fold."""
+        """Residual of each row by the coefficients (folds, columns) that were fitted without its fold."""
         _, _, means = self.problems
-        residuals = np.empty((len(self.target), coefficients.shape[1]))
+        residuals = np.empty(len(self.target))
         for k, rows in enumerate(self.rivals.folds()):
-            mean, level = means[k]
-            b = coefficients[k].T
-            residuals[rows] = self.target[rows, None] - (self.values[rows] @ b + (level - mean @ b))
+            (mean, level), b = means[k], coefficients[k]
+            residuals[rows] = self.target[rows] - (self.values[rows] @ b + (level - mean @ b))
         return residuals
+
+    def held_out_errors(self, coefficients: Floats) -> Floats:
+        """Mean squared residual for each of several coefficients (folds, several, columns), from products alone."""
+        _, _, means = self.problems
+        total = np.zeros(coefficients.shape[1])
+        for k, (rows, cross) in enumerate(zip(self.rivals.folds(), self.with_target, strict=True)):
+            (mean, level), b = means[k], coefficients[k]
+            target = self.target[rows]
+            n, sums, products = self.moments.counts[k], self.moments.sums[k], self.moments.products[k]
+            moved = level - b @ mean  # intercepts
+            square = ((b @ products) * b).sum(axis=1)
+            total += square - 2 * (b @ cross) + target @ target + n * moved**2
+            total += 2 * moved * (b @ sums) - 2 * moved * target.sum()
+        return np.asarray(total / len(self.target))
+
+    @cached_property
+    def with_target(self) -> Floats:
+        """Products of columns and target, by fold."""
+        return np.array([self.values[rows].T @ self.target[rows] for rows in self.rivals.folds()])
+
+    @cached_property
+    def least_squares(self) -> tuple[Floats, float]:
+        """Coefficients of all columns, and the mean square that they leave in the rows they were fitted to."""
+        products, with_target, _ = self.problems
+        g, c = products[-1], with_target[-1]
+        b = np.linalg.solve(g + 1e-9 * np.eye(len(c)), c)
+        return b, self.left_by(b)
+
+    def left_by(self, b: Floats) -> float:
+        """Mean square that coefficients leave in all rows."""
+        products, with_target, _ = self.problems
+        return max(float(1.0 - 2.0 * (b @ with_target[-1]) + b @ products[-1] @ b), 0.0)
+
+    @property
+    def is_unrelated(self) -> bool:
+        """Whether no column, nor all of them together, have more to do with the target than chance would bring."""
+        from scipy.special import fdtrc
+
+        n, p = self.values.shape
+        if 2 * p >= n:
+            return False
+        _, with_target, _ = self.problems
+        left = max(self.least_squares[1], 1e-12)
+        together = float(fdtrc(p, n - p - 1, (1 - left) / left * (n - p - 1) / p))
+        return together > _CHANCE and float(np.abs(with_target[-1]).max()) * np.sqrt(n) < _CHANCE_CORRELATION
 
     def in_rows(self, values: Floats) -> Floats:
         """From the order of folds to that of rows."""
@@ -316,31 +361,28 @@ def _cross_validated(asked: _Asked) -> _Chosen:
     products, with_target, _ = asked.problems
     n, p = asked.values.shape
     largest = float(np.abs(with_target[-1]).max())
-    if not largest > 0:
+    if not largest > 0 or asked.is_unrelated:
         return _Chosen(np.zeros(p), asked.target, asked.target**2, 1.0)
     least = 1e-3 if n > 2 * p else 1e-2
     paths = lasso_paths(products, with_target, largest * np.geomspace(1.0, least, _N_PENALTIES))
-    residuals = asked.held_out(paths)
-    errors = residuals**2
-    best = int(errors.mean(axis=0).argmin())
-    worse = errors[:, : best + 1] - errors[:, best : best + 1]
-    simple = int(np.flatnonzero(worse.mean(axis=0) <= worse.std(axis=0) / np.sqrt(n))[0])
-    if not paths[-1, simple].any():
-        simple = best  # many columns that tell a little each
-    noise = _noise(asked, paths[-1, best], int(np.count_nonzero(paths[-1, best])))
-    return _Chosen(paths[-1, simple], residuals[:, simple], errors[:, simple], noise)
+    best = simple = int(asked.held_out_errors(paths[:-1]).argmin())
+    residuals = asked.held_out(paths[:-1, best])
+    best_errors = errors = residuals**2
+    while simple and paths[-1, simple - 1].any():  # with no term at all: many columns may tell a little each
+        left = asked.held_out(paths[:-1, simple - 1])
+        worse = left**2 - best_errors
+        if worse.mean() > worse.std() / np.sqrt(n):
+            break
+        simple, residuals, errors = simple - 1, left, left**2
+    return _Chosen(paths[-1, simple], residuals, errors, _noise(asked, paths[-1, best]))
 
 
-def _noise(asked: _Asked, b: Floats, n_used: int) -> float:
+def _noise(asked: _Asked, b: Floats) -> float:
     """Variance about the best sum of all columns: by least squares, or where they are too many, by a penalised fit."""
     n, p = asked.values.shape
-    products, with_target, _ = asked.problems
-    g, c = products[-1], with_target[-1]
     if 2 * p < n:
-        b = np.linalg.solve(g + 1e-9 * np.eye(p), c)
-        n_used = p
-    left = 1.0 - 2.0 * float(b @ c) + float(b @ g @ b)
-    return float(max(left, 0.0) * n / max(n - n_used - 1, 1))
+        return float(asked.least_squares[1] * n / (n - p - 1))
+    return float(asked.left_by(b) * n / max(n - np.count_nonzero(b) - 1, 1))
 
 
 def _clear_products(asked: _Asked, chosen: _Chosen) -> list[tuple[int, int]]:

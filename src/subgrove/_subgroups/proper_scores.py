@@ -72,3 +72,45 @@ def leaf_scores(
         else:
             found[asked] = crps(values, counted, y)
     return found
+
+
+def left_out_scores(feature: Series, leaf: Rows) -> Floats:
+    """The score of each row by the other rows of its leaf; a row that is alone in it is foretold by all others."""
+    found = np.empty(len(leaf))
+    n_leaves = int(leaf.max(initial=0)) + 1
+    for number in range(n_leaves):
+        rows = np.flatnonzero(leaf == number) if n_leaves > 1 else np.arange(len(leaf))
+        if len(rows) == 1:
+            others = np.flatnonzero(leaf != number)
+            own = (
+                leaf_scores(feature, None, others, np.zeros(len(others), np.intp), rows, np.zeros(1, np.intp))
+                if len(others)
+                else 0.0
+            )
+            found[rows] = own
+        elif feature.info.is_nominal:
+            found[rows] = _levels_left_out(feature.values[rows].astype(np.intp), max(len(feature.info.levels), 1))
+        elif len(rows):
+            found[rows] = _numbers_left_out(feature.values[rows])
+    return found
+
+
+def _levels_left_out(codes: Rows, n_levels: int) -> Floats:
+    counts = np.bincount(codes, minlength=n_levels) - 0.5  # half a row more, and the row itself less
+    return np.asarray(-np.log(np.maximum(counts[codes], 0.5) / (len(codes) - 1 + 0.5 * n_levels)))
+
+
+def _numbers_left_out(values: Floats) -> Floats:
+    """CRPS of each number by the others, E|X - y| - E|X - X'| / 2 with X and X' two of the others."""
+    n = len(values)
+    order = np.argsort(values, kind="stable")
+    x = values[order] / 2 - values[order[n // 2]] / 2
+    unit = float(np.abs(x).max()) or 1.0
+    x = x / unit
+    below = np.concatenate([[0.0], np.cumsum(x)])
+    place = np.arange(n)
+    to_others = place * x - below[:-1] + (below[-1] - below[1:]) - (n - 1 - place) * x  # sums of distances
+    among = (to_others.sum() - 2 * to_others) / max((n - 1) * (n - 1), 1)  # as of draws with replacement
+    scores = np.empty(n)
+    scores[order] = (to_others / (n - 1) - among / 2) * unit * 2
+    return scores

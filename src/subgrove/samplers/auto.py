@@ -11,8 +11,9 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from subgrove._shift import FoundShift, Rivals, find_dense_shift, find_shift
 from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import Settings, grown_from
 from subgrove._subgroups.names import Members, allowed_columns
-from subgrove._subgroups.proper_scores import leaf_scores
+from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
 from subgrove._table import Series, Table
 from subgrove.samplers.base import Feature, Fitted, Method, Redraw, read_training_table, title
 from subgrove.samplers.choice import CandidateScore, Choice
@@ -42,10 +43,14 @@ from subgrove.samplers.shifted import (
 )
 from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
 from subgrove.trees.parameters import whole_number
-from subgrove.trees.training import select_columns
+from subgrove.trees.polish import polished
+from subgrove.trees.training import select_columns, training_of
 
+_CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows is taken to gain, at the most
+_RESIDUAL_DEPTH = 3
 _FOREST_TREES = 100
-_FOREST_FROM = 4  # terms and splits of the best candidate from which on a forest is tried
+_FOREST_FROM = 4  # splits of the best candidate from which on a forest is tried
+_DENSE_FROM = 5  # terms of a sparse shift from which on one of all columns is tried
 _FOREST_PARTS = 10_000  # a forest has no parts that anyone reads
 _NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
 
@@ -165,8 +170,14 @@ class _Candidate:
     name: str
     scores: Floats
     parts: int
-    make: Any
-    again: bool = True  # whether it was judged on held-out rows
+    make: Callable[[], Drawer]
+    splits: int = 0  # chosen on the rows that it is scored on
+    again: Callable[[], Floats] | None = None  # scores by trees that are grown again
+
+    @property
+    def charge(self) -> float:
+        """The most that choosing splits on the same rows is likely to have gained."""
+        return 0.0 if self.again is None else _CHARGE * self.splits * abs(float(self.scores.mean())) / len(self.scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,6 +206,19 @@ class _Choosing:
         candidates = compared.levels() if takes_levels(one) else compared.numbers()
         return self._settled(one, candidates)
 
+    @property
+    def of_residuals(self) -> Settings:
+        """Of trees on what a shift leaves: shallow, for if much is left the shift was not the way."""
+        rules = self.settings.rules
+        return replace(self.settings, rules=replace(rules, max_depth=min(rules.max_depth, _RESIDUAL_DEPTH)))
+
+    def polished(self, tree: Partition, series: Series, others: Table) -> Partition:
+        """The subgroups of a number with their cuts in better places."""
+        if len(tree) == 1 or series.info.kind != "numeric":
+            return tree
+        training = training_of(others, (series,), None)
+        return replace(tree, tree=polished(tree.tree, training, self.settings.rules.min_leaf // 3 + 1))
+
     def _settled(self, series: Series, candidates: list[_Candidate]) -> tuple[Drawer, Choice]:
         measure = "log score" if takes_levels(series) else "CRPS"
         scores = [_summary(candidate, candidates) for candidate in candidates]
@@ -210,7 +234,7 @@ class _Choosing:
             return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
         part = replace(self, table=rows_of(self.table, known), rows=self.rows[known])
         compared = _Comparison(part, Series(series.info, series.values[known]), rows_of(others, known), tree)
-        candidates = [compared.marginal(), *compared.subgroups(None)]
+        candidates = compared._judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
         return self._settled(series, candidates)
 
@@ -240,59 +264,59 @@ class _Comparison:
     def numbers(self) -> list[_Candidate]:
         """Candidates for a numeric feature."""
         names, name = self.others.names, self.series.info.name
-        candidates = [self.marginal()]
+        candidates = [self.marginal(), *self.subgroups()]
         sparse = find_shift(self.work.rivals, name, self.series.values, names)
         if sparse is not None:
             candidates.append(self._shifted(sparse))
-            dense = find_dense_shift(self.work.rivals, name, self.series.values, names)
+            dense = None
+            if len(sparse.shift.terms) >= _DENSE_FROM:
+                dense = find_dense_shift(self.work.rivals, name, self.series.values, names)
             if dense is not None and _is_better(dense, sparse):
                 candidates.append(self._normal(dense))
-        candidates += self.subgroups(_best(candidates))
-        best = _best(candidates)
-        if best.parts >= _FOREST_FROM and best.name != "gaussian":
+        candidates = self._judged_again(candidates)
+        if _best(candidates).splits >= _FOREST_FROM:
             candidates.append(self._forest())
         return candidates
 
     def levels(self) -> list[_Candidate]:
         """Candidates for a feature of few values."""
-        candidates = [self.marginal()]
+        candidates = [self.marginal(), *self.subgroups()]
         found = find_level_shift(self.work.rivals, self.series, self.others.names)
         if found.shift.parts:
             candidates.append(self._shifted_levels(found))
-        return candidates + self.subgroups(_best(candidates))
+        return self._judged_again(candidates)
 
     def marginal(self) -> _Candidate:
         """No column."""
-        nothing = np.zeros(len(self.series.values), dtype=np.intp)
-        scores = self._judged(self.series, lambda rows, asked: (nothing[rows], nothing[asked]))
+        scores = left_out_scores(self.series, self._nowhere)
         return _Candidate("marginal", scores, 0, lambda: self.work._donors(self.tree.at_depth(0)))
 
-    def subgroups(self, best: _Candidate | None) -> list[_Candidate]:
+    def subgroups(self) -> list[_Candidate]:
         """The subgroups of the feature's tree, unless it has none."""
         if len(self.tree) == 1:
             return []
-        parts, make = len(self.tree) - 1, lambda: self.work._donors(self.tree)
-        if best is not None:
-            seen = self._seen(self.series, self.tree)
-            worse = seen - best.scores
-            if worse.mean() > worse.std() / np.sqrt(len(worse)):
-                return [_Candidate("subgroups", seen, parts, make, again=False)]
-        return [_Candidate("subgroups", self._regrown(self.series), parts, make)]
+
+        def make() -> LeafDonors:
+            return self.work._donors(self.work.polished(self.tree, self.series, self.others))
+
+        scores = left_out_scores(self.series, self.tree._assign_table(self.others))
+        splits = len(self.tree) - 1
+        again = partial(self._regrown, self.series, self.work.settings)
+        return [_Candidate("subgroups", scores, splits, make, splits, again)]
 
     def _shifted(self, found: FoundShift) -> _Candidate:
         name = self.series.info.name
         left = Series(ColumnInfo(f"residual of {name}", "numeric"), found.residuals)
-        tree = grown_from(self.others, (name,), (left,), None, self.work.settings)
-        nothing = np.zeros(len(left.values), dtype=np.intp)
-        if len(tree) == 1:
-            scores = self._judged(left, lambda rows, asked: (nothing[rows], nothing[asked]))
-        else:
-            scores = self._regrown(left)
+        settings = self.work.of_residuals
+        tree = grown_from(self.others, (name,), (left,), None, settings)
+        scores = left_out_scores(left, tree._assign_table(self.others))
+        splits = len(tree) - 1
 
         def make() -> Residuals:
             return Residuals.of(found, tree, self.work.table, self.series, self.work.rows, self.work.shown)
 
-        return _Candidate("shifted_subgroups", scores, len(found.shift.terms) + len(tree) - 1, make)
+        again = partial(self._regrown, left, settings) if splits else None
+        return _Candidate("shifted_subgroups", scores, len(found.shift.terms) + splits, make, splits, again)
 
     def _normal(self, found: FoundShift) -> _Candidate:
         from scipy.special import ndtr, ndtri
@@ -327,37 +351,47 @@ class _Comparison:
         left = np.where(
             np.isnan(foretold), self.series.values - self.series.values.mean(), self.series.values - foretold
         )
-        residuals = Series(ColumnInfo(name, "numeric"), left)
-        nothing = np.zeros(len(left), dtype=np.intp)
-        scores = self._judged(residuals, lambda rows, asked: (nothing[rows], nothing[asked]))
+        scores = left_out_scores(Series(ColumnInfo(name, "numeric"), left), self._nowhere)
 
         def make() -> FittedImputation:
             return FittedImputation(table.columns, None, forests={name: grown}, given=self.others.names)
 
         return _Candidate("imputation", scores, _FOREST_PARTS, make)
 
-    def _judged(self, series: Series, leaves: Any) -> Floats:
+    @property
+    def _nowhere(self) -> Rows:
+        """All rows in one subgroup."""
+        return np.zeros(len(self.series.values), dtype=np.intp)
+
+    def _judged_again(self, candidates: list[_Candidate]) -> list[_Candidate]:
+        """Trees that lead, or follow closely, are grown again on halves of the rows and judged on the other half.
+
+        The others are out whatever that would bring: they lag by more than what choosing their splits on the same rows
+        can have gained them.
+        """
+        best = min(candidates, key=lambda one: float(one.scores.mean()) + one.charge)
+        close = []
+        for one in candidates:
+            ahead = one.scores - best.scores
+            if ahead.mean() - one.charge <= best.charge + ahead.std() / np.sqrt(len(ahead)):
+                close.append(one)
+        if len(close) == 1:
+            return candidates
+        return [
+            replace(one, scores=one.again(), again=None) if one in close and one.again is not None else one
+            for one in candidates
+        ]
+
+    def _regrown(self, series: Series, settings: Settings) -> Floats:
+        """Scores of each half by a tree that was grown on the other half."""
         scores = np.empty(len(series.values))
         for rows, asked in self.halves:
-            own, theirs = leaves(rows, asked)
-            scores[asked] = leaf_scores(series, None, rows, own, asked, theirs)
-        return scores
-
-    def _regrown(self, series: Series) -> Floats:
-        """Scores by trees that were grown on the other half."""
-
-        def leaves(rows: Rows, asked: Rows) -> tuple[Rows, Rows]:
             part = rows_of(self.others, rows)
             own = (Series(series.info, series.values[rows]),)
-            tree = grown_from(part, (self.series.info.name,), own, None, self.work.settings)
-            return tree._assign_table(part), tree._assign_table(rows_of(self.others, asked))
-
-        return self._judged(series, leaves)
-
-    def _seen(self, series: Series, tree: Partition) -> Floats:
-        """Scores by the tree that was grown on the same rows: better than it deserves."""
-        everyone, leaf = np.arange(len(series.values)), tree._assign_table(self.others)
-        return leaf_scores(series, None, everyone, leaf, everyone, leaf)
+            tree = grown_from(part, (self.series.info.name,), own, None, settings)
+            leaves = tree._assign_table(part), tree._assign_table(rows_of(self.others, asked))
+            scores[asked] = leaf_scores(series, None, rows, leaves[0], asked, leaves[1])
+        return scores
 
 
 def _is_better(one: FoundShift, two: FoundShift) -> bool:
@@ -373,6 +407,4 @@ def _best(candidates: list[_Candidate]) -> _Candidate:
 def _summary(candidate: _Candidate, candidates: list[_Candidate]) -> CandidateScore:
     worse = candidate.scores - _best(candidates).scores
     error = float(worse.std() / np.sqrt(len(worse)))
-    return CandidateScore(
-        candidate.name, float(candidate.scores.mean()), float(worse.mean()), error, candidate.parts, candidate.again
-    )
+    return CandidateScore(candidate.name, float(candidate.scores.mean()), float(worse.mean()), error, candidate.parts)

@@ -33,8 +33,6 @@ class CandidateScore:
         Of that difference, row by row.
     parts : int
         Terms and splits there are to read.
-    held_out : bool
-        False if it was worse even on the rows it was fitted on, and so was not fitted again to be judged.
     """
 
     name: str
@@ -42,7 +40,6 @@ class CandidateScore:
     behind: float
     std_error: float
     parts: int
-    held_out: bool = True
 
     @property
     def is_good(self) -> bool:
@@ -79,7 +76,7 @@ class Choice:
     @classmethod
     def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> Choice:
         """The simplest of the candidates within one standard error of the best."""
-        good = [one for one in scores if one.is_good and one.held_out]
+        good = [one for one in scores if one.is_good]
         chosen = min(good, key=lambda one: (one.parts, one.score))
         return cls(feature, chosen.name, measure, scores, _reason(feature, measure, scores, chosen), n_rows)
 
@@ -103,9 +100,7 @@ class Choice:
         import pandas as pd
 
         lines = [{"feature": self.feature, **asdict(one), "chosen": one.name == self.chosen} for one in self.scores]
-        frame = pd.DataFrame(
-            lines, columns=["feature", "name", "score", "behind", "std_error", "parts", "held_out", "chosen"]
-        )
+        frame = pd.DataFrame(lines, columns=["feature", "name", "score", "behind", "std_error", "parts", "chosen"])
         return frame.rename(columns={"name": "sampler"}).sort_values("score", ignore_index=True)
 
     def to_dict(self) -> dict[str, Any]:
