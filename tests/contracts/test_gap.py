@@ -15,7 +15,7 @@ import subgrove as sg
 from .test_importance import TRAIN, Counting, X, Y, closed_form, each_container, frozen, unchanged
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "subgroups": {"sampler": sg.samplers.Subgroups(max_depth=3, min_leaf=20)},
+    "subgroups": {"sampler": sg.samplers.Subgroups(max_depth=4, min_leaf=40, alpha=0.9)},
     "imputation": {"sampler": sg.samplers.Imputation(n_trees=10)},
     "given": {"sampler": "subgroups", "given": {"a": ["b", "count"], "b": ["a"]}},
 }
