@@ -83,8 +83,8 @@ def importance(
         Names of columns; a list of names among them is a group that is redrawn together. If not given, those that
         `sampler` has subgroups for, or else all columns.
     given : list of str or dict, optional
-        The columns that features are redrawn conditional on, for samplers that can be told ("subgroups", "cart",
-        "imputation", and yours if it has an attribute `given`): from none, `[]`, which is the marginal importance, to
+        The columns that features are redrawn conditional on, for samplers that can be told ("auto", "subgroups",
+        "cart", "imputation", yours with an attribute `given`): from none, `[]`, which is the marginal importance, to
         all others, which is the default. A dict has the columns of each feature (or group, by a tuple of its names).
         A feature that you name may not be among its own columns; without `features`, each is left out of its own.
     loss : str, Loss, callable or a list of them, optional

@@ -91,7 +91,7 @@ def conditional_on(sampler: Any, given: Given, feature: Feature, columns: Sequen
         return method
     raise ParameterError(
         f"sampler {sampler_name(sampler)!r} cannot be told which columns to condition on: it has no parameter given. "
-        f"Use 'subgroups', 'cart', 'imputation' or a sampler of your own with an attribute given; or pass given=[] "
+        f"Use 'auto', 'subgroups', 'imputation' or a sampler of your own with an attribute given; or pass given=[] "
         f"(marginal) or all other columns ({quote(name for name in columns if name not in feature)})."
     )
 
