@@ -26,6 +26,7 @@ from subgrove._table import Table, read_table
 from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.cross_fit import CrossFitted
 from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
 from subgrove.samplers.given import fitted_given, parts_of, read_given
@@ -47,7 +48,7 @@ def importance(
     X: Any,
     y: Any,
     *,
-    sampler: Any = "subgroups",
+    sampler: Any = "auto",
     train: Any = None,
     features: Any = None,
     given: Any = None,
@@ -71,9 +72,10 @@ def importance(
         Test rows, as the model takes them. They are not changed.
     y : column or array
         Target of the test rows; two-dimensional if the model has several outputs.
-    sampler : str, sampler or Subgroups, default "subgroups"
-        How features are redrawn: "subgroups" (conditional on the other columns, within the subgroups of a
-        transformation tree of depth 2), "cart" (the same with CART), "marginal" (permutation importance), "knockoffs",
+    sampler : str, sampler or Subgroups, default "auto"
+        How features are redrawn: "auto" (conditional on the other columns, by the way that foretells each feature best
+        on training rows; `choices` tells which), "subgroups" (within the subgroups of a transformation tree of depth
+        2), "shifted_subgroups", "cart" (subgroups of CART), "marginal" (permutation importance), "knockoffs",
         "imputation", "intervals", "forest_nodes", "unchanged"; an object of `subgrove.samplers` or of your own; or what
         `find_subgroups` returned.
     train : table, optional
@@ -114,7 +116,8 @@ def importance(
     Returns
     -------
     ImportanceResult
-        `.overall`, `.by_subgroup`, `.per_row`, `.repeats`, `.certificates`, `.compare(other)`, `.save(path)`.
+        `.overall`, `.by_subgroup`, `.per_row`, `.repeats`, `.certificates`, `.choices`, `.explain(feature)`,
+        `.compare(other)`, `.gap(marginal, feature)`, `.save(path)`.
 
     Notes
     -----
@@ -188,6 +191,7 @@ def importance(
         "n_repeats": repeats,
         "seed": start,
         "trained_on": _trained_on(fitted, train),
+        "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
         "given": None if sets is None else {title(feature): _listed(names) for feature, names in sets.items()},
         "n_rows_asked": asked.n_rows,
         "n_calls": asked.n_calls,

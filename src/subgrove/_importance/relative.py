@@ -26,7 +26,7 @@ def relative_importance(
     feature: Any,
     *,
     order: Any = None,
-    sampler: Any = "subgroups",
+    sampler: Any = "auto",
     train: Any = None,
     loss: Any = None,
     n_repeats: int = 10,

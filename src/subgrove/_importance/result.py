@@ -20,6 +20,7 @@ from subgrove._importance.certified import (
     fails,
     verdict_column,
 )
+from subgrove._importance.explanation import CHOICE_COLUMNS, Explanation, choice_lines, explained
 from subgrove._importance.inference import interval_columns, overall_variance, paired_variance, subgroup_variance
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tally import FeatureScores
@@ -128,9 +129,46 @@ class ImportanceResult:
         are from real ones, 1 being as far as marginal redraws. `certificate` is "passes", "fails" or "unknown", and
         `reason` says why. There is no row where `importance` was called with certify=False.
         """
-        empty = dict.fromkeys(("feature", "n", "auc", "auc_std_error", "mmd", "certificate", "reason"), ())
-        lines = certificate_lines(self.scores)
-        return self._table(lines) if lines else make_table(self.backend, empty)
+        names = ("feature", "n", "auc", "auc_std_error", "mmd", "certificate", "reason")
+        return self._table_of(names, certificate_lines(self.scores))
+
+    @property
+    def choices(self) -> Any:
+        """One row for each feature and candidate: what `sampler="auto"` compared, and what it chose.
+
+        `score` is how badly a candidate foretells training rows that it has not seen (CRPS of numbers, log score of
+        levels); `behind` how much worse it is than the best, with its `std_error`; `parts` how many terms and splits
+        there are to read. The candidate with the fewest parts within one standard error of the best is chosen. There is
+        no row where another sampler was asked for.
+        """
+        return self._table_of(CHOICE_COLUMNS, choice_lines(self))
+
+    def explain(self, feature: str, *, marginal: ImportanceResult | None = None) -> Explanation:
+        """The story of a feature in plain sentences: how it was redrawn and why, and what it costs where.
+
+        Parameters
+        ----------
+        feature : str
+            Its name.
+        marginal : ImportanceResult, optional
+            The marginal importance of the same model and rows: adds what the other columns already tell (`gap`).
+
+        Returns
+        -------
+        Explanation
+            `.sentences`; printed, it is the text.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+        >>> def model(X):
+        ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
+        >>> imp = sg.importance(model, test.X, test.y, train=train.X, loss="absolute_error", seed=1)
+        >>> print(imp.explain("yr").sentences[0])
+        yr is redrawn from all training rows: no other column tells anything about it.
+        """
+        return explained(self, feature, marginal)
 
     @property
     def per_row(self) -> Any:
@@ -418,6 +456,10 @@ class ImportanceResult:
         every = np.full(len(self.kept), np.nan)
         every[self.kept] = values
         return every
+
+    def _table_of(self, names: Sequence[str], lines: list[dict[str, Any]]) -> Any:
+        """A table that has its columns even if it has no row."""
+        return self._table(lines) if lines else make_table(self.backend, dict.fromkeys(names, ()))
 
     def _table(self, lines: list[dict[str, Any]]) -> Any:
         names = dict.fromkeys(name for line in lines for name in line)

@@ -11,7 +11,7 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import Settings, grown_from
 from subgrove._subgroups.names import Members, allowed_columns
 from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
+from subgrove._subgroups.restriction import restricted
 from subgrove._table import Series, Table
 from subgrove.samplers.base import Feature, Fitted, Method, Redraw, read_training_table, title
 from subgrove.samplers.choice import CandidateScore, Choice
@@ -162,6 +163,19 @@ class FittedAuto(Fitted):
         """Whether donors are training rows."""
         return True
 
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """The columns that the feature's tree splits on, if it is redrawn within the subgroups of one alone."""
+        drawer = learned_for(self.learned, feature, Auto.name)
+        return drawer.conditioning if isinstance(drawer, LeafDonors) else None
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> FittedAuto:
+        """The same, the feature's tree cut back to its splits on some columns."""
+        drawer = learned_for(self.learned, feature, Auto.name)
+        assert isinstance(drawer, LeafDonors)
+        smaller = restricted(drawer.partition, columns)
+        cut = LeafDonors.of(smaller, drawer.table, drawer.rows, drawer.shown_depth)
+        return replace(self, learned={**self.learned, title(feature): cut})
+
 
 @dataclass(frozen=True, eq=False)
 class _Candidate:
@@ -198,7 +212,8 @@ class _Choosing:
         series = tuple(self.table.series(name) for name in feature)
         tree = grown_from(others, feature, series, None, self.settings)
         if len(feature) > 1:
-            return self._donors(tree), Choice.of_group(title(feature), len(tree))
+            donors = self._donors(tree)
+            return donors, _told(Choice.of_group(title(feature), len(tree)), donors)
         (one,) = series
         if one.missing.any():
             return self._among_known(one, tree, others)
@@ -223,8 +238,8 @@ class _Choosing:
         measure = "log score" if takes_levels(series) else "CRPS"
         scores = [_summary(candidate, candidates) for candidate in candidates]
         choice = Choice.between(series.info.name, measure, tuple(scores), len(self.rows))
-        chosen = next(candidate for candidate in candidates if candidate.name == choice.chosen)
-        return chosen.make(), choice
+        drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
+        return drawer, _told(choice, drawer)
 
     def _among_known(self, series: Series, tree: Partition, others: Table) -> tuple[Drawer, Choice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""
@@ -392,6 +407,23 @@ class _Comparison:
             leaves = tree._assign_table(part), tree._assign_table(rows_of(self.others, asked))
             scores[asked] = leaf_scores(series, None, rows, leaves[0], asked, leaves[1])
         return scores
+
+
+def _told(choice: Choice, drawer: Drawer) -> Choice:
+    """The choice, with what can be said of the sampler that was fitted."""
+    if isinstance(drawer, LeafDonors):
+        return replace(choice, n_subgroups=len(drawer.partition), conditioning=drawer.conditioning)
+    if isinstance(drawer, Residuals):
+        return replace(
+            choice,
+            shift=drawer.shift.text(),
+            kept=drawer.kept,
+            n_subgroups=len(drawer.partition),
+            conditioning=drawer.conditioning,
+        )
+    if isinstance(drawer, FittedLevels):
+        return replace(choice, shift=drawer.shift.text(), conditioning=drawer.shift.columns)
+    return choice
 
 
 def _is_better(one: FoundShift, two: FoundShift) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+_LEAST_KEPT = 0.01  # shares below it are not worth a sentence
 _FOREST_PARTS = 1000  # from so many parts on nobody reads them
 
 TOLD = {
@@ -64,6 +65,14 @@ class Choice:
         In a sentence.
     n_rows : int
         Training rows that were looked at.
+    shift : str or None
+        The shift in one line, if there is one.
+    kept : float
+        Share of its own residual that a row keeps.
+    n_subgroups : int
+        Subgroups that values are redrawn in.
+    conditioning : tuple of str
+        The columns that a redrawn value depends on, as far as they can be named.
     """
 
     feature: str
@@ -72,6 +81,10 @@ class Choice:
     scores: tuple[CandidateScore, ...]
     reason: str
     n_rows: int = 0
+    shift: str | None = None
+    kept: float = 0.0
+    n_subgroups: int = 1
+    conditioning: tuple[str, ...] = ()
 
     @classmethod
     def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> Choice:
@@ -99,9 +112,36 @@ class Choice:
         """The scores as a pandas frame, best first."""
         import pandas as pd
 
-        lines = [{"feature": self.feature, **asdict(one), "chosen": one.name == self.chosen} for one in self.scores]
-        frame = pd.DataFrame(lines, columns=["feature", "name", "score", "behind", "std_error", "parts", "chosen"])
-        return frame.rename(columns={"name": "sampler"}).sort_values("score", ignore_index=True)
+        return pd.DataFrame(self.lines())
+
+    def lines(self) -> list[dict[str, Any]]:
+        """One line of a table for each candidate, best first."""
+        return [
+            {
+                "sampler": one.name,
+                "score": one.score,
+                "behind": one.behind,
+                "std_error": one.std_error,
+                "parts": one.parts,
+                "chosen": one.name == self.chosen,
+            }
+            for one in sorted(self.scores, key=lambda one: one.score)
+        ]
+
+    def details(self) -> list[str]:
+        """What the sampler that was chosen does, in sentences."""
+        told = []
+        if self.shift is not None:
+            told.append(f"The shift: {self.shift}.")
+        if self.n_subgroups > 1:
+            what = "What it leaves" if self.shift is not None else "It"
+            told.append(f"{what} is redrawn within {self.n_subgroups} subgroups.")
+        if self.kept >= _LEAST_KEPT:
+            told.append(
+                f"A row keeps {100 * self.kept:.0f} % of what its own value is above or below the shift: so much of it "
+                f"the columns would explain if there were more training rows."
+            )
+        return told
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary of plain values."""
@@ -110,7 +150,8 @@ class Choice:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Choice:
         """What `to_dict` wrote."""
-        return cls(**{**values, "scores": tuple(CandidateScore(**one) for one in values["scores"])})
+        scores = tuple(CandidateScore(**one) for one in values["scores"])
+        return cls(**{**values, "scores": scores, "conditioning": tuple(values["conditioning"])})
 
 
 def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chosen: CandidateScore) -> str:

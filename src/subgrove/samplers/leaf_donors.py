@@ -33,6 +33,8 @@ class LeafDonors:
         Their places in the user's table.
     code : int array
         Their subgroups.
+    shown_depth : int
+        Depth of the subgroups that results are told by.
     """
 
     partition: Partition
@@ -40,12 +42,13 @@ class LeafDonors:
     table: Table
     rows: Rows
     code: Codes
+    shown_depth: int
 
     @classmethod
     def of(cls, partition: Partition, table: Table, rows: Rows, shown_depth: int) -> LeafDonors:
         """From subgroups and the training rows; `rows` are their places in X."""
         code = partition._assign_table(table).astype(np.int32)
-        return cls(partition, partition.at_depth(shown_depth), table, rows, code)
+        return cls(partition, partition.at_depth(shown_depth), table, rows, code, shown_depth)
 
     @property
     def conditioning(self) -> tuple[str, ...]:

@@ -1,0 +1,177 @@
+"""The story of a feature in plain sentences, made from the numbers of a result and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subgrove._importance.tally import FeatureScores
+from subgrove.exceptions import ParameterError
+from subgrove.samplers.choice import Choice
+
+if TYPE_CHECKING:
+    from subgrove._importance.result import ImportanceResult
+
+CHOICE_COLUMNS = ("feature", "sampler", "score", "behind", "std_error", "parts", "chosen")
+_SURE = 0.05
+_FEW_COLUMNS = 4
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A story in sentences.
+
+    Attributes
+    ----------
+    feature : str
+        Whose story it is.
+    sentences : tuple of str
+        In the order in which they are told.
+    """
+
+    feature: str
+    sentences: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def choice_lines(result: ImportanceResult) -> list[dict[str, Any]]:
+    """One line for each feature, fold and candidate."""
+    lines: list[dict[str, Any]] = []
+    for name, made in _choices(result).items():
+        for fold, choice in enumerate(made):
+            own = {"fold": fold} if len(made) > 1 else {}
+            lines += [{"feature": name, **own, **line} for line in choice.lines()]
+    return lines
+
+
+def _choices(result: ImportanceResult) -> dict[str, list[Choice]]:
+    stored = result.settings.get("choices") or {}
+    return {name: [Choice.from_dict(one) for one in made] for name, made in stored.items()}
+
+
+def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult | None) -> Explanation:
+    """What `ImportanceResult.explain` returns."""
+    score = next((one for one in result.scores if one.title == str(feature)), None)
+    if score is None:
+        raise ParameterError(
+            f"feature={feature!r} is not among the features of this result: {', '.join(result.features)}."
+        )
+    sentences = [*_redrawn(result, score)]
+    for at in range(len(result.losses)):
+        sentences += _costs(result, score, at)
+    if all(result.per_row_losses):
+        for at in range(len(result.losses)):
+            sentences += _where(result, score, at)
+    sentences += _trusted(result, score)
+    if marginal is not None:
+        sentences += str(result.gap(marginal, score.title)).splitlines()
+    return Explanation(score.title, tuple(sentences))
+
+
+def _redrawn(result: ImportanceResult, score: FeatureScores) -> list[str]:
+    made = _choices(result).get(score.title, [])
+    if not made:
+        how = _by_sampler(result, score)
+        return [f"{score.title} is redrawn by the sampler {result.settings.get('sampler')!r}{how}."]
+    sentences = []
+    for fold, choice in enumerate(made):
+        start = f"In the rows of fold {fold}, " if len(made) > 1 else ""
+        sentences.append(start + choice.reason)
+        sentences += choice.details()
+    return sentences
+
+
+def _by_sampler(result: ImportanceResult, score: FeatureScores) -> str:
+    if result.settings.get("method") == "loco":
+        return ""
+    if len(score.rules) > 1:
+        return f", within {len(score.rules)} subgroups by {_listed(score.conditioning)}"
+    return f", from columns {_listed(score.conditioning)}" if score.conditioning else ""
+
+
+def _costs(result: ImportanceResult, score: FeatureScores, at: int) -> list[str]:
+    line = result._overall_of(score, at)
+    loss, before = result.losses[at].replace("_", " "), result.baseline[at]
+    estimate, low, high = line["estimate"], line["conf_low"], line["conf_high"]
+    grows = (
+        f"Redrawn like this, {score.title} makes the {loss} of the model "
+        f"{'grow' if estimate >= 0 else 'fall'} by {_number(abs(estimate))}, from {_number(before)} to "
+        f"{_number(before + estimate)}"
+    )
+    if np.isnan(line["std_error"]):
+        return [grows + "; there is no interval for it."]
+    grows += f" ({100 * result.level:.0f} % interval {_number(low)} to {_number(high)}; noise: {line['noise']})."
+    p = float(line["p_value"])
+    if estimate == 0 and line["std_error"] == 0:
+        verdict = f"No prediction changed in a way that the {loss} sees: the model does not use {score.title} here."
+    elif p < _SURE:
+        verdict = (
+            f"So the model needs {score.title} beyond what the other columns tell (p = {_p(p)})."
+            if _is_conditional(score, result)
+            else f"So the model uses {score.title} (p = {_p(p)})."
+        )
+    else:
+        verdict = f"That cannot be told from nothing (p = {_p(p)}): no need for {score.title} is shown by these rows."
+    sentences = [grows, verdict]
+    if line["mc_error"] > 0.5 * line["std_error"] > 0:
+        sentences.append(
+            f"The number of redraws ({result.settings.get('n_repeats')}) is small: another run with other draws would "
+            f"differ by about {_number(line['mc_error'])}."
+        )
+    return sentences
+
+
+def _is_conditional(score: FeatureScores, result: ImportanceResult) -> bool:
+    if any(choice.chosen != "marginal" for choice in _choices(result).get(score.title, [])):
+        return True
+    return bool(score.conditioning) or result.settings.get("sampler") in ("knockoffs", "imputation", "auto")
+
+
+def _where(result: ImportanceResult, score: FeatureScores, at: int) -> list[str]:
+    """Where it matters most and least, if subgroups differ by more than noise."""
+    lines = [line for line in result._subgroups_of(score, at) if line["n"] and not np.isnan(line["std_error"])]
+    if len({line["rule"] for line in lines}) < max(2, len(lines)):
+        return []  # without subgroups, or with the same ones in both folds
+    most, least = (pick(lines, key=lambda line: float(line["estimate"])) for pick in (max, min))
+    noise = float(np.hypot(most["std_error"], least["std_error"]))
+    if most["estimate"] - least["estimate"] <= 2 * noise:
+        return [f"It matters about as much in all {len(lines)} subgroups, as far as these rows can tell."]
+    return [
+        f"It matters most where {most['rule']}: {_with_error(most)}; least where {least['rule']}: {_with_error(least)}."
+    ]
+
+
+def _with_error(line: dict[str, Any]) -> str:
+    return f"{_number(line['estimate'])} +- {_number(line['std_error'])} ({line['n']:g} rows)"
+
+
+def _trusted(result: ImportanceResult, score: FeatureScores) -> list[str]:
+    certificate = score.certificate
+    if certificate is None:
+        return []
+    if certificate.verdict == "passes":
+        auc = "" if np.isnan(certificate.auc) else f" (a classifier tells them apart with AUC {certificate.auc:.2f})"
+        return [f"Rows with {score.title} redrawn pass for real ones{auc}."]
+    start = {"fails": "Do not trust this number", "unknown": "Whether redrawn rows pass for real ones is not known"}
+    return [f"{start[certificate.verdict]}: {certificate.reason}."]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_FEW_COLUMNS])
+    return shown if len(names) <= _FEW_COLUMNS else f"{shown} and {len(names) - _FEW_COLUMNS} more"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}" if value >= 0.001 else "below 0.001"

@@ -1,0 +1,21 @@
+"""What was chosen for each feature, wherever the choosing sampler is: alone, in folds, or beside others."""
+
+from __future__ import annotations
+
+from subgrove.samplers.auto import FittedAuto
+from subgrove.samplers.base import Fitted
+from subgrove.samplers.choice import Choice
+from subgrove.samplers.cross_fit import CrossFitted
+from subgrove.samplers.given import parts_of
+
+
+def choices_of(fitted: Fitted) -> dict[str, list[Choice]]:
+    """What was chosen for each feature, by fold if the sampler was cross-fitted; empty where nothing was chosen."""
+    if isinstance(fitted, FittedAuto):
+        return {name: [choice] for name, choice in fitted.choices.items()}
+    parts = [fold.fitted for fold in fitted.folds] if isinstance(fitted, CrossFitted) else list(parts_of(fitted))
+    found: dict[str, list[Choice]] = {}
+    for part in parts if parts != [fitted] else []:
+        for name, choices in choices_of(part).items():
+            found.setdefault(name, []).extend(choices)
+    return found
