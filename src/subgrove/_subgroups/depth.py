@@ -88,17 +88,40 @@ def held_out_scores(training: Training, grower_of: GrowerOf, n_depths: int) -> F
     for held_out in _folds(training.n_rows):
         rows = np.setdiff1d(everyone, held_out)
         tree = _regrown(_some(training, rows), grower_of)
-        seen, asked = (_table_of(training.table, part) for part in (rows, held_out))
-        for depth in range(n_depths):
-            pruned = tree.prune(depth)
-            leaves = pruned._leaf_numbers(seen), pruned._leaf_numbers(asked)
-            for at, member in enumerate(training.members):
-                found = leaf_scores(member, training.weights, rows, leaves[0], held_out, leaves[1])
-                scores[at, depth, held_out] = found
+        scores[:, :, held_out] = _scores_by_depth(training, tree, rows, held_out, n_depths)
     if len(scores) == 1:
         return np.asarray(scores[0])
     unit = np.average(scores[:, 0], axis=-1, weights=training.weights)
     return np.asarray((scores / np.where(unit > 0, unit, 1.0)[:, None, None]).mean(axis=0))
+
+
+def _scores_by_depth(training: Training, tree: Tree, rows: Rows, held_out: Rows, n_depths: int) -> Floats:
+    """Scores (members, depths, held-out rows) by a tree that grew on `rows`.
+
+    Rows are sorted out to the leaves of the deepest tree alone; leaves of a tree of less depth are made of these, and a
+    leaf that stays from one depth to the next is scored once.
+    """
+    seen, asked = (tree._leaf_numbers(_table_of(training.table, part)) for part in (rows, held_out))
+    first = np.unique(seen, return_index=True)[1]  # a row of each leaf
+    one_of_each = _table_of(training.table, rows[first])
+    scores = np.empty((len(training.members), n_depths, len(held_out)))
+    known: dict[bytes, Floats] = {}
+    for depth in range(n_depths):
+        leaf = tree.prune(depth)._leaf_numbers(one_of_each)
+        for number in np.unique(leaf[asked]):
+            inside = leaf == number
+            mine = inside[asked]
+            if inside.tobytes() not in known:
+                own, theirs = rows[inside[seen]], held_out[mine]
+                together = np.zeros(len(own), dtype=np.intp), np.zeros(len(theirs), dtype=np.intp)
+                known[inside.tobytes()] = np.stack(
+                    [
+                        leaf_scores(member, training.weights, own, together[0], theirs, together[1])
+                        for member in training.members
+                    ]
+                )
+            scores[:, depth, mine] = known[inside.tobytes()]
+    return scores
 
 
 def _compared(training: Training, grower_of: GrowerOf, n_depths: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
