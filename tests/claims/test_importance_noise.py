@@ -75,6 +75,7 @@ def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Told, Told]:
     for run in range(runs):
         X, y = sample(rng)
         result = sg.importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=run, **options(name))
+        result = result.with_noise("test rows")
         score = result.scores[0]
         tables = (result.overall, score.rows[0]), (result.by_subgroup, score.rows[0][score.code == 0])
         for kept, (table, rows) in zip(lines, tables, strict=True):
@@ -168,7 +169,7 @@ def test_weighted_rows_tell_the_errors_of_repeated_rows(n_repeats: int) -> None:
             found = sg.importance(
                 model, X[rows], y[rows], weights=weights, sampler="marginal", features=["x1"], n_repeats=n_repeats,
                 seed=run,
-            )  # fmt: skip
+            ).with_noise("test rows")  # fmt: skip
             line += found.overall.loc[0, ["estimate", "std_error", "mc_error"]].tolist()
         lines.append(line)
     weighted, repeated_ = np.array(lines)[:, :3], np.array(lines)[:, 3:]
@@ -222,7 +223,7 @@ def compare_in_many(one: Any, two: Any, runs: int = 200) -> Floats:
     for run in range(runs):
         X, y = sample(rng)
         first, second = (sg.importance(X=X, y=y, features=["x1"], n_repeats=20, **call(run)) for call in (one, two))
-        line = first.compare(second).iloc[0]
+        line = first.with_noise("test rows").compare(second).iloc[0]
         a, b = first.overall.iloc[0], second.overall.iloc[0]
         lines.append(
             (

@@ -147,7 +147,10 @@ def test_order_and_subset_of_features_change_no_digit(options: dict[str, Any]) -
     for features in (["tree", "a", "flag"], ["a"], list(X.columns[::-1])):
         part = run(features=features, **options).overall.set_index("feature")
         assert list(part.index) == features
-        pd.testing.assert_frame_equal(part, whole.loc[features], check_exact=True)
+        adjusted = ["p_holm", "p_bh"]  # for the number of features, which is another
+        pd.testing.assert_frame_equal(
+            part.drop(columns=adjusted), whole.loc[features].drop(columns=adjusted), check_exact=True
+        )
 
 
 @each_sampler

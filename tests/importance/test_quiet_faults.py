@@ -94,7 +94,7 @@ def test_fixed_points_count_with_weights_too() -> None:
 
 def test_comparison_of_two_samplers_does_not_depend_on_their_seeds() -> None:
     """The user saw: a standard error nearly doubled because marginal and knockoffs had the same seed."""
-    marginal = run(CLASSIFIER, n_repeats=2)
+    marginal = run(CLASSIFIER, n_repeats=2).with_noise("test rows")  # of two redraws nobody knows the noise
     errors = [
         marginal.compare(run(CLASSIFIER, sampler=sg.samplers.Knockoffs().fit(X), n_repeats=2, seed=seed))["std_error"][
             0

@@ -45,6 +45,8 @@ OVERALL = [
     "std_error",
     "statistic",
     "p_value",
+    "p_holm",
+    "p_bh",
     "conf_low",
     "conf_high",
     "mc_error",
@@ -94,7 +96,8 @@ def test_per_row_has_the_index_of_x() -> None:
 
 
 def test_columns_of_an_interval_belong_together() -> None:
-    for table in (RESULT.overall, RESULT.by_subgroup):
+    rows = RESULT.with_noise("test rows")
+    for table in (rows.overall, rows.by_subgroup):
         some = table[table["std_error"] > 0]
         assert len(some) >= 2
         half = student.ppf(0.975, some["n"] - 1) * some["std_error"]
@@ -108,8 +111,10 @@ def test_another_level_gives_another_interval_and_nothing_else() -> None:
     wide, narrow = RESULT.with_level(0.99).overall, RESULT.with_level(0.5).overall
     others = [name for name in OVERALL if not name.startswith("conf")]
     pd.testing.assert_frame_equal(wide[others], RESULT.overall[others])
-    half = student.ppf(0.75, N - 1) * narrow["std_error"]
-    np.testing.assert_allclose(narrow["conf_high"] - narrow["estimate"], half, rtol=1e-7)
+    rows = RESULT.with_noise("test rows").with_level(0.5).overall
+    half = student.ppf(0.75, N - 1) * rows["std_error"]
+    np.testing.assert_allclose(rows["conf_high"] - rows["estimate"], half, rtol=1e-7)
+    assert (narrow["conf_high"] <= RESULT.overall["conf_high"]).all()
     assert (wide["conf_high"][:2] > RESULT.overall["conf_high"][:2]).all()
     assert RESULT.level == 0.95
     for level in (0, 1, 1.5, "0.9", True):

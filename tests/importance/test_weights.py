@@ -67,7 +67,10 @@ def test_weights_are_repeated_rows_where_the_expectation_is_exact(options: dict[
 def test_weights_are_repeated_rows_in_expectation_where_rows_are_drawn(options: dict[str, Any]) -> None:
     """60 seeds each: four standard errors of the difference."""
     weighted, repeated = (
-        [run(*rows, features=["x"], seed=seed, n_repeats=3, **options, **more).overall for seed in range(60)]
+        [
+            run(*rows, features=["x"], seed=seed, n_repeats=3, **options, **more).with_noise("test rows").overall
+            for seed in range(60)
+        ]
         for rows, more in (((X, Y), {"weights": TIMES}), ((X.iloc[REPEATED], Y[REPEATED]), {}))
     )
     one, two = (np.array([table["estimate"][0] for table in tables]) for tables in (weighted, repeated))

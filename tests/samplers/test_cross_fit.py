@@ -73,7 +73,7 @@ def spread_and_error(sampler: Any, runs: int, levels: int) -> tuple[float, float
             lambda Z: Z["level"].str[1:].astype(float), frame, y, sampler=sampler, features=["level"], seed=seed
         ).overall.iloc[0]
         estimates.append(line["estimate"])
-        errors.append(line["std_error"] ** 2 + line["mc_error"] ** 2)
+        errors.append(line["std_error"] ** 2)
     return float(np.std(estimates, ddof=1)), float(np.sqrt(np.mean(errors)))
 
 

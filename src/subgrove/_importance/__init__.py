@@ -4,6 +4,8 @@ from subgrove._importance.depth_profile import DepthProfile, depth_profile
 from subgrove._importance.gap_result import Gap, GapStep
 from subgrove._importance.importance import importance
 from subgrove._importance.loco import loco
+from subgrove._importance.refits import importance_over_refits
+from subgrove._importance.refits_result import RefitsResult
 from subgrove._importance.relative import relative_importance
 from subgrove._importance.relative_result import RelativeImportance
 from subgrove._importance.result import ImportanceResult
@@ -13,9 +15,11 @@ __all__ = [
     "Gap",
     "GapStep",
     "ImportanceResult",
+    "RefitsResult",
     "RelativeImportance",
     "depth_profile",
     "importance",
+    "importance_over_refits",
     "loco",
     "relative_importance",
 ]

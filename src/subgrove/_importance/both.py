@@ -52,10 +52,12 @@ def make_result(
     settings: dict[str, Any],
     X: Any,
     kept: Any = None,
+    asked: tuple[Floats | None, Floats | None] = (None, None),
 ) -> ImportanceResult:
     """The result of scores; `before` are the losses of the rows as they are, and the scores of all of them together.
 
-    `kept` are the numbers of the rows of X that were used, None if all were.
+    `kept` are the numbers of the rows of X that were used, None if all were; `asked` are predictions, and what they
+    leave of y.
     """
     rows, whole = before
     baseline = np.where(np.isnan(whole), weighted_mean(rows, weights), whole)
@@ -74,4 +76,6 @@ def make_result(
         getattr(X, "index", None),
         mask,
         tuple(loss.per_row for loss in scoring.losses),
+        answers=asked[0],
+        rest=asked[1],
     )

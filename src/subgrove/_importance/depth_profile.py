@@ -139,11 +139,11 @@ class DepthProfile:
     >>> profile = sg.depth_profile(train.X, features="temp", model=model, test=test, seed=1)
     >>> profile.table[["depth", "score", "chosen", "estimate", "conf_low", "conf_high"]].round(2)
        depth  score  chosen    estimate    conf_low   conf_high
-    0      0   5.04   False  2004730.43  1663236.76  2346224.10
-    1      1   3.55   False  1230976.55   914599.23  1547353.87
-    2      2   2.85   False   780945.93   508253.37  1053638.50
-    3      3   2.64    True   738662.91   493904.89   983420.93
-    4      4   2.65   False   666762.79   407237.38   926288.20
+    0      0   5.04   False  2004730.43  1656910.96  2352549.91
+    1      1   3.55   False  1230976.55   898445.78  1563507.31
+    2      2   2.85   False   780945.93   499142.77  1062749.10
+    3      3   2.64    True   738662.91   485888.53   991437.30
+    4      4   2.65   False   666762.79   399753.82   933771.76
     >>> print(profile.reasons[0])
     temp: depth 3 of at most 6 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
     """

@@ -13,6 +13,9 @@ from subgrove._fidelity.certificate import Certifier
 from subgrove._fingerprint import fingerprint
 from subgrove._frames import Frames
 from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
+from subgrove._importance.budget import read_budget, refuse_budget, repeats_used, warn_of_the_bound
+from subgrove._importance.moves import answers_and_rest
+from subgrove._importance.partition import read_resamples, with_partition_noise
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import ALL, Scoring, original_rows
@@ -40,7 +43,7 @@ from subgrove.trees.training import refuse_another_index
 _BATCH_ROWS = 100_000  # rows the model is asked for at once, memory allowing
 _LEAST_ROWS = 1_000
 _COPIES = 6  # how many times the size of a batch it takes to build and predict it
-_KEPT_BYTES = 13  # what a result keeps of each row and feature
+_KEPT_BYTES = 21  # what a result keeps of each row and feature
 
 
 def importance(
@@ -58,6 +61,9 @@ def importance(
     response: str | None = None,
     certify: bool = True,
     seed: int | None = None,
+    budget: float | None = None,
+    max_repeats: int = 1000,
+    partition_resamples: int | None = None,
     n_jobs: int | None = None,
     memory: float = 512,
     progress: bool | None = None,
@@ -106,6 +112,14 @@ def importance(
         of the result. It asks the model for nothing, and takes some hundredths of a second for each feature.
     seed : int, optional
         Makes the numbers the same each time, whatever the number of jobs and the order of features.
+    budget : float, optional
+        Adds redraws to `n_repeats`, in doublings, until the Monte-Carlo error of a feature is at most this share of its
+        error of the test rows. Features that are there are not asked again.
+    max_repeats : int, default 1000
+        Most redraws of a feature that `budget` may lead to.
+    partition_resamples : int, optional
+        How often the sampler is fitted again on random halves of `train`, for the noise of the partition:
+        `.with_noise("test rows", "redraw", "partition")`; 20 is a good number.
     n_jobs : int, optional
         Number of processes; None follows `joblib.parallel_config`.
     memory : float, default 512
@@ -122,7 +136,9 @@ def importance(
     Notes
     -----
     The model is asked for n rows (the rows as they are) and, for each feature, for `n_repeats` times the rows that are
-    drawn, plus, for each row whose expectation is exact, the number of other values in its subgroup.
+    drawn, plus, for each row whose expectation is exact, the number of other values in its subgroup. With `budget`,
+    `settings["repeats_used"]` says how many repeats each feature had. Each of the `partition_resamples` asks for the
+    same again with `n_repeats` redraws, at most 10.
 
     Examples
     --------
@@ -136,6 +152,7 @@ def importance(
     {'temp': 178.0, 'yr': 274.0, 'wind': 0.0}
     """
     repeats = whole_number("n_repeats", n_repeats, least=1)
+    enough = read_budget(budget, max_repeats, repeats)
     _refuse_no_memory(memory)
     if not isinstance(certify, bool):
         raise ParameterError(f"certify must be True or False; got {certify!r}.")
@@ -158,10 +175,14 @@ def importance(
         table, counted = read_table(rows, lenient=True), counted[kept]
         scoring = replace(scoring, target=target.taken(kept))
     sets = None if given is None else read_given(given, chosen, table.names, named=features is not None)
-    if sets is None:
-        fitted, redrawn = fitted_sampler(sampler, rows, table, train, chosen, model, start)
-    else:
-        fitted, redrawn = fitted_given(sampler, sets, rows, table, train, model, start)
+
+    def fitted_on(training: Any) -> tuple[Fitted, Table]:
+        if sets is None:
+            return fitted_sampler(sampler, rows, table, training, chosen, model, start)
+        return fitted_given(sampler, sets, rows, table, training, model, start)
+
+    fitted, redrawn = fitted_on(train)
+    resamples = read_resamples(partition_resamples, _trained_on(fitted, train))
     mark = fingerprint(table)
     _warn_of_same_rows(fitted, mark, redrawn, train)
     frames = Frames(rows, redrawn.columns, fitted.train)
@@ -169,6 +190,8 @@ def importance(
     before = _original(asked, frames, batch)
     scoring = scoring.settled(before)
     refuse_weighted_scores(scoring, counted)
+    refuse_budget(enough, scoring.per_row)
+    answers, rest = answers_and_rest(before, scoring.target, probabilities=scoring.probabilities)
     question = Question(
         asked,
         frames,
@@ -182,13 +205,27 @@ def importance(
         start,
         batch,
         Certifier.of(frames, table, counted, start) if certify else None,
+        answers,
+        enough,
     )
     scores = _score_all(question, chosen, n_jobs, progress)
     _warn_of_lone_rows(scores)
+    warn_of_the_bound(enough, scores, counted)
+    if resamples:
+        scores = with_partition_noise(
+            question,
+            scores,
+            None if _trained_on(fitted, train) == "nothing" else train,
+            resamples,
+            fitted_on,
+            lambda again: _score_all(again, chosen, n_jobs, progress),
+        )
     settings = {
         "method": "importance",
         "sampler": sampler_name(sampler),
         "n_repeats": repeats,
+        **({} if enough is None else {"budget": enough.share, "repeats_used": repeats_used(scores)}),
+        **({"partition_resamples": resamples} if resamples else {}),
         "seed": start,
         "trained_on": _trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
@@ -197,7 +234,9 @@ def importance(
         "n_calls": asked.n_calls,
         "fingerprint": mark,
     }
-    result = make_result(scores, scoring, (question.baseline, question.whole), counted, settings, X, kept)
+    result = make_result(
+        scores, scoring, (question.baseline, question.whole), counted, settings, X, kept, (answers, rest)
+    )
     return result._computed_from(Source.of(question, chosen, sampler, sets, train, model))
 
 

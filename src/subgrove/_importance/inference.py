@@ -97,12 +97,15 @@ def _variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
     return np.asarray(np.maximum(spread - excess, _LEAST_SHARE * spread) / n)
 
 
-def interval_columns(estimate: Floats, std_error: Floats, n: Floats, level: float) -> dict[str, Floats]:
-    """Columns that go with an estimate; the p-value is of the test that the importance is not above 0."""
+def interval_columns(estimate: Floats, std_error: Floats, df: Floats, level: float) -> dict[str, Floats]:
+    """Columns that go with an estimate; the p-value is of the test that the importance is not above 0.
+
+    `df` are the degrees of freedom of the standard error.
+    """
     # Of Student's t; scipy.stats has them too, but takes a second to import and a millisecond a call.
     from scipy.special import stdtr, stdtrit
 
-    df = np.maximum(n - 1, 1)
+    df = np.maximum(df, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(std_error > 0, estimate / std_error, np.where(estimate == 0, 0.0, np.inf * estimate))
     statistic = np.where(np.isnan(std_error), np.nan, statistic)

@@ -150,7 +150,7 @@ class _Refitting:
         try:
             if self.refit is not None:
                 return self.refit(rows, y)
-            return _unfitted(self.model).fit(rows, y)
+            return unfitted(self.model).fit(rows, y)
         except (SubgroveError, SubgroveWarning):
             raise
         except Exception as error:
@@ -160,7 +160,8 @@ class _Refitting:
             ) from error
 
 
-def _unfitted(model: Any) -> Any:
+def unfitted(model: Any) -> Any:
+    """An unfitted copy of a model."""
     if not hasattr(model, "fit"):
         raise ParameterError(
             f"model ({type(model).__name__}) has no fit, so it cannot be refitted. Pass refit=function(X, y)."

@@ -43,13 +43,13 @@ class RelativeImportance:
     >>> found = sg.relative_importance(model, test.X, test.y, "temp", train=train.X, loss="absolute_error", seed=1)
     >>> found
     <RelativeImportance of 'temp': absolute_error>
-      given nothing               439.931  +- 44.3
-      + season                    164.421  +- 30.3
-      + hum                       157.436  +- 29.5
-      + weather                   157.436  +- 29.5
-      + wind                      157.436  +- 29.5
-      + holiday                   157.436  +- 29.5
-      + the other 3 columns       157.436  +- 29.5
+      given nothing               439.931  +- 45.2
+      + season                    164.421  +- 31.6
+      + hum                       157.436  +- 30.4
+      + weather                   157.436  +- 30.4
+      + wind                      157.436  +- 30.4
+      + holiday                   157.436  +- 30.4
+      + the other 3 columns       157.436  +- 30.4
     """
 
     feature: str

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._importance.association import tested
 from subgrove._importance.certified import (
     EXPLAINED,
     MARK,
@@ -20,8 +21,22 @@ from subgrove._importance.certified import (
     fails,
     verdict_column,
 )
+from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import CHOICE_COLUMNS, Explanation, choice_lines, explained
-from subgrove._importance.inference import interval_columns, overall_variance, paired_variance, subgroup_variance
+from subgrove._importance.inference import interval_columns
+from subgrove._importance.multiple import with_adjusted
+from subgrove._importance.noise import (
+    REDRAW,
+    TEST_ROWS,
+    added,
+    default_sources,
+    known_sources,
+    label,
+    overall_parts,
+    read_sources,
+    refuse_partition,
+    subgroup_parts,
+)
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
@@ -30,9 +45,6 @@ from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from subgrove._importance.gap_result import Gap
-
-NOISE = "test rows"
-_ROUNDING = 1e-12  # differences below this share of the numbers are none
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,13 +69,18 @@ class ImportanceResult:
         Labels of the rows, if the table had a pandas index.
     level : float
         Level of the intervals.
+    sources : tuple of str, or None
+        Sources of noise that tables cover, chosen by `with_noise`; None for those of the test rows and of the draws.
+    answers, rest : float arrays (n, K), or None
+        Predictions of the rows as they are and what they leave of y, if both are numbers; `test` needs them.
 
     Notes
     -----
     How to read it: `estimate` is how much the loss grows when the feature is redrawn; with a conditional sampler,
     how much it grows although the feature keeps to what the other columns tell about it. 0 means that the model does
-    not need the feature beyond the others. `std_error` and the interval cover the noise of the test rows, for this
-    model and these subgroups; `mc_error` is the standard error due to drawing a limited number of repeats.
+    not need the feature beyond the others. `std_error`, the interval and the p-value cover the sources of noise that
+    the column `noise` names: the test rows and the draws, for this model and these subgroups, unless `with_noise` chose
+    others. `mc_error` is the part of the draws. `p_holm` and `p_bh` are p-values adjusted for the number of lines.
 
     Where `certificate` says "fails", redrawn rows do not pass for real data: the model was asked about rows that the
     data do not have, and the estimate is not what a conditional importance says. `certificates` has the reason.
@@ -76,9 +93,7 @@ class ImportanceResult:
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
     >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp", "yr"], seed=1)
     >>> imp.overall.columns.tolist()[:8]
-    ['feature', 'n', 'estimate', 'std_error', 'statistic', 'p_value', 'conf_low', 'conf_high']
-    >>> imp.overall.columns.tolist()[8:]
-    ['mc_error', 'noise', 'auc', 'mmd', 'certificate']
+    ['feature', 'n', 'estimate', 'std_error', 'statistic', 'p_value', 'p_holm', 'p_bh']
     >>> list(imp.by_subgroup["rule"])[:2]
     ['season in {WINTER}', 'season in {SPRING, FALL}']
     """
@@ -93,6 +108,9 @@ class ImportanceResult:
     kept: Any = field(default=None, repr=False)
     per_row_losses: tuple[bool, ...] = ()
     level: float = 0.95
+    sources: tuple[str, ...] | None = None
+    answers: Floats | None = field(default=None, repr=False)
+    rest: Floats | None = field(default=None, repr=False)
     _source: Any = field(default=None, repr=False)
 
     @property
@@ -106,19 +124,38 @@ class ImportanceResult:
         return int(self.scores[0].rows.shape[1])
 
     @property
+    def covered(self) -> tuple[str, ...]:
+        """Sources of noise that standard errors, p-values and intervals cover."""
+        return default_sources(self.settings) if self.sources is None else self.sources
+
+    @property
     def overall(self) -> Any:
         """One row for each feature (and loss): its importance over all rows."""
         lines = [self._overall_of(score, at) for at in range(len(self.losses)) for score in self.scores]
-        return self._table(lines)
+        return self._table(with_adjusted(lines))
 
     @property
     def by_subgroup(self) -> Any:
         """One row for each feature and subgroup (and loss), with the rule of the subgroup."""
         self._refuse_scores("by_subgroup", "a value for each subgroup")
+        refuse_partition(self.covered)
         lines: list[dict[str, Any]] = []
         for at in range(len(self.losses)):
             for score in self.scores:
                 lines += self._subgroups_of(score, at)
+        return self._table(with_adjusted(lines))
+
+    @property
+    def noise(self) -> Any:
+        """One row for each feature (and loss): the standard error due to each source of noise, and the largest."""
+        lines = []
+        for at in range(len(self.losses)):
+            for score in self.scores:
+                parts = overall_parts(score, at, self.weights, per_row=self.per_row_losses[at])
+                errors = {name: float(np.sqrt(parts[name][0])) for name in known_sources(self.scores, self.settings)}
+                known = {name: error for name, error in errors.items() if error > 0}
+                largest = max(known, key=lambda name: known[name]) if known else "none"
+                lines.append({**self._loss_column(at), "feature": score.title, **errors, "largest": largest})
         return self._table(lines)
 
     @property
@@ -225,6 +262,60 @@ class ImportanceResult:
             raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
         return replace(self, level=float(level))
 
+    def with_noise(self, *sources: str) -> ImportanceResult:
+        """The same result, whose standard errors, p-values and intervals cover exactly these sources of noise.
+
+        Parameters
+        ----------
+        sources : str
+            One or more of "test rows", "redraw" and "partition" (which `partition_resamples=` of `importance` makes
+            known). Their variances are added.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> test = sg.datasets.bike()
+        >>> model = lambda X: 100 * X["temp"]
+        >>> imp = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp"], seed=1)
+        >>> [imp.with_noise(*sources).overall["noise"][0] for sources in (["test rows"], ["redraw", "test rows"])]
+        ['test rows', 'test rows + redraw']
+        """
+        return replace(self, sources=read_sources(sources, known_sources(self.scores, self.settings)))
+
+    def test(self, X: Any, *, by_subgroup: bool = False) -> Any:
+        """Does what the model takes from a feature tell of y, given the other columns? A test that doubts the sampler.
+
+        A sampler that was fitted is a little off, and with enough rows the p-values of `overall` tell so: they reject
+        for features that are irrelevant given the others. Here the move of the predictions is set against what they
+        leave of y, after both were predicted from the other columns; an error of the sampler counts only as far as
+        that prediction misses it as well.
+
+        Parameters
+        ----------
+        X : table
+            The rows that importance was computed on, once more; results do not keep them.
+        by_subgroup : bool, default False
+            Whether there is a row for each subgroup instead of one for each feature.
+
+        Returns
+        -------
+        table
+            Columns as `overall` has them. `estimate` is the importance for the squared error (of probabilities: the
+            Brier score), whatever the losses are.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> linear = sg.simulate.scenario("linear")
+        >>> train, test = linear.sample(400, seed=1), linear.sample(300, seed=2)
+        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1", "x2"], seed=1)
+        >>> (imp.test(test.X)["p_holm"] < 0.05).tolist()
+        [True, True]
+        """
+        asked = None if self.answers is None or self.rest is None else (self.answers, self.rest)
+        lines = tested(self.scores, asked, X, self.weights, self.kept, self.settings, self.level, by_subgroup)
+        return self._table(with_adjusted(lines))
+
     def for_loss(self, loss: str) -> ImportanceResult:
         """The result of one of several losses."""
         if loss not in self.losses:
@@ -239,6 +330,7 @@ class ImportanceResult:
                 overall=score.overall[at : at + 1],
                 excess=score.excess[at : at + 1],
                 mc_variance=score.mc_variance[at : at + 1],
+                partition_variance=None if score.partition_variance is None else score.partition_variance[at : at + 1],
             )
             for score in self.scores
         )
@@ -264,31 +356,7 @@ class ImportanceResult:
         """
         if not isinstance(other, ImportanceResult):
             raise ParameterError(f"other must be an ImportanceResult; got {type(other).__name__}.")
-        losses = [(self.losses.index(loss), other.losses.index(loss)) for loss in self.losses if loss in other.losses]
-        theirs = {score.title: score for score in other.scores}
-        both = [score for score in self.scores if score.title in theirs]
-        if not losses or not both:
-            raise ParameterError("The two results have no loss, or no feature, in common.")
-        same_rows = (
-            self.settings.get("fingerprint") == other.settings.get("fingerprint")
-            and self.n_rows == other.n_rows
-            and np.array_equal(_counts(self), _counts(other))
-        )
-        same_seed = all(self.settings.get(key) == other.settings.get(key) for key in ("seed", "sampler", "n_repeats"))
-        lines = []
-        for place, (mine, yours) in enumerate(losses):
-            for score in both:
-                two = theirs[score.title]
-                if same_rows:
-                    same_draws = same_seed and np.array_equal(score.code, two.code)
-                    paired = paired_variance(score, two, losses, self.weights, same_draws=same_draws)
-                    variance = float(paired[place])
-                else:
-                    variance = float(
-                        overall_variance(score, self.weights)[mine] + overall_variance(two, other.weights)[yours]
-                    )
-                lines.append(self._difference(score, two, mine, yours, variance))
-        return self._table(lines)
+        return self._table(differences(self, other))
 
     def gap(
         self, marginal: ImportanceResult, feature: Any = None, *, loss: str | None = None, average: bool = False
@@ -384,31 +452,25 @@ class ImportanceResult:
 
     def _overall_of(self, score: FeatureScores, at: int) -> dict[str, Any]:
         n = float(score.sizes.sum())
-        estimate = float(score.overall[at].mean())
-        share = score.sizes / n
-        mc = float(np.sqrt((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum()))
-        if not self.per_row_losses[at]:
-            mc = (
-                float(score.overall[at].std(ddof=1) / np.sqrt(score.overall.shape[1]))
-                if len(score.overall[at]) > 1
-                else np.nan
-            )
-        std_error = float(np.sqrt(overall_variance(score, self.weights)[at]))
-        columns = interval_columns(np.array(estimate), np.array(std_error), np.array(n), self.level)
+        parts = overall_parts(score, at, self.weights, per_row=self.per_row_losses[at])
+        variance, df = added(parts, self.covered)
+        estimate = np.array(float(score.overall[at].mean()))
+        columns = interval_columns(estimate, np.sqrt(variance), df, self.level)
+        unknown = TEST_ROWS in self.covered and not self.per_row_losses[at]
         return {
             **self._loss_column(at),
             "feature": score.title,
             "n": _count(n),
             **{name: float(value) for name, value in columns.items()},
-            "mc_error": mc,
-            "noise": NOISE if self.per_row_losses[at] else "none",
+            "mc_error": float(np.sqrt(parts[REDRAW][0])),
+            "noise": "none" if unknown else label(self.covered),
             **certificate_columns(score),
         }
 
     def _subgroups_of(self, score: FeatureScores, at: int) -> list[dict[str, Any]]:
         estimate = score.repeats[at].mean(axis=0)
-        std_error = np.sqrt(subgroup_variance(score, self.weights)[at])
-        columns = interval_columns(estimate, std_error, score.sizes, self.level)
+        variance, df = added(subgroup_parts(score, at, self.weights), self.covered)
+        columns = interval_columns(estimate, np.sqrt(variance), df, self.level)
         return [
             {
                 **self._loss_column(at),
@@ -417,7 +479,7 @@ class ImportanceResult:
                 "n": _count(score.sizes[k]),
                 **{name: float(values[k]) for name, values in columns.items()},
                 "mc_error": float(np.sqrt(score.mc_variance[at, k])),
-                "noise": NOISE,
+                "noise": label(self.covered),
                 **verdict_column(score),
             }
             for k in range(len(score.rules))
@@ -427,24 +489,6 @@ class ImportanceResult:
     def _subgroup_columns(score: FeatureScores, k: int) -> dict[str, Any]:
         fold = {"fold": score.folds[k]} if score.folds else {}
         return {**fold, "subgroup": k, "rule": score.rules[k]}
-
-    def _difference(
-        self, one: FeatureScores, two: FeatureScores, mine: int, yours: int, variance: float
-    ) -> dict[str, Any]:
-        a, b = float(one.overall[mine].mean()), float(two.overall[yours].mean())
-        n = float(one.sizes.sum())
-        columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(n), self.level)
-        p = float(columns["p_value"])
-        return {
-            **self._loss_column(mine),
-            "feature": one.title,
-            "n": _count(n),
-            "this": a,
-            "other": b,
-            **{name: float(value) for name, value in columns.items()},
-            "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
-            "noise": NOISE,
-        }
 
     def _loss_column(self, at: int) -> dict[str, str]:
         return {} if len(self.losses) == 1 else {"loss": self.losses[at]}
@@ -475,10 +519,6 @@ class ImportanceResult:
                 f"{what} needs {needs}, but {', '.join(without)} is a score of all rows together. "
                 f"Read .overall or .repeats, or use .for_loss(...) of a loss that has a value for each row."
             )
-
-
-def _counts(result: ImportanceResult) -> Floats:
-    return np.ones(result.n_rows) if result.weights is None else result.weights
 
 
 def _summary(values: Floats, quantiles: Sequence[float]) -> dict[str, float]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from subgrove._fidelity.certificate import Certifier
 from subgrove._frames import Changes, Donors, Frames, Rows
+from subgrove._importance.budget import Budget
 from subgrove._importance.scoring import Scoring
 from subgrove._importance.tally import FeatureScores, Tally
 from subgrove._kinds import Floats
@@ -55,6 +56,10 @@ class Question:
         How often each row counts.
     certifier : Certifier or None
         Who judges whether redraws pass for real data, if that is asked for.
+    answers : float array (n, K), or None
+        Predictions of the rows as they are, if they are numbers.
+    budget : Budget or None
+        When a feature has had redraws enough; `n_repeats` of them if None.
     """
 
     model: Model
@@ -69,6 +74,8 @@ class Question:
     seed: int
     batch_rows: int
     certifier: Certifier | None = None
+    answers: Floats | None = None
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,30 +102,19 @@ class Pass:
 def score_features(
     question: Question, features: Sequence[Feature], progress: Callable[[int], None]
 ) -> list[FeatureScores]:
-    """Scores of features, one after the other, with batches that may hold several of them."""
-    asker = _Asker(question, progress)
-    open_tallies: list[Tally] = []
+    """Scores of features, one after the other, with batches that may hold several of them.
+
+    With a budget, features that need more redraws are asked again, for those that were not asked yet.
+    """
     finished: dict[Feature, FeatureScores] = {}
+    open_tallies: dict[Feature, Tally] = {}
     redrawn: dict[Feature, Table | str | None] = {}
-
-    def close() -> None:
-        """Finish what has had all its answers, so that no more sums are held than are needed."""
-        for tally in [tally for tally in open_tallies if tally.n_passes == tally.n_added]:
-            finished[tally.feature], redrawn[tally.feature] = tally.finished(), tally.redrawn
-            open_tallies.remove(tally)
-
-    for feature in features:
-        tally, passes = _prepared(question, feature)
-        n_passes = 0
-        for one in passes:
-            asker.add(one)
-            n_passes += 1
-        tally.n_passes = n_passes
-        open_tallies.append(tally)
-        del tally, passes
-        close()
-    asker.finish()
-    close()
+    n_repeats, left = question.n_repeats, list(features)
+    while left:
+        finished |= _one_round(question, left, n_repeats, open_tallies, redrawn, progress)
+        left = [feature for feature in left if feature not in finished]
+        if question.budget is not None:
+            n_repeats = question.budget.more_than(n_repeats)
     if question.certifier is None:
         return [finished[feature] for feature in features]
     with one_blas_thread():
@@ -126,8 +122,51 @@ def score_features(
     return [replace(finished[feature], certificate=certificates[feature]) for feature in features]
 
 
-def _prepared(question: Question, feature: Feature) -> tuple[Tally, Iterator[Pass]]:
-    rngs = Streams(question.seed, title(feature), question.n_repeats)
+def _one_round(
+    question: Question,
+    features: Sequence[Feature],
+    n_repeats: int,
+    held: dict[Feature, Tally],
+    redrawn: dict[Feature, Table | str | None],
+    progress: Callable[[int], None],
+) -> dict[Feature, FeatureScores]:
+    """Ask for so many repeats; those that need more are put into `held`, and taken from there by the next round.
+
+    The first redraw of those that are finished is put into `redrawn`.
+    """
+    asker = _Asker(question, progress)
+    waiting: list[Tally] = []
+    finished: dict[Feature, FeatureScores] = {}
+
+    def close() -> None:
+        """Finish what has had all its answers, so that no more sums are held than are needed."""
+        for tally in [tally for tally in waiting if tally.n_passes == tally.n_added]:
+            if question.budget is not None and question.budget.needs_more(tally):
+                held[tally.feature] = tally
+            else:
+                finished[tally.feature], redrawn[tally.feature] = tally.finished(), tally.redrawn
+            waiting.remove(tally)
+
+    for feature in features:
+        tally, passes = _prepared(question, feature, n_repeats, held.pop(feature, None))
+        n_passes = 0
+        for one in passes:
+            asker.add(one)
+            n_passes += 1
+        tally.n_passes = n_passes
+        waiting.append(tally)
+        del tally, passes
+        close()
+    asker.finish()
+    close()
+    return finished
+
+
+def _prepared(
+    question: Question, feature: Feature, n_repeats: int, before: Tally | None
+) -> tuple[Tally, Iterator[Pass]]:
+    """The sums of a feature, and what is to be asked for them; `before` has been asked already."""
+    rngs = Streams(question.seed, title(feature), n_repeats)
     per_row = len(question.scoring.per_row) == len(question.scoring.losses)
     try:
         redraw = question.sampler.draw(question.table, feature, rngs, weights=question.weights, exact=per_row)
@@ -137,14 +176,25 @@ def _prepared(question: Question, feature: Feature) -> tuple[Tally, Iterator[Pas
         raise SamplerError(
             f"The sampler raised {type(error).__name__} for feature {title(feature)!r}: {error}"
         ) from error
+    more = None if before is None else before.extended(redraw, n_repeats)
+    if before is not None and more is not None:
+        return more, _passes(more, redraw, before.n_repeats)
     tally = Tally(
-        feature, redraw, question.scoring, question.baseline, question.whole, question.weights, question.n_repeats
+        feature,
+        redraw,
+        question.scoring,
+        question.baseline,
+        question.whole,
+        question.weights,
+        n_repeats,
+        question.answers,
     )
-    return tally, _passes(tally, redraw, question.certifier)
+    return tally, _passes(tally, redraw, 0, question.certifier)
 
 
-def _passes(tally: Tally, redraw: Redraw, certifier: Certifier | None = None) -> Iterator[Pass]:
-    if redraw.exact is not None:
+def _passes(tally: Tally, redraw: Redraw, done: int, certifier: Certifier | None = None) -> Iterator[Pass]:
+    """What is to be asked after `done` repeats."""
+    if redraw.exact is not None and not done:
         for step in redraw.exact.steps():
             if len(step.rows):
                 yield Pass(tally, step.changes, step.rows, None, step.weights, step.cells)
@@ -155,6 +205,8 @@ def _passes(tally: Tally, redraw: Redraw, certifier: Certifier | None = None) ->
         return
     rows = None if sampled is None else np.flatnonzero(sampled)
     for repeat, changes in enumerate(redraw.draws()):
+        if repeat < done:
+            continue
         if repeat == 0 and certifier is not None:
             tally.redrawn = certifier.drawn(changes)
         if rows is not None:

@@ -20,7 +20,8 @@ from subgrove.exceptions import FormatError
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
 
-FORMAT = 1
+FORMAT = 2
+_READ = (1, 2)  # the first had no sources of noise to choose and nothing for `test`
 KIND = "subgrove importance"
 
 
@@ -35,8 +36,11 @@ def write_result(result: ImportanceResult, path: str | Path) -> None:
         "settings": dict(result.settings),
         "backend": result.backend,
         "level": result.level,
-        "weights": _packed(result.weights),
-        "kept": _packed(result.kept),
+        "weights": packed(result.weights),
+        "kept": packed(result.kept),
+        "sources": None if result.sources is None else list(result.sources),
+        "answers": packed(result.answers),
+        "rest": packed(result.rest),
         "index": _labels(result.index),
         "scores": [_score_dict(score) for score in result.scores],
     }
@@ -61,8 +65,9 @@ def read_result(path: str | Path) -> dict[str, Any]:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(values, dict) or values.get("kind") != KIND:
             raise FormatError(f"{path} does not hold a result of importance. Pass a file that `save` wrote.")
-        if values.get("format") != FORMAT:
-            raise FormatError(f"{path} has format {values.get('format')!r}; this version reads format {FORMAT}.")
+        if values.get("format") not in _READ:
+            known = " and ".join(map(str, _READ))
+            raise FormatError(f"{path} has format {values.get('format')!r}; this version reads formats {known}.")
         return {
             "scores": tuple(_score_from(score) for score in values["scores"]),
             "losses": tuple(values["losses"]),
@@ -71,8 +76,11 @@ def read_result(path: str | Path) -> dict[str, Any]:
             "settings": values["settings"],
             "backend": values["backend"],
             "level": values["level"],
-            "weights": _unpacked(values["weights"]),
-            "kept": _unpacked(values["kept"]),
+            "weights": unpacked(values["weights"]),
+            "kept": unpacked(values["kept"]),
+            "sources": unpacked(values.get("sources")),
+            "answers": unpacked(values.get("answers")),
+            "rest": unpacked(values.get("rest")),
             "index": _index(values["index"]),
         }
     except FormatError:
@@ -98,17 +106,18 @@ def _index(values: Any) -> Any:
 
 def _score_dict(score: FeatureScores) -> dict[str, Any]:
     certificate = None if score.certificate is None else asdict(score.certificate)
-    packed = {entry.name: _packed(getattr(score, entry.name)) for entry in fields(score)}
-    return {**packed, "certificate": certificate}
+    kept = {entry.name: packed(getattr(score, entry.name)) for entry in fields(score)}
+    return {**kept, "certificate": certificate}
 
 
 def _score_from(values: dict[str, Any]) -> FeatureScores:
     stated = values.get("certificate")  # absent in files of earlier versions
-    unpacked = {name: _unpacked(value) for name, value in values.items() if name != "certificate"}
-    return FeatureScores(**unpacked, certificate=None if stated is None else Certificate(**stated))
+    kept = {name: unpacked(value) for name, value in values.items() if name != "certificate"}
+    return FeatureScores(**kept, certificate=None if stated is None else Certificate(**stated))
 
 
-def _packed(value: Any) -> Any:
+def packed(value: Any) -> Any:
+    """A value as JSON can hold it."""
     if isinstance(value, np.ndarray):
         plain = np.ascontiguousarray(value)
         little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
@@ -117,7 +126,8 @@ def _packed(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _unpacked(value: Any) -> Any:
+def unpacked(value: Any) -> Any:
+    """What was packed; lists are tuples."""
     if isinstance(value, dict) and "base64" in value:
         raw = base64.b64decode(value["base64"], validate=True)
         array: npt.NDArray[Any] = np.frombuffer(raw, dtype=np.dtype(value["dtype"])).reshape(value["shape"])

@@ -12,6 +12,7 @@ With donors among the same rows, the estimate is a U-statistic, whose noise has 
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +21,13 @@ import numpy.typing as npt
 
 from subgrove._fidelity.certificate import Certificate
 from subgrove._frames import Donors, Ring, Rows
+from subgrove._importance.moves import Moves
 from subgrove._importance.scoring import Scoring
+from subgrove._importance.sums import GroupSums, group_sums, narrow
 from subgrove._kinds import Floats
 from subgrove._model import Predictions
 from subgrove._table import Table
 from subgrove.samplers.base import Feature, Redraw, title
-
-_FLOAT32_MAX = 1e30
 
 if TYPE_CHECKING:
     from subgrove._importance.scores import Pass
@@ -64,6 +65,15 @@ class FeatureScores:
         Subgroups of a single row, which has no donor and keeps its value.
     certificate : Certificate or None
         Whether the redraw passes for real data, if that was asked for.
+    moved : float array (n, K), or None
+        How far a row's K predictions move on average when the feature is redrawn; None of predictions that are no
+        numbers.
+    moved_variance : float array (n, K), or None
+        Variance of that mean over other draws; NaN of a single repeat.
+    partition_variance : float array (L,), or None
+        Variance of the overall estimate over samplers that were fitted on other training rows, where it was asked for.
+    partition_resamples : int
+        How many of these there were.
     """
 
     feature: Feature
@@ -81,6 +91,10 @@ class FeatureScores:
     n_exact: int = 0
     lone: tuple[int, ...] = ()
     certificate: Certificate | None = None
+    moved: npt.NDArray[np.floating[Any]] | None = None
+    moved_variance: npt.NDArray[np.floating[Any]] | None = None
+    partition_variance: Floats | None = None
+    partition_resamples: int = 0
 
     @property
     def title(self) -> str:
@@ -99,6 +113,7 @@ class Tally:
     whole: Floats
     weights: Floats | None
     n_repeats: int
+    answers: Floats | None = None  # predictions of the rows as they are, (n, K), if they are numbers
     whole_repeats: list[Floats] = field(default_factory=list)
     n_passes: int | None = None  # how many there are, once that is known
     n_added: int = 0
@@ -118,14 +133,15 @@ class Tally:
         self.sums = np.zeros((n_losses, self.n_repeats, groups))
         self.squares = np.zeros((n_losses, groups))
         self.donor_squares = np.zeros((n_losses, groups))  # with weights alone
-        self.by_group = _GroupSums(self.code, counts)
+        self.by_group = GroupSums(self.code, counts)
         self.drawn_by_group = self.by_group
         if self.redraw.sampled is not None and not self.redraw.sampled.all():
-            self.drawn_by_group = _group_sums(self.code[self.redraw.sampled], groups)
+            self.drawn_by_group = group_sums(self.code[self.redraw.sampled], groups)
         self.has_donors = False
         self.among = True  # whether donors are of the same subgroup
         exact = self.redraw.exact
         self.cell_sums = np.zeros((n_losses, exact.n_cells if exact is not None else 0))
+        self.moves = None if self.answers is None else Moves(self.answers)
 
     def add(self, one: Pass, predictions: Predictions, rows: Rows | None) -> None:
         """Count the answers of one pass."""
@@ -133,6 +149,8 @@ class Tally:
         where = slice(None) if rows is None else rows
         increase = self.scoring.rows(predictions, where, one.about)
         increase -= self.baseline if rows is None else self.baseline[:, rows]
+        if self.moves is not None:
+            self.moves.add(predictions, rows, one.weights)
         if one.repeat is None:
             self._add_exact(one, increase, rows)
             return
@@ -178,8 +196,7 @@ class Tally:
     def _add_exact(self, one: Pass, increase: Floats, rows: Rows | None) -> None:
         assert rows is not None
         assert one.weights is not None
-        # Repeats share the exact value: it is put in as if each of them had seen it.
-        self.total[:, rows] += increase * one.weights * self.n_repeats
+        self.total[:, rows] += increase * one.weights
         if one.cells is None:
             return
         self.has_donors = True
@@ -191,8 +208,11 @@ class Tally:
         """Means in place of sums."""
         m = self.n_repeats
         rows = self.total
-        rows /= m
         exact = None if self.redraw.exact is None else self.redraw.exact.rows
+        if exact is None:
+            rows /= m
+        else:
+            rows[:, ~exact] /= m
         given = self._given_means(exact) if self.has_donors else None
         drawn = self._drawn()
         excess = self._excess(rows, given, exact, drawn)
@@ -210,6 +230,7 @@ class Tally:
         for kept in (rows, influence, repeats, overall, excess, mc, self.sizes):
             kept.flags.writeable = False
         groups = self.redraw.groups
+        moved, moved_variance = self._moved(drawn, exact)
         return FeatureScores(
             self.feature,
             groups.rules,
@@ -218,18 +239,48 @@ class Tally:
             self.code.astype(np.min_scalar_type(max(len(groups) - 1, 1))),
             self.sizes,
             rows,
-            _narrow(influence),
+            narrow(influence),
             repeats,
             overall,
             excess,
             mc,
             0 if exact is None else int(exact.sum()),
             tuple(np.flatnonzero((self.redraw.population == 0) & (self.sizes > 0)).tolist()),
+            moved=moved,
+            moved_variance=moved_variance,
         )
+
+    def provisional(self) -> FeatureScores:
+        """What is known so far, without an end to the adding."""
+        twin = copy.copy(self)
+        twin.total, twin.given, twin.sums = self.total.copy(), self.given.copy(), self.sums.copy()
+        return twin.finished()
+
+    def extended(self, redraw: Redraw, n_repeats: int) -> Tally | None:
+        """A tally of more repeats that goes on where this one ended.
+
+        None where that cannot be: where more repeats make the expectation of more rows exact, which were drawn so far.
+        """
+        before, now = self.redraw.exact, redraw.exact
+        if (before is None) != (now is None) or (before and now and not np.array_equal(before.rows, now.rows)):
+            return None
+        twin = copy.copy(self)
+        twin.redraw, twin.n_repeats = redraw, n_repeats
+        more = n_repeats - self.n_repeats
+        twin.sums = np.concatenate([self.sums, np.zeros((len(self.sums), more, self.sums.shape[2]))], axis=1)
+        twin.n_passes, twin.n_added = None, 0
+        return twin
+
+    def _moved(self, drawn: Floats, exact: npt.NDArray[np.bool_] | None) -> tuple[Any, Any]:
+        if self.moves is None:
+            return None, None
+        in_rows = np.broadcast_to(drawn, len(self.sizes)).take(self.code)
+        means, variances = self.moves.means(self.n_repeats, in_rows, exact)
+        return narrow(means), narrow(variances)
 
     def _fill_exact_repeats(self, rows: Floats, exact: npt.NDArray[np.bool_]) -> None:
         counted = rows[:, exact] if self.weights is None else rows[:, exact] * self.weights[exact]
-        sums = _group_sums(self.code[exact], len(self.sizes))
+        sums = group_sums(self.code[exact], len(self.sizes))
         for at in self.scoring.per_row:
             self.sums[at] += sums(counted[at])
 
@@ -316,49 +367,3 @@ class Tally:
             given[at] *= factor[0] if len(factor) == 1 else factor.take(self.code)
             given[at] += moved[0] if len(moved) == 1 else moved.take(self.code)
         return given
-
-
-def _narrow(values: Floats) -> npt.NDArray[np.floating[Any]]:
-    """In half the memory, if the numbers allow it: digits beyond the seventh do not matter for a standard error."""
-    with np.errstate(invalid="ignore"):
-        largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
-        return values if largest > _FLOAT32_MAX else values.astype(np.float32)
-
-
-class _GroupSums:
-    """Sums of values by subgroup: rows are put in order of their subgroups once, then each is one stretch.
-
-    `code` is the subgroup of each row, `counts` the number of rows of each subgroup.
-    """
-
-    def __init__(self, code: Rows, counts: Rows) -> None:
-        self.code = code
-        self.n_groups = len(counts)
-        self.order: Rows | None = None  # rows by subgroup, once they were sorted or someone knows it
-        self.used = np.flatnonzero(counts)
-        self.starts = (np.cumsum(counts) - counts)[self.used]
-
-    def __call__(self, values: Floats) -> Floats:
-        """Sums of values that come in the order of the rows."""
-        if self.n_groups == 1:
-            return self.stretches(values)
-        if self.order is None:
-            # NumPy sorts small integers by counting, which is several times as fast.
-            small = self.code.astype(np.min_scalar_type(self.n_groups - 1)) if self.n_groups <= 65536 else self.code
-            self.order = np.argsort(small, kind="stable")
-        return self.stretches(values.take(self.order))
-
-    def stretches(self, values: Floats) -> Floats:
-        """Sums of values that come in the order of the subgroups."""
-        if self.n_groups == 1:
-            return np.array([values.sum()])
-        found: Floats = np.add.reduceat(values, self.starts)
-        if len(found) == self.n_groups:
-            return found
-        sums = np.zeros(self.n_groups)
-        sums[self.used] = found
-        return sums
-
-
-def _group_sums(code: Rows, n_groups: int) -> _GroupSums:
-    return _GroupSums(code, np.bincount(code, minlength=n_groups))

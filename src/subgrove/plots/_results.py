@@ -31,6 +31,8 @@ class Scored:
         What the axis says.
     levels : tuple of float
         Level of the intervals of each result; none for a score of all rows together.
+    noise : tuple of str
+        Which noise the intervals of each result cover.
     """
 
     features: tuple[str, ...]
@@ -38,6 +40,7 @@ class Scored:
     series: tuple[Series, ...]
     label: str
     levels: tuple[float, ...]
+    noise: tuple[str, ...] = ()
 
     def first(self, n: int) -> Scored:
         """The first features only."""
@@ -93,8 +96,9 @@ def scored(results: Mapping[str, ImportanceResult], loss: str | None) -> Scored:
         fails = (found["certificate"] == "fails").to_numpy(bool) if "certificate" in found else None
         series.append(Series(label, estimate, low, high, fails))
     levels = tuple(result.level for result in single if result.per_row_losses[0])
+    noise = tuple(" + ".join(result.covered) for result in single if result.per_row_losses[0])
     given = tuple(_conditioning(name, single) for name in names)
-    return Scored(tuple(names), given, tuple(series), loss_label(single[0]), levels)
+    return Scored(tuple(names), given, tuple(series), loss_label(single[0]), levels, noise)
 
 
 def _in_order(estimates: Sequence[Any]) -> list[str]:
@@ -125,7 +129,7 @@ def interval_note(shown: Scored) -> str:
     """Which noise the intervals cover."""
     if not shown.levels:
         return f"no intervals: {shown.label.removeprefix('worsening of ')} is a score of all rows together"
-    return interval_text(shown.levels)
+    return interval_text(shown.levels, shown.noise)
 
 
 def certificate_note(shown: Scored, mark: str = MARK) -> str:
@@ -133,7 +137,7 @@ def certificate_note(shown: Scored, mark: str = MARK) -> str:
     return f"; {mark} if {NOT_REAL}" if any(one.marked.any() for one in shown.series) else ""
 
 
-def interval_text(levels: Sequence[float]) -> str:
-    """What intervals of some levels cover."""
+def interval_text(levels: Sequence[float], noise: Sequence[str]) -> str:
+    """What intervals of some levels cover; `noise` as results call it."""
     shown = " and ".join(f"{100 * level:g} %" for level in dict.fromkeys(levels))
-    return f"{shown} intervals: noise of the test rows"
+    return f"{shown} intervals: noise of {' or of '.join(dict.fromkeys(noise))}"

@@ -62,7 +62,7 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     within = room_of(ax)
     frame_rows(ax, [], loss_label(steps[0]))
     if steps[0].per_row_losses[0]:
-        note(ax, interval_text([steps[0].level]), LEFT_FOR_ROWS)
+        note(ax, interval_text([steps[0].level], [" + ".join(steps[0].covered)]), LEFT_FOR_ROWS)
     else:
         note(ax, "no intervals: a score of all rows together", LEFT_FOR_ROWS)
     estimate, low, high = (table[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))

@@ -79,7 +79,7 @@ def subgroup_importance(
     within = room_of(ax)
     frame_rows(ax, [], f"importance of {plain(feature)} ({loss_label(single)})")
     unreal = any(score.title == feature and fails(score) for score in single.scores)
-    note(ax, interval_text([single.level]) + f"; {NOT_REAL}" * unreal, LEFT_FOR_ROWS)
+    note(ax, interval_text([single.level], [" + ".join(single.covered)]) + f"; {NOT_REAL}" * unreal, LEFT_FOR_ROWS)
     pitch = draw_rows(ax, rows, within)
     _draw_overall(ax, overall)
     draw_series(ax, [_series(table)], pitch)

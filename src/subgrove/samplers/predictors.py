@@ -12,16 +12,17 @@ from subgrove._kinds import MISSING, ColumnInfo, Floats
 from subgrove._table import Table
 
 
-def encoded_predictors(table: Table, but: str, given: Collection[str] | None = None) -> Floats:
-    """All columns but one, or those of them that are in `given`, as numbers.
+def encoded_predictors(table: Table, but: str | tuple[str, ...], given: Collection[str] | None = None) -> Floats:
+    """All columns but one, or but several, or those of them that are in `given`, as numbers.
 
     Numbers stay as they are, nominal columns become an indicator for each level and for missing.
     Missing numbers are NaN. A level that training did not have has no indicator. Without another column there is a
     constant one.
     """
     parts: list[Floats] = []
+    left_out = (but,) if isinstance(but, str) else but
     for column, at in zip(table.columns, table.positions(), strict=True):
-        if column.name != but and (given is None or column.name in given):
+        if column.name not in left_out and (given is None or column.name in given):
             parts.append(_indicators(column, table.codes[:, at]) if column.is_nominal else _numbers(column, table, at))
     return np.column_stack(parts) if parts else np.zeros((table.n_rows, 1))
 

@@ -1,0 +1,128 @@
+"""The section on inference, its sentences made from the numbers, and its figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+_LEVEL = 0.06
+_LEAST, _MOST = 0.93, 0.97
+_TESTS = {"rows": "t-test on rows", "doubting": "`imp.test`", "its own": "its own test"}
+
+
+def section(tables: dict[str, pd.DataFrame]) -> str:
+    """Markdown: coverage, then size and power."""
+    parts = ["## Inference: do intervals cover, and do tests keep their level?"]
+    if "coverage" in tables:
+        parts += _coverage(tables["coverage"])
+    if "tests" in tables:
+        parts += _tests(tables["tests"])
+    return "\n\n".join(parts) + "\n"
+
+
+def _coverage(table: pd.DataFrame) -> list[str]:
+    true = table[table["method"] == "true"]
+    within = int(((true["coverage"] >= _LEAST) & (true["coverage"] <= _MOST)).sum())
+    lines = ["scenario | test rows | sampler | runs | coverage | bias | sd of estimates | mean std_error"]
+    lines.append("--- | --: | --- | --: | --: | --: | --: | --:")
+    lines += [
+        f"{one['scenario']} | {one['n_test']} | {one['method']} | {one['runs']} | "
+        f"{100 * one['coverage']:.1f} ± {100 * one['coverage_se']:.1f} % | {one['bias']:.3f} | {one['sd']:.3f} | "
+        f"{one['std_error']:.3f}"
+        for one in table.sort_values(["scenario", "n_test"], kind="stable").to_dict("records")
+    ]
+    fitted = table[table["method"] != "true"]
+    worst = fitted.sort_values("coverage").iloc[0] if len(fitted) else None
+    said = (
+        f"With the true sampler, coverage of 95 % intervals is between 93 % and 97 % in {within} of {len(true)} cells."
+    )
+    if worst is not None:
+        said += (
+            f" Fitted samplers are off by their own error, which the interval does not cover: at worst "
+            f"{100 * worst['coverage']:.0f} % ({worst['method']}, {worst['scenario']}, {worst['n_test']} test rows)."
+        )
+    return [
+        "### Coverage",
+        "The true model, squared error, 20 redraws, samplers fitted on 1000 rows; the truth is known exactly.",
+        "\n".join(f"| {line} |" for line in lines),
+        said,
+    ]
+
+
+def _tests(table: pd.DataFrame) -> list[str]:
+    most = int(table["m"].max())
+    shown = table[table["m"] == most]
+    null, found = shown[shown["strength"] == 0], shown[shown["strength"] > 0]
+    methods = list(dict.fromkeys(zip(shown["sampler"], shown["test"], strict=True)))
+    cells = list(dict.fromkeys(zip(shown["scenario"], shown["model"], strict=True)))
+    head = ["sampler", "test", *(f"{scenario}, {model}" for scenario, model in cells)]
+    lines = [" | ".join(head), " | ".join(["---", "---", *["--:"] * len(cells)])]
+    for sampler, test in methods:
+        entries = [_entry(null, found, scenario, model, sampler, test) for scenario, model in cells]
+        lines.append(" | ".join([sampler, _TESTS[str(test)], *entries]))
+    said = [_kept(null, test) for test in ("rows", "doubting", "its own") if test in set(null["test"])]
+    absent = "" if "hidimstat" in set(shown["sampler"]) else " hidimstat was not installed."
+    return [
+        "### Size and power of the tests",
+        f"Share of {int(shown['runs'].min())} runs or more in which x1 was called important at 5 %: first where it is "
+        f"of no use beside the others (should be 5 %), then where the target has {found['strength'].max():g} x1 in it. "
+        f"500 training and 500 test rows, {most} redraws.{absent}",
+        "\n".join(f"| {line} |" for line in lines),
+        "![Size and power](images/beyond/inference_tests.png)",
+        " ".join(said),
+    ]
+
+
+def _entry(null: pd.DataFrame, found: pd.DataFrame, scenario: Any, model: Any, sampler: Any, test: Any) -> str:
+    shares = []
+    for part in (null, found):
+        own = part[
+            (part["scenario"] == scenario)
+            & (part["model"] == model)
+            & (part["sampler"] == sampler)
+            & (part["test"] == test)
+        ]
+        shares.append(f"{100 * own['rejected'].iloc[0]:.0f} %" if len(own) else "")
+    return ", ".join(shares)
+
+
+def _kept(null: pd.DataFrame, test: str) -> str:
+    """How often a test kept its level; above 6 % counts as not."""
+    fitted = null[(null["test"] == test) & (null["sampler"] != "true")]
+    kept = int((fitted["rejected"] <= _LEVEL).sum())
+    worst = fitted.sort_values("rejected").iloc[-1]
+    return (
+        f"With fitted samplers, the {_TESTS[test]} rejects at most 6 % of true nulls in {kept} of {len(fitted)} cells, "
+        f"at worst {100 * worst['rejected']:.0f} % ({worst['sampler']}, {worst['scenario']}, {worst['model']})."
+    )
+
+
+def draw(table: pd.DataFrame, folder: Path) -> Path:
+    """A row for each sampler and test, a panel for size and one for power, a dot for each scenario and model."""
+    from matplotlib.figure import Figure
+
+    shown = table[table["m"] == table["m"].max()]
+    methods = list(dict.fromkeys(zip(shown["sampler"], shown["test"], strict=True)))
+    figure = Figure(figsize=(8, 0.35 * len(methods) + 1.4), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    strengths = sorted(set(shown["strength"]))
+    for ax, strength in zip(panels, (strengths[0], strengths[-1]), strict=True):
+        part = shown[shown["strength"] == strength]
+        for model, marker in zip(dict.fromkeys(part["model"]), "os^", strict=False):
+            own = part[part["model"] == model]
+            places = [methods.index(pair) for pair in zip(own["sampler"], own["test"], strict=True)]
+            ax.plot(own["rejected"], places, marker, alpha=0.7, label=model)
+        ax.set_xlim(-0.02, 1.02)
+        ax.set_title(
+            "of no use: should be 5 %" if strength == 0 else f"{strength:g} x1 in the target: the more the better"
+        )
+        ax.set_xlabel("share of runs that reject at 5 %")
+    panels[0].axvline(0.05, color="grey", linewidth=0.8)
+    panels[0].set_yticks(range(len(methods)), [f"{sampler}, {_TESTS[str(test)]}" for sampler, test in methods])
+    panels[0].invert_yaxis()
+    panels[1].legend(title="model", frameon=False)
+    path = folder / "inference_tests.png"
+    figure.savefig(path, dpi=150)
+    return path

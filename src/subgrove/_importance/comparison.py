@@ -1,0 +1,92 @@
+"""Two results side by side: differences of importance, with the error of paired rows where rows are the same."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from subgrove._importance.inference import interval_columns, overall_variance, paired_variance
+from subgrove._importance.noise import REDRAW, TEST_ROWS, label, redraw_variance
+from subgrove._importance.tally import FeatureScores
+from subgrove._kinds import Floats
+from subgrove.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from subgrove._importance.result import ImportanceResult
+
+_ROUNDING = 1e-12  # differences below this share of the numbers are none
+
+
+def differences(one: ImportanceResult, two: ImportanceResult) -> list[dict[str, Any]]:
+    """Lines of the table of `ImportanceResult.compare`, for features and losses that both have."""
+    losses = [(one.losses.index(loss), two.losses.index(loss)) for loss in one.losses if loss in two.losses]
+    theirs = {score.title: score for score in two.scores}
+    both = [score for score in one.scores if score.title in theirs]
+    if not losses or not both:
+        raise ParameterError("The two results have no loss, or no feature, in common.")
+    lines = []
+    for place in range(len(losses)):
+        for score in both:
+            other = theirs[score.title]
+            variance = _variance(one, two, score, other, losses, place)
+            lines.append(_line(one, score, other, losses[place], variance))
+    return lines
+
+
+def _variance(
+    one: ImportanceResult,
+    two: ImportanceResult,
+    first: FeatureScores,
+    second: FeatureScores,
+    losses: list[tuple[int, int]],
+    place: int,
+) -> float:
+    mine, yours = losses[place]
+    paired = _same_rows(one, two)
+    same_draws = paired and _same_seed(one, two)
+    same_draws = same_draws and np.array_equal(first.code, second.code) and first.overall.shape == second.overall.shape
+    if paired:
+        variance = float(paired_variance(first, second, losses, one.weights, same_draws=same_draws)[place])
+    else:
+        variance = float(overall_variance(first, one.weights)[mine] + overall_variance(second, two.weights)[yours])
+    if REDRAW in one.covered and not same_draws:  # else it is in the variance already
+        draws = [redraw_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
+        variance += float(np.nansum(draws))
+    return variance
+
+
+def _same_rows(one: ImportanceResult, two: ImportanceResult) -> bool:
+    return (
+        one.settings.get("fingerprint") == two.settings.get("fingerprint")
+        and one.n_rows == two.n_rows
+        and np.array_equal(_counts(one), _counts(two))
+    )
+
+
+def _same_seed(one: ImportanceResult, two: ImportanceResult) -> bool:
+    return all(one.settings.get(key) == two.settings.get(key) for key in ("seed", "sampler", "n_repeats"))
+
+
+def _counts(result: ImportanceResult) -> Floats:
+    return np.ones(result.n_rows) if result.weights is None else result.weights
+
+
+def _line(
+    one: ImportanceResult, first: FeatureScores, second: FeatureScores, loss: tuple[int, int], variance: float
+) -> dict[str, Any]:
+    a, b = float(first.overall[loss[0]].mean()), float(second.overall[loss[1]].mean())
+    n = float(first.sizes.sum())
+    columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(n - 1), one.level)
+    p = float(columns["p_value"])
+    covered = [TEST_ROWS, *([REDRAW] if REDRAW in one.covered else [])]
+    return {
+        **({} if len(one.losses) == 1 else {"loss": one.losses[loss[0]]}),
+        "feature": first.title,
+        "n": int(n) if n.is_integer() else n,
+        "this": a,
+        "other": b,
+        **{name: float(value) for name, value in columns.items()},
+        "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
+        "noise": label(covered),
+    }

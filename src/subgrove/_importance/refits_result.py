@@ -1,0 +1,152 @@
+"""What `importance_over_refits` returns: the estimate of each refit, and tables read from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subgrove._importance.inference import interval_columns
+from subgrove._importance.multiple import with_adjusted
+from subgrove._importance.noise import SOURCES, label
+from subgrove._importance.storage import packed, unpacked, write_text
+from subgrove._kinds import Floats
+from subgrove._result_tables import make_table
+from subgrove.exceptions import FormatError, ParameterError
+
+_KIND = "subgrove importance over refits"
+
+
+@dataclass(frozen=True, eq=False)
+class RefitsResult:
+    """Importance of features for a way of fitting models.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the features, in the order of the tables.
+    losses : tuple of str
+        Names of the losses.
+    estimates : float array (losses, features, refits)
+        Importance in each refit.
+    mc_error : float array (losses, features)
+        Standard error of the mean that is due to the draws.
+    baseline : tuple of float
+        Mean loss of the rows as they are, one for each loss.
+    settings : mapping
+        How it was computed.
+    backend : str
+        Whose tables are given.
+    level : float
+        Level of the intervals.
+
+    Notes
+    -----
+    `estimate` is the mean over refits, `std_error` the root of (1 / J + n_test / n_train) s², with s² the variance over
+    the J refits. Test, interval and p-value are those of Student's t with J - 1 degrees of freedom.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> bike = sg.datasets.bike()
+    >>> tree = DecisionTreeRegressor(min_samples_leaf=20)
+    >>> X = bike.X[["temp", "wind"]]
+    >>> found = sg.importance_over_refits(tree, X, bike.y, n_refits=4, seed=1)
+    >>> found.refits.groupby("feature").size().to_dict()
+    {'temp': 4, 'wind': 4}
+    """
+
+    features: tuple[str, ...]
+    losses: tuple[str, ...]
+    estimates: Floats
+    mc_error: Floats
+    baseline: tuple[float, ...]
+    settings: Mapping[str, Any]
+    backend: str = "pandas"
+    level: float = 0.95
+
+    @property
+    def overall(self) -> Any:
+        """One row for each feature (and loss): the mean over refits, with the noise of all sources."""
+        n_refits = self.estimates.shape[2]
+        ratio = 1.0 / n_refits + self.settings["n_test"] / self.settings["n_train"]
+        errors = np.sqrt(ratio * self.estimates.var(axis=2, ddof=1))
+        freedom = np.full(len(self.features), n_refits - 1.0)
+        lines = []
+        for at in range(len(self.losses)):
+            columns = interval_columns(self.estimates[at].mean(axis=1), errors[at], freedom, self.level)
+            for k, feature in enumerate(self.features):
+                lines.append(
+                    {
+                        **self._loss_column(at),
+                        "feature": feature,
+                        "n": int(self.settings["n_test"]),
+                        **{name: float(values[k]) for name, values in columns.items()},
+                        "mc_error": float(self.mc_error[at, k]),
+                        "noise": label(SOURCES),
+                    }
+                )
+        return self._table(with_adjusted(lines))
+
+    @property
+    def refits(self) -> Any:
+        """One row for each feature and refit (and loss)."""
+        lines = [
+            {**self._loss_column(at), "feature": feature, "refit": number, "estimate": float(value)}
+            for at in range(len(self.losses))
+            for k, feature in enumerate(self.features)
+            for number, value in enumerate(self.estimates[at, k])
+        ]
+        return self._table(lines)
+
+    def with_level(self, level: float) -> RefitsResult:
+        """The same result with intervals of another level."""
+        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
+            raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
+        return replace(self, level=float(level))
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON; a file that is there is replaced once the new one is complete."""
+        values = {
+            "kind": _KIND,
+            "format": 1,
+            "features": list(self.features),
+            "losses": list(self.losses),
+            "estimates": packed(self.estimates),
+            "mc_error": packed(self.mc_error),
+            "baseline": list(self.baseline),
+            "settings": dict(self.settings),
+            "backend": self.backend,
+            "level": self.level,
+        }
+        write_text(Path(path), json.dumps(values, allow_nan=True))
+
+    @classmethod
+    def load(cls, path: str | Path) -> RefitsResult:
+        """Read what `save` wrote."""
+        try:
+            values = json.loads(Path(path).read_text(encoding="utf-8"))
+            if values.pop("kind") != _KIND or values.pop("format") != 1:
+                raise ValueError("it is of another kind or format")
+            return cls(**{name: unpacked(value) for name, value in values.items()})
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise FormatError(f"{path} is not a file that `RefitsResult.save` wrote: {error!r}.") from error
+
+    def __repr__(self) -> str:
+        lines = [f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>"]
+        table = replace(self, backend="pandas").overall
+        table = table[table["loss"] == self.losses[0]] if "loss" in table else table
+        shown = table.sort_values("estimate", ascending=False).head(20).to_dict("records")
+        lines += [f"  {line['feature']}  {line['estimate']:.6g}  +- {line['std_error']:.3g}" for line in shown]
+        return "\n".join(lines)
+
+    def _loss_column(self, at: int) -> dict[str, str]:
+        return {} if len(self.losses) == 1 else {"loss": self.losses[at]}
+
+    def _table(self, lines: list[dict[str, Any]]) -> Any:
+        return make_table(self.backend, {name: [line[name] for line in lines] for name in lines[0]})

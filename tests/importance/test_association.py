@@ -1,0 +1,136 @@
+"""The test that does not trust the sampler: arithmetic, and what is refused; its size is in tests/claims."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import subgrove as sg
+from subgrove._importance.foretold import unforetold
+from subgrove._kinds import Floats
+from subgrove.exceptions import InputError, ParameterError
+
+N = 300
+RNG = np.random.default_rng(0)
+X = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(size=N), "level": RNG.choice(["u", "v", "w"], N)})
+Y = X["a"] + (X["level"] == "u") + RNG.normal(size=N)
+
+
+def model(X: Any) -> Floats:
+    return np.asarray(X["a"] + (X["level"] == "u"), dtype=float)
+
+
+def run(asked: Any = model, y: Any = Y, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(asked, X, y, **{"sampler": "marginal", "n_repeats": 10, "seed": 1, **options})
+
+
+RESULT = run()
+
+
+def test_estimate_is_the_importance_where_the_sampler_is_right() -> None:
+    """Independent features: both estimate the same; they differ by noise, far less than their standard errors."""
+    one, two = RESULT.overall, RESULT.test(X)
+    assert list(two.columns) == [name for name in one.columns if name in two.columns]
+    for k in (0, 2):
+        assert abs(one["estimate"][k] - two["estimate"][k]) < one["std_error"][k]
+        assert two["p_holm"][k] < 1e-6
+    assert two.loc[1, ["estimate", "std_error", "p_value"]].tolist() == [0, 0, 1]  # the model does not look at b
+
+
+def test_noise_of_few_redraws_is_taken_off() -> None:
+    """f = a, y = noise: the product of both factors would have mean Var(a) / M, 0.5 with two redraws.
+
+    The mean of 400 products has a standard error of about 0.09; four of them.
+    """
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"a": rng.normal(size=400), "b": rng.normal(size=400)})
+    imp = sg.importance(
+        lambda X: np.asarray(X["a"]),
+        rows,
+        rng.normal(size=400),
+        sampler="marginal",
+        features=["a"],
+        n_repeats=2,
+        seed=1,
+    )
+    line = imp.test(rows).iloc[0]
+    assert abs(line["estimate"]) < 4 * line["std_error"]
+    assert line["std_error"] < 0.12
+
+
+def test_subgroups_are_tested_one_by_one() -> None:
+    train = X.assign(a=X["a"] + 2 * (X["level"] == "u"))
+    imp = sg.importance(model, train, Y, sampler=sg.samplers.Subgroups(min_leaf=20), features=["a"], seed=1)
+    table = imp.test(train, by_subgroup=True)
+    assert table["rule"].tolist() == imp.by_subgroup["rule"].tolist()
+    assert {"fold", "subgroup"} <= set(table.columns)
+    whole = imp.test(train)["estimate"][0]
+    assert (table["n"] * table["estimate"]).sum() / N == pytest.approx(whole)
+
+
+def test_probabilities_of_two_and_of_three_classes() -> None:
+    for classes in (2, 3):
+        y = np.digitize(Y, [0.0, 1.0][: classes - 1])
+        encoded = X.assign(level=(X["level"] == "u").astype(int))
+        fitted = LogisticRegression().fit(encoded, y)
+        imp = sg.importance(fitted, encoded, y, sampler="marginal", seed=1)
+        assert imp.answers is not None
+        assert imp.answers.shape == (N, 1 if classes == 2 else 3)
+        assert imp.test(encoded)["p_value"][0] < 1e-6
+
+
+def test_weights_count_rows_and_rows_of_weight_zero_are_not_there() -> None:
+    weights = np.where(np.arange(N) % 3 == 0, 0, 2)
+    kept = weights > 0
+    weighted = run(weights=weights).test(X)
+    without = sg.importance(
+        model, X[kept], Y[kept], weights=weights[kept], sampler="marginal", n_repeats=10, seed=1
+    ).test(X[kept])
+    pd.testing.assert_frame_equal(weighted, without, check_exact=True)
+    assert weighted["n"][0] == 2 * kept.sum()
+
+
+def test_jobs_and_order_of_features_change_no_digit() -> None:
+    again = run(features=["level", "a"], n_jobs=2).test(X).set_index("feature")
+    for column in ("estimate", "p_value"):
+        assert again.loc["a", column] == RESULT.test(X)[column][0]
+
+
+def test_other_rows_are_refused() -> None:
+    with pytest.raises(InputError, match="other rows than the result"):
+        RESULT.test(X.iloc[::-1])
+    with pytest.raises(InputError, match="other rows than the result"):
+        RESULT.test(X.iloc[:-1])
+
+
+def test_what_cannot_be_tested_is_refused() -> None:
+    with pytest.raises(ParameterError, match="at least two redraws"):
+        run(n_repeats=1, features=["a"]).test(X)
+    labels = np.where(Y > 0, "yes", "no")
+    said = run(lambda X: np.where(model(X) > 0, "yes", "no"), labels, loss="zero_one")
+    with pytest.raises(ParameterError, match="predictions and a target that are numbers"):
+        said.test(X)
+    numbers = X[["a", "b"]]
+    left_out = sg.loco(LinearRegression().fit(numbers, Y), numbers, Y, train=(numbers, Y))
+    with pytest.raises(ParameterError, match="loco"):
+        left_out.test(numbers)
+
+
+def test_what_is_foretold_is_taken_out_and_noise_is_not() -> None:
+    rng = np.random.default_rng(5)
+    predictors = rng.normal(size=(500, 4))
+    predictors[::7, 3] = np.nan
+    noise = rng.normal(size=500)
+    line, step = 3 * predictors[:, 0], 3.0 * (predictors[:, 1] > 0)
+    guesses = [np.zeros(500)]
+    for signal, most in ((line, 0.15), (step, 0.5)):
+        left, start = unforetold(signal + noise, guesses, predictors, 1)
+        assert start == 0
+        assert np.mean((left - noise) ** 2) < most
+    left, start = unforetold(line + noise, [np.zeros(500), line], predictors, 1)
+    assert start == 1
+    assert np.mean((left - noise) ** 2) < 0.02

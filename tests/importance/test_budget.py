@@ -1,0 +1,129 @@
+"""Redraws until their noise is small beside that of the test rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._kinds import Floats
+from subgrove.exceptions import ParameterError, SubgroveWarning
+
+N = 120
+
+
+def rows_of(seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=N)
+    frame = pd.DataFrame({"a": a, "b": a + rng.normal(size=N), "c": rng.normal(size=N)})
+    return frame.assign(level=rng.integers(0, 3, N), few=rng.integers(0, 15, N))
+
+
+def model(X: Any) -> Floats:
+    return np.asarray(X["a"] + 2 * X["b"] * X["level"] + 0.1 * X["few"])
+
+
+X = rows_of(0)
+Y = model(X) + np.random.default_rng(1).normal(size=N)
+
+
+class Counting:
+    """Counts the rows it is asked for."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def predict(self, X: Any) -> Floats:
+        self.rows += len(X)
+        return model(X)
+
+
+def run(asked: Any = model, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(asked, X, Y, **{"sampler": "marginal", "n_repeats": 4, "seed": 1, **options})
+
+
+def same(one: sg.ImportanceResult, two: sg.ImportanceResult) -> None:
+    for name in ("overall", "by_subgroup", "per_row", "repeats"):
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_exact=True)
+    pd.testing.assert_frame_equal(one.test(X), two.test(X), check_exact=True)
+
+
+@pytest.mark.parametrize("feature", ["a", "b", "few"])
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_numbers_are_those_of_as_many_repeats(feature: str, share: float) -> None:
+    found = run(budget=share, features=[feature])
+    used = found.settings["repeats_used"][feature]
+    assert used in (4, 8, 16, 32, 64, 128)
+    same(found, run(n_repeats=used, features=[feature]))
+
+
+def test_error_of_the_draws_is_within_the_budget_and_was_not_before() -> None:
+    found = run(budget=0.15)
+    table = found.noise.set_index("feature")
+    assert (table["redraw"] <= 0.15 * table["test rows"]).all()
+    used = found.settings["repeats_used"]
+    assert max(used.values()) > 4
+    for feature, repeats in used.items():
+        if repeats > 4:
+            before = run(n_repeats=repeats // 2, features=[feature]).noise.iloc[0]
+            assert before["redraw"] > 0.15 * before["test rows"]
+
+
+def test_features_that_are_done_are_not_asked_again_and_others_go_on() -> None:
+    asked = Counting()
+    found = run(asked, budget=0.2, features=["a", "b", "c", "level"])
+    used = found.settings["repeats_used"]
+    assert used["c"] == used["level"] == 4  # nothing moves; and what is exact is done
+    assert used["b"] > 4
+    others = [len(set(X["level"])) - 1] * N
+    assert asked.rows == N * (1 + used["a"] + used["b"] + used["c"]) + sum(others)
+    assert found.settings["n_rows_asked"] == asked.rows
+
+
+def test_many_repeats_that_make_an_expectation_exact_end_there() -> None:
+    found = run(budget=0.001, features=["few"])
+    assert found.settings["repeats_used"]["few"] == 16  # of 15 values, 14 are other ones
+    assert found.overall["mc_error"][0] == 0
+
+
+@pytest.mark.parametrize("options", [{"n_jobs": 2}, {"memory": 1e-9}, {"features": ["few", "b", "a", "level", "c"]}])
+def test_jobs_batches_and_order_change_no_digit(options: dict[str, Any]) -> None:
+    one, two = run(budget=0.2), run(budget=0.2, **options)
+    assert one.settings["repeats_used"] == two.settings["repeats_used"]
+    names = list(one.features)
+    pd.testing.assert_frame_equal(
+        one.overall.set_index("feature"), two.overall.set_index("feature").loc[names], check_exact=True
+    )
+
+
+def test_weights_and_cross_fitting_go_on_where_they_ended() -> None:
+    weights = np.arange(N) % 3 + 1
+    for options in ({"weights": weights}, {"sampler": sg.samplers.Subgroups(min_leaf=15)}):
+        found = run(budget=0.3, features=["b"], **options)
+        used = found.settings["repeats_used"]["b"]
+        assert used > 4
+        same(found, run(n_repeats=used, features=["b"], **options))
+
+
+def test_bound_is_kept_and_told() -> None:
+    with pytest.warns(SubgroveWarning, match=r"max_repeats=6 .* above 0.01 .* for 'b'"):
+        found = run(budget=0.01, max_repeats=6, features=["b"])
+    assert found.settings["repeats_used"] == {"b": 6}
+    same(found, run(n_repeats=6, features=["b"]))
+
+
+def test_single_repeat_is_not_enough_to_know_the_error() -> None:
+    assert run(n_repeats=1, budget=100, features=["b"]).settings["repeats_used"]["b"] == 2
+
+
+def test_bad_budgets() -> None:
+    for budget in (0, -1, True, "0.1", np.inf):
+        with pytest.raises(ParameterError, match="budget must be a share above 0"):
+            run(budget=budget)
+    with pytest.raises(ParameterError, match="max_repeats=3 is below n_repeats=4"):
+        run(budget=0.1, max_repeats=3)
+    with pytest.raises(ParameterError, match="score of all rows together"):
+        run(budget=0.1, loss="root_mean_squared_error")

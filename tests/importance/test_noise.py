@@ -1,0 +1,212 @@
+"""Noise by source: what tables cover, what is refused, and that it is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import t as student
+
+import subgrove as sg
+from subgrove._kinds import Floats
+from subgrove.exceptions import FormatError, ParameterError
+
+RNG = np.random.default_rng(0)
+
+
+def rows_of(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": a + rng.normal(size=n), "c": rng.normal(size=n)})
+
+
+def model(X: Any) -> Floats:
+    return np.asarray(X["a"] + 2 * X["b"])
+
+
+X, TRAIN = rows_of(150, 1), rows_of(400, 2)
+Y = model(X) + RNG.normal(size=150)
+
+
+def run(**options: Any) -> sg.ImportanceResult:
+    return sg.importance(model, X, Y, **{"train": TRAIN, "n_repeats": 4, "seed": 1, **options})
+
+
+PLAIN = run()
+WITH_PARTITION = run(partition_resamples=6)
+
+
+def test_default_covers_test_rows_and_redraw() -> None:
+    assert PLAIN.covered == ("test rows", "redraw")
+    assert set(PLAIN.overall["noise"]) == {"test rows + redraw"}
+    assert set(PLAIN.by_subgroup["noise"]) == {"test rows + redraw"}
+
+
+@pytest.mark.parametrize("table", ["overall", "by_subgroup"])
+def test_variances_of_sources_are_added(table: str) -> None:
+    rows, draws = (getattr(PLAIN.with_noise(source), table) for source in ("test rows", "redraw"))
+    both = getattr(PLAIN, table)
+    np.testing.assert_allclose(both["std_error"] ** 2, rows["std_error"] ** 2 + draws["std_error"] ** 2, rtol=1e-12)
+    np.testing.assert_allclose(draws["std_error"], both["mc_error"], rtol=1e-12)
+    assert set(draws["noise"]) == {"redraw"}
+    assert set(rows["noise"]) == {"test rows"}
+    pd.testing.assert_series_equal(rows["estimate"], both["estimate"])
+
+
+def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:
+    line = PLAIN.overall.iloc[0]
+    rows, draws = PLAIN.with_noise("test rows").overall["std_error"][0] ** 2, line["mc_error"] ** 2
+    df = (rows + draws) ** 2 / (rows**2 / 149 + draws**2 / 3)
+    assert df < 149
+    half = student.ppf(0.975, df) * line["std_error"]
+    assert line["conf_high"] - line["estimate"] == pytest.approx(half, rel=1e-9)
+    assert line["p_value"] == pytest.approx(student.sf(line["statistic"], df), rel=1e-6)
+
+
+def test_single_repeat_has_its_draws_in_the_noise_of_the_rows() -> None:
+    one = run(n_repeats=1)
+    np.testing.assert_array_equal(one.overall["std_error"], one.with_noise("test rows").overall["std_error"])
+    assert one.overall["mc_error"].isna().all()
+    assert one.with_noise("redraw").overall["std_error"].isna().all()
+
+
+def test_noise_names_the_largest_source() -> None:
+    table = WITH_PARTITION.noise
+    assert list(table.columns) == ["feature", "test rows", "redraw", "partition", "largest"]
+    errors = table[["test rows", "redraw", "partition"]]
+    assert (errors.idxmax(axis=1)[:2] == table["largest"][:2]).all()
+    assert table["largest"][2] == "none"  # the model does not look at it
+    np.testing.assert_allclose(table["redraw"], WITH_PARTITION.overall["mc_error"])
+    assert list(PLAIN.noise.columns) == ["feature", "test rows", "redraw", "largest"]
+
+
+def test_partition_is_covered_on_request_only() -> None:
+    every = WITH_PARTITION.with_noise("partition", "redraw", "test rows")
+    assert set(every.overall["noise"]) == {"test rows + redraw + partition"}
+    squares = (WITH_PARTITION.noise[["test rows", "redraw", "partition"]] ** 2).sum(axis=1)
+    np.testing.assert_allclose(every.overall["std_error"] ** 2, squares, rtol=1e-12)
+    pd.testing.assert_frame_equal(WITH_PARTITION.overall, PLAIN.overall, check_exact=True)
+    with pytest.raises(ParameterError, match="by_subgroup cannot cover the noise of 'partition'"):
+        _ = every.by_subgroup
+
+
+def test_what_is_not_known_is_refused_with_the_argument_that_makes_it_known() -> None:
+    with pytest.raises(ParameterError, match="partition_resamples=20"):
+        PLAIN.with_noise("partition")
+    with pytest.raises(ParameterError, match="importance_over_refits"):
+        PLAIN.with_noise("model")
+    with pytest.raises(ParameterError, match="noise must be among 'test rows'"):
+        PLAIN.with_noise("rows")
+    with pytest.raises(ParameterError, match="at least one source"):
+        PLAIN.with_noise()
+
+
+def test_loco_has_test_rows_alone() -> None:
+    from sklearn.linear_model import LinearRegression
+
+    fitted = LinearRegression().fit(TRAIN, model(TRAIN))
+    result = sg.loco(fitted, X, Y, train=(TRAIN, model(TRAIN)))
+    assert set(result.overall["noise"]) == {"test rows"}
+    with pytest.raises(ParameterError, match="no redraws"):
+        result.with_noise("redraw")
+
+
+def test_score_of_all_rows_together_knows_the_draws() -> None:
+    result = run(loss="root_mean_squared_error")
+    assert set(result.overall["noise"]) == {"none"}
+    assert result.overall["std_error"].isna().all()
+    draws = result.with_noise("redraw").overall
+    np.testing.assert_array_equal(draws["std_error"], draws["mc_error"])
+    assert set(draws["noise"]) == {"redraw"}
+
+
+def test_comparison_covers_what_the_result_covers() -> None:
+    other = run(sampler="marginal", train=None)
+    both, rows = PLAIN.compare(other), PLAIN.with_noise("test rows").compare(other)
+    draws = PLAIN.overall["mc_error"] ** 2 + other.overall["mc_error"] ** 2
+    np.testing.assert_allclose(both["std_error"] ** 2, rows["std_error"] ** 2 + draws, rtol=1e-9)
+    assert set(both["noise"]) == {"test rows + redraw"}
+    assert set(rows["noise"]) == {"test rows"}
+
+
+class Counting:
+    """Counts the rows it is asked for."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def predict(self, X: Any) -> Floats:
+        self.rows += len(X)
+        return model(X)
+
+
+def test_resamples_ask_for_the_rows_that_are_documented() -> None:
+    asked = Counting()
+    result = sg.importance(asked, X, Y, train=TRAIN, n_repeats=4, partition_resamples=3, features=["a"], seed=1)
+    assert asked.rows == 150 * (1 + 4 + 3 * 4)
+    assert result.settings["n_rows_asked"] == asked.rows
+    many = Counting()
+    sg.importance(many, X, Y, train=TRAIN, n_repeats=15, partition_resamples=3, features=["a"], seed=1)
+    assert many.rows == 150 * (1 + 15 + 3 * 10)
+
+
+def test_sampler_that_learns_nothing_has_no_noise_of_the_partition_and_no_cost() -> None:
+    asked = Counting()
+    result = sg.importance(asked, X, Y, sampler="marginal", n_repeats=4, partition_resamples=3, features=["a"], seed=1)
+    assert asked.rows == 150 * (1 + 4)
+    assert result.noise["partition"].tolist() == [0.0]
+
+
+def test_resamples_are_refused_where_nothing_can_be_fitted_again() -> None:
+    with pytest.raises(ParameterError, match="train is missing"):
+        run(train=None, sampler=sg.samplers.Subgroups(min_leaf=20), partition_resamples=3)
+    with pytest.raises(ParameterError, match="it came fitted"):
+        run(train=None, sampler=sg.find_subgroups(TRAIN), partition_resamples=3)
+    with pytest.raises(ParameterError, match="partition_resamples"):
+        run(partition_resamples=1)
+
+
+def test_resamples_do_not_depend_on_jobs_or_other_features() -> None:
+    alone = run(partition_resamples=3, features=["b"]).noise["partition"][0]
+    assert run(partition_resamples=3, n_jobs=2).noise["partition"][1] == pytest.approx(alone, rel=1e-12)
+
+
+def test_several_losses_keep_their_own_noise_of_the_partition() -> None:
+    both = run(partition_resamples=3, loss=["squared_error", "absolute_error"])
+    for loss in both.losses:
+        one = run(partition_resamples=3, loss=loss)
+        np.testing.assert_allclose(both.for_loss(loss).noise["partition"], one.noise["partition"], rtol=1e-9)
+
+
+def test_choice_of_noise_and_its_sources_are_saved(tmp_path: Path) -> None:
+    chosen = WITH_PARTITION.with_noise("test rows", "partition")
+    chosen.save(tmp_path / "result.json")
+    again = sg.ImportanceResult.load(tmp_path / "result.json")
+    pd.testing.assert_frame_equal(again.overall, chosen.overall, check_exact=True)
+    pd.testing.assert_frame_equal(again.noise, chosen.noise, check_exact=True)
+    pd.testing.assert_frame_equal(again.test(X), chosen.test(X), check_exact=True)
+
+
+def test_files_of_the_first_format_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "old.json"
+    PLAIN.save(path)
+    values = json.loads(path.read_text())
+    values["format"] = 1
+    for name in ("sources", "answers", "rest"):
+        del values[name]
+    for score in values["scores"]:
+        for name in ("moved", "moved_variance", "partition_variance", "partition_resamples"):
+            del score[name]
+    path.write_text(json.dumps(values))
+    old = sg.ImportanceResult.load(path)
+    pd.testing.assert_frame_equal(old.overall, PLAIN.overall, check_exact=True)
+    with pytest.raises(ParameterError, match="an earlier version saved"):
+        old.test(X)
+    values["format"] = 99
+    path.write_text(json.dumps(values))
+    with pytest.raises(FormatError, match="reads formats 1 and 2"):
+        sg.ImportanceResult.load(path)
