@@ -31,6 +31,7 @@ _RIDGES = np.geomspace(1e-3, 1e2, 16)
 _MOST_PARTS = 300  # beyond it, those that are most related to the feature
 _MOST_SQUARED = 150  # parts whose products are looked at
 _MOST_PRODUCTS = 5
+_RIDGE = 1e-9  # so that columns which are the same have a solution
 _LEAST_VARIANCE = 1e-6  # of a product that can be told from a constant
 _CHANCE = 0.2  # level of the joint test below which a path is followed
 _CHANCE_CORRELATION = 2.5  # correlation times the root of the number of rows, likewise
@@ -319,7 +320,7 @@ class _Asked:
         """Coefficients of all columns, and the mean square that they leave in the rows they were fitted to."""
         products, with_target, _ = self.problems
         g, c = products[-1], with_target[-1]
-        b = np.linalg.solve(g + 1e-9 * np.eye(len(c)), c)
+        b = np.linalg.solve(g + _RIDGE * np.eye(len(c)), c)
         return b, self.left_by(b)
 
     def left_by(self, b: Floats) -> float:
@@ -374,7 +375,23 @@ def _cross_validated(asked: _Asked) -> _Chosen:
         if worse.mean() > worse.std() / np.sqrt(n):
             break
         simple, residuals, errors = simple - 1, left, left**2
-    return _Chosen(paths[-1, simple], residuals, errors, _noise(asked, paths[-1, best]))
+    b, noise = paths[-1, simple], _noise(asked, paths[-1, best])
+    unpenalised = _least_squares_on(asked, paths[:, simple])
+    left = asked.held_out(unpenalised[:-1])
+    if (left**2).mean() < errors.mean():
+        b, residuals, errors = unpenalised[-1], left, left**2
+    return _Chosen(b, residuals, errors, noise)
+
+
+def _least_squares_on(asked: _Asked, chosen: Floats) -> Floats:
+    """Coefficients without a penalty, of the columns that were chosen: without each fold, and of all rows."""
+    products, with_target, _ = asked.problems
+    found = np.zeros_like(chosen)
+    for g, c, used, out in zip(products, with_target, chosen, found, strict=True):
+        at = np.flatnonzero(used)
+        if len(at):
+            out[at] = np.linalg.solve(g[np.ix_(at, at)] + _RIDGE * np.eye(len(at)), c[at])
+    return found
 
 
 def _noise(asked: _Asked, b: Floats) -> float:

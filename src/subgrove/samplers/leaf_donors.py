@@ -61,12 +61,13 @@ class LeafDonors:
         shown = self.shown._assign_table(table).astype(np.int32)
         n_groups = len(self.partition)
         pools = Pools(self.code, ranks(self.table.series(feature[0])), n_groups)
+        own = ranks(table.series(feature[0]))
         found = None
         if exact:
             found = exact_from(code, n_groups, table, self.table, self.code, feature, len(rngs), self.rows)
 
         def draws() -> Iterator[Changes]:
-            for points in balanced_points(code, n_groups, rngs):
+            for points in balanced_points(code, n_groups, own, rngs):
                 donors = Donors(self.rows[pools.at(code, points)], train=True)
                 yield dict.fromkeys(feature, donors)
 

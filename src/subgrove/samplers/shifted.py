@@ -247,7 +247,7 @@ class Residuals:
         drawn = self.residuals - self.centre[self.code]
 
         def draws() -> Iterator[Changes]:
-            for points in balanced_points(code, len(self.partition), rngs):
+            for points in balanced_points(code, len(self.partition), own - foretold, rngs):
                 values = np.clip(base + spread * drawn[pools.at(code, points)], *self.limits)
                 yield {name: self._as_in_training(values)}
 
