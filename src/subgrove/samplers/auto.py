@@ -50,6 +50,8 @@ from subgrove.trees.training import select_columns, training_of
 _CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows is taken to gain, at the most
 _RESIDUAL_DEPTH = 3
 _FOREST_TREES = 100
+_PROBE_TREES, _PROBE_ROWS = 16, 500
+_PROBE_SLACK = 1.05  # a forest of few trees on few rows is as much worse than a whole one
 _FOREST_FROM = 4  # splits of the best candidate from which on a forest is tried
 _DENSE_FROM = 5  # terms of a sparse shift from which on one of all columns is tried
 _FOREST_PARTS = 10_000  # a forest has no parts that anyone reads
@@ -289,7 +291,8 @@ class _Comparison:
             if dense is not None and _is_better(dense, sparse):
                 candidates.append(self._normal(dense))
         candidates = self._judged_again(candidates)
-        if _best(candidates).splits >= _FOREST_FROM:
+        best = _best(candidates)
+        if best.splits >= _FOREST_FROM and self._forest_may_help(best):
             candidates.append(self._forest())
         return candidates
 
@@ -359,19 +362,28 @@ class _Comparison:
 
     def _forest(self) -> _Candidate:
         name = self.series.info.name
-        table = select_columns(self.work.table, [*self.others.names, name])
-        method = Imputation(n_trees=_FOREST_TREES)
-        grown = method._grown(table, name, self.others.names, stream(self.work.seed, name))
-        foretold = np.asarray(grown.forest.out_of_bag)[:, 0]
-        left = np.where(
-            np.isnan(foretold), self.series.values - self.series.values.mean(), self.series.values - foretold
-        )
-        scores = left_out_scores(Series(ColumnInfo(name, "numeric"), left), self._nowhere)
+        columns, grown, scores = self._grown(np.arange(len(self.series.values)), _FOREST_TREES)
 
         def make() -> FittedImputation:
-            return FittedImputation(table.columns, None, forests={name: grown}, given=self.others.names)
+            return FittedImputation(columns, None, forests={name: grown}, given=self.others.names)
 
         return _Candidate("imputation", scores, _FOREST_PARTS, make)
+
+    def _forest_may_help(self, best: _Candidate) -> bool:
+        """Whether a small forest on few rows does not do much worse than the best candidate on these rows."""
+        order = stream(self.work.seed, "rows of a small forest").permutation(len(self.series.values))
+        rows = np.sort(order[:_PROBE_ROWS])
+        _, _, scores = self._grown(rows, _PROBE_TREES)
+        return bool(scores.mean() <= _PROBE_SLACK * best.scores[rows].mean())
+
+    def _grown(self, rows: Rows, n_trees: int) -> tuple[tuple[ColumnInfo, ...], Any, Floats]:
+        """A forest on some rows, the columns it knows, and its scores out of bag."""
+        name = self.series.info.name
+        table = rows_of(select_columns(self.work.table, [*self.others.names, name]), rows)
+        grown = Imputation(n_trees=n_trees)._grown(table, name, self.others.names, stream(self.work.seed, name))
+        foretold, values = np.asarray(grown.forest.out_of_bag)[:, 0], self.series.values[rows]
+        left = values - np.where(np.isnan(foretold), values.mean(), foretold)
+        return table.columns, grown, left_out_scores(Series(ColumnInfo(name, "numeric"), left), self._nowhere[rows])
 
     @property
     def _nowhere(self) -> Rows:
@@ -379,21 +391,26 @@ class _Comparison:
         return np.zeros(len(self.series.values), dtype=np.intp)
 
     def _judged_again(self, candidates: list[_Candidate]) -> list[_Candidate]:
-        """Trees that lead, or follow closely, are grown again on halves of the rows and judged on the other half.
+        """Where it could change the choice, trees are grown again on halves of the rows and judged on the other half.
 
-        The others are out whatever that would bring: they lag by more than what choosing their splits on the same rows
-        can have gained them.
+        A tree's score may be too good by its charge. Against the best, a candidate with fewer parts wins if it is
+        within one standard error, and one with more parts if it is better by more than that; mostly either is clear
+        whatever the charges are.
         """
         best = min(candidates, key=lambda one: float(one.scores.mean()) + one.charge)
-        close = []
+        unsure = []
         for one in candidates:
-            ahead = one.scores - best.scores
-            if ahead.mean() - one.charge <= best.charge + ahead.std() / np.sqrt(len(ahead)):
-                close.append(one)
-        if len(close) == 1:
+            behind = one.scores - best.scores
+            low, high = float(behind.mean()) - best.charge, float(behind.mean()) + one.charge
+            error = float(behind.std()) / np.sqrt(len(behind))
+            limit = error if one.parts < best.parts else -error
+            if one is not best and low <= limit < high:
+                unsure.append(one)
+        if not unsure:
             return candidates
+        asked = [best, *unsure]
         return [
-            replace(one, scores=one.again(), again=None) if one in close and one.again is not None else one
+            replace(one, scores=one.again(), again=None) if one.again is not None and one in asked else one
             for one in candidates
         ]
 

@@ -36,6 +36,7 @@ NO_LIMIT = 30  # depth of a tree that its tests stop
 SHOWN_DEPTH = 2
 FEW_VALUES = 10  # numbers that are taken for levels
 _MOST_KEPT = 0.9
+_BEYOND = 2.0  # standard deviations of residuals that values may go beyond the extremes
 
 
 class ShiftedSubgroups(Method):
@@ -70,8 +71,9 @@ class ShiftedSubgroups(Method):
 
     Notes
     -----
-    Values stay between the least and the largest of training; those of whole numbers, and of columns whose values
-    repeat, are the nearest value of training. Features with missing values are refused: what is missing has no shift.
+    Values go no further than those of training and the row's own, but for a little more where training values do not
+    pile up at the end, and never below 0 if none was. Those of whole numbers, and of columns whose values repeat, are
+    the nearest value of training. Features with missing values are refused: what is missing has no shift.
 
     Examples
     --------
@@ -168,6 +170,45 @@ def residual_subgroups(
     return grown_from(select_columns(table, others), (series.info.name,), (left,), None, settings)
 
 
+@dataclass(frozen=True)
+class Limits:
+    """How far redrawn values may go.
+
+    Attributes
+    ----------
+    low, high : float
+        Least and largest value of training.
+    beyond_low, beyond_high : float
+        How far values may go beyond these and the row's own value: nowhere, if several training rows have the extreme.
+    floor : float
+        What no value is below: 0 if none of training is.
+    """
+
+    low: float
+    high: float
+    beyond_low: float
+    beyond_high: float
+    floor: float
+
+    @classmethod
+    def of(cls, values: Floats, residuals: Floats) -> Limits:
+        """Of training values, and what a shift leaves of them."""
+        low, high = float(values.min()), float(values.max())
+        beyond = _BEYOND * float(residuals.std())
+        return cls(
+            low,
+            high,
+            beyond if (values == low).sum() == 1 else 0.0,
+            beyond if (values == high).sum() == 1 else 0.0,
+            0.0 if low >= 0 else -np.inf,
+        )
+
+    def around(self, own: Floats) -> tuple[Floats, Floats]:
+        """Least and largest value for each row."""
+        low = np.fmin(self.low, own) - self.beyond_low
+        return np.maximum(low, np.fmin(self.floor, own)), np.fmax(self.high, own) + self.beyond_high
+
+
 @dataclass(frozen=True, eq=False)
 class Residuals:
     """What redraws one numeric feature.
@@ -185,8 +226,8 @@ class Residuals:
         Mean residual of each subgroup.
     kept : float
         Share of its own residual that a row keeps.
-    limits : pair of float
-        Least and largest value of training.
+    limits : Limits
+        How far values may go.
     values, holders : arrays or None
         Values of training in ascending order, and a row that has each: what redrawn values are rounded to.
     """
@@ -198,7 +239,7 @@ class Residuals:
     residuals: Floats
     centre: Floats
     kept: float
-    limits: tuple[float, float]
+    limits: Limits
     values: Floats | None
     holders: Rows | None
 
@@ -228,7 +269,7 @@ class Residuals:
             found.residuals,
             centre,
             share,
-            (float(values[0]), float(values[-1])),
+            Limits.of(series.values, found.residuals),
             values if repeats else None,
             rows[first] if repeats else None,
         )
@@ -245,10 +286,11 @@ class Residuals:
         spread = np.sqrt(1.0 - kept**2)
         pools = Pools(self.code, self.residuals, len(self.partition))
         drawn = self.residuals - self.centre[self.code]
+        low, high = self.limits.around(own)
 
         def draws() -> Iterator[Changes]:
             for points in balanced_points(code, len(self.partition), own - foretold, rngs):
-                values = np.clip(base + spread * drawn[pools.at(code, points)], *self.limits)
+                values = np.clip(base + spread * drawn[pools.at(code, points)], low, high)
                 yield {name: self._as_in_training(values)}
 
         groups = Groups(shown, self.shown.rules, self.conditioning)

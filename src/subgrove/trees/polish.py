@@ -21,7 +21,7 @@ from subgrove.trees.nodes import Node, Split, goes_left
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
 
-_MOST_LEAVES = 16  # beyond it the cuts are many and each matters little
+_MOST_LEAVES = 8  # beyond it the cuts are many and each matters little
 _LEAST_SPREAD = 1e-3  # of a subgroup, as a share of the spread of all rows
 
 
