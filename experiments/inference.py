@@ -27,12 +27,13 @@ from subgrove.exceptions import SubgroveWarning
 BEYOND = "coverage of intervals, size and power of tests, beside hidimstat where it is installed"
 
 FEATURE = "x1"
-SAMPLERS = ("subgroups", "imputation")  # besides the true one; --sampler adds others
+SAMPLERS = ("subgroups", "auto")  # besides the true one; --sampler adds others
 COVERAGE = ("linear", "nonlinear")
 TEST_ROWS = (200, 1000)
 MODELS = ("linear", "forest", "boosting")
 STRENGTHS = (0.0, 0.3)
-REDRAWS = (10, 50)
+REDRAWS = 20  # of ours
+THEIR_REDRAWS = (10, 50, 200)  # of hidimstat, whose test depends on their number
 _ROWS = 500  # training rows, and as many test rows, of a test
 _TRAIN_ROWS = 1000  # of a sampler whose coverage is asked for
 _AT_ONCE = 10  # simulations of a unit of coverage
@@ -108,17 +109,15 @@ def _tests(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
         model = fitted_model(asked["model"], train.X, train.y, three)
         for name in ("true", *asked["samplers"]):
             sampler = scenario.sampler if name == "true" else name
-            for n_repeats in REDRAWS:
-                imp = sg.importance(
-                    model, test.X, test.y, sampler=sampler, train=train.X, features=[FEATURE], n_repeats=n_repeats,
-                    seed=three,
-                )  # fmt: skip
-                told = {**_told(asked, "scenario", "model"), "strength": strength, "sampler": name, "m": n_repeats}
-                for test_name, table in (("rows", imp.overall), ("doubting", imp.test(test.X))):
-                    line = table.iloc[0]
-                    rows.append(
-                        {**told, "test": test_name, "estimate": float(line["estimate"]), "p": float(line["p_value"])}
-                    )
+            imp = sg.importance(
+                model, test.X, test.y, sampler=sampler, train=train.X, features=[FEATURE], n_repeats=REDRAWS, seed=three
+            )
+            told = {**_told(asked, "scenario", "model"), "strength": strength, "sampler": name, "m": REDRAWS}
+            for test_name, table in (("rows", imp.overall), ("doubting", imp.test(test.X))):
+                line = table.iloc[0]
+                rows.append(
+                    {**told, "test": test_name, "estimate": float(line["estimate"]), "p": float(line["p_value"])}
+                )
         rows += [
             {**_told(asked, "scenario", "model"), "strength": strength, "sampler": "hidimstat", **row}
             for row in hidimstat_rows(model, train, test, three)
@@ -134,7 +133,7 @@ def hidimstat_rows(model: Any, train: Any, test: Any, seed: int) -> list[dict[st
 
     predict, numbers = asked_in_numbers(model, train.X)
     rows = []
-    for n_repeats in REDRAWS:
+    for n_repeats in THEIR_REDRAWS:
         found = CFI(predict, n_permutations=n_repeats, features_groups={FEATURE: [0]}, random_state=seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that x1 alone is asked for

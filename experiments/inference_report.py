@@ -52,30 +52,29 @@ def _coverage(table: pd.DataFrame) -> list[str]:
 
 
 def _tests(table: pd.DataFrame) -> list[str]:
-    most = int(table["m"].max())
-    shown = table[table["m"] == most]
+    shown = table
     null, found = shown[shown["strength"] == 0], shown[shown["strength"] > 0]
-    methods = list(dict.fromkeys(zip(shown["sampler"], shown["test"], strict=True)))
+    methods = list(dict.fromkeys(zip(shown["sampler"], shown["test"], shown["m"], strict=True)))
     cells = list(dict.fromkeys(zip(shown["scenario"], shown["model"], strict=True)))
-    head = ["sampler", "test", *(f"{scenario}, {model}" for scenario, model in cells)]
-    lines = [" | ".join(head), " | ".join(["---", "---", *["--:"] * len(cells)])]
-    for sampler, test in methods:
-        entries = [_entry(null, found, scenario, model, sampler, test) for scenario, model in cells]
-        lines.append(" | ".join([sampler, _TESTS[str(test)], *entries]))
+    head = ["sampler", "test", "redraws", *(f"{scenario}, {model}" for scenario, model in cells)]
+    lines = [" | ".join(head), " | ".join(["---", "---", "--:", *["--:"] * len(cells)])]
+    for sampler, test, m in methods:
+        entries = [_entry(null, found, scenario, model, sampler, test, m) for scenario, model in cells]
+        lines.append(" | ".join([sampler, _TESTS[str(test)], str(m), *entries]))
     said = [_kept(null, test) for test in ("rows", "doubting", "its own") if test in set(null["test"])]
     absent = "" if "hidimstat" in set(shown["sampler"]) else " hidimstat was not installed."
     return [
         "### Size and power of the tests",
         f"Share of {int(shown['runs'].min())} runs or more in which x1 was called important at 5 %: first where it is "
         f"of no use beside the others (should be 5 %), then where the target has {found['strength'].max():g} x1 in it. "
-        f"500 training and 500 test rows, {most} redraws.{absent}",
+        f"500 training and 500 test rows.{absent}",
         "\n".join(f"| {line} |" for line in lines),
         "![Size and power](images/beyond/inference_tests.png)",
         " ".join(said),
     ]
 
 
-def _entry(null: pd.DataFrame, found: pd.DataFrame, scenario: Any, model: Any, sampler: Any, test: Any) -> str:
+def _entry(null: pd.DataFrame, found: pd.DataFrame, scenario: Any, model: Any, sampler: Any, test: Any, m: Any) -> str:
     shares = []
     for part in (null, found):
         own = part[
@@ -83,6 +82,7 @@ def _entry(null: pd.DataFrame, found: pd.DataFrame, scenario: Any, model: Any, s
             & (part["model"] == model)
             & (part["sampler"] == sampler)
             & (part["test"] == test)
+            & (part["m"] == m)
         ]
         shares.append(f"{100 * own['rejected'].iloc[0]:.0f} %" if len(own) else "")
     return ", ".join(shares)
@@ -103,8 +103,8 @@ def draw(table: pd.DataFrame, folder: Path) -> Path:
     """A row for each sampler and test, a panel for size and one for power, a dot for each scenario and model."""
     from matplotlib.figure import Figure
 
-    shown = table[table["m"] == table["m"].max()]
-    methods = list(dict.fromkeys(zip(shown["sampler"], shown["test"], strict=True)))
+    shown = table
+    methods = list(dict.fromkeys(zip(shown["sampler"], shown["test"], shown["m"], strict=True)))
     figure = Figure(figsize=(8, 0.35 * len(methods) + 1.4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     strengths = sorted(set(shown["strength"]))
@@ -112,7 +112,7 @@ def draw(table: pd.DataFrame, folder: Path) -> Path:
         part = shown[shown["strength"] == strength]
         for model, marker in zip(dict.fromkeys(part["model"]), "os^", strict=False):
             own = part[part["model"] == model]
-            places = [methods.index(pair) for pair in zip(own["sampler"], own["test"], strict=True)]
+            places = [methods.index(key) for key in zip(own["sampler"], own["test"], own["m"], strict=True)]
             ax.plot(own["rejected"], places, marker, alpha=0.7, label=model)
         ax.set_xlim(-0.02, 1.02)
         ax.set_title(
@@ -120,9 +120,13 @@ def draw(table: pd.DataFrame, folder: Path) -> Path:
         )
         ax.set_xlabel("share of runs that reject at 5 %")
     panels[0].axvline(0.05, color="grey", linewidth=0.8)
-    panels[0].set_yticks(range(len(methods)), [f"{sampler}, {_TESTS[str(test)]}" for sampler, test in methods])
+    panels[0].set_yticks(range(len(methods)), [_row(*key) for key in methods])
     panels[0].invert_yaxis()
     panels[1].legend(title="model", frameon=False)
     path = folder / "inference_tests.png"
     figure.savefig(path, dpi=150)
     return path
+
+
+def _row(sampler: Any, test: Any, m: Any) -> str:
+    return f"{sampler}, {_TESTS[str(test)].strip('`')}, {m}"

@@ -19,7 +19,7 @@ def test_the_page_is_what_the_stored_tables_give() -> None:
 
 def test_without_results_the_commands_are_named(tmp_path: Path) -> None:
     page = beyond.text(tmp_path)
-    assert "`ground_truth --sampler auto`, `peers --sampler auto`" in page
+    assert "`ground_truth --sampler auto`, `inference`, `peers --sampler auto`" in page
     assert "no results yet" in page
 
 

@@ -31,7 +31,7 @@ def test_units_are_a_thousand_simulations_of_coverage_and_two_hundred_of_tests()
 
 
 def test_samplers_are_added_by_name() -> None:
-    assert inference.units(Size(samplers=("cart",)))[0].params["samplers"] == ("subgroups", "imputation", "cart")
+    assert inference.units(Size(samplers=("cart",)))[0].params["samplers"] == ("subgroups", "auto", "cart")
 
 
 def test_rows_of_a_quick_run_have_all_methods() -> None:
@@ -39,7 +39,7 @@ def test_rows_of_a_quick_run_have_all_methods() -> None:
     for unit in inference.units(Size(quick=True)):
         rows += inference.run(unit, seed=1)
     tables = inference.tables(pd.DataFrame(rows))
-    assert set(tables["coverage"]["method"]) == {"true", "subgroups", "imputation"}
+    assert set(tables["coverage"]["method"]) == {"true", "subgroups", "auto"}
     assert tables["coverage"]["runs"].eq(2 * 1).all()
     assert {"rows", "doubting"} <= set(tables["tests"]["test"])
     assert set(tables["tests"]["strength"]) == {0.0, 0.3}

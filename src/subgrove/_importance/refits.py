@@ -40,7 +40,7 @@ def importance_over_refits(
     n_refits: int = 15,
     test_share: float = 0.25,
     refit: Refit | None = None,
-    sampler: Any = "subgroups",
+    sampler: Any = "auto",
     features: Any = None,
     loss: Any = None,
     n_repeats: int = 10,
@@ -69,7 +69,7 @@ def importance_over_refits(
         Share of the rows that importance is computed on.
     refit : callable, optional
         From training table and target to a fitted model, in place of copies of `model`.
-    sampler : str or sampler, default "subgroups"
+    sampler : str or sampler, default "auto"
         As in `importance`, not fitted: it is fitted on the training rows of each split.
     features, loss, n_repeats, response : optional
         As in `importance`.
