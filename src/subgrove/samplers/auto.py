@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,7 @@ from subgrove.trees.training import select_columns, training_of
 
 _CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows is taken to gain, at the most
 _RESIDUAL_DEPTH = 3
+_FEW_TERMS = 3  # of a shift that needs no tree beside it to be read
 _FOREST_TREES = 100
 _PROBE_TREES, _PROBE_ROWS = 16, 500
 _PROBE_SLACK = 1.05  # a forest of few trees on few rows is as much worse than a whole one
@@ -212,14 +213,14 @@ class _Choosing:
     def __call__(self, feature: Feature) -> tuple[Drawer, Choice]:
         others = select_columns(self.table, [name for name in self.allowed if name not in feature])
         series = tuple(self.table.series(name) for name in feature)
-        tree = grown_from(others, feature, series, None, self.settings)
         if len(feature) > 1:
+            tree = grown_from(others, feature, series, None, self.settings)
             donors = self._donors(tree)
             return donors, _told(Choice.of_group(title(feature), len(tree)), donors)
         (one,) = series
         if one.missing.any():
-            return self._among_known(one, tree, others)
-        compared = _Comparison(self, one, others, tree)
+            return self._among_known(one, others)
+        compared = _Comparison(self, one, others)
         candidates = compared.levels() if takes_levels(one) else compared.numbers()
         return self._settled(one, candidates)
 
@@ -243,14 +244,15 @@ class _Choosing:
         drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
         return drawer, _told(choice, drawer)
 
-    def _among_known(self, series: Series, tree: Partition, others: Table) -> tuple[Drawer, Choice]:
+    def _among_known(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""
+        tree = grown_from(others, (series.info.name,), (series,), None, self.settings)
         known = np.flatnonzero(~series.missing)
         if len(known) < 4 or len(tree) == 1:
             single = self._donors(tree.at_depth(0))
             return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
         part = replace(self, table=rows_of(self.table, known), rows=self.rows[known])
-        compared = _Comparison(part, Series(series.info, series.values[known]), rows_of(others, known), tree)
+        compared = _Comparison(part, Series(series.info, series.values[known]), rows_of(others, known))
         candidates = compared._judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
         return self._settled(series, candidates)
@@ -269,7 +271,18 @@ class _Comparison:
     work: _Choosing
     series: Series
     others: Table
-    tree: Partition
+
+    @cached_property
+    def tree(self) -> Partition:
+        """The subgroups of the feature itself."""
+        return grown_from(self.others, (self.series.info.name,), (self.series,), None, self.work.settings)
+
+    @cached_property
+    def single(self) -> Partition:
+        """All rows in one subgroup."""
+        settings = self.work.settings
+        settings = replace(settings, rules=replace(settings.rules, max_depth=0))
+        return grown_from(self.others, (self.series.info.name,), (self.series,), None, settings)
 
     @property
     def halves(self) -> list[tuple[Rows, Rows]]:
@@ -281,16 +294,18 @@ class _Comparison:
     def numbers(self) -> list[_Candidate]:
         """Candidates for a numeric feature."""
         names, name = self.others.names, self.series.info.name
-        candidates = [self.marginal(), *self.subgroups()]
+        candidates = [self.marginal()]
         sparse = find_shift(self.work.rivals, name, self.series.values, names)
         if sparse is not None:
             candidates.append(self._shifted(sparse))
+            if candidates[-1].parts <= _FEW_TERMS and self._leaves_nothing(*candidates):
+                return candidates
             dense = None
             if len(sparse.shift.terms) >= _DENSE_FROM:
                 dense = find_dense_shift(self.work.rivals, name, self.series.values, names)
             if dense is not None and _is_better(dense, sparse):
                 candidates.append(self._normal(dense))
-        candidates = self._judged_again(candidates)
+        candidates = self._judged_again([*candidates, *self.subgroups()])
         best = _best(candidates)
         if best.splits >= _FOREST_FROM and self._forest_may_help(best):
             candidates.append(self._forest())
@@ -307,7 +322,7 @@ class _Comparison:
     def marginal(self) -> _Candidate:
         """No column."""
         scores = left_out_scores(self.series, self._nowhere)
-        return _Candidate("marginal", scores, 0, lambda: self.work._donors(self.tree.at_depth(0)))
+        return _Candidate("marginal", scores, 0, lambda: self.work._donors(self.single))
 
     def subgroups(self) -> list[_Candidate]:
         """The subgroups of the feature's tree, unless it has none."""
@@ -345,8 +360,7 @@ class _Comparison:
         scores = scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
 
         def make() -> Residuals:
-            single = self.tree.at_depth(0)
-            made = Residuals.of(found, single, self.work.table, self.series, self.work.rows, 0)
+            made = Residuals.of(found, self.single, self.work.table, self.series, self.work.rows, 0)
             pool = scale * ndtri((np.arange(_NORMAL_POOL) + 0.5) / _NORMAL_POOL)
             return replace(made, residuals=pool, code=np.zeros(_NORMAL_POOL, dtype=np.int32), centre=np.zeros(1))
 
@@ -359,6 +373,12 @@ class _Comparison:
             return FittedLevels.of(found, self.series, self.work.rows)
 
         return _Candidate("shifted_subgroups", scores, len(found.shift.parts), make)
+
+    @staticmethod
+    def _leaves_nothing(marginal: _Candidate, shifted: _Candidate) -> bool:
+        """Whether a shift is clearly better than no column, and what it leaves depends on none: a tree cannot add."""
+        better = marginal.scores - shifted.scores
+        return shifted.splits == 0 and bool(better.mean() > 2 * better.std() / np.sqrt(len(better)))
 
     def _forest(self) -> _Candidate:
         name = self.series.info.name

@@ -1,0 +1,114 @@
+"""What choosing the sampler costs: beside growing the paper's trees, and within a whole importance.
+
+    python benchmarks/auto.py                   both parts
+    python benchmarks/auto.py --only fit        one of them: fit, whole
+
+fit     2,000 rows x 20 columns, every feature: `Auto` over `Subgroups` with trees of the same limits (max_depth=30) and
+        of the default depth 2; least over rounds, for several kinds of dependence
+whole   importance of a forest of 100 trees at n = 10,000 x 20, 10 repeats, 10,000 training rows: the share of the time
+        that is not spent in the model, with the default sampler and certificates
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import subgrove as sg
+
+_ROUNDS = 7
+
+
+def least(work: Callable[[], Any]) -> float:
+    """Seconds of the quickest of several rounds."""
+    found = []
+    for _ in range(_ROUNDS):
+        start = time.perf_counter()
+        work()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def correlated(n: int, p: int, seed: int) -> pd.DataFrame:
+    """Normal columns, each correlated 0.7 with the one before it."""
+    noise = np.random.default_rng(seed).standard_normal((n, p))
+    for at in range(1, p):
+        noise[:, at] = 0.7 * noise[:, at - 1] + np.sqrt(1 - 0.7**2) * noise[:, at]
+    return pd.DataFrame(noise, columns=[f"x{at + 1}" for at in range(p)])
+
+
+def tables() -> dict[str, pd.DataFrame]:
+    """2,000 rows x 20 columns."""
+    made = {name: sg.simulate.scenario(name, p=20).sample(2000, seed=1).X for name in sg.simulate.scenarios()}
+    return made | {"correlated": correlated(2000, 20, 1)}
+
+
+def fit() -> None:
+    print("2,000 x 20, milliseconds for each feature, and as a multiple of the trees")
+    print(f"{'dependence':14}{'auto':>8}{'trees':>8}{'times':>8}{'depth 2':>9}{'times':>8}")
+    for name, X in tables().items():
+        p = X.shape[1]
+        auto, trees, shallow = (
+            least(lambda sampler=sampler, X=X: sampler.fit(X)) / p * 1e3  # type: ignore[misc]
+            for sampler in (sg.samplers.Auto(), sg.samplers.Subgroups(max_depth=30), sg.samplers.Subgroups())
+        )
+        times = f"{auto / trees:8.2f}{shallow:9.2f}{auto / shallow:8.2f}"
+        print(f"{name:14}{auto:8.2f}{trees:8.2f}{times}", flush=True)
+
+
+class Timed:
+    """A model that says how long it was asked."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.seconds = 0.0
+
+    def predict(self, X: Any) -> Any:
+        """As the model, on the clock."""
+        start = time.perf_counter()
+        answer = self.model.predict(X)
+        self.seconds += time.perf_counter() - start
+        return answer
+
+
+def whole() -> None:
+    from sklearn.ensemble import RandomForestRegressor
+
+    data = correlated(20_000, 20, 2)
+    y = data["x1"] * data["x2"] + data.sum(axis=1) + np.random.default_rng(3).standard_normal(len(data))
+    train, test = data.iloc[:10_000], data.iloc[10_000:]
+    forest = RandomForestRegressor(100, min_samples_leaf=5, max_features=1 / 3, n_jobs=-1, random_state=1)
+    forest.fit(train, y[:10_000])
+    asked: dict[str, dict[str, Any]] = {
+        "auto, certified": {},
+        "auto": {"certify": False},
+        "subgroups": {"certify": False, "sampler": "subgroups"},
+    }
+    for name, settings in asked.items():
+        shares = []
+        for _ in range(3):
+            model = Timed(forest)
+            start = time.perf_counter()
+            sg.importance(model, test, y[10_000:], train=train, seed=1, progress=False, **settings)
+            total = time.perf_counter() - start
+            shares.append((1 - model.seconds / total, total))
+        share, total = min(shares)
+        print(f"forest of 100 trees, n = 10,000, {name}: {share:.1%} of {total:.1f} s is not the model", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=["fit", "whole"])
+    only = parser.parse_args().only
+    for name, part in {"fit": fit, "whole": whole}.items():
+        if only in (None, name):
+            part()
+
+
+if __name__ == "__main__":
+    main()
