@@ -11,7 +11,7 @@ import argparse
 import base64
 import html
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,14 @@ NOTES = {
         "cannot exist. auc is how well a classifier tells them from real days (0.5 is not at all), mmd how far they "
         "are from them (1 is as far as shuffled days)."
     ),
+    "default": (
+        "The default chooses for each feature the way of redrawing that foretells it best on training days, and is "
+        "simple: all days, subgroups, or a shift by other columns and subgroups of what it leaves."
+    ),
+    "choices": (
+        "score: how far foretold distributions are from values they have not seen (the less the better); behind: by "
+        "how much worse than the best; parts: terms and splits to read. The fewest parts within one standard error win."
+    ),
     "repeats": "The spread over redraws, as the paper's tables show it.",
     "depth": "Deeper trees leave less dependence within subgroups; depth 0 is the marginal importance.",
     "temperature": (
@@ -165,6 +173,10 @@ class Output:
             f'{heading(title, note)}\n<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">'
         )
 
+    def text(self, title: str, sentences: Iterable[str], note: str = "") -> None:
+        lines = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in sentences)
+        self.parts.append(f"{heading(title, note)}\n<ul>{lines}</ul>")
+
     def page(self, title: str) -> Path:
         style = (
             "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
@@ -182,6 +194,17 @@ class Output:
         return unfinished.replace(path)
 
 
+def told(output: Output, chosen: sg.ImportanceResult, marginal: sg.ImportanceResult) -> None:
+    """What the default sampler finds, and the story of temperature."""
+    axes = sg.plots.importance({"the default": chosen, "marginal": marginal})
+    output.picture("importance_default", "Importance by the default sampler", axes.figure, NOTES["default"])
+    output.table("importance_default", "Importance by the default sampler (absolute error)", chosen.overall)
+    output.table("choices", "What was compared for each feature", chosen.choices, NOTES["choices"])
+    gap = chosen.gap(marginal, "temp")
+    output.picture("temperature_gap", "Temperature: what other columns already tell", sg.plots.gap(gap).figure)
+    output.text("The story of temperature", chosen.explain("temp", marginal=marginal).sentences)
+
+
 @contextmanager
 def stages(console: Console, names: list[str]) -> Iterator[Any]:
     """A bar that tells which stage runs; gives a function that goes on to the next."""
@@ -194,7 +217,8 @@ def stages(console: Console, names: list[str]) -> Iterator[Any]:
 
 def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -> Path:
     output = Output(out)
-    names = ["forest", "dependence", "subgroups", "importance by depth", "temperature curves", "season curves", "page"]
+    names = ["forest", "dependence", "subgroups", "importance by depth", "one default"]
+    names += ["temperature curves", "season curves", "page"]
     with stages(console, names) as next_stage:
         train, test = sg.datasets.bike(split=0.7, seed=1)
         model = fitted_forest(train, trees)
@@ -219,6 +243,11 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         output.table("over_repeats", "Median and quantiles over repeats", results[2].over_repeats(), NOTES["repeats"])
         depth = sg.plots.importance_by_depth(results).figure
         output.picture("importance_by_depth", "Importance against the depth of the trees", depth, NOTES["depth"])
+        next_stage()
+        chosen = sg.importance(
+            model, test.X, test.y, train=train.X, loss="absolute_error", n_repeats=repeats, seed=1, progress=False
+        )
+        told(output, chosen, results[0])
         next_stage()
         at_two = groups.at_depth(2)
         figure = temperature_figure(model, test.X, at_two)
