@@ -47,8 +47,9 @@ from subgrove.trees.parameters import whole_number
 from subgrove.trees.polish import polished
 from subgrove.trees.training import select_columns, training_of
 
-_CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows is taken to gain, at the most
+_CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows gains at the most; more if columns are many
 _RESIDUAL_DEPTH = 3
+_ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test that finds nothing may have missed something
 _FEW_TERMS = 3  # of a shift that needs no tree beside it to be read
 _FOREST_TREES = 100
 _PROBE_TREES, _PROBE_ROWS = 16, 500
@@ -190,11 +191,15 @@ class _Candidate:
     make: Callable[[], Drawer]
     splits: int = 0  # chosen on the rows that it is scored on
     again: Callable[[], Floats] | None = None  # scores by trees that are grown again
+    columns: int = 1  # that competed for each split
 
     @property
     def charge(self) -> float:
         """The most that choosing splits on the same rows is likely to have gained."""
-        return 0.0 if self.again is None else _CHARGE * self.splits * abs(float(self.scores.mean())) / len(self.scores)
+        if self.again is None:
+            return 0.0
+        rows = _CHARGE * self.splits * (1 + np.log10(max(self.columns, 1)))
+        return float(rows * abs(self.scores.mean()) / len(self.scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +340,7 @@ class _Comparison:
         scores = left_out_scores(self.series, self.tree._assign_table(self.others))
         splits = len(self.tree) - 1
         again = partial(self._regrown, self.series, self.work.settings)
-        return [_Candidate("subgroups", scores, splits, make, splits, again)]
+        return [_Candidate("subgroups", scores, splits, make, splits, again, len(self.others.names))]
 
     def _shifted(self, found: FoundShift) -> _Candidate:
         name = self.series.info.name
@@ -349,7 +354,8 @@ class _Comparison:
             return Residuals.of(found, tree, self.work.table, self.series, self.work.rows, self.work.shown)
 
         again = partial(self._regrown, left, settings) if splits else None
-        return _Candidate("shifted_subgroups", scores, len(found.shift.terms) + splits, make, splits, again)
+        parts = len(found.shift.terms) + splits
+        return _Candidate("shifted_subgroups", scores, parts, make, splits, again, len(self.others.names))
 
     def _normal(self, found: FoundShift) -> _Candidate:
         from scipy.special import ndtr, ndtri
@@ -378,7 +384,8 @@ class _Comparison:
     def _leaves_nothing(marginal: _Candidate, shifted: _Candidate) -> bool:
         """Whether a shift is clearly better than no column, and what it leaves depends on none: a tree cannot add."""
         better = marginal.scores - shifted.scores
-        return shifted.splits == 0 and bool(better.mean() > 2 * better.std() / np.sqrt(len(better)))
+        clear = bool(better.mean() > 2 * better.std() / np.sqrt(len(better)))
+        return clear and shifted.splits == 0 and len(better) >= _ROWS_TO_TRUST_TESTS
 
     def _forest(self) -> _Candidate:
         name = self.series.info.name
