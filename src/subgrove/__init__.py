@@ -6,6 +6,7 @@ from subgrove._effects import Effect, effect
 from subgrove._fidelity import Fidelity, fidelity, squared_mmd
 from subgrove._importance import (
     DepthProfile,
+    Explanation,
     Gap,
     GapStep,
     ImportanceResult,
@@ -26,6 +27,7 @@ __all__ = [
     "DepthChoice",
     "DepthProfile",
     "Effect",
+    "Explanation",
     "Fidelity",
     "Gap",
     "GapStep",

@@ -394,9 +394,9 @@ def test_training_donors_without_training_rows_are_cross_fitted_if_trees_are_gro
 
 
 def test_too_few_rows_to_cross_fit_trees_on_are_warned_of() -> None:
-    """The user saw: the default call on a small table gave the marginal importance without a word."""
+    """The user saw: a call on a small table gave the marginal importance without a word."""
     with pytest.warns(sg.exceptions.SubgroveWarning, match="the importance is the marginal one"):
-        sg.importance(model, X, Y, features=["a"], n_repeats=2, seed=0)
+        sg.importance(model, X, Y, sampler="subgroups", features=["a"], n_repeats=2, seed=0)
 
 
 @pytest.mark.parametrize("fitted", [False, True])

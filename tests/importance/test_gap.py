@@ -228,7 +228,8 @@ def test_noise_of_steps_is_that_of_paired_differences() -> None:
     shallow = run(GROUPS.at_depth(1))
     gap = shallow.gap(MARGINAL, "temp")
     (error,) = gap.steps["std_error"]
-    compared = shallow.compare(MARGINAL).set_index("feature").loc["temp"]
+    rows = "test rows"
+    compared = shallow.with_noise(rows).compare(MARGINAL.with_noise(rows)).set_index("feature").loc["temp"]
     assert error == pytest.approx(compared["std_error"], rel=1e-9)
     assert gap.std_error == error
     assert gap.n_rows_asked == 0

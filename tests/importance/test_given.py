@@ -112,8 +112,9 @@ def test_each_feature_has_columns_of_its_own() -> None:
     for name in names:
         one = {"given": given[name]} if name in given else {}
         alone = run(sampler="subgroups", train=TRAIN, features=[name], **one)
-        whole = together.overall.set_index("feature").loc[[name]]
-        pd.testing.assert_frame_equal(whole, alone.overall.set_index("feature"), check_exact=True)
+        # But for p-values that count the lines of the table.
+        whole, own = (each.overall.set_index("feature").drop(columns=["p_holm", "p_bh"]) for each in (together, alone))
+        pd.testing.assert_frame_equal(whole.loc[[name]], own, check_exact=True)
 
 
 def test_a_feature_is_left_out_of_its_own_columns_where_features_are_not_named() -> None:

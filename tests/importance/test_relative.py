@@ -22,7 +22,8 @@ def model(X: Any) -> Any:
 
 
 def run(feature: Any = "temp", asked: Any = model, **options: Any) -> sg.RelativeImportance:
-    options = {"train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "seed": 2, **options}
+    asked_for = {"sampler": "subgroups", "train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "seed": 2}
+    options = {**asked_for, **options}
     return sg.relative_importance(asked, TEST.X, TEST.y, feature, **options)
 
 

@@ -1,6 +1,7 @@
 """Importance: what the loss grows by when a feature is redrawn, or left out."""
 
 from subgrove._importance.depth_profile import DepthProfile, depth_profile
+from subgrove._importance.explanation import Explanation
 from subgrove._importance.gap_result import Gap, GapStep
 from subgrove._importance.importance import importance
 from subgrove._importance.loco import loco
@@ -12,6 +13,7 @@ from subgrove._importance.result import ImportanceResult
 
 __all__ = [
     "DepthProfile",
+    "Explanation",
     "Gap",
     "GapStep",
     "ImportanceResult",

@@ -10,6 +10,7 @@ import numpy as np
 
 from subgrove._importance.tally import FeatureScores
 from subgrove.exceptions import ParameterError
+from subgrove.samplers.base import title
 from subgrove.samplers.choice import Choice
 
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def _choices(result: ImportanceResult) -> dict[str, list[Choice]]:
 
 def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult | None) -> Explanation:
     """What `ImportanceResult.explain` returns."""
-    score = next((one for one in result.scores if one.title == str(feature)), None)
+    name = title(tuple(feature)) if isinstance(feature, list | tuple) else str(feature)
+    score = next((one for one in result.scores if one.title == name), None)
     if score is None:
         raise ParameterError(
             f"feature={feature!r} is not among the features of this result: {', '.join(result.features)}."
@@ -72,15 +74,16 @@ def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult
             sentences += _where(result, score, at)
     sentences += _trusted(result, score)
     if marginal is not None:
-        sentences += str(result.gap(marginal, score.title)).splitlines()
+        sentences += result.gap(marginal, score.title).sentences
     return Explanation(score.title, tuple(sentences))
 
 
 def _redrawn(result: ImportanceResult, score: FeatureScores) -> list[str]:
+    if _is_loco(result):
+        return []
     made = _choices(result).get(score.title, [])
     if not made:
-        how = _by_sampler(result, score)
-        return [f"{score.title} is redrawn by the sampler {result.settings.get('sampler')!r}{how}."]
+        return [f"{score.title} is redrawn by the sampler {result.settings.get('sampler')!r}{_by_sampler(score)}."]
     sentences = []
     for fold, choice in enumerate(made):
         start = f"In the rows of fold {fold}, " if len(made) > 1 else ""
@@ -89,9 +92,7 @@ def _redrawn(result: ImportanceResult, score: FeatureScores) -> list[str]:
     return sentences
 
 
-def _by_sampler(result: ImportanceResult, score: FeatureScores) -> str:
-    if result.settings.get("method") == "loco":
-        return ""
+def _by_sampler(score: FeatureScores) -> str:
     if len(score.rules) > 1:
         return f", within {len(score.rules)} subgroups by {_listed(score.conditioning)}"
     return f", from columns {_listed(score.conditioning)}" if score.conditioning else ""
@@ -99,34 +100,57 @@ def _by_sampler(result: ImportanceResult, score: FeatureScores) -> str:
 
 def _costs(result: ImportanceResult, score: FeatureScores, at: int) -> list[str]:
     line = result._overall_of(score, at)
-    loss, before = result.losses[at].replace("_", " "), result.baseline[at]
-    estimate, low, high = line["estimate"], line["conf_low"], line["conf_high"]
-    grows = (
-        f"Redrawn like this, {score.title} makes the {loss} of the model "
-        f"{'grow' if estimate >= 0 else 'fall'} by {_number(abs(estimate))}, from {_number(before)} to "
-        f"{_number(before + estimate)}"
-    )
+    sentences = [_told_cost(result, score, at, line)]
     if np.isnan(line["std_error"]):
-        return [grows + "; there is no interval for it."]
-    grows += f" ({100 * result.level:.0f} % interval {_number(low)} to {_number(high)}; noise: {line['noise']})."
-    p = float(line["p_value"])
-    if estimate == 0 and line["std_error"] == 0:
-        verdict = f"No prediction changed in a way that the {loss} sees: the model does not use {score.title} here."
-    elif p < _SURE:
-        verdict = (
-            f"So the model needs {score.title} beyond what the other columns tell (p = {_p(p)})."
-            if _is_conditional(score, result)
-            else f"So the model uses {score.title} (p = {_p(p)})."
-        )
-    else:
-        verdict = f"That cannot be told from nothing (p = {_p(p)}): no need for {score.title} is shown by these rows."
-    sentences = [grows, verdict]
+        return sentences
+    sentences.append(_verdict(result, score, at, line))
     if line["mc_error"] > 0.5 * line["std_error"] > 0:
         sentences.append(
             f"The number of redraws ({result.settings.get('n_repeats')}) is small: another run with other draws would "
             f"differ by about {_number(line['mc_error'])}."
         )
     return sentences
+
+
+def _told_cost(result: ImportanceResult, score: FeatureScores, at: int, line: dict[str, Any]) -> str:
+    loss, before, estimate = _loss(result, at), result.baseline[at], line["estimate"]
+    size = _number(abs(estimate))
+    start = f"Redrawn like this, {score.title} makes the {loss} of the model"
+    if _is_loco(result):
+        start = f"Fitting again without {score.title} makes the {loss} of the model"
+    if result.per_row_losses[at]:
+        moved = f"{'grow' if estimate >= 0 else 'fall'} by {size}"
+        moved += f", from {_number(before)} to {_number(before + estimate)}"
+    else:  # of a score more may be better, and its sign is turned
+        moved = f"{'worse' if estimate >= 0 else 'better'} by {size}"
+    if np.isnan(line["std_error"]):
+        return f"{start} {moved}; there is no interval for it."
+    interval = f"{_number(line['conf_low'])} to {_number(line['conf_high'])}"
+    return f"{start} {moved} ({100 * result.level:.4g} % interval {interval}; noise: {line['noise']})."
+
+
+def _verdict(result: ImportanceResult, score: FeatureScores, at: int, line: dict[str, Any]) -> str:
+    p, name, loss = float(line["p_value"]), score.title, _loss(result, at)
+    if line["estimate"] == 0 and line["std_error"] == 0:
+        return f"No prediction changed in a way that the {loss} sees: {name} makes no difference here."
+    if line["conf_high"] < 0:
+        how = "without" if _is_loco(result) else "with other values of"
+        return f"So the model does better {how} {name} on these rows, by more than noise."
+    if p >= _SURE:
+        return f"That cannot be told from nothing (one-sided p {_p(p)}): no need for {name} is shown by these rows."
+    if _is_loco(result):
+        return f"So models of this kind need {name} beyond what the other columns tell (one-sided p {_p(p)})."
+    if _is_conditional(score, result):
+        return f"So the model needs {name} beyond what the other columns tell (one-sided p {_p(p)})."
+    return f"So the model uses {name} (one-sided p {_p(p)})."
+
+
+def _loss(result: ImportanceResult, at: int) -> str:
+    return result.losses[at].replace("_", " ")
+
+
+def _is_loco(result: ImportanceResult) -> bool:
+    return bool(result.settings.get("method") == "loco")
 
 
 def _is_conditional(score: FeatureScores, result: ImportanceResult) -> bool:
@@ -140,10 +164,12 @@ def _where(result: ImportanceResult, score: FeatureScores, at: int) -> list[str]
     lines = [line for line in result._subgroups_of(score, at) if line["n"] and not np.isnan(line["std_error"])]
     if len({line["rule"] for line in lines}) < max(2, len(lines)):
         return []  # without subgroups, or with the same ones in both folds
+    if not any(line["estimate"] or line["std_error"] for line in lines):
+        return []
     most, least = (pick(lines, key=lambda line: float(line["estimate"])) for pick in (max, min))
     noise = float(np.hypot(most["std_error"], least["std_error"]))
     if most["estimate"] - least["estimate"] <= 2 * noise:
-        return [f"It matters about as much in all {len(lines)} subgroups, as far as these rows can tell."]
+        return [f"It matters about as much in all {len(lines)} subgroups of the result, as far as these rows can tell."]
     return [
         f"It matters most where {most['rule']}: {_with_error(most)}; least where {least['rule']}: {_with_error(least)}."
     ]
@@ -174,4 +200,4 @@ def _number(value: float) -> str:
 
 
 def _p(value: float) -> str:
-    return f"{value:.2g}" if value >= 0.001 else "below 0.001"
+    return f"= {value:.2g}" if value >= 0.001 else "below 0.001"

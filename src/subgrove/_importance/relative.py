@@ -71,7 +71,8 @@ def relative_importance(
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"]
     >>> found = sg.relative_importance(
-    ...     model, test.X, test.y, "temp", order=["season", "hum"], train=train.X, loss="absolute_error", seed=1
+    ...     model, test.X, test.y, "temp", order=["season", "hum"], train=train.X,
+    ...     sampler="subgroups", loss="absolute_error", seed=1,
     ... )
     >>> found.table[["step", "added", "estimate", "change"]].round(1)
        step                added  estimate  change

@@ -40,7 +40,8 @@ class RelativeImportance:
     >>> train, test = sg.datasets.bike(split=0.7, seed=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"]
-    >>> found = sg.relative_importance(model, test.X, test.y, "temp", train=train.X, loss="absolute_error", seed=1)
+    >>> asked = {"sampler": "subgroups", "loss": "absolute_error", "seed": 1}
+    >>> found = sg.relative_importance(model, test.X, test.y, "temp", train=train.X, **asked)
     >>> found
     <RelativeImportance of 'temp': absolute_error>
       given nothing               439.931  +- 45.2

@@ -180,13 +180,13 @@ class ImportanceResult:
         """
         return self._table_of(CHOICE_COLUMNS, choice_lines(self))
 
-    def explain(self, feature: str, *, marginal: ImportanceResult | None = None) -> Explanation:
+    def explain(self, feature: str | Sequence[str], *, marginal: ImportanceResult | None = None) -> Explanation:
         """The story of a feature in plain sentences: how it was redrawn and why, and what it costs where.
 
         Parameters
         ----------
-        feature : str
-            Its name.
+        feature : str or list of str
+            Its name, or the names of a group.
         marginal : ImportanceResult, optional
             The marginal importance of the same model and rows: adds what the other columns already tell (`gap`).
 

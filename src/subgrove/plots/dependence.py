@@ -59,7 +59,6 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
     >>> import subgrove as sg
     >>> found = sg.dependence(sg.datasets.bike().X, n_trees=20, seed=1)
     >>> ax = sg.plots.dependence(found, top=5)
-    >>> ax.figure.savefig("dependence.png")
     """
     if not isinstance(result, Dependence):
         raise ParameterError(f"result must be what dependence returned; got {type(result).__name__}.")

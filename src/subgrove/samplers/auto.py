@@ -91,11 +91,12 @@ class Auto(Method):
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, seed=1)
-    >>> sampler = sg.samplers.Auto().fit(train.X, ["temp", "work"])
+    >>> sampler = sg.samplers.Auto().fit(train.X, ["hum", "weekday", "yr"])
     >>> for name, choice in sampler.choices.items():
     ...     print(name, choice.chosen)
-    temp shifted_subgroups
-    work subgroups
+    hum shifted_subgroups
+    weekday subgroups
+    yr marginal
     """
 
     name = "auto"

@@ -12,10 +12,12 @@ _FOREST_PARTS = 1000  # from so many parts on nobody reads them
 TOLD = {
     "marginal": "all training rows",
     "subgroups": "subgroups of a tree",
-    "shifted_subgroups": "a shift by other columns, and subgroups of what it leaves",
+    "shifted_subgroups": "a shift by other columns and what it leaves",
     "gaussian": "a normal distribution about a sum of all columns",
     "imputation": "what a forest foretells",
 }
+_FEW_COLUMNS = 4
+_LEVELS = "probabilities that shift with other columns"
 
 
 @dataclass(frozen=True)
@@ -134,8 +136,10 @@ class Choice:
         if self.shift is not None:
             told.append(f"The shift: {self.shift}.")
         if self.n_subgroups > 1:
-            what = "What it leaves" if self.shift is not None else "It"
-            told.append(f"{what} is redrawn within {self.n_subgroups} subgroups.")
+            what, by = "What it leaves", ""
+            if self.shift is None:
+                what, by = "It", f" by {_listed(self.conditioning)}" if self.conditioning else ""
+            told.append(f"{what} is redrawn within {self.n_subgroups} subgroups{by}.")
         if self.kept >= _LEAST_KEPT:
             told.append(
                 f"A row keeps {100 * self.kept:.0f} % of what its own value is above or below the shift: so much of it "
@@ -157,7 +161,8 @@ class Choice:
 def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chosen: CandidateScore) -> str:
     """Why this one, from the scores."""
     best = min(scores, key=lambda one: one.score)
-    start = f"{feature} is redrawn from {TOLD[chosen.name]}"
+    shifted_levels = chosen.name == "shifted_subgroups" and measure == "log score"
+    start = f"{feature} is redrawn from {_LEVELS if shifted_levels else TOLD[chosen.name]}"
     marginal = next((one for one in scores if one.name == "marginal"), None)
     if len(scores) == 1:
         return f"{start}: no other column tells anything about it."
@@ -177,6 +182,11 @@ def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chos
         f"{start}: {told}; {best.name} has {best.score:.3g}, but no more than one standard error less, and "
         f"{_more_parts(best, chosen)}."
     )
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_FEW_COLUMNS])
+    return shown if len(names) <= _FEW_COLUMNS else f"{shown} and {len(names) - _FEW_COLUMNS} more"
 
 
 def _more_parts(best: CandidateScore, chosen: CandidateScore) -> str:

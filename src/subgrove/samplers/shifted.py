@@ -3,7 +3,7 @@
 The shift is only estimated. A row's own value tells something of what the shift misses in this row, and a redrawn value
 that ignored it would be further from the old one than two values of the same row are. So of its own residual a row
 keeps a share: the part of the residuals' variance that the columns could explain with more rows. Old and new value
-are then exchangeable, as far as two moments go; `docs/decisions/0019-shifted-subgroups.md` has the reasons.
+are then exchangeable, as far as two moments go; `docs/decisions/0020-shifted-subgroups.md` has the reasons.
 """
 
 from __future__ import annotations
@@ -325,7 +325,13 @@ class FittedShiftedSubgroups(Fitted):
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> Redraw:
         """The redraw of one feature."""
-        return learned_for(self.learned, feature, ShiftedSubgroups.name).draw(table, feature, rngs, exact=exact)
+        learned = learned_for(self.learned, feature, ShiftedSubgroups.name)
+        if table.series(feature[0]).missing.any():
+            raise ParameterError(
+                f"sampler {ShiftedSubgroups.name!r} takes no missing values, but column {feature[0]!r} has some in the "
+                f"rows to redraw. Fill them, leave it out of features, or use 'auto'."
+            )
+        return learned.draw(table, feature, rngs, exact=exact)
 
     @property
     def shifts(self) -> dict[str, Shift | LevelShift]:
