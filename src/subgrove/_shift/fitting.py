@@ -316,17 +316,23 @@ class _Asked:
         return np.array([self.values[rows].T @ self.target[rows] for rows in self.rivals.folds()])
 
     @cached_property
+    def of_all(self) -> tuple[Floats, Floats]:
+        """Mean products of columns, and with the target, about the means, of all rows."""
+        n, mean = len(self.target), self.moments.sums.sum(axis=0) / len(self.target)
+        products = self.moments.products.sum(axis=0) / n - mean[:, None] * mean
+        return products, self.with_target.sum(axis=0) / n - mean * float(self.target.mean())
+
+    @cached_property
     def least_squares(self) -> tuple[Floats, float]:
         """Coefficients of all columns, and the mean square that they leave in the rows they were fitted to."""
-        products, with_target, _ = self.problems
-        g, c = products[-1], with_target[-1]
-        b = np.linalg.solve(g + _RIDGE * np.eye(len(c)), c)
+        g, c = self.of_all
+        b: Floats = np.linalg.solve(g + _RIDGE * np.eye(len(c)), c).astype(np.float64)
         return b, self.left_by(b)
 
     def left_by(self, b: Floats) -> float:
         """Mean square that coefficients leave in all rows."""
-        products, with_target, _ = self.problems
-        return max(float(1.0 - 2.0 * (b @ with_target[-1]) + b @ products[-1] @ b), 0.0)
+        g, c = self.of_all
+        return max(float(1.0 - 2.0 * (b @ c) + b @ g @ b), 0.0)
 
     @property
     def is_unrelated(self) -> bool:
@@ -336,10 +342,9 @@ class _Asked:
         n, p = self.values.shape
         if 2 * p >= n:
             return False
-        _, with_target, _ = self.problems
         left = max(self.least_squares[1], 1e-12)
         together = float(fdtrc(p, n - p - 1, (1 - left) / left * (n - p - 1) / p))
-        return together > _CHANCE and float(np.abs(with_target[-1]).max()) * np.sqrt(n) < _CHANCE_CORRELATION
+        return together > _CHANCE and float(np.abs(self.of_all[1]).max()) * np.sqrt(n) < _CHANCE_CORRELATION
 
     def in_rows(self, values: Floats) -> Floats:
         """From the order of folds to that of rows."""
@@ -359,11 +364,11 @@ class _Chosen:
 
 
 def _cross_validated(asked: _Asked) -> _Chosen:
-    products, with_target, _ = asked.problems
     n, p = asked.values.shape
-    largest = float(np.abs(with_target[-1]).max())
+    largest = float(np.abs(asked.of_all[1]).max())
     if not largest > 0 or asked.is_unrelated:
         return _Chosen(np.zeros(p), asked.target, asked.target**2, 1.0)
+    products, with_target, _ = asked.problems
     least = 1e-3 if n > 2 * p else 1e-2
     paths = lasso_paths(products, with_target, largest * np.geomspace(1.0, least, _N_PENALTIES))
     best = simple = int(asked.held_out_errors(paths[:-1]).argmin())

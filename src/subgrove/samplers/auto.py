@@ -45,6 +45,7 @@ from subgrove.samplers.shifted import (
 from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
 from subgrove.trees.parameters import whole_number
 from subgrove.trees.polish import polished
+from subgrove.trees.single import single_leaf
 from subgrove.trees.training import select_columns, training_of
 
 _CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows gains at the most; more if columns are many
@@ -286,9 +287,10 @@ class _Comparison:
     @cached_property
     def single(self) -> Partition:
         """All rows in one subgroup."""
-        settings = self.work.settings
-        settings = replace(settings, rules=replace(settings.rules, max_depth=0))
-        return grown_from(self.others, (self.series.info.name,), (self.series,), None, settings)
+        training = training_of(self.others, (self.series,), None)
+        grower = self.work.settings.grower(training)
+        leaf = single_leaf(training, grower._method, {**grower.plain_params(), "max_depth": 0}, "depth")
+        return Partition((self.series.info.name,), leaf)
 
     @property
     def halves(self) -> list[tuple[Rows, Rows]]:
@@ -300,8 +302,10 @@ class _Comparison:
     def numbers(self) -> list[_Candidate]:
         """Candidates for a numeric feature."""
         names, name = self.others.names, self.series.info.name
-        candidates = [self.marginal()]
         sparse = find_shift(self.work.rivals, name, self.series.values, names)
+        if sparse is None and len(self.tree) == 1:
+            return [replace(self.marginal_alone, scores=np.full(1, np.nan))]
+        candidates = [self.marginal()]
         if sparse is not None:
             candidates.append(self._shifted(sparse))
             if candidates[-1].parts <= _FEW_TERMS and self._leaves_nothing(*candidates):
@@ -327,8 +331,12 @@ class _Comparison:
 
     def marginal(self) -> _Candidate:
         """No column."""
-        scores = left_out_scores(self.series, self._nowhere)
-        return _Candidate("marginal", scores, 0, lambda: self.work._donors(self.single))
+        return replace(self.marginal_alone, scores=left_out_scores(self.series, self._nowhere))
+
+    @property
+    def marginal_alone(self) -> _Candidate:
+        """The same without a score, which nothing is compared with."""
+        return _Candidate("marginal", np.zeros(1), 0, lambda: self.work._donors(self.single))
 
     def subgroups(self) -> list[_Candidate]:
         """The subgroups of the feature's tree, unless it has none."""

@@ -29,7 +29,7 @@ class CandidateScore:
     name : str
         Of the sampler.
     score : float
-        Mean over training rows that it has not seen; the less the better.
+        Mean over training rows that it has not seen; the less the better. NaN where there is no other candidate.
     behind : float
         By how much it is worse than the best candidate.
     std_error : float
@@ -91,7 +91,7 @@ class Choice:
     @classmethod
     def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> Choice:
         """The simplest of the candidates within one standard error of the best."""
-        good = [one for one in scores if one.is_good]
+        good = [one for one in scores if one.is_good or len(scores) == 1]
         chosen = min(good, key=lambda one: (one.parts, one.score))
         return cls(feature, chosen.name, measure, scores, _reason(feature, measure, scores, chosen), n_rows)
 
