@@ -18,7 +18,8 @@ from experiments.units import Size
 
 HERE = Path(__file__).parent
 STEPS = ("run", "table", "figure", "all")
-_WITH_SAMPLERS = ("ground_truth", "peers")
+_WITH_SAMPLERS = ("ground_truth", "data_fidelity", "peers")
+_OWN_UNITS = ("ground_truth", "data_fidelity")  # where samplers of the package have units of their own
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,7 +42,7 @@ def _one(name: str, asked: argparse.Namespace) -> int:
 
     # The same rows asked about by samplers of the package in place of the paper's: an experiment beside the first.
     module = import_module(
-        f"experiments.{name}_samplers" if name == "ground_truth" and asked.sampler else f"experiments.{name}"
+        f"experiments.{name}_samplers" if name in _OWN_UNITS and asked.sampler else f"experiments.{name}"
     )
     size = Size(asked.reps, tuple(asked.cells), asked.quick, data.folder(), asked.sampler, asked.seed, asked.forest)
     name = stored_name(name, size)
@@ -52,7 +53,7 @@ def _one(name: str, asked: argparse.Namespace) -> int:
     if asked.step in ("table", "figure", "all"):
         results = _chosen(store.read(), size)
         if hasattr(module, "beside") and size.samplers:
-            results = module.beside(results, _chosen(_store_of_samplers(asked, size).read(), size))
+            results = module.beside(results, _chosen(_store_beside(asked, size).read(), size))
         if results.empty:
             print(f"{name}: no results in {store.folder}. Run `python -m experiments {name} run` first.")
             return 1
@@ -126,25 +127,28 @@ def _partial(size: Size) -> bool:
 
 def stored_name(name: str, size: Size) -> str:
     """The name that results are stored under: with the samplers, the forest and the seed that were asked for."""
-    parts = [name, *(size.samplers if name == "ground_truth" else ())]
+    parts = [name, *(size.samplers if name in _OWN_UNITS else ())]
     parts += ["sklearn"] if size.forest == "sklearn" else []
     return "_".join([*parts, *([f"seed{size.seed}"] if size.seed else [])])
 
 
-def _store_of_samplers(asked: argparse.Namespace, size: Size) -> Store:
-    return Store(asked.out / stored_name("ground_truth", size))
+def _store_beside(asked: argparse.Namespace, size: Size) -> Store:
+    """What stands beside: to packages what samplers had of the same rows, to samplers what the paper's methods had."""
+    if asked.name == "peers":
+        return Store(asked.out / stored_name("ground_truth", size))
+    return Store(asked.out / (f"{asked.name}-quick" if asked.quick else asked.name))
 
 
 def _refuse_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
     if asked.sampler and asked.name not in _WITH_SAMPLERS:
-        parser.error(f"--sampler is for {' and '.join(_WITH_SAMPLERS)}; got {asked.name}.")
+        parser.error(f"--sampler is for {', '.join(_WITH_SAMPLERS)}; got {asked.name}.")
     from subgrove.samplers.registry import NAMES
 
     unknown = [one for one in asked.sampler if one not in NAMES]
     if unknown:
         parser.error(f"--sampler takes names out of {', '.join(sorted(NAMES))}; got {', '.join(unknown)}.")
-    alone = asked.name == "ground_truth" and not asked.sampler
-    if (asked.seed or asked.forest != "own") and (alone or asked.name not in _WITH_SAMPLERS):
+    takes_seed = asked.name == "peers" or (asked.name == "ground_truth" and asked.sampler)
+    if (asked.seed or asked.forest != "own") and not takes_seed:
         parser.error("--seed and --forest are for ground_truth with --sampler, and for peers.")
 
 

@@ -9,6 +9,8 @@ only centred).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from experiments.fidelity_figures import coefficient_plot, pages_of_boxes
 from experiments.fidelity_ranks import mean_ranks
 from experiments.fidelity_report import report
 from experiments.random_intercepts import coefficients
-from experiments.redraws import METHODS, OURS, TREES, Redraws
+from experiments.redraws import METHODS, OURS, TREES, Copies, Redraws
 from experiments.units import Size, Unit
 from subgrove._fidelity.mmd import Pairs
 
@@ -57,35 +59,55 @@ def data_sets() -> dict[int, str]:
 
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Squared MMD and fidelity of each feature and variant."""
-    params = unit.params
-    X, y = numeric_part(params["id"])
-    features = list(X.columns[: params.get("features", _MOST_FEATURES)])
-    train, test, reference = _split(len(X), min(len(X), params.get("rows", _MOST_ROWS)), np.random.default_rng(seed))
-    centre, spread = X.iloc[train].mean(), X.iloc[train].std()
-    scaled = (X - centre) / spread.where(spread > 0, 1.0)
-    redraws = Redraws(
-        scaled.iloc[train].reset_index(drop=True),
-        scaled.iloc[test].reset_index(drop=True),
-        y.iloc[train].reset_index(drop=True),
-        features,
-        params.get("n_trees", 500),
-    )
-    head = {name: params[name] for name in ("id", "name", "repetition")}
+    rows = drawn_rows(unit.params, seed)
+    redraws = Redraws(rows.train, rows.test, rows.target, rows.features, unit.params.get("n_trees", 500))
     return [
-        {**head, "feature": feature, "variant": variant, "n": len(test), "mmd2": mmd2, "fidelity": _fidelity(mmd2)}
-        for feature in features
-        for variant, mmd2 in _squared_mmds(redraws, scaled.iloc[reference], feature, seed).items()
+        row for feature in rows.features for row in fidelities(unit.params, rows, feature, redraws.of(feature, seed))
     ]
 
 
-def _squared_mmds(redraws: Redraws, reference: pd.DataFrame, feature: str, seed: int) -> dict[str, float]:
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows of a repetition, scaled: to train on, to redraw and to compare with; labels of the train rows."""
+
+    train: pd.DataFrame
+    test: pd.DataFrame
+    reference: pd.DataFrame
+    target: pd.Series[Any]
+    features: Sequence[str]
+
+
+def drawn_rows(params: Mapping[str, Any], seed: int) -> Rows:
+    """The rows that the unit of this seed has, and the features that are redrawn."""
+    X, y = numeric_part(params["id"])
+    features = list(X.columns[: params.get("features", _MOST_FEATURES)])
+    parts = _split(len(X), min(len(X), params.get("rows", _MOST_ROWS)), np.random.default_rng(seed))
+    centre, spread = X.iloc[parts[0]].mean(), X.iloc[parts[0]].std()
+    scaled = (X - centre) / spread.where(spread > 0, 1.0)
+    train, test, reference = (scaled.iloc[part].reset_index(drop=True) for part in parts)
+    return Rows(train, test, reference, y.iloc[parts[0]].reset_index(drop=True), features)
+
+
+def fidelities(
+    params: Mapping[str, Any], rows: Rows, feature: str, redrawn: Mapping[str, Copies]
+) -> list[dict[str, Any]]:
+    """A line for each way in which a feature was redrawn."""
+    head = {name: params[name] for name in ("id", "name", "repetition")}
+    return [
+        {**head, "feature": feature, "variant": variant, "n": len(rows.test), "mmd2": mmd2, "fidelity": _fidelity(mmd2)}
+        for variant, mmd2 in squared_mmds(rows.reference, rows.test, feature, redrawn).items()
+    ]
+
+
+def squared_mmds(
+    reference: pd.DataFrame, test: pd.DataFrame, feature: str, redrawn: Mapping[str, Copies]
+) -> dict[str, float]:
     """Squared MMD between the reference rows and the test rows, by variant."""
     others = [name for name in reference.columns if name != feature]
-    pairs = Pairs.of(reference[others].to_numpy(), redraws.test[others].to_numpy())
+    pairs = Pairs.of(reference[others].to_numpy(), test[others].to_numpy())
     own = reference[[feature]].to_numpy()
     return {
-        variant: pairs.squared_mmd(own, [column[:, None] for column in copies])
-        for variant, copies in redraws.of(feature, seed).items()
+        variant: pairs.squared_mmd(own, [column[:, None] for column in copies]) for variant, copies in redrawn.items()
     }
 
 

@@ -28,9 +28,9 @@ def mean_ranks(results: pd.DataFrame) -> pd.DataFrame:
     `beside_two_perm` is the mean rank if CVIRF were another marginal permutation: the rank among the other seven, plus
     the share in which permutation does better.
     """
-    usual = _ranked(results, METHODS)
+    usual = ranked(results, METHODS)
     usual["beside_two_perm"] = usual["variant"].map(_beside_two_permutations(results))
-    honest = _ranked(results, [*(name for name in METHODS if name != "imp"), "imp_oob"])
+    honest = ranked(results, [*(name for name in METHODS if name != "imp"), "imp_oob"])
     both = pd.concat([usual, honest[honest["variant"] == "imp_oob"]], ignore_index=True)
     theirs = published()
     table = both.merge(theirs, on="variant", how="left")
@@ -46,7 +46,7 @@ def published() -> pd.DataFrame:
     return table.rename(columns={"mean_rank": "published_mean_rank", "sd": "published_sd"}).drop(columns="method")
 
 
-def _wide(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+def wide_mmds(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """A row for each data set, feature and repetition, a column for each method."""
     used = results[results["variant"].isin(methods)]
     wide = used.pivot_table(index=["name", "feature", "repetition"], columns="variant", values="mmd2")
@@ -54,15 +54,16 @@ def _wide(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
 
 
 def _beside_two_permutations(results: pd.DataFrame) -> pd.Series[float]:
-    wide = _wide(results, [name for name in METHODS if name != "cvirf"])
+    wide = wide_mmds(results, [name for name in METHODS if name != "cvirf"])
     beaten = wide.gt(wide["perm"], axis=0) + 0.5 * wide.eq(wide["perm"], axis=0)  # the two are as good as each other
     means = (wide.rank(axis=1) + beaten).groupby(level=["name", "feature"]).mean().mean()
     means["cvirf"] = means["perm"]
     return means
 
 
-def _ranked(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
-    ranks = _wide(results, methods).rank(axis=1)
+def ranked(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """Mean rank of each method among these, over repetitions and then over features; best first."""
+    ranks = wide_mmds(results, methods).rank(axis=1)
     by_feature = ranks.groupby(level=["name", "feature"]).mean()
     table = pd.DataFrame(
         {
@@ -70,7 +71,7 @@ def _ranked(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
             "mean_rank": by_feature.mean(),
             "sd": by_feature.std(),
             "sd_at_30": _spread_at(30, ranks, by_feature),
-            "std_error": _standard_errors(ranks, by_feature),
+            "std_error": standard_errors(ranks, by_feature),
         }
     )
     return table.rename_axis("variant").reset_index().sort_values("mean_rank", ignore_index=True)
@@ -84,7 +85,7 @@ def _spread_at(n: int, ranks: pd.DataFrame, by_feature: pd.DataFrame) -> pd.Seri
     return (by_feature.var() - per_mean + per_mean_of_n).clip(lower=0.0) ** 0.5
 
 
-def _standard_errors(ranks: pd.DataFrame, by_feature: pd.DataFrame) -> pd.Series[float]:
+def standard_errors(ranks: pd.DataFrame, by_feature: pd.DataFrame) -> pd.Series[float]:
     """Noise of the choice of features and of the splits, data sets taken as they are.
 
     In a data set k of p columns were drawn without replacement, so their mean has the variance s^2 / k * (1 - k / p),

@@ -65,7 +65,7 @@ class Redraws:
     def of(self, feature: str, seed: int) -> dict[str, Copies]:
         """The values of a feature in the test rows that each variant draws; each has a stream of its own."""
         ways = self._ways(feature, seed)
-        return {name: ways[name](_stream(seed, feature, name)) for name in VARIANTS}
+        return {name: ways[name](stream_of(seed, feature, name)) for name in VARIANTS}
 
     def _ways(self, feature: str, seed: int) -> Mapping[str, Callable[[np.random.Generator], Copies]]:
         own = self.test[feature].to_numpy()
@@ -99,7 +99,7 @@ class Redraws:
         """Predictions for the test rows, and residuals of two kinds, of one forest."""
         train, test = (rows.drop(columns=feature).to_numpy() for rows in (self.train, self.test))
         values = self.train[[feature]].to_numpy()
-        start = int(_stream(seed, feature, "forest").integers(2**31))
+        start = int(stream_of(seed, feature, "forest").integers(2**31))
         forest = grow(train, values, n_trees=self.n_trees, seed=start, n_jobs=threads())
         predicted = forest.predict(test)[:, 0]
         residuals = {"train": values - forest.predict(train), "oob": values - forest.out_of_bag}
@@ -142,5 +142,6 @@ def _imputation(predicted: Floats, residuals: Floats, rng: np.random.Generator) 
     return [predicted + rng.choice(residuals, len(predicted), replace=len(residuals) < len(predicted))]
 
 
-def _stream(seed: int, feature: str, what: str) -> np.random.Generator:
+def stream_of(seed: int, feature: str, what: str) -> np.random.Generator:
+    """The generator of one variant for one feature."""
     return np.random.default_rng([seed, *f"{feature}/{what}".encode()])

@@ -19,8 +19,9 @@ def test_the_page_is_what_the_stored_tables_give() -> None:
 
 def test_without_results_the_commands_are_named(tmp_path: Path) -> None:
     page = beyond.text(tmp_path)
-    assert "`ground_truth --sampler auto`, `inference`, `peers --sampler auto`" in page
-    assert "no results yet" in page
+    told = " ".join(page.split())
+    assert "`ground_truth --sampler auto`, `data_fidelity --sampler auto`, `inference`, `peers --sampler auto`" in told
+    assert "no results yet" in told
 
 
 def test_tables_become_sections_and_pictures_that_are_there_are_shown(tmp_path: Path) -> None:
@@ -54,6 +55,7 @@ def test_past_the_paper_experiments_are_listed_apart() -> None:
         ("ground_truth", Size(samplers=("auto",)), "ground_truth_auto"),
         ("ground_truth", Size(samplers=("auto", "cart"), seed=7), "ground_truth_auto_cart_seed7"),
         ("ground_truth", Size(samplers=("auto",), forest="sklearn"), "ground_truth_auto_sklearn"),
+        ("data_fidelity", Size(samplers=("auto",)), "data_fidelity_auto"),
         ("peers", Size(samplers=("auto",)), "peers"),
         ("peers", Size(seed=3), "peers_seed3"),
     ],
@@ -65,9 +67,13 @@ def test_what_was_asked_is_in_the_name_that_results_are_stored_under(name: str, 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["depth", "--sampler", "marginal"], "--sampler is for ground_truth and peers"),
+        (["depth", "--sampler", "marginal"], "--sampler is for ground_truth, data_fidelity, peers"),
         (["ground_truth", "--sampler", "telepathy"], "got telepathy"),
         (["ground_truth", "--seed", "3"], "--seed and --forest are for ground_truth with --sampler"),
+        (
+            ["data_fidelity", "--sampler", "auto", "--seed", "3"],
+            "--seed and --forest are for ground_truth with --sampler",
+        ),
         (["depth", "--forest", "sklearn"], "--seed and --forest are for ground_truth with --sampler"),
     ],
 )

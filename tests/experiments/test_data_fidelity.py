@@ -88,8 +88,8 @@ def test_the_squared_mmd_is_that_of_whole_samples(without_data: None) -> None:
     X, y = data_fidelity.numeric_part(-1)
     redraws = Redraws(X[:80], X[80:130].reset_index(drop=True), y[:80], [X.columns[0]], n_trees=5)
     reference = X[130:]
-    found = data_fidelity._squared_mmds(redraws, reference, X.columns[0], seed=3)
     drawn = redraws.of(X.columns[0], seed=3)
+    found = data_fidelity.squared_mmds(reference, redraws.test, X.columns[0], drawn)
     for variant in ("none", "perm", "ale", "imp"):
         copies = [redraws.test.assign(**{X.columns[0]: column}) for column in drawn[variant]]
         assert found[variant] == pytest.approx(squared_mmd(reference, pd.concat(copies)), abs=1e-12)
