@@ -33,6 +33,7 @@ _MOST_SQUARED = 150  # parts whose products are looked at
 _MOST_PRODUCTS = 5
 _RIDGE = 1e-9  # so that columns which are the same have a solution
 _LEAST_VARIANCE = 1e-6  # of a product that can be told from a constant
+_ROWS_A_COLUMN = 5  # that it takes to see that columns have nothing to tell
 _CHANCE = 0.2  # level of the joint test below which a path is followed
 _CHANCE_CORRELATION = 2.5  # correlation times the root of the number of rows, likewise
 _LEVEL = 0.05  # of the test that lets products in, over all of them
@@ -340,8 +341,8 @@ class _Asked:
         from scipy.special import fdtrc
 
         n, p = self.values.shape
-        if 2 * p >= n:
-            return False
+        if _ROWS_A_COLUMN * p >= n:
+            return False  # the joint test would see little
         left = max(self.least_squares[1], 1e-12)
         together = float(fdtrc(p, n - p - 1, (1 - left) / left * (n - p - 1) / p))
         return together > _CHANCE and float(np.abs(self.of_all[1]).max()) * np.sqrt(n) < _CHANCE_CORRELATION
