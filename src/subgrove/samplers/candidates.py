@@ -1,0 +1,311 @@
+"""Candidates for one feature: ways to redraw it, each with scores on rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from subgrove._kinds import ColumnInfo, Floats, Rows
+from subgrove._random import stream
+from subgrove._shift import FoundShift, Rivals, find_dense_shift, find_shift
+from subgrove._subgroups import Partition
+from subgrove._subgroups.growing import Settings, grown_from
+from subgrove._subgroups.names import Members
+from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
+from subgrove._table import Series, Table
+from subgrove.samplers.imputation import FittedImputation, Imputation
+from subgrove.samplers.leaf_donors import LeafDonors
+from subgrove.samplers.shifted import Residuals, rows_of
+from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
+from subgrove.trees.polish import polished
+from subgrove.trees.single import single_leaf
+from subgrove.trees.training import select_columns, training_of
+
+_CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows gains at the most; more if columns are many
+_RESIDUAL_DEPTH = 3
+_ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test that finds nothing may have missed something
+_FEW_TERMS = 3  # of a shift that needs no tree beside it to be read
+_FOREST_TREES = 100
+_PROBE_TREES, _PROBE_ROWS = 16, 500
+_PROBE_SLACK = 1.05  # a forest of few trees on few rows is as much worse than a whole one
+_FOREST_FROM = 4  # splits of the best candidate from which on a forest is tried
+_DENSE_FROM = 5  # terms of a sparse shift from which on one of all columns is tried
+_FOREST_PARTS = 10_000  # a forest has no parts that anyone reads
+_NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
+
+Drawer = LeafDonors | Residuals | FittedLevels | FittedImputation
+
+
+@dataclass(frozen=True, eq=False)
+class Common:
+    """What the features of one table have in common.
+
+    Attributes
+    ----------
+    table : Table
+        The training rows that are used.
+    rows : int array
+        Their places in the user's table.
+    rivals : Rivals
+        Numbers for all columns, for shifts.
+    allowed : tuple of str
+        The columns that values may depend on.
+    settings : Settings
+        Of the trees.
+    shown : int
+        Depth of the subgroups that results are told by.
+    seed : int
+    """
+
+    table: Table
+    rows: Rows
+    rivals: Rivals
+    allowed: Members
+    settings: Settings
+    shown: int
+    seed: int
+
+    @property
+    def of_residuals(self) -> Settings:
+        """Of trees on what a shift leaves: shallow, for if much is left the shift was not the way."""
+        rules = self.settings.rules
+        return replace(self.settings, rules=replace(rules, max_depth=min(rules.max_depth, _RESIDUAL_DEPTH)))
+
+    def polished(self, tree: Partition, series: Series, others: Table) -> Partition:
+        """The subgroups of a number with their cuts in better places."""
+        if len(tree) == 1 or series.info.kind != "numeric":
+            return tree
+        training = training_of(others, (series,), None)
+        return replace(tree, tree=polished(tree.tree, training, self.settings.rules.min_leaf // 3 + 1))
+
+    def donors(self, partition: Partition) -> LeafDonors:
+        """Values of training rows of the same subgroup."""
+        return LeafDonors.of(partition, self.table, self.rows, self.shown)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A way to redraw a feature: its scores on held-out rows, how many parts it has, and how it is made."""
+
+    name: str
+    scores: Floats
+    parts: int
+    make: Callable[[], Drawer]
+    splits: int = 0  # chosen on the rows that it is scored on
+    again: Callable[[], Floats] | None = None  # scores by trees that are grown again
+    columns: int = 1  # that competed for each split
+
+    @property
+    def charge(self) -> float:
+        """The most that choosing splits on the same rows is likely to have gained."""
+        if self.again is None:
+            return 0.0
+        rows = _CHARGE * self.splits * (1 + np.log10(max(self.columns, 1)))
+        return float(rows * abs(self.scores.mean()) / len(self.scores))
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Candidates for one feature, scored on halves of the rows by what was learned on the other half."""
+
+    common: Common
+    series: Series
+    others: Table
+
+    @cached_property
+    def tree(self) -> Partition:
+        """The subgroups of the feature itself."""
+        return grown_from(self.others, (self.series.info.name,), (self.series,), None, self.common.settings)
+
+    @cached_property
+    def single(self) -> Partition:
+        """All rows in one subgroup."""
+        training = training_of(self.others, (self.series,), None)
+        grower = self.common.settings.grower(training)
+        leaf = single_leaf(training, grower._method, {**grower.plain_params(), "max_depth": 0}, "depth")
+        return Partition((self.series.info.name,), leaf)
+
+    @property
+    def halves(self) -> list[tuple[Rows, Rows]]:
+        """Rows to learn from and rows to judge on, twice."""
+        n = len(self.series.values)
+        order = stream(self.common.seed, "halves").permutation(n)
+        one, two = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
+        return [(one, two), (two, one)]
+
+    def numbers(self) -> list[Candidate]:
+        """Candidates for a numeric feature."""
+        names, name = self.others.names, self.series.info.name
+        sparse = find_shift(self.common.rivals, name, self.series.values, names)
+        if sparse is None and len(self.tree) == 1:
+            return [replace(self.marginal_alone, scores=np.full(1, np.nan))]
+        candidates = [self.marginal()]
+        if sparse is not None:
+            candidates.append(self._shifted(sparse))
+            if candidates[-1].parts <= _FEW_TERMS and self._leaves_nothing(*candidates):
+                return candidates
+            dense = None
+            if len(sparse.shift.terms) >= _DENSE_FROM:
+                dense = find_dense_shift(self.common.rivals, name, self.series.values, names)
+            if dense is not None and _is_better(dense, sparse):
+                candidates.append(self._normal(dense))
+        candidates = self.judged_again([*candidates, *self.subgroups()])
+        best = best_of(candidates)
+        if best.splits >= _FOREST_FROM and self._forest_may_help(best):
+            candidates.append(self._forest())
+        return candidates
+
+    def levels(self) -> list[Candidate]:
+        """Candidates for a feature of few values."""
+        candidates = [self.marginal(), *self.subgroups()]
+        found = find_level_shift(self.common.rivals, self.series, self.others.names)
+        if found.shift.parts:
+            candidates.append(self._shifted_levels(found))
+        return self.judged_again(candidates)
+
+    def marginal(self) -> Candidate:
+        """No column."""
+        return replace(self.marginal_alone, scores=left_out_scores(self.series, self._nowhere))
+
+    @property
+    def marginal_alone(self) -> Candidate:
+        """The same without a score, which nothing is compared with."""
+        return Candidate("marginal", np.zeros(1), 0, lambda: self.common.donors(self.single))
+
+    def subgroups(self) -> list[Candidate]:
+        """The subgroups of the feature's tree, unless it has none."""
+        if len(self.tree) == 1:
+            return []
+
+        def make() -> LeafDonors:
+            return self.common.donors(self.common.polished(self.tree, self.series, self.others))
+
+        scores = left_out_scores(self.series, self.tree._assign_table(self.others))
+        splits = len(self.tree) - 1
+        again = partial(self._regrown, self.series, self.common.settings)
+        return [Candidate("subgroups", scores, splits, make, splits, again, len(self.others.names))]
+
+    def _shifted(self, found: FoundShift) -> Candidate:
+        name = self.series.info.name
+        left = Series(ColumnInfo(f"residual of {name}", "numeric"), found.residuals)
+        settings = self.common.of_residuals
+        tree = grown_from(self.others, (name,), (left,), None, settings)
+        scores = left_out_scores(left, tree._assign_table(self.others))
+        splits = len(tree) - 1
+
+        def make() -> Residuals:
+            return Residuals.of(found, tree, self.common.table, self.series, self.common.rows, self.common.shown)
+
+        again = partial(self._regrown, left, settings) if splits else None
+        parts = len(found.shift.terms) + splits
+        return Candidate("shifted_subgroups", scores, parts, make, splits, again, len(self.others.names))
+
+    def _normal(self, found: FoundShift) -> Candidate:
+        from scipy.special import ndtr, ndtri
+
+        scale = float(np.sqrt((found.residuals**2).mean()))
+        z = found.residuals / scale
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        scores = scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
+
+        def make() -> Residuals:
+            made = Residuals.of(found, self.single, self.common.table, self.series, self.common.rows, 0)
+            pool = scale * ndtri((np.arange(_NORMAL_POOL) + 0.5) / _NORMAL_POOL)
+            return replace(made, residuals=pool, code=np.zeros(_NORMAL_POOL, dtype=np.int32), centre=np.zeros(1))
+
+        return Candidate("gaussian", scores, len(found.shift.terms), make)
+
+    def _shifted_levels(self, found: FoundLevels) -> Candidate:
+        scores = found.held_out(self.halves)
+
+        def make() -> FittedLevels:
+            return FittedLevels.of(found, self.series, self.common.rows)
+
+        return Candidate("shifted_subgroups", scores, len(found.shift.parts), make)
+
+    @staticmethod
+    def _leaves_nothing(marginal: Candidate, shifted: Candidate) -> bool:
+        """Whether a shift is clearly better than no column, and what it leaves depends on none: a tree cannot add."""
+        better = marginal.scores - shifted.scores
+        clear = bool(better.mean() > 2 * better.std() / np.sqrt(len(better)))
+        return clear and shifted.splits == 0 and len(better) >= _ROWS_TO_TRUST_TESTS
+
+    def _forest(self) -> Candidate:
+        name = self.series.info.name
+        columns, grown, scores = self._grown(np.arange(len(self.series.values)), _FOREST_TREES)
+
+        def make() -> FittedImputation:
+            return FittedImputation(columns, None, forests={name: grown}, given=self.others.names)
+
+        return Candidate("imputation", scores, _FOREST_PARTS, make)
+
+    def _forest_may_help(self, best: Candidate) -> bool:
+        """Whether a small forest on few rows does not do much worse than the best candidate on these rows."""
+        order = stream(self.common.seed, "rows of a small forest").permutation(len(self.series.values))
+        rows = np.sort(order[:_PROBE_ROWS])
+        _, _, scores = self._grown(rows, _PROBE_TREES)
+        return bool(scores.mean() <= _PROBE_SLACK * best.scores[rows].mean())
+
+    def _grown(self, rows: Rows, n_trees: int) -> tuple[tuple[ColumnInfo, ...], Any, Floats]:
+        """A forest on some rows, the columns it knows, and its scores out of bag."""
+        name = self.series.info.name
+        table = rows_of(select_columns(self.common.table, [*self.others.names, name]), rows)
+        grown = Imputation(n_trees=n_trees)._grown(table, name, self.others.names, stream(self.common.seed, name))
+        foretold, values = np.asarray(grown.forest.out_of_bag)[:, 0], self.series.values[rows]
+        left = values - np.where(np.isnan(foretold), values.mean(), foretold)
+        return table.columns, grown, left_out_scores(Series(ColumnInfo(name, "numeric"), left), self._nowhere[rows])
+
+    @property
+    def _nowhere(self) -> Rows:
+        """All rows in one subgroup."""
+        return np.zeros(len(self.series.values), dtype=np.intp)
+
+    def judged_again(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Where it could change the choice, trees are grown again on halves of the rows and judged on the other half.
+
+        A tree's score may be too good by its charge. Against the best, a candidate with fewer parts wins if it is
+        within one standard error, and one with more parts if it is better by more than that; mostly either is clear
+        whatever the charges are.
+        """
+        best = min(candidates, key=lambda one: float(one.scores.mean()) + one.charge)
+        unsure = []
+        for one in candidates:
+            behind = one.scores - best.scores
+            low, high = float(behind.mean()) - best.charge, float(behind.mean()) + one.charge
+            error = float(behind.std()) / np.sqrt(len(behind))
+            limit = error if one.parts < best.parts else -error
+            if one is not best and low <= limit < high:
+                unsure.append(one)
+        if not unsure:
+            return candidates
+        asked = [best, *unsure]
+        return [
+            replace(one, scores=one.again(), again=None) if one.again is not None and one in asked else one
+            for one in candidates
+        ]
+
+    def _regrown(self, series: Series, settings: Settings) -> Floats:
+        """Scores of each half by a tree that was grown on the other half."""
+        scores = np.empty(len(series.values))
+        for rows, asked in self.halves:
+            part = rows_of(self.others, rows)
+            own = (Series(series.info, series.values[rows]),)
+            tree = grown_from(part, (self.series.info.name,), own, None, settings)
+            leaves = tree._assign_table(part), tree._assign_table(rows_of(self.others, asked))
+            scores[asked] = leaf_scores(series, None, rows, leaves[0], asked, leaves[1])
+        return scores
+
+
+def _is_better(one: FoundShift, two: FoundShift) -> bool:
+    """Whether its squared errors on held-out rows are clearly less."""
+    less = two.residuals**2 - one.residuals**2
+    return bool(less.mean() > less.std() / np.sqrt(len(less)))
+
+
+def best_of(candidates: list[Candidate]) -> Candidate:
+    """The one of the least score."""
+    return min(candidates, key=lambda candidate: float(candidate.scores.mean()))

@@ -1,0 +1,87 @@
+"""The choice for one feature: which candidate redraws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from subgrove._subgroups import Partition
+from subgrove._subgroups.growing import grown_from
+from subgrove._table import Series, Table
+from subgrove.samplers.base import Feature, title
+from subgrove.samplers.candidates import Candidate, Common, Comparison, Drawer, best_of
+from subgrove.samplers.choice import CandidateScore, Choice
+from subgrove.samplers.leaf_donors import LeafDonors
+from subgrove.samplers.shifted import Residuals, rows_of, takes_levels
+from subgrove.samplers.sparse_levels import FittedLevels
+from subgrove.trees.training import select_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Choosing:
+    """The choice for one feature."""
+
+    common: Common
+
+    def __call__(self, feature: Feature) -> tuple[Drawer, Choice]:
+        """What redraws a feature, and why."""
+        others = select_columns(self.common.table, [name for name in self.common.allowed if name not in feature])
+        series = tuple(self.common.table.series(name) for name in feature)
+        if len(feature) > 1:
+            tree = grown_from(others, feature, series, None, self.common.settings)
+            donors = self.common.donors(tree)
+            return donors, _told(Choice.of_group(title(feature), len(tree)), donors)
+        (one,) = series
+        if one.missing.any():
+            return self._among_known(one, others)
+        compared = Comparison(self.common, one, others)
+        candidates = compared.levels() if takes_levels(one) else compared.numbers()
+        return self._settled(one, candidates)
+
+    def _settled(self, series: Series, candidates: list[Candidate]) -> tuple[Drawer, Choice]:
+        measure = "log score" if takes_levels(series) else "CRPS"
+        scores = [_summary(candidate, candidates) for candidate in candidates]
+        choice = Choice.between(series.info.name, measure, tuple(scores), len(self.common.rows))
+        drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
+        return drawer, _told(choice, drawer)
+
+    def _among_known(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
+        """A feature with missing values: donors give them on, which numbers about a shift cannot."""
+        tree = grown_from(others, (series.info.name,), (series,), None, self.common.settings)
+        known = np.flatnonzero(~series.missing)
+        if len(known) < 4 or len(tree) == 1:
+            single = self.common.donors(tree.at_depth(0))
+            return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
+        part = replace(self.common, table=rows_of(self.common.table, known), rows=self.common.rows[known])
+        compared = Comparison(part, Series(series.info, series.values[known]), rows_of(others, known))
+        candidates = compared.judged_again([compared.marginal(), *compared.subgroups()])
+        candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
+        return self._settled(series, candidates)
+
+    def _maker(self, name: str, tree: Partition) -> Callable[[], Drawer]:
+        return lambda: self.common.donors(tree if name == "subgroups" else tree.at_depth(0))
+
+
+def _told(choice: Choice, drawer: Drawer) -> Choice:
+    """The choice, with what can be said of the sampler that was fitted."""
+    if isinstance(drawer, LeafDonors):
+        return replace(choice, n_subgroups=len(drawer.partition), conditioning=drawer.conditioning)
+    if isinstance(drawer, Residuals):
+        return replace(
+            choice,
+            shift=drawer.shift.text(),
+            kept=drawer.kept,
+            n_subgroups=len(drawer.partition),
+            conditioning=drawer.conditioning,
+        )
+    if isinstance(drawer, FittedLevels):
+        return replace(choice, shift=drawer.shift.text(), conditioning=drawer.shift.columns)
+    return choice
+
+
+def _summary(candidate: Candidate, candidates: list[Candidate]) -> CandidateScore:
+    worse = candidate.scores - best_of(candidates).scores
+    error = float(worse.std() / np.sqrt(len(worse)))
+    return CandidateScore(candidate.name, float(candidate.scores.mean()), float(worse.mean()), error, candidate.parts)
