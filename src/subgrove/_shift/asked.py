@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from subgrove._kinds import Floats, Rows
+from subgrove._shift.design import is_extreme
 from subgrove._shift.rivals import N_FOLDS, Moments, Rivals
 
 RIDGE = 1e-9  # so that columns which are the same have a solution
@@ -33,6 +34,8 @@ class Asked:
     @classmethod
     def of(cls, rivals: Rivals, x: Floats, names: Sequence[str]) -> Asked | None:
         parts = rivals.design.allowed(names)
+        if is_extreme(x):
+            return None
         mean, scale = float(x.mean()), float(x.std())
         if not len(parts) or not scale > 0 or rivals.n_rows < 2 * N_FOLDS:
             return None

@@ -20,6 +20,7 @@ from subgrove._table import Table
 _MOST_LEVELS = 20  # of a column, the most frequent ones
 _LEAST_ROWS = 10  # of a level or of missing values, on either side
 _CONSTANT = 1e-12
+_LARGEST = 1e70  # its fourth power is a number
 
 
 @dataclass(frozen=True)
@@ -117,9 +118,18 @@ class Design:
         return column.levels.index(level) if level in column.levels else len(column.levels)
 
 
+def is_extreme(values: Floats) -> bool:
+    """Whether numbers are so large, or so close to each other, that sums of their squares or products would not do."""
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return False
+    low, high = float(known.min()), float(known.max())
+    return max(abs(low), abs(high)) > _LARGEST or 0 < high - low < 1 / _LARGEST
+
+
 def _numeric(column: ColumnInfo, values: Floats) -> list[tuple[Part, Floats]]:
     known = np.isfinite(values)
-    if not known.any():
+    if not known.any() or is_extreme(values):
         return []
     mean, missing = float(values[known].mean()), ~known
     raw = np.where(known, values, mean)

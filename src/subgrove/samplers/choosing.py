@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from subgrove._shift import is_extreme
 from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import grown_from
 from subgrove._table import Series, Table
@@ -34,6 +35,8 @@ class Choosing:
             donors = self.common.donors(tree)
             return donors, _told(Choice.of_group(title(feature), len(tree)), donors)
         (one,) = series
+        if one.info.kind == "numeric" and is_extreme(one.values):
+            return self._without_scores(one, others)
         if one.missing.any():
             return self._among_known(one, others)
         compared = Comparison(self.common, one, others)
@@ -46,6 +49,13 @@ class Choosing:
         choice = Choice.between(series.info.name, measure, tuple(scores), len(self.common.rows))
         drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
         return drawer, _told(choice, drawer)
+
+    def _without_scores(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
+        """Numbers whose differences cannot be squared: a tree says by its tests whether there are subgroups."""
+        donors = self.common.donors(grown_from(others, (series.info.name,), (series,), None, self.common.settings))
+        chosen = "marginal" if len(donors.partition) == 1 else "subgroups"
+        why = "its numbers are too large, or too close to each other, for scores"
+        return donors, _told(Choice.only(series.info.name, chosen, why), donors)
 
     def _among_known(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""

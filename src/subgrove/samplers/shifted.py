@@ -15,15 +15,15 @@ from typing import Any, Literal
 import numpy as np
 
 from subgrove._frames import Changes, Donors
-from subgrove._kinds import Codes, ColumnInfo, Floats, Rows
+from subgrove._kinds import MISSING, Codes, ColumnInfo, Floats, Rows
 from subgrove._parallel import one_blas_thread, side_by_side
 from subgrove._random import Streams, read_seed, stream
-from subgrove._shift import FoundShift, Rivals, Shift, find_shift
+from subgrove._shift import FoundShift, Rivals, Shift, find_shift, is_extreme
 from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import Settings, grown_from
 from subgrove._subgroups.names import Members, allowed_columns
 from subgrove._table import Series, Table
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import ColumnError, ParameterError
 from subgrove.samplers.balanced import Pools, balanced_points
 from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
 from subgrove.samplers.learned import learned_for
@@ -150,6 +150,11 @@ class _Fitting:
         if takes_levels(series):
             found = find_level_shift(self.rivals, series, others)
             return FittedLevels.of(found, series, self.rows)
+        if is_extreme(series.values):
+            raise ColumnError(
+                f"Column {name!r} of train has numbers beyond 1e70, or closer to each other than 1e-70, which have no "
+                f"shift. Rescale it, or use sampler 'auto'."
+            )
         shift = find_shift(self.rivals, name, series.values, others) or no_shift(self.rivals, series)
         tree = residual_subgroups(self.table, series, shift, others, self.settings)
         return Residuals.of(shift, tree, self.table, series, self.rows, self.shown, self.keep)
@@ -326,7 +331,8 @@ class FittedShiftedSubgroups(Fitted):
     ) -> Redraw:
         """The redraw of one feature."""
         learned = learned_for(self.learned, feature, ShiftedSubgroups.name)
-        if table.series(feature[0]).missing.any():
+        series = table.series(feature[0])
+        if (series.values == MISSING if series.info.is_nominal else series.missing).any():
             raise ParameterError(
                 f"sampler {ShiftedSubgroups.name!r} takes no missing values, but column {feature[0]!r} has some in the "
                 f"rows to redraw. Fill them, leave it out of features, or use 'auto'."

@@ -132,6 +132,10 @@ def _fitted(matrix: Floats, code: Rows, n_levels: int) -> Floats:
     b = np.zeros((d, n_levels))
     if not free:
         return b
+    if d == 1:  # without a column these are the shares of the levels, which may be very many
+        counts = np.maximum(np.bincount(code, minlength=n_levels), 0.5)
+        b[0] = np.log(counts / counts[-1])
+        return b
     has = (code[:, None] == np.arange(free)).astype(np.float64)
     penalty = np.full((d, free), _RIDGE)
     penalty[0] = 1e-3
