@@ -1,0 +1,121 @@
+"""Level shifts: probabilities of a sparse multinomial model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from subgrove._kinds import Floats
+from subgrove._random import Streams
+from subgrove._shift import Rivals
+from subgrove._table import read_table
+from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, _fitted, _softmax, find_level_shift
+
+
+def frame(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=(n, 3))
+    scores = np.column_stack([1.5 * z[:, 0], -1.5 * z[:, 0] + z[:, 1], np.zeros(n)])
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    level = (rng.random((n, 1)) > shares.cumsum(axis=1)).sum(axis=1)
+    kind = np.array(["cold", "warm", "mild"])[np.minimum(level, 2)]
+    return pd.DataFrame({"kind": kind, "z0": z[:, 0], "z1": z[:, 1], "z2": z[:, 2], "size": level % 2})
+
+
+TRAIN = frame(1500, 0)
+TABLE = read_table(TRAIN)
+
+
+def found(X: pd.DataFrame = TRAIN, feature: str = "kind", given: tuple[str, ...] = ("z0", "z1", "z2")) -> FoundLevels:
+    table = read_table(X)
+    return find_level_shift(Rivals.of(table, 0), table.series(feature), given)
+
+
+def test_columns_that_matter_are_found_and_told() -> None:
+    shift = found().shift
+    assert shift.columns[:2] == ("z0", "z1")
+    assert shift.levels == ("cold", "mild", "warm")
+    assert shift.text().startswith("kind goes with z0 (more cold, less warm), z1 (more warm, less ")
+
+
+def test_probabilities_add_up_and_are_those_of_the_data() -> None:
+    shares = found().shift.predict(TABLE)
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    for k, level in enumerate(("cold", "mild", "warm")):
+        # With an intercept, mean probabilities of training rows are their shares.
+        assert shares[:, k].mean() == pytest.approx((TRAIN["kind"] == level).mean(), abs=1e-4)
+    near = found().shift.predict(read_table(TRAIN.assign(z0=2.0, z1=0.0)))
+    true = np.exp([3.0, 0.0, -3.0]) / np.exp([3.0, 0.0, -3.0]).sum()
+    np.testing.assert_allclose(near[0], true, atol=0.06)
+
+
+def test_fit_is_that_of_scikit_learn_with_the_same_penalty() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(200, 3))
+    code = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
+    matrix: Floats = np.hstack([np.ones((200, 1)), X])
+    ours = _softmax(matrix @ _fitted(matrix, code, 2))
+    peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(X, code)
+    # Here the intercept costs a thousandth as well.
+    np.testing.assert_allclose(ours, peer.predict_proba(X), atol=1e-4)
+
+
+def test_separated_levels_have_a_finite_fit() -> None:
+    x = np.linspace(-1, 1, 100)
+    b = _fitted(np.column_stack([np.ones(100), x]), (x > 0).astype(int), 2)
+    assert np.isfinite(b).all()
+    assert np.abs(b).max() < 50
+
+
+def test_without_a_column_there_are_shares_however_many_levels() -> None:
+    levels = np.random.default_rng(2).integers(0, 1200, 3000).astype(str)
+    many = found(TRAIN.head(1000).assign(kind=levels[:1000]))
+    assert many.shift.parts == ()
+    assert many.shift.text() == "kind has the same shares everywhere"
+    shares = many.shift.predict(read_table(TRAIN.head(1).assign(kind="0")))
+    np.testing.assert_allclose(shares[0], np.unique(levels[:1000], return_counts=True)[1] / 1000, rtol=1e-9)
+
+
+def test_a_number_of_few_values_is_told_by_its_values() -> None:
+    assert found(feature="size").shift.levels == ("0", "1")
+
+
+def test_a_constant_has_one_level() -> None:
+    one = found(TRAIN.assign(kind="same"))
+    np.testing.assert_array_equal(one.shift.predict(TABLE), 1.0)
+
+
+def test_held_out_scores_are_proper_and_larger_than_those_of_fitted_rows() -> None:
+    one = found(TRAIN.head(200))
+    rows = np.arange(200)
+    held_out = one.held_out([(rows[:100], rows[100:]), (rows[100:], rows[:100])])
+    shares = one.shift.predict(read_table(TRAIN.head(200)))
+    fitted = -np.log(shares[np.arange(200), one.code])
+    assert held_out.mean() > fitted.mean()
+    counts = np.bincount(one.code) / 200
+    assert held_out.mean() < -(counts * np.log(counts)).sum()  # and better than without columns
+
+
+def test_draws_have_the_probabilities() -> None:
+    series = TABLE.series("kind")
+    one = FittedLevels.of(found(), series, np.arange(1500))
+    n_repeats, test = 400, TRAIN.head(30)
+    redraw = one.draw(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
+    drawn = np.array([TRAIN["kind"].to_numpy()[change["kind"].rows] for change in redraw.draws()])
+    shares = one.shift.predict(read_table(test))
+    for k, level in enumerate(one.shift.levels):
+        # Standard error of a share at most 0.5 / sqrt(400) = 0.025; 90 of them.
+        np.testing.assert_allclose((drawn == level).mean(axis=0), shares[:, k], atol=4 * 0.025)
+
+
+def test_exact_steps_have_the_probabilities_of_other_levels() -> None:
+    one = FittedLevels.of(found(), TABLE.series("kind"), np.arange(1500))
+    redraw = one.draw(TABLE, ("kind",), Streams(0, "kind", 5), exact=True)
+    assert redraw.exact is not None
+    changed = np.zeros(1500)
+    for step in redraw.exact.steps():
+        changed[step.rows] += step.weights
+    own = one.shift.predict(TABLE)[np.arange(1500), found().code]
+    np.testing.assert_allclose(changed, 1 - own, atol=1e-9)
