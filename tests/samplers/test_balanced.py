@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._kinds import Floats
+from subgrove._kinds import Codes, Floats
 from subgrove._random import Streams
 from subgrove.samplers.balanced import Pools, balanced_points
 
@@ -13,7 +13,7 @@ CODE = np.repeat(np.arange(3, dtype=np.int32), [40, 25, 1])
 OWN = np.random.default_rng(0).normal(size=len(CODE))
 
 
-def points(n_repeats: int, seed: int = 0, code: Floats = CODE, own: Floats = OWN) -> Floats:
+def points(n_repeats: int, seed: int = 0, code: Codes = CODE, own: Floats = OWN) -> Floats:
     return np.array(list(balanced_points(code, int(code.max(initial=0)) + 1, own, Streams(seed, "x", n_repeats))))
 
 

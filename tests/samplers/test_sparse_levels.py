@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from subgrove._kinds import Floats
+from subgrove._frames import Donors
+from subgrove._kinds import Floats, Rows
 from subgrove._random import Streams
 from subgrove._shift import Rivals
 from subgrove._table import read_table
@@ -31,6 +34,11 @@ TABLE = read_table(TRAIN)
 def found(X: pd.DataFrame = TRAIN, feature: str = "kind", given: tuple[str, ...] = ("z0", "z1", "z2")) -> FoundLevels:
     table = read_table(X)
     return find_level_shift(Rivals.of(table, 0), table.series(feature), given)
+
+
+def donors(change: Any) -> Rows:
+    assert isinstance(change, Donors)
+    return change.rows
 
 
 def test_columns_that_matter_are_found_and_told() -> None:
@@ -103,7 +111,7 @@ def test_draws_have_the_probabilities() -> None:
     one = FittedLevels.of(found(), series, np.arange(1500))
     n_repeats, test = 400, TRAIN.head(30)
     redraw = one.draw(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
-    drawn = np.array([TRAIN["kind"].to_numpy()[change["kind"].rows] for change in redraw.draws()])
+    drawn = np.array([TRAIN["kind"].to_numpy()[donors(change["kind"])] for change in redraw.draws()])
     shares = one.shift.predict(read_table(test))
     for k, level in enumerate(one.shift.levels):
         # Standard error of a share at most 0.5 / sqrt(400) = 0.025; 90 of them.

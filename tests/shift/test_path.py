@@ -29,7 +29,7 @@ def penalties(X: Floats, y: Floats, least: float = 1e-3) -> Floats:
 
 
 def followed(X: Floats, y: Floats, asked: Floats) -> Floats:
-    return path.lasso_paths((X.T @ X / N)[None], (X.T @ y / N)[None], asked)[0]
+    return np.asarray(path.lasso_paths((X.T @ X / N)[None], (X.T @ y / N)[None], asked)[0])
 
 
 @pytest.fixture(params=["as built", "in Python"])

@@ -46,7 +46,8 @@ def log_likelihood(tree: Tree, training: Training) -> float:
 
 
 def test_cuts_come_closer_to_the_truth() -> None:
-    before, after = [], []
+    before: list[float] = []
+    after: list[float] = []
     for seed in range(20):
         tree, training = grown(*steps(300, seed))
         if set(cuts(tree)) != {"a", "b"}:
