@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._frames import Donors
 from subgrove._random import stream
-from subgrove.samplers.cross_fit import folds_of
+from subgrove.samplers.cross_fit import _merged, folds_of
 
 Floats = npt.NDArray[np.float64]
 SEED = 5
@@ -143,3 +144,14 @@ def test_groups_are_cross_fitted_too() -> None:
     result = run(X, Y, sampler="subgroups", features=[["level", "x"], "z"])
     assert result.features == ("level + x", "z")
     assert set(result.by_subgroup["fold"]) == {0, 1}
+
+
+def test_folds_whose_samplers_give_donors_and_numbers_are_put_together() -> None:
+    """The default call failed where one half of the rows led to subgroups and the other to a shift."""
+    own = np.array([1.0, 2.0, 3.0, np.nan])
+    places = [np.array([0, 2]), np.array([1, 3])]
+    mixed = _merged(own, places, [Donors(np.array([3, 1])), np.array([7.5, 8.5])])
+    np.testing.assert_array_equal(mixed, [np.nan, 7.5, 2.0, 8.5])
+    donors = _merged(own, places, [Donors(np.array([3, 1])), Donors(np.array([0, 2]), holders=True)])
+    assert donors.rows.tolist() == [3, 0, 1, 2]
+    assert donors.holders

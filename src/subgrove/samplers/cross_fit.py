@@ -56,7 +56,7 @@ class CrossFitted(Fitted):
         population = np.concatenate([np.broadcast_to(one.population, len(one.groups)) for one in parts])
         return Redraw(
             self._groups(table.n_rows, parts),
-            lambda: self._draws(table.n_rows, parts),
+            lambda: self._draws(table, parts),
             self._exact(table.n_rows, parts),
             population,
         )
@@ -91,12 +91,12 @@ class CrossFitted(Fitted):
             conditioning |= dict.fromkeys(one.groups.conditioning)
         return Groups(code, rules, tuple(conditioning), folds)
 
-    def _draws(self, n_rows: int, parts: list[Redraw]) -> Iterator[Changes]:
+    def _draws(self, table: Table, parts: list[Redraw]) -> Iterator[Changes]:
         for together in zip(*(one.draws() for one in parts), strict=True):
             changes: dict[str, Any] = {}
             for name in together[0]:
                 columns = [self._in_all_rows(fold, one[name]) for fold, one in zip(self.folds, together, strict=True)]
-                changes[name] = _merged(n_rows, [fold.rows for fold in self.folds], columns)
+                changes[name] = _merged(table.values(name), [fold.rows for fold in self.folds], columns)
             yield changes
 
     def _in_all_rows(self, fold: Fold, column: Any) -> Any:
@@ -132,13 +132,17 @@ class CrossFitted(Fitted):
         return steps
 
 
-def _merged(n_rows: int, places: list[Rows], columns: list[Any]) -> Any:
+def _merged(own: npt.NDArray[Any], places: list[Rows], columns: list[Any]) -> Any:
+    """The columns of the folds in one; `own` are the values of the table."""
     if all(isinstance(column, Donors) for column in columns):
-        rows = np.empty(n_rows, dtype=np.intp)
+        rows = np.empty(len(own), dtype=np.intp)
         for place, column in zip(places, columns, strict=True):
             rows[place] = column.rows
-        return Donors(rows, holders=columns[0].holders)
-    values: npt.NDArray[Any] = np.empty(n_rows, dtype=np.result_type(*(column.dtype for column in columns)))
+        # Where one fold has rows that merely hold a value, none is counted as a donor.
+        return Donors(rows, holders=any(column.holders for column in columns))
+    # Folds may have chosen samplers of different kinds: then donors become their values.
+    columns = [own[column.rows] if isinstance(column, Donors) else column for column in columns]
+    values: npt.NDArray[Any] = np.empty(len(own), dtype=np.result_type(*(column.dtype for column in columns)))
     for place, column in zip(places, columns, strict=True):
         values[place] = column
     return values
