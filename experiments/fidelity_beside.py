@@ -93,16 +93,19 @@ def data_sets(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def choices(results: pd.DataFrame) -> pd.DataFrame:
-    """Of samplers that choose: how often each candidate was chosen, and the mean ranks of all where it was."""
+    """Of samplers that choose: how often each candidate was chosen, and the mean ranks of all where it was.
+
+    `kept` is the mean share of its own residual that a redrawn row keeps.
+    """
     lines: list[dict[str, Any]] = []
     keys = [*_FEATURE, "repetition"]
     for sampler in samplers(results):
         own = results[(results["variant"] == sampler) & results["chosen"].notna() & (results["chosen"] != "")]
         place = wide_mmds(results, [*METHODS, sampler]).rank(axis=1).rename(columns={sampler: "rank"})
-        place = place.join(own.set_index(keys)["chosen"], how="inner")
+        place = place.join(own.set_index(keys)[["chosen", "kept"]], how="inner")
         for candidate, part in place.groupby("chosen"):
-            means = {name: float(part[name].mean()) for name in ("rank", *METHODS)}
+            means = {name: float(part[name].mean()) for name in ("kept", "rank", *METHODS)}
             share = len(part) / len(place)
             lines.append({"sampler": sampler, "candidate": candidate, "times": len(part), "share": share} | means)
-    table = pd.DataFrame(lines, columns=["sampler", "candidate", "times", "share", "rank", *METHODS])
+    table = pd.DataFrame(lines, columns=["sampler", "candidate", "times", "share", "kept", "rank", *METHODS])
     return table.sort_values(["sampler", "times"], ascending=[True, False], kind="stable", ignore_index=True)

@@ -41,8 +41,8 @@ def _about(sets: pd.DataFrame) -> str:
         f"the very rows of our run of it: {len(first)} data sets, {int(first['features'].sum())} features, {repeated} "
         f"repetitions. A sampler with its default settings is added to the paper's eight methods, and the nine are "
         f"ranked by squared MMD within data set, feature and repetition, the smallest first. `none` leaves the rows as "
-        f"they are. What the paper's methods have and the sampler has not: subgroups there permute the rows that are "
-        f"judged, and knockoffs are fitted on them. The sampler knows the train rows only."
+        f"they are. The paper's subgroups permute the rows that are judged, and its knockoffs are fitted on them; the "
+        f"sampler is fitted on the train rows only."
     )
 
 
@@ -109,17 +109,21 @@ def _choices(choices: pd.DataFrame) -> list[str]:
     if choices.empty:
         return []
     rivals = ("none", "ko", "cs_trtr_30", "cs_cart_30", "imp")
-    header = ("chosen", "share", "mean rank there", *(word(name) for name in rivals))
+    header = ("chosen", "share", "own residual kept", "mean rank there", *(word(name) for name in rivals))
     lines = [
         (
             str(row["candidate"]).replace("_", " "),
             f"{row['share']:.0%}",
+            f"{row['kept']:.0%}",
             f"{row['rank']:.2f}",
             *(f"{row[name]:.2f}" for name in rivals),
         )
         for row in choices.to_dict("records")
     ]
-    return ["What was chosen, and mean ranks where it was:", markdown(header, lines)]
+    return [
+        "What was chosen, the mean share of its own residual that a row keeps, and mean ranks where it was:",
+        markdown(header, lines),
+    ]
 
 
 def draw(sets: pd.DataFrame, sampler: str, folder: Path) -> Path:

@@ -33,6 +33,7 @@ def made(order: dict[str, list[str]], sampler: str = "auto", repetitions: int = 
             "variant": variant,
             "mmd2": 0.001 * (1 + place),
             "chosen": "marginal" if variant == sampler else "",
+            "kept": 0.25 if variant == sampler else np.nan,
         }
         for name, variants in order.items()
         for feature in FEATURES[name]
@@ -124,7 +125,7 @@ def test_data_sets_and_choices_have_mean_ranks() -> None:
     assert (sets["features"]["a"], sets["repetitions"]["a"], sets["chosen"]["a"]) == (2, 2, "marginal 4")
     results.loc[(results["variant"] == "auto") & (results["name"] == "b"), "chosen"] = "subgroups"
     chosen = choices(results).set_index("candidate")
-    assert (chosen["times"]["marginal"], chosen["rank"]["marginal"]) == (4, 1)
+    assert (chosen["times"]["marginal"], chosen["rank"]["marginal"], chosen["kept"]["marginal"]) == (4, 1, 0.25)
     assert chosen["share"]["marginal"] == pytest.approx(2 / 3)
     assert chosen.loc["subgroups", "rank"] == 3
     assert choices(results.assign(chosen="")).empty
@@ -161,7 +162,7 @@ def test_the_report_says_whether_the_goal_is_met(tmp_path: Path) -> None:
     text = data_fidelity_samplers.report(good)
     assert "better than 7 of the paper's 7 methods" in text
     assert "In 1 of 2 data sets" in text
-    assert "| marginal | 100% | 1.67 |" in text
+    assert "| marginal | 100% | 25% | 1.67 |" in text
     last = {name: [one for one in METHODS if one != "perm"] + ["auto", "perm"] for name in FIRST}
     text = data_fidelity_samplers.report(data_fidelity_samplers.tables(made(last)))
     assert "better than 1 of the paper's 7 methods" in text
