@@ -36,10 +36,11 @@ def _about(sets: pd.DataFrame) -> str:
     first = sets[sets["sampler"] == sets["sampler"].iloc[0]]
     low, high = int(first["repetitions"].min()), int(first["repetitions"].max())
     repeated = f"{low}" if low == high else f"{low} to {high}"
+    repeated += " repetition" if high == 1 else " repetitions"
     return (
         f"How close rows stay to the data when a feature is redrawn, as in the paper's section on data fidelity and on "
-        f"the very rows of our run of it: {len(first)} data sets, {int(first['features'].sum())} features, {repeated} "
-        f"repetitions. A sampler with its default settings is added to the paper's eight methods, and the nine are "
+        f"the very rows of our run of it: {len(first)} data sets, {int(first['features'].sum())} features, {repeated}. "
+        f"A sampler with its default settings is added to the paper's eight methods, and the nine are "
         f"ranked by squared MMD within data set, feature and repetition, the smallest first. `none` leaves the rows as "
         f"they are. The paper's subgroups permute the rows that are judged, and its knockoffs are fitted on them; the "
         f"sampler is fitted on the train rows only."

@@ -162,6 +162,9 @@ def test_the_report_says_whether_the_goal_is_met(tmp_path: Path) -> None:
     text = data_fidelity_samplers.report(good)
     assert "better than 7 of the paper's 7 methods" in text
     assert "In 1 of 2 data sets" in text
+    assert "2 data sets, 3 features, 2 repetitions. A sampler" in text
+    once = data_fidelity_samplers.tables(made(FIRST, repetitions=1))
+    assert "2 data sets, 3 features, 1 repetition. A sampler" in data_fidelity_samplers.report(once)
     assert "| marginal | 100% | 25% | 1.67 |" in text
     last = {name: [one for one in METHODS if one != "perm"] + ["auto", "perm"] for name in FIRST}
     text = data_fidelity_samplers.report(data_fidelity_samplers.tables(made(last)))
