@@ -203,7 +203,7 @@ class ImportanceResult:
         ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
         >>> imp = sg.importance(model, test.X, test.y, train=train.X, loss="absolute_error", seed=1)
         >>> print(imp.explain("yr").sentences[0])
-        yr is redrawn from all training rows: no other column tells anything about it.
+        yr is redrawn from all training rows: neither a tree nor a sum of columns tells anything about it.
         """
         return explained(self, feature, marginal)
 

@@ -165,7 +165,7 @@ def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chos
     start = f"{feature} is redrawn from {_LEVELS if shifted_levels else TOLD[chosen.name]}"
     marginal = next((one for one in scores if one.name == "marginal"), None)
     if len(scores) == 1:
-        return f"{start}: no other column tells anything about it."
+        return f"{start}: neither a tree nor a sum of columns tells anything about it."
     if chosen.name == "marginal":
         return f"{start}: no candidate foretells rows it has not seen better by more than one standard error."
     gain = ""
