@@ -48,7 +48,7 @@ def test_reps_count_small_cells_and_the_first_of_each_comes_before_the_second_of
 
 @pytest.mark.parametrize("names", [(), ("telepathy",)])
 def test_names_that_are_no_samplers_are_refused(names: tuple[str, ...]) -> None:
-    with pytest.raises(ValueError, match="--sampler takes names out of cart, "):
+    with pytest.raises(ValueError, match="--sampler takes names out of auto, cart, "):
         ground_truth_samplers.units(Size(samplers=names))
 
 
