@@ -9,6 +9,11 @@ import pandas as pd
 
 _LEVEL = 0.06
 _LEAST, _MOST = 0.93, 0.97
+_WHOSE = {
+    "rows": "With fitted samplers, the t-test on rows",
+    "doubting": "With fitted samplers, `imp.test`",
+    "its own": "The test of hidimstat",
+}
 _TESTS = {"rows": "t-test on rows", "doubting": "`imp.test`", "its own": "its own test"}
 
 
@@ -28,7 +33,7 @@ def _coverage(table: pd.DataFrame) -> list[str]:
     lines = ["scenario | test rows | sampler | runs | coverage | bias | sd of estimates | mean std_error"]
     lines.append("--- | --: | --- | --: | --: | --: | --: | --:")
     lines += [
-        f"{one['scenario']} | {one['n_test']} | {one['method']} | {one['runs']} | "
+        f"{one['scenario']} | {one['n_test']:.0f} | {one['method']} | {one['runs']} | "
         f"{100 * one['coverage']:.1f} ± {100 * one['coverage_se']:.1f} % | {one['bias']:.3f} | {one['sd']:.3f} | "
         f"{one['std_error']:.3f}"
         for one in table.sort_values(["scenario", "n_test"], kind="stable").to_dict("records")
@@ -41,7 +46,7 @@ def _coverage(table: pd.DataFrame) -> list[str]:
     if worst is not None:
         said += (
             f" Fitted samplers are off by their own error, which the interval does not cover: at worst "
-            f"{100 * worst['coverage']:.0f} % ({worst['method']}, {worst['scenario']}, {worst['n_test']} test rows)."
+            f"{100 * worst['coverage']:.0f} % ({worst['method']}, {worst['scenario']}, {worst['n_test']:.0f} test rows)."
         )
     return [
         "### Coverage",
@@ -94,7 +99,7 @@ def _kept(null: pd.DataFrame, test: str) -> str:
     kept = int((fitted["rejected"] <= _LEVEL).sum())
     worst = fitted.sort_values("rejected").iloc[-1]
     return (
-        f"With fitted samplers, the {_TESTS[test]} rejects at most 6 % of true nulls in {kept} of {len(fitted)} cells, "
+        f"{_WHOSE[test]} rejects at most 6 % of true nulls in {kept} of {len(fitted)} cells, "
         f"at worst {100 * worst['rejected']:.0f} % ({worst['sampler']}, {worst['scenario']}, {worst['model']})."
     )
 
