@@ -46,7 +46,8 @@ def _coverage(table: pd.DataFrame) -> list[str]:
     if worst is not None:
         said += (
             f" Fitted samplers are off by their own error, which the interval does not cover: at worst "
-            f"{100 * worst['coverage']:.0f} % ({worst['method']}, {worst['scenario']}, {worst['n_test']:.0f} test rows)."
+            f"{100 * worst['coverage']:.0f} % "
+            f"({worst['method']}, {worst['scenario']}, {worst['n_test']:.0f} test rows)."
         )
     return [
         "### Coverage",
