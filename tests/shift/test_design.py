@@ -123,5 +123,5 @@ def test_new_rows_are_scaled_as_in_training_and_an_unseen_level_is_none_of_those
 def test_allowed_parts_are_those_of_the_columns() -> None:
     design, _ = Design.of(table(a=numbers(), kind=np.array(["u", "v", "w"])[np.arange(N) % 3], b=numbers(seed=1)))
     assert design.allowed(["b", "kind"]).tolist() == [1, 2, 3, 4]
-    assert design.owner.tolist() == ["a", "kind", "kind", "kind", "b"]
+    assert [part.column for part in design.parts] == ["a", "kind", "kind", "kind", "b"]
     assert design.allowed([]).tolist() == []

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -85,11 +83,6 @@ class Design:
         for line, (part, raw) in zip(matrix, found, strict=True):
             line[:] = (raw - part.mean) / part.scale
         return design, np.ascontiguousarray(matrix.T)
-
-    @cached_property
-    def owner(self) -> npt.NDArray[Any]:
-        """The column that each part is of."""
-        return np.array([part.column for part in self.parts], dtype=object)
 
     def allowed(self, names: Sequence[str]) -> npt.NDArray[np.intp]:
         """The parts of these columns."""

@@ -2,10 +2,10 @@
 
 Requirements this design meets:
 
-- a proper score (CRPS of numbers, log score of levels) on held-out halves of the training rows, row by row;
+- a proper score (CRPS of numbers, log score of levels) of each training row, by what was learned without it;
 - the simplest candidate within one standard error of the best wins: fewest terms and splits to read;
-- bounded cost: at most `max_rows` rows are looked at; a tree that does worse even on the rows it was grown on is not
-  grown again; a forest is tried only where the best so far is complicated;
+- bounded cost: at most `max_rows` rows are looked at; a tree is grown again on halves only where its having chosen
+  splits on the same rows could change the choice; a forest is tried only where the best so far is complicated;
 - the choice can be told: every score, and the reason in a sentence (`Choice`).
 """
 

@@ -198,6 +198,7 @@ class Fitted(ABC):
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> Fitted:
         """The same sampler, the feature's tree cut back to its splits on some columns (and below such splits only)."""
+        # Asked of samplers alone whose split_columns is not None; these have their own.
         raise NotImplementedError(f"{type(self).__name__} has no trees")
 
     def read(self, X: Any) -> Table:

@@ -17,9 +17,10 @@ from subgrove._subgroups.growing import Settings, grown_from
 from subgrove._subgroups.names import Members
 from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
 from subgrove._table import Series, Table
+from subgrove.samplers.choice import UNREADABLE
 from subgrove.samplers.imputation import FittedImputation, Imputation
 from subgrove.samplers.leaf_donors import LeafDonors
-from subgrove.samplers.shifted import Residuals, rows_of
+from subgrove.samplers.shifted import Residuals, left_by, rows_of
 from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
 from subgrove.trees.polish import polished
 from subgrove.trees.single import single_leaf
@@ -34,7 +35,6 @@ _PROBE_TREES, _PROBE_ROWS = 16, 500
 _PROBE_SLACK = 1.05  # a forest of few trees on few rows is as much worse than a whole one
 _FOREST_FROM = 4  # splits of the best candidate from which on a forest is tried
 _DENSE_FROM = 5  # terms of a sparse shift from which on one of all columns is tried
-_FOREST_PARTS = 10_000  # a forest has no parts that anyone reads
 _NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
 
 Drawer = LeafDonors | Residuals | FittedLevels | FittedImputation
@@ -190,10 +190,8 @@ class Comparison:
         return [Candidate("subgroups", scores, splits, make, splits, again, len(self.others.names))]
 
     def _shifted(self, found: FoundShift) -> Candidate:
-        name = self.series.info.name
-        left = Series(ColumnInfo(f"residual of {name}", "numeric"), found.residuals)
-        settings = self.common.of_residuals
-        tree = grown_from(self.others, (name,), (left,), None, settings)
+        left, settings = left_by(found), self.common.of_residuals
+        tree = grown_from(self.others, (self.series.info.name,), (left,), None, settings)
         scores = left_out_scores(left, tree._assign_table(self.others))
         splits = len(tree) - 1
 
@@ -241,7 +239,7 @@ class Comparison:
         def make() -> FittedImputation:
             return FittedImputation(columns, None, forests={name: grown}, given=self.others.names)
 
-        return Candidate("imputation", scores, _FOREST_PARTS, make)
+        return Candidate("imputation", scores, UNREADABLE, make)
 
     def _forest_may_help(self, best: Candidate) -> bool:
         """Whether a small forest on few rows does not do much worse than the best candidate on these rows."""

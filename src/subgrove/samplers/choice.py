@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 _LEAST_KEPT = 0.01  # shares below it are not worth a sentence
-_FOREST_PARTS = 1000  # from so many parts on nobody reads them
+UNREADABLE = 10_000  # parts of a forest, which nobody reads
 
 TOLD = {
     "marginal": "all training rows",
@@ -190,7 +190,7 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _more_parts(best: CandidateScore, chosen: CandidateScore) -> str:
-    if best.parts >= _FOREST_PARTS:
+    if best.parts >= UNREADABLE:
         return "cannot be read"
     if best.parts == chosen.parts:
         return f"has as many parts ({best.parts})"

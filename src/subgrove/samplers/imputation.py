@@ -10,20 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._forest import grow
-from subgrove._frames import Changes, Donors, Rows
+from subgrove._frames import Changes, Rows
 from subgrove._kinds import Floats
 from subgrove._parallel import effective_jobs
 from subgrove._random import Streams, read_seed, stream
 from subgrove._subgroups.names import allowed_columns
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Method, Redraw, Step, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
 from subgrove.samplers.learned import learned_for
+from subgrove.samplers.level_draws import draw_levels
 from subgrove.samplers.predictors import encoded_predictors
 from subgrove.samplers.shifts import outside_donors, shifted_donors, weighted_donors
 from subgrove.trees.parameters import whole_number
 
-_NOTHING = 1e-12  # a share below it is rounding, and its level need not be asked for
 Residuals = Literal["oob", "train", "test"]
 
 
@@ -195,9 +195,9 @@ class FittedImputation(Fitted):
         if forest.holders is None:
             predicted = forest.forest.predict(predictors)[:, 0]
             return _draw_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
-        shares = forest.forest.predict(predictors)
-        shares[shares < _NOTHING] = 0.0
-        return _draw_levels(shares, forest, values, feature[0], rngs, exact)
+        assert forest.levels is not None
+        shares, groups = forest.forest.predict(predictors), Groups.single(len(values))
+        return draw_levels(shares, forest.levels, forest.holders, values, feature[0], rngs, exact, groups)
 
 
 def _draw_numbers(
@@ -236,31 +236,3 @@ def _among(residuals: Floats, rngs: Streams, weights: Floats | None) -> tuple[Ca
     if known.all():
         return lambda: shifted_donors(code, 1, rngs), len(code) - 1.0
     return lambda: outside_donors(code, [np.flatnonzero(known)], rngs), float(known.sum())
-
-
-def _draw_levels(
-    shares: Floats, forest: _Forest, values: npt.NDArray[Any], name: str, rngs: Streams, exact: bool
-) -> Redraw:
-    """Levels drawn with their probabilities, or all of them given once if that costs no more than the repeats."""
-    assert forest.holders is not None
-    assert forest.levels is not None
-    holders, levels = forest.holders, forest.levels
-    ends = np.cumsum(shares, axis=1)
-
-    def draws() -> Iterator[Changes]:
-        for rng in rngs:
-            # Below the last end whatever rounding does to the sum of the shares.
-            points = rng.random(len(values)) * ends[:, -1]
-            drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
-            yield {name: Donors(holders[drawn], train=True, holders=True)}
-
-    def steps() -> Iterator[Step]:
-        for k, level in enumerate(levels):
-            rows = np.flatnonzero((shares[:, k] > 0) & (values != level))
-            donors = Donors(np.full(len(rows), holders[k]), train=True, holders=True)
-            yield Step(rows, {name: donors}, shares[rows, k])
-
-    found = None
-    if exact and len(levels) - 1 <= len(rngs):
-        found = Exact(np.ones(len(values), dtype=np.bool_), steps)
-    return Redraw(Groups.single(len(values)), draws, found)

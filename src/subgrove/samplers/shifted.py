@@ -156,7 +156,7 @@ class _Fitting:
                 f"shift. Rescale it, or use sampler 'auto'."
             )
         shift = find_shift(self.rivals, name, series.values, others) or no_shift(self.rivals, series)
-        tree = residual_subgroups(self.table, series, shift, others, self.settings)
+        tree = grown_from(select_columns(self.table, others), feature, (left_by(shift),), None, self.settings)
         return Residuals.of(shift, tree, self.table, series, self.rows, self.shown, self.keep)
 
 
@@ -167,12 +167,9 @@ def no_shift(rivals: Rivals, series: Series) -> FoundShift:
     return FoundShift(Shift(series.info.name, mean, (), rivals.design), left, float(left.var()))
 
 
-def residual_subgroups(
-    table: Table, series: Series, found: FoundShift, others: Members, settings: Settings
-) -> Partition:
-    """The subgroups of what a shift leaves."""
-    left = Series(ColumnInfo(f"residual of {series.info.name}", "numeric"), found.residuals)
-    return grown_from(select_columns(table, others), (series.info.name,), (left,), None, settings)
+def left_by(found: FoundShift) -> Series:
+    """What a shift leaves of a feature, as a column."""
+    return Series(ColumnInfo(f"residual of {found.shift.feature}", "numeric"), found.residuals)
 
 
 @dataclass(frozen=True)

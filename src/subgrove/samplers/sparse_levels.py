@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Changes, Donors, Rows
+from subgrove._frames import Rows
 from subgrove._kinds import Floats
 from subgrove._random import Streams
 from subgrove._shift import Design, Rivals, find_shift
 from subgrove._shift.design import Part
 from subgrove._table import Series, Table
-from subgrove.samplers.base import Exact, Feature, Groups, Redraw, Step
+from subgrove.samplers.base import Feature, Groups, Redraw
+from subgrove.samplers.level_draws import draw_levels
 
 MOST_LEVELS = 12  # more have no shift
 _MOST_PARTS = 10
 _RIDGE = 1.0  # penalty on squares, in rows: one row's worth of doubt
-_NOTHING = 1e-12  # a share below it is rounding, and its level need not be asked for
 _MOST_STEPS = 30
 
 
@@ -184,36 +184,3 @@ class FittedLevels:
         shares = self.shift.predict(table)
         groups = Groups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.shift.columns)
         return draw_levels(shares, self.values, self.holders, table.values(feature[0]), feature[0], rngs, exact, groups)
-
-
-def draw_levels(
-    shares: Floats,
-    levels: npt.NDArray[np.generic],
-    holders: Rows,
-    values: npt.NDArray[np.generic],
-    name: str,
-    rngs: Streams,
-    exact: bool,
-    groups: Groups,
-) -> Redraw:
-    """Levels drawn with their probabilities, or all of them given once if that costs no more than the repeats."""
-    shares = np.where(shares < _NOTHING, 0.0, shares)
-    ends = np.cumsum(shares, axis=1)
-
-    def draws() -> Iterator[Changes]:
-        for rng in rngs:
-            # Below the last end whatever rounding does to the sum of the shares.
-            points = rng.random(len(values)) * ends[:, -1]
-            drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
-            yield {name: Donors(holders[drawn], train=True, holders=True)}
-
-    def steps() -> Iterator[Step]:
-        for k, level in enumerate(levels):
-            rows = np.flatnonzero((shares[:, k] > 0) & (values != level))
-            donors = Donors(np.full(len(rows), holders[k]), train=True, holders=True)
-            yield Step(rows, {name: donors}, shares[rows, k])
-
-    found = None
-    if exact and len(levels) - 1 <= len(rngs):
-        found = Exact(np.ones(len(values), dtype=np.bool_), steps)
-    return Redraw(groups, draws, found)
