@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,3 +29,17 @@ def make_table(backend: Any, columns: Mapping[str, Any], index: Any = None) -> A
 
     plain = {name: list(values) for name, values in columns.items()}
     return nw.from_dict(plain, backend=backend).to_native()
+
+
+def table_of_lines(backend: Any, lines: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> Any:
+    """A table of lines, which may have different columns; without a line, the columns of these names."""
+    found = dict.fromkeys(name for line in lines for name in line) or dict.fromkeys(names)
+    columns: dict[str, list[Any]] = {name: [line.get(name) for line in lines] for name in found}
+    if any(isinstance(n, float) for n in columns.get("n", ())):
+        columns["n"] = [float(n) for n in columns["n"]]  # a column has one type
+    return make_table(backend, columns)
+
+
+def as_count(n: float) -> float | int:
+    """A number of rows as a whole number, if it is one; weights may add up to others."""
+    return int(n) if float(n).is_integer() else float(n)

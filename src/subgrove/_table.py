@@ -80,6 +80,12 @@ class Table:
                 numbers += 1
         return tuple(places)
 
+    def rows(self, rows: npt.NDArray[np.intp]) -> Table:
+        """Some rows; the table itself, where these are all of them in their order."""
+        if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
+            return self
+        return Table(self.columns, self.numbers[rows], self.codes[rows], self.unseen)
+
     def values(self, name: str) -> npt.NDArray[Any]:
         """Values of a column: numbers, or codes if it is nominal."""
         return self.series(name).values

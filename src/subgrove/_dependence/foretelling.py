@@ -66,7 +66,7 @@ def foretold(table: Table, name: str, settings: Settings, streams: Streams) -> F
         return FeatureDependence(name, info.kind, len(rows), columns, nothing, note)
     numeric = info.kind == "numeric"
     outputs = _standardised(values) if numeric else _indicators(values, info.levels)
-    question = Question(_some_rows(table, rows), columns, outputs, numeric)
+    question = Question(table.rows(rows), columns, outputs, numeric)
     found = np.array([judged for rng in streams for judged in _both_halves(question, settings, rng)])
     return FeatureDependence(name, info.kind, len(rows), columns, found, _about(found, len(rows), table.n_rows))
 
@@ -91,12 +91,6 @@ def _about(found: Floats, n: int, n_rows: int) -> str:
     if undefined:
         notes.append(f"{undefined} of {len(found)} halves have one value only")
     return "; ".join(notes)
-
-
-def _some_rows(table: Table, rows: Rows) -> Table:
-    if len(rows) == table.n_rows:
-        return table
-    return Table(table.columns, table.numbers[rows], table.codes[rows])
 
 
 def _standardised(values: Floats) -> Floats:

@@ -99,7 +99,7 @@ class Certifier:
         if n > MAX_ROWS:
             share = None if weights is None else weights / weights.sum()
             chosen = np.sort(stream(seed, "certificate").choice(n, MAX_ROWS, replace=False, p=share))
-        some = Table(table.columns, table.numbers[chosen], table.codes[chosen], table.unseen)
+        some = table.rows(chosen)
         return cls(frames, chosen, some, seed)
 
     def first(self, redraw: Redraw) -> Table | str:

@@ -28,6 +28,7 @@ from subgrove._importance.inference import interval_columns
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._random import stream
+from subgrove._result_tables import as_count
 from subgrove._table import Table, read_table
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.predictors import encoded_predictors
@@ -123,5 +124,4 @@ def _line(products: Floats, weights: Floats | None, level: float) -> dict[str, A
         mean = float(values @ weights / n)
         error = float(np.sqrt((values - mean) ** 2 @ weights / (n - 1) / n))
     columns = interval_columns(np.array(mean), np.array(error), np.array(n - 1), level)
-    count: float | int = int(n) if n.is_integer() else n
-    return {"n": count, **{name: float(value) for name, value in columns.items()}, "noise": NOISE}
+    return {"n": as_count(n), **{name: float(value) for name, value in columns.items()}, "noise": NOISE}

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance.inference import interval_columns, overall_variance, paired_variance
+from subgrove._importance.lines import loss_column
 from subgrove._importance.noise import REDRAW, TEST_ROWS, label, redraw_variance
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
+from subgrove._result_tables import as_count
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -81,9 +83,9 @@ def _line(
     p = float(columns["p_value"])
     covered = [TEST_ROWS, *([REDRAW] if REDRAW in one.covered else [])]
     return {
-        **({} if len(one.losses) == 1 else {"loss": one.losses[loss[0]]}),
+        **loss_column(one.losses, loss[0]),
         "feature": first.title,
-        "n": int(n) if n.is_integer() else n,
+        "n": as_count(n),
         "this": a,
         "other": b,
         **{name: float(value) for name, value in columns.items()},

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._importance.lines import overall_line, subgroup_lines
 from subgrove._importance.tally import FeatureScores
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import title
@@ -99,7 +100,7 @@ def _by_sampler(score: FeatureScores) -> str:
 
 
 def _costs(result: ImportanceResult, score: FeatureScores, at: int) -> list[str]:
-    line = result._overall_of(score, at)
+    line = overall_line(result, score, at)
     sentences = [_told_cost(result, score, at, line)]
     if np.isnan(line["std_error"]):
         return sentences
@@ -161,7 +162,7 @@ def _is_conditional(score: FeatureScores, result: ImportanceResult) -> bool:
 
 def _where(result: ImportanceResult, score: FeatureScores, at: int) -> list[str]:
     """Where it matters most and least, if subgroups differ by more than noise."""
-    lines = [line for line in result._subgroups_of(score, at) if line["n"] and not np.isnan(line["std_error"])]
+    lines = [line for line in subgroup_lines(result, score, at) if line["n"] and not np.isnan(line["std_error"])]
     if len({line["rule"] for line in lines}) < max(2, len(lines)):
         return []  # without subgroups, or with the same ones in both folds
     if not any(line["estimate"] or line["std_error"] for line in lines):

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from subgrove._importance.inference import interval_columns
+from subgrove._importance.lines import loss_column
 from subgrove._importance.multiple import with_adjusted
 from subgrove._importance.noise import SOURCES, label
 from subgrove._importance.storage import packed, unpacked, write_text
 from subgrove._kinds import Floats
-from subgrove._result_tables import make_table
+from subgrove._result_tables import table_of_lines
 from subgrove.exceptions import FormatError, ParameterError
 
 _KIND = "subgrove importance over refits"
@@ -83,7 +84,7 @@ class RefitsResult:
             for k, feature in enumerate(self.features):
                 lines.append(
                     {
-                        **self._loss_column(at),
+                        **loss_column(self.losses, at),
                         "feature": feature,
                         "n": int(self.settings["n_test"]),
                         **{name: float(values[k]) for name, values in columns.items()},
@@ -91,18 +92,18 @@ class RefitsResult:
                         "noise": label(SOURCES),
                     }
                 )
-        return self._table(with_adjusted(lines))
+        return table_of_lines(self.backend, with_adjusted(lines))
 
     @property
     def refits(self) -> Any:
         """One row for each feature and refit (and loss)."""
         lines = [
-            {**self._loss_column(at), "feature": feature, "refit": number, "estimate": float(value)}
+            {**loss_column(self.losses, at), "feature": feature, "refit": number, "estimate": float(value)}
             for at in range(len(self.losses))
             for k, feature in enumerate(self.features)
             for number, value in enumerate(self.estimates[at, k])
         ]
-        return self._table(lines)
+        return table_of_lines(self.backend, lines)
 
     def with_level(self, level: float) -> RefitsResult:
         """The same result with intervals of another level."""
@@ -144,9 +145,3 @@ class RefitsResult:
         shown = table.sort_values("estimate", ascending=False).head(20).to_dict("records")
         lines += [f"  {line['feature']}  {line['estimate']:.6g}  +- {line['std_error']:.3g}" for line in shown]
         return "\n".join(lines)
-
-    def _loss_column(self, at: int) -> dict[str, str]:
-        return {} if len(self.losses) == 1 else {"loss": self.losses[at]}
-
-    def _table(self, lines: list[dict[str, Any]]) -> Any:
-        return make_table(self.backend, {name: [line[name] for line in lines] for name in lines[0]})

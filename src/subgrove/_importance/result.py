@@ -14,33 +14,30 @@ import numpy as np
 
 from subgrove._importance.association import tested
 from subgrove._importance.certified import (
-    EXPLAINED,
-    MARK,
-    certificate_columns,
     certificate_lines,
-    fails,
-    verdict_column,
 )
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import CHOICE_COLUMNS, Explanation, choice_lines, explained
-from subgrove._importance.inference import interval_columns
+from subgrove._importance.lines import (
+    loss_column,
+    over_draws,
+    overall_line,
+    shown,
+    subgroup_columns,
+    subgroup_lines,
+)
 from subgrove._importance.multiple import with_adjusted
 from subgrove._importance.noise import (
-    REDRAW,
-    TEST_ROWS,
-    added,
     default_sources,
     known_sources,
-    label,
     overall_parts,
     read_sources,
     refuse_partition,
-    subgroup_parts,
 )
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
-from subgrove._result_tables import make_table
+from subgrove._result_tables import make_table, table_of_lines
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -131,8 +128,8 @@ class ImportanceResult:
     @property
     def overall(self) -> Any:
         """One row for each feature (and loss): its importance over all rows."""
-        lines = [self._overall_of(score, at) for at in range(len(self.losses)) for score in self.scores]
-        return self._table(with_adjusted(lines))
+        lines = [overall_line(self, score, at) for at in range(len(self.losses)) for score in self.scores]
+        return table_of_lines(self.backend, with_adjusted(lines))
 
     @property
     def by_subgroup(self) -> Any:
@@ -142,8 +139,8 @@ class ImportanceResult:
         lines: list[dict[str, Any]] = []
         for at in range(len(self.losses)):
             for score in self.scores:
-                lines += self._subgroups_of(score, at)
-        return self._table(with_adjusted(lines))
+                lines += subgroup_lines(self, score, at)
+        return table_of_lines(self.backend, with_adjusted(lines))
 
     @property
     def noise(self) -> Any:
@@ -155,8 +152,8 @@ class ImportanceResult:
                 errors = {name: float(np.sqrt(parts[name][0])) for name in known_sources(self.scores, self.settings)}
                 known = {name: error for name, error in errors.items() if error > 0}
                 largest = max(known, key=lambda name: known[name]) if known else "none"
-                lines.append({**self._loss_column(at), "feature": score.title, **errors, "largest": largest})
-        return self._table(lines)
+                lines.append({**loss_column(self.losses, at), "feature": score.title, **errors, "largest": largest})
+        return table_of_lines(self.backend, lines)
 
     @property
     def certificates(self) -> Any:
@@ -167,7 +164,7 @@ class ImportanceResult:
         `reason` says why. There is no row where `importance` was called with certify=False.
         """
         names = ("feature", "n", "auc", "auc_std_error", "mmd", "certificate", "reason")
-        return self._table_of(names, certificate_lines(self.scores))
+        return table_of_lines(self.backend, certificate_lines(self.scores), names)
 
     @property
     def choices(self) -> Any:
@@ -178,7 +175,7 @@ class ImportanceResult:
         there are to read. The candidate with the fewest parts within one standard error of the best is chosen. There is
         no row where another sampler was asked for.
         """
-        return self._table_of(CHOICE_COLUMNS, choice_lines(self))
+        return table_of_lines(self.backend, choice_lines(self), CHOICE_COLUMNS)
 
     def explain(self, feature: str | Sequence[str], *, marginal: ImportanceResult | None = None) -> Explanation:
         """The story of a feature in plain sentences: how it was redrawn and why, and what it costs where.
@@ -222,12 +219,12 @@ class ImportanceResult:
     def repeats(self) -> Any:
         """One row for each feature and repeat (and loss)."""
         lines = [
-            {**self._loss_column(at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
+            {**loss_column(self.losses, at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
             for at in range(len(self.losses))
             for score in self.scores
             for repeat, value in enumerate(score.overall[at])
         ]
-        return self._table(lines)
+        return table_of_lines(self.backend, lines)
 
     def over_repeats(self, *, quantiles: Sequence[float] = (0.05, 0.95), by_subgroup: bool = False) -> Any:
         """Mean, median and quantiles over repeats: the noise of the draws, as the paper's tables show it.
@@ -250,11 +247,16 @@ class ImportanceResult:
                 parts = range(len(score.rules)) if by_subgroup else [None]
                 for k in parts:
                     values = score.overall[at] if k is None else score.repeats[at, :, k]
-                    name = {} if k is None else self._subgroup_columns(score, k)
+                    name = {} if k is None else subgroup_columns(score, k)
                     lines.append(
-                        {**self._loss_column(at), "feature": score.title, **name, **_summary(values, quantiles)}
+                        {
+                            **loss_column(self.losses, at),
+                            "feature": score.title,
+                            **name,
+                            **over_draws(values, quantiles),
+                        }
                     )
-        return self._table(lines)
+        return table_of_lines(self.backend, lines)
 
     def with_level(self, level: float) -> ImportanceResult:
         """The same result with intervals of another level."""
@@ -314,7 +316,7 @@ class ImportanceResult:
         """
         asked = None if self.answers is None or self.rest is None else (self.answers, self.rest)
         lines = tested(self.scores, asked, X, self.weights, self.kept, self.settings, self.level, by_subgroup)
-        return self._table(with_adjusted(lines))
+        return table_of_lines(self.backend, with_adjusted(lines))
 
     def for_loss(self, loss: str) -> ImportanceResult:
         """The result of one of several losses."""
@@ -356,7 +358,7 @@ class ImportanceResult:
         """
         if not isinstance(other, ImportanceResult):
             raise ParameterError(f"other must be an ImportanceResult; got {type(other).__name__}.")
-        return self._table(differences(self, other))
+        return table_of_lines(self.backend, differences(self, other))
 
     def gap(
         self, marginal: ImportanceResult, feature: Any = None, *, loss: str | None = None, average: bool = False
@@ -435,63 +437,7 @@ class ImportanceResult:
         return cls(**read_result(path))
 
     def __repr__(self) -> str:
-        lines = [
-            f"<ImportanceResult: {_counted(len(self.scores), 'feature')}, {_counted(self.n_rows, 'row')}, "
-            f"sampler {self.settings.get('sampler')}, loss {', '.join(self.losses)}>"
-        ]
-        width = max(len(name) for name in self.features)
-        for score in sorted(self.scores, key=lambda score: -score.overall[0].mean())[:20]:
-            line = self._overall_of(score, 0)
-            mark = f"  {MARK}" if fails(score) else ""
-            lines.append(f"  {score.title:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}{mark}")
-        if len(self.scores) > 20:
-            lines.append(f"  ... and {len(self.scores) - 20} more")
-        if any(map(fails, self.scores)):
-            lines.append(f"  {EXPLAINED}")
-        return "\n".join(lines)
-
-    def _overall_of(self, score: FeatureScores, at: int) -> dict[str, Any]:
-        n = float(score.sizes.sum())
-        parts = overall_parts(score, at, self.weights, per_row=self.per_row_losses[at])
-        variance, df = added(parts, self.covered)
-        estimate = np.array(float(score.overall[at].mean()))
-        columns = interval_columns(estimate, np.sqrt(variance), df, self.level)
-        unknown = TEST_ROWS in self.covered and not self.per_row_losses[at]
-        return {
-            **self._loss_column(at),
-            "feature": score.title,
-            "n": _count(n),
-            **{name: float(value) for name, value in columns.items()},
-            "mc_error": float(np.sqrt(parts[REDRAW][0])),
-            "noise": "none" if unknown else label(self.covered),
-            **certificate_columns(score),
-        }
-
-    def _subgroups_of(self, score: FeatureScores, at: int) -> list[dict[str, Any]]:
-        estimate = score.repeats[at].mean(axis=0)
-        variance, df = added(subgroup_parts(score, at, self.weights), self.covered)
-        columns = interval_columns(estimate, np.sqrt(variance), df, self.level)
-        return [
-            {
-                **self._loss_column(at),
-                "feature": score.title,
-                **self._subgroup_columns(score, k),
-                "n": _count(score.sizes[k]),
-                **{name: float(values[k]) for name, values in columns.items()},
-                "mc_error": float(np.sqrt(score.mc_variance[at, k])),
-                "noise": label(self.covered),
-                **verdict_column(score),
-            }
-            for k in range(len(score.rules))
-        ]
-
-    @staticmethod
-    def _subgroup_columns(score: FeatureScores, k: int) -> dict[str, Any]:
-        fold = {"fold": score.folds[k]} if score.folds else {}
-        return {**fold, "subgroup": k, "rule": score.rules[k]}
-
-    def _loss_column(self, at: int) -> dict[str, str]:
-        return {} if len(self.losses) == 1 else {"loss": self.losses[at]}
+        return shown(self)
 
     def _expanded(self, values: Floats) -> Floats:
         """Values of the rows that were used, NaN for those of weight 0."""
@@ -501,17 +447,6 @@ class ImportanceResult:
         every[self.kept] = values
         return every
 
-    def _table_of(self, names: Sequence[str], lines: list[dict[str, Any]]) -> Any:
-        """A table that has its columns even if it has no row."""
-        return self._table(lines) if lines else make_table(self.backend, dict.fromkeys(names, ()))
-
-    def _table(self, lines: list[dict[str, Any]]) -> Any:
-        names = dict.fromkeys(name for line in lines for name in line)
-        columns: dict[str, list[Any]] = {name: [line.get(name) for line in lines] for name in names}
-        if any(isinstance(n, float) for n in columns.get("n", ())):
-            columns["n"] = [float(n) for n in columns["n"]]  # a column has one type
-        return make_table(self.backend, columns)
-
     def _refuse_scores(self, what: str, needs: str) -> None:
         without = [loss for loss, per_row in zip(self.losses, self.per_row_losses, strict=True) if not per_row]
         if without:
@@ -519,17 +454,3 @@ class ImportanceResult:
                 f"{what} needs {needs}, but {', '.join(without)} is a score of all rows together. "
                 f"Read .overall or .repeats, or use .for_loss(...) of a loss that has a value for each row."
             )
-
-
-def _summary(values: Floats, quantiles: Sequence[float]) -> dict[str, float]:
-    columns = {"mean": float(values.mean()), "median": float(np.median(values))}
-    columns |= {f"q{100 * level:g}": float(np.quantile(values, level)) for level in quantiles}
-    return columns
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _count(n: float) -> float | int:
-    return int(n) if float(n).is_integer() else float(n)

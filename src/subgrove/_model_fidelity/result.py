@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._result_tables import Backend, make_table
+from subgrove._result_tables import Backend, as_count, make_table
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class ModelFidelity:
             for name in ("feature", "method", "subgroups", "output", "against")
             if name != "output" or self._several_outputs
         }
-        columns["n"] = [_count(loss.n) for loss in self.losses]
+        columns["n"] = [as_count(loss.n) for loss in self.losses]
         columns |= {name: [getattr(loss, name) for loss in self.losses] for name in ("estimate", "std_error")}
-        return make_table(self.backend, columns | {"off_curve": [_count(loss.off_curve) for loss in self.losses]})
+        return make_table(self.backend, columns | {"off_curve": [as_count(loss.off_curve) for loss in self.losses]})
 
     @property
     def overall(self) -> Any:
@@ -106,7 +106,3 @@ class ModelFidelity:
         curves = {(loss.feature, loss.method, repr(loss.output)) for loss in self.losses}
         against = " and ".join(dict.fromkeys(loss.against for loss in self.losses))
         return f"<ModelFidelity of {len(curves)} curve{'s' * (len(curves) != 1)}: against {against}>"
-
-
-def _count(value: float) -> float | int:
-    return int(value) if float(value).is_integer() else value

@@ -22,7 +22,7 @@ from subgrove._kinds import Floats, Rows
 from subgrove._random import stream
 from subgrove._subgroups.choice import DepthChoice
 from subgrove._subgroups.proper_scores import leaf_scores
-from subgrove._table import Series, Table
+from subgrove._table import Series
 from subgrove.trees import Tree
 from subgrove.trees.single import single_leaf
 from subgrove.trees.training import Training
@@ -101,9 +101,9 @@ def _scores_by_depth(training: Training, tree: Tree, rows: Rows, held_out: Rows,
     Rows are sorted out to the leaves of the deepest tree alone; leaves of a tree of less depth are made of these, and a
     leaf that stays from one depth to the next is scored once.
     """
-    seen, asked = (tree._leaf_numbers(_table_of(training.table, part)) for part in (rows, held_out))
+    seen, asked = (tree._leaf_numbers(training.table.rows(part)) for part in (rows, held_out))
     first = np.unique(seen, return_index=True)[1]  # a row of each leaf
-    one_of_each = _table_of(training.table, rows[first])
+    one_of_each = training.table.rows(rows[first])
     scores = np.empty((len(training.members), n_depths, len(held_out)))
     known: dict[bytes, Floats] = {}
     for depth in range(n_depths):
@@ -156,8 +156,4 @@ def _regrown(training: Training, grower_of: GrowerOf) -> Tree:
 def _some(training: Training, rows: Rows) -> Training:
     members = tuple(Series(member.info, member.values[rows]) for member in training.members)
     weights = None if training.weights is None else training.weights[rows]
-    return Training(_table_of(training.table, rows), members, weights)
-
-
-def _table_of(table: Table, rows: Rows) -> Table:
-    return Table(table.columns, table.numbers[rows], table.codes[rows])
+    return Training(training.table.rows(rows), members, weights)

@@ -159,7 +159,7 @@ def _regrown(groups: Subgroups, table: Table, weights: Floats | None, streams: S
     for number in task[1]:
         rows = _half(streams[number], table.n_rows)
         own = None if weights is None else weights[rows]
-        part = Table(table.columns, table.numbers[rows], table.codes[rows])
+        part = table.rows(rows)
         tree = grown_partition(part, own, partition.members, allowed, settings).tree
         found.append(compare(whole, Placed.of(tree, others)))
     return found

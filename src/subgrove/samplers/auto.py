@@ -29,7 +29,7 @@ from subgrove.samplers.choice import Choice
 from subgrove.samplers.choosing import Choosing
 from subgrove.samplers.leaf_donors import LeafDonors
 from subgrove.samplers.learned import learned_for
-from subgrove.samplers.shifted import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, rows_of, used_rows
+from subgrove.samplers.shifted import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, used_rows
 from subgrove.trees.parameters import whole_number
 
 
@@ -101,7 +101,7 @@ class Auto(Method):
         seed = read_seed(self.seed)
         table, asked = read_training_table(X, features, self)
         rows = used_rows(table.n_rows, self.max_rows, seed)
-        used = rows_of(table, rows)
+        used = table.rows(rows)
         allowed = allowed_columns(self.given, table.names)
         with one_blas_thread():
             rivals = Rivals.of(used, seed)

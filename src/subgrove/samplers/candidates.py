@@ -20,7 +20,7 @@ from subgrove._table import Series, Table
 from subgrove.samplers.choice import UNREADABLE
 from subgrove.samplers.imputation import FittedImputation, Imputation
 from subgrove.samplers.leaf_donors import LeafDonors
-from subgrove.samplers.shifted import Residuals, left_by, rows_of
+from subgrove.samplers.shifted import Residuals, left_by
 from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
 from subgrove.trees.polish import polished
 from subgrove.trees.single import single_leaf
@@ -251,7 +251,7 @@ class Comparison:
     def _grown(self, rows: Rows, n_trees: int) -> tuple[tuple[ColumnInfo, ...], Any, Floats]:
         """A forest on some rows, the columns it knows, and its scores out of bag."""
         name = self.series.info.name
-        table = rows_of(select_columns(self.common.table, [*self.others.names, name]), rows)
+        table = select_columns(self.common.table, [*self.others.names, name]).rows(rows)
         grown = Imputation(n_trees=n_trees)._grown(table, name, self.others.names, stream(self.common.seed, name))
         foretold, values = np.asarray(grown.forest.out_of_bag)[:, 0], self.series.values[rows]
         left = values - np.where(np.isnan(foretold), values.mean(), foretold)
@@ -290,10 +290,10 @@ class Comparison:
         """Scores of each half by a tree that was grown on the other half."""
         scores = np.empty(len(series.values))
         for rows, asked in self.halves:
-            part = rows_of(self.others, rows)
+            part = self.others.rows(rows)
             own = (Series(series.info, series.values[rows]),)
             tree = grown_from(part, (self.series.info.name,), own, None, settings)
-            leaves = tree._assign_table(part), tree._assign_table(rows_of(self.others, asked))
+            leaves = tree._assign_table(part), tree._assign_table(self.others.rows(asked))
             scores[asked] = leaf_scores(series, None, rows, leaves[0], asked, leaves[1])
         return scores
 

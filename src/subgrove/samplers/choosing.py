@@ -15,7 +15,7 @@ from subgrove.samplers.base import Feature, title
 from subgrove.samplers.candidates import Candidate, Common, Comparison, Drawer, best_of
 from subgrove.samplers.choice import CandidateScore, Choice
 from subgrove.samplers.leaf_donors import LeafDonors
-from subgrove.samplers.shifted import Residuals, rows_of, takes_levels
+from subgrove.samplers.shifted import Residuals, takes_levels
 from subgrove.samplers.sparse_levels import FittedLevels
 from subgrove.trees.training import select_columns
 
@@ -64,8 +64,8 @@ class Choosing:
         if len(known) < 4 or len(tree) == 1:
             single = self.common.donors(tree.at_depth(0))
             return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
-        part = replace(self.common, table=rows_of(self.common.table, known), rows=self.common.rows[known])
-        compared = Comparison(part, Series(series.info, series.values[known]), rows_of(others, known))
+        part = replace(self.common, table=self.common.table.rows(known), rows=self.common.rows[known])
+        compared = Comparison(part, Series(series.info, series.values[known]), others.rows(known))
         candidates = compared.judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
         return self._settled(series, candidates)

@@ -121,7 +121,7 @@ class ShiftedSubgroups(Method):
         seed = read_seed(self.seed)
         table, asked = read_training_table(X, features, self)
         rows = used_rows(table.n_rows, self.max_rows, seed)
-        used = rows_of(table, rows)
+        used = table.rows(rows)
         allowed = allowed_columns(self.given, table.names)
         with one_blas_thread():
             rivals = Rivals.of(used, seed)
@@ -367,10 +367,3 @@ def used_rows(n_rows: int, most: Any, seed: int) -> Rows:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(stream(seed, "rows that are used").choice(n_rows, most, replace=False))
-
-
-def rows_of(table: Table, rows: Rows) -> Table:
-    """Some rows of a table."""
-    if len(rows) == table.n_rows:
-        return table
-    return Table(table.columns, table.numbers[rows], table.codes[rows])

@@ -105,7 +105,7 @@ def training_of(table: Table, members: tuple[Series, ...], weights: Floats | Non
         used &= weights > 0
     if not used.all():
         rows = np.flatnonzero(used)
-        table = Table(table.columns, table.numbers[rows], table.codes[rows])
+        table = table.rows(rows)
         members = tuple(Series(member.info, member.values[rows]) for member in members)
         weights = None if weights is None else weights[rows]
     if weights is not None and (weights == 1).all():
