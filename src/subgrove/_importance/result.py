@@ -323,22 +323,9 @@ class ImportanceResult:
         if loss not in self.losses:
             raise ParameterError(f"loss={loss!r} is not among the losses of this result: {', '.join(self.losses)}.")
         at = self.losses.index(loss)
-        scores = tuple(
-            replace(
-                score,
-                rows=score.rows[at : at + 1],
-                influence=score.influence[at : at + 1],
-                repeats=score.repeats[at : at + 1],
-                overall=score.overall[at : at + 1],
-                excess=score.excess[at : at + 1],
-                mc_variance=score.mc_variance[at : at + 1],
-                partition_variance=None if score.partition_variance is None else score.partition_variance[at : at + 1],
-            )
-            for score in self.scores
-        )
         return replace(
             self,
-            scores=scores,
+            scores=tuple(score.for_loss(at) for score in self.scores),
             losses=(loss,),
             baseline=(self.baseline[at],),
             per_row_losses=(self.per_row_losses[at],),

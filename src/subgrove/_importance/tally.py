@@ -13,7 +13,7 @@ With donors among the same rows, the estimate is a U-statistic, whose noise has 
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +100,20 @@ class FeatureScores:
     def title(self) -> str:
         """Name in tables."""
         return title(self.feature)
+
+    def for_loss(self, at: int) -> FeatureScores:
+        """The scores of one of several losses."""
+        own = slice(at, at + 1)
+        return replace(
+            self,
+            rows=self.rows[own],
+            influence=self.influence[own],
+            repeats=self.repeats[own],
+            overall=self.overall[own],
+            excess=self.excess[own],
+            mc_variance=self.mc_variance[own],
+            partition_variance=None if self.partition_variance is None else self.partition_variance[own],
+        )
 
 
 @dataclass(eq=False)
