@@ -1,6 +1,7 @@
 # make demo   set up, run the bike application, say where its output is
-# make test   set up, then every check: format, lint, types, import directions, tests, doc examples
-
+# make test   set up, then every check: format, lint, types, import directions, tests, doc examples,
+#             documentation site
+# make docs   the documentation site, in site/; open site/index.html
 # make reproduce   the paper's tables and figures, and docs/reproduction.md; goes on where it was stopped
 #                  (SIZE="--reps 10 --jobs 4" for less, or on more cores)
 
@@ -10,7 +11,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
 
-.PHONY: demo test test-slow benchmark reproduce clean
+.PHONY: demo docs test test-slow benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -21,6 +22,11 @@ test: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -n auto -m "not slow"
 	$(BIN)/python -m pytest --doctest-modules --pyargs subgrove
+	$(MAKE) --no-print-directory docs
+
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	$(BIN)/python tools/site/check.py site
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -m slow
@@ -36,7 +42,7 @@ reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments summary
 
 clean:
-	rm -rf $(VENV) build demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'subgrove needs Python 3.11 or newer')"
