@@ -56,6 +56,8 @@ def _read(kind: Any, value: Any, place: str) -> Any:
 
 
 def _read_either(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
+    if type(value) in kinds:
+        return value  # 5 stays a whole number where it may be one
     for kind in kinds:
         try:
             return _read(kind, value, place)

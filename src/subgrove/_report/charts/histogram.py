@@ -1,0 +1,58 @@
+"""Distributions as bars: of all rows, or stacked by subgroup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from subgrove._report.charts.palette import subgroup_class
+from subgrove._report.charts.scale import Scale
+from subgrove._report.charts.svg import group, path, rectangle
+from subgrove._report.summary import Distribution, FeatureSummary
+from subgrove._report.typeset import count, number
+
+
+def bars(feature: FeatureSummary, x: Scale, top: float, bottom: float, *, stacked: bool) -> Markup:
+    """Bars of counts between the edges; stacked, each subgroup has its share in its colour."""
+    distribution = feature.distribution
+    most = max([*distribution.counts, 1])
+    parted = stacked and len(distribution.by_subgroup) == len(feature.subgroups) > 1
+    layers = distribution.by_subgroup if parted else (distribution.counts,)
+    drawn, floor = [], [0.0] * len(distribution.counts)
+    for place, counts in enumerate(layers):
+        inside = []
+        for at, n in enumerate(counts):
+            if n:
+                left, right = x(distribution.edges[at]), x(distribution.edges[at + 1])
+                high, low = (bottom - (bottom - top) * value / most for value in (floor[at] + n, floor[at]))
+                inside.append(rectangle(left + 0.4, high, max(right - left - 0.8, 0.6), low - high))
+                floor[at] += n
+        looks = f"bars {subgroup_class(place)}" if parted else "bars all"
+        drawn.append(group(*inside, class_=looks, data_subgroup=feature.subgroups[place].subgroup if parted else None))
+    return group(*drawn, class_="histogram")
+
+
+def outline(edges: Sequence[float], counts: Sequence[int], x: Scale, base: float, height: float, looks: str) -> Markup:
+    """Shares of rows as one filled shape; `height` is that of the largest share's bar times its value."""
+    total = sum(counts)
+    if not total:
+        return group()
+    points = [(x(edges[0]), base)]
+    for at, n in enumerate(counts):
+        y = base - height * n / total
+        points += [(x(edges[at]), y), (x(edges[at + 1]), y)]
+    return path([*points, (x(edges[-1]), base)], closed=True, class_=looks)
+
+
+def largest_share(rows: Sequence[Sequence[int]]) -> float:
+    """The largest share that any bar of any row has."""
+    return max((max(counts) / sum(counts) for counts in rows if sum(counts)), default=1.0)
+
+
+def told(distribution: Distribution) -> str:
+    """The distribution in words."""
+    n = count(sum(distribution.counts), "row")
+    if distribution.edges:
+        return f"{n} from {number(distribution.edges[0])} to {number(distribution.edges[-1])}"
+    return f"{n} at {count(len(distribution.levels), 'level')}"

@@ -1,0 +1,83 @@
+"""Curves of a feature with levels: one row for each level, a dot for each curve, and how many rows have the level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from subgrove._report.charts.lines import Drawn
+from subgrove._report.charts.scale import Scale
+from subgrove._report.charts.svg import circle, group, line, picture, rectangle, text
+from subgrove._report.charts.text import shorten
+from subgrove._report.summary import FeatureSummary
+from subgrove._report.typeset import count, number
+
+WIDTH = 440.0
+LEFT, RIGHT = 112.0, 372.0
+MOST_LEVELS = 24
+_TOP, _FOOT, _FONT = 8.0, 42.0, 12.0
+_DOT, _SPARE = 9.0, 12.0
+
+
+def shown_levels(feature: FeatureSummary) -> list[str]:
+    """The levels that have a row: all, or the most frequent ones in their order."""
+    spread = feature.distribution
+    order = sorted(range(len(spread.levels)), key=lambda at: -spread.counts[at])[:MOST_LEVELS]
+    return [spread.levels[at] for at in sorted(order)]
+
+
+def level_picture(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, name: str) -> Markup:
+    """A picture of levels and the curves' values at them."""
+    levels = shown_levels(feature)
+    row = _DOT * max(len(lines), 1) + _SPARE
+    bottom = _TOP + row * len(levels)
+    inside = [_axes(feature, x, bottom)]
+    for at, level in enumerate(levels):
+        inside.append(_row(feature, lines, x, level, _TOP + row * at, row))
+    label = f"{name} of {feature.feature} at {count(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
+    return picture(WIDTH, bottom + _FOOT, label, *inside, class_="levels", tabindex=0)
+
+
+def _axes(feature: FeatureSummary, x: Scale, bottom: float) -> Markup:
+    parts = []
+    for value, words in x.ticks(4):
+        parts.append(line(x(value), _TOP, x(value), bottom, class_="grid"))
+        parts.append(text(x(value), bottom + 16, words, text_anchor="middle", class_="tick"))
+    parts.append(text((LEFT + RIGHT) / 2, bottom + 34, "prediction", text_anchor="middle", class_="name"))
+    parts.append(text(WIDTH - 2, bottom + 16, "rows", text_anchor="end", class_="tick"))
+    return group(*parts)
+
+
+def _row(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, level: str, top: float, row: float) -> Markup:
+    middle = top + row / 2
+    rows = dict(zip(feature.distribution.levels, feature.distribution.counts, strict=True)).get(level, 0)
+    share = rows / max([*feature.distribution.counts, 1])
+    parts = [
+        line(0, top + row, WIDTH, top + row, class_="grid"),
+        text(LEFT - 12, middle + 4, shorten(level, LEFT - 14, _FONT), text_anchor="end", class_="level"),
+        rectangle(RIGHT + 12, middle - 5, (WIDTH - RIGHT - 14) * share, 10, class_="rows"),
+        group(
+            rectangle(RIGHT + 12, top, WIDTH - RIGHT - 12, row, class_="catch"),
+            data_tip=f"{level}: {count(rows, 'row')}",
+        ),
+    ]
+    for place, drawn in enumerate(lines):
+        y = top + _SPARE / 2 + _DOT * (place + 0.5)
+        parts.append(_dot(drawn, x, level, y))
+    return group(*parts)
+
+
+def _dot(drawn: Drawn, x: Scale, level: str, y: float) -> Markup:
+    one = drawn.line
+    if level not in one.x:
+        return group()
+    at = one.x.index(level)
+    low, high = one.low[at], one.high[at]
+    parts = [line(x(low), y, x(high), y, class_="bar")] if low is not None and high is not None else []
+    looks = "dot" if one.support[at] else "dot hollow"
+    parts.append(circle(x(one.y[at]), y, 3.8, class_=looks))
+    parts.append(rectangle(LEFT, y - _DOT / 2, RIGHT - LEFT, _DOT, class_="catch"))
+    value = number(one.y[at] - drawn.raised)
+    told = f"{level}, {drawn.name}: {value}" + ("" if one.support[at] else " (no such rows in it)")
+    return group(*parts, class_=f"mark {drawn.looks}", data_subgroup=drawn.key, data_tip=told)

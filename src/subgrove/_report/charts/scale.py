@@ -1,0 +1,58 @@
+"""Scales: where a number lies in a picture, and which round numbers stand on the axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from subgrove._report.typeset import MINUS, number
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From numbers between `low` and `high` to places between `start` and `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The place of a number."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """At most so many round numbers within the scale, with their text."""
+        step = _step((self.high - self.low) / max(most, 1))
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [(at * step, _tick_text(at * step, step)) for at in range(first, last + 1)]
+
+
+def scale_of(values: Iterable[float | None], start: float, end: float, *, spare: float = 0.04) -> Scale:
+    """A scale that holds all the numbers, with some room at both ends."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    low, high = (min(known), max(known)) if known else (0.0, 1.0)
+    if high - low <= 1e-9 * max(abs(low), abs(high)):
+        room = 0.5 * abs(low) or 0.5
+        low, high = low - room, high + room
+    more = spare * (high - low)
+    return Scale(low - more, high + more, start, end)
+
+
+def _step(least: float) -> float:
+    size = 10.0 ** math.floor(math.log10(least))
+    return next(size * step for step in _STEPS if size * step >= least * (1 - 1e-9))
+
+
+def _tick_text(value: float, step: float) -> str:
+    if abs(value) < step / 2:
+        return "0"
+    if abs(value) >= 1e6 or step < 1e-4:
+        return number(value, 2 if step >= abs(value) / 50 else 4)
+    places = max(0, -math.floor(math.log10(step) + 1e-9))
+    if abs(step * 10**places - round(step * 10**places)) > 1e-6:
+        places += 1  # steps of 0.25
+    return f"{value:,.{places}f}".replace("-", MINUS)

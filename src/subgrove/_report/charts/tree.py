@@ -1,0 +1,183 @@
+"""A feature's tree from left to right: one row for each subgroup, and how the feature is spread in it.
+
+Rules stand on the branches; a leaf has its subgroup's number and colour, and to its right the subgroup's distribution
+before that of all rows (grey).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from subgrove._report.charts.histogram import largest_share, outline
+from subgrove._report.charts.lines import subgroup_places
+from subgrove._report.charts.palette import letter, subgroup_class
+from subgrove._report.charts.scale import Scale
+from subgrove._report.charts.svg import circle, group, line, path, picture, tag, text
+from subgrove._report.charts.text import shorten, width_of, wrap
+from subgrove._report.summary import FeatureSummary, TreeNode
+from subgrove._report.typeset import count, p_text
+
+_ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
+_FONT, _SMALL = 13.0, 11.5
+_FORK = 20.0
+_BOLD = 1.1  # bold words are wider
+_MOST, _LEAST = 190.0, 70.0  # widths of a column of rules
+_PANEL, _LEVEL_BARS = 210.0, 14
+
+
+@dataclass(frozen=True)
+class _Place:
+    x: float
+    y: float
+    width: float
+    lines: list[str]
+    below: str
+
+
+def tree_picture(feature: FeatureSummary) -> Markup:
+    """The tree of a feature."""
+    places = _layout(feature.tree)
+    left = max(place.x + place.width for place in places) + 58
+    height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
+    inside = [_branches(feature.tree, places), *_nodes(feature, places, left - 24)]
+    inside += _panels(feature, places, left, height)
+    n = count(_n_leaves(feature.tree), "subgroup")
+    return picture(left + _PANEL + 6, height, f"Tree of {feature.feature} with {n}", *inside, class_="tree")
+
+
+def _n_leaves(tree: Sequence[TreeNode]) -> int:
+    return sum(node.subgroup is not None for node in tree)
+
+
+def _depths(tree: Sequence[TreeNode]) -> list[int]:
+    depths: list[int] = []
+    for node in tree:
+        depths.append(0 if node.parent is None else depths[node.parent] + 1)
+    return depths
+
+
+def _heights(tree: Sequence[TreeNode]) -> list[float]:
+    """Leaves stand below each other; a split is in the middle of its children."""
+    heights, next_row = [0.0] * len(tree), 0
+    for at, node in enumerate(tree):
+        if node.subgroup is not None or not any(other.parent == at for other in tree):
+            heights[at] = _TOP + _ROW * (next_row + 0.5)
+            next_row += 1
+    for at in reversed(range(len(tree))):
+        below = [heights[place] for place, other in enumerate(tree) if other.parent == at]
+        if below:
+            heights[at] = (min(below) + max(below)) / 2
+    return heights
+
+
+def _layout(tree: Sequence[TreeNode]) -> list[_Place]:
+    depths, heights = _depths(tree), _heights(tree)
+    lines = [wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
+    below = [_below(node) for node in tree]
+    widths, starts, x = [], [], 4.0
+    for depth in range(max(depths) + 1):
+        here = [at for at, one in enumerate(depths) if one == depth]
+        words = [_BOLD * width_of(line, _FONT) for at in here for line in lines[at]]
+        width = max(_LEAST, *words, *(width_of(below[at], _SMALL) for at in here))
+        widths.append(width)
+        starts.append(x)
+        x += width + 2 * _FORK
+    return [_Place(starts[depth], heights[at], widths[depth], lines[at], below[at]) for at, depth in enumerate(depths)]
+
+
+def _below(node: TreeNode) -> str:
+    rows, sure = count(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
+    return f"{rows} \u00b7 split {sure}" if sure else rows
+
+
+def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Markup:
+    drawn = []
+    for node, place in zip(tree, places, strict=True):
+        if node.parent is not None:
+            parent = places[node.parent]
+            start, fork = parent.x + parent.width + 4, place.x - _FORK
+            points = [(start, parent.y), (fork, parent.y), (fork, place.y), (place.x - 5, place.y)]
+            drawn.append(path(points, class_="branch"))
+    return group(*drawn)
+
+
+def _nodes(feature: FeatureSummary, places: Sequence[_Place], badges: float) -> list[Markup]:
+    colors = subgroup_places(feature)
+    return [
+        _node(node, place, colors.get(-1 if node.subgroup is None else node.subgroup, 0), badges)
+        for node, place in zip(feature.tree, places, strict=True)
+    ]
+
+
+def _node(node: TreeNode, place: _Place, color: int, badges: float) -> Markup:
+    first = place.y - 3 - (len(place.lines) - 1) * 15
+    words = [
+        text(place.x, first + 15 * at, words, class_="rule" if node.rule else "rule root")
+        for at, words in enumerate(place.lines)
+    ]
+    parts = [*words, text(place.x, place.y + 14, place.below, class_="note"), tag("title", node.rule or "all rows")]
+    if node.subgroup is not None:
+        end = place.x + _width_of(place) + 6
+        parts += [line(end, place.y, badges - 14, place.y, class_="leader"), _badge(letter(color), badges, place.y)]
+        return group(*parts, class_=f"leaf {subgroup_class(color)}", data_subgroup=node.subgroup)
+    return group(*parts)
+
+
+def _width_of(place: _Place) -> float:
+    return max(_BOLD * max(width_of(words, _FONT) for words in place.lines), width_of(place.below, _SMALL))
+
+
+def _badge(name: str, x: float, y: float) -> Markup:
+    return group(circle(x, y, 10, class_="badge"), text(x, y + 4, name, text_anchor="middle", class_="badge-text"))
+
+
+def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> list[Markup]:
+    """The distribution in each leaf."""
+    spread = feature.distribution
+    leaves = [
+        (node.subgroup, place.y) for node, place in zip(feature.tree, places, strict=True) if node.subgroup is not None
+    ]
+    if not spread.counts or not leaves:
+        return []
+    edges = list(spread.edges) or [float(at) for at in range(len(spread.counts) + 1)]
+    x = Scale(edges[0], edges[-1], left, left + _PANEL) if edges[-1] > edges[0] else Scale(0, 1, left, left + _PANEL)
+    counts = {subgroup: _counts(feature, subgroup) for subgroup, _ in leaves}
+    tall = (_ROW - 16) / largest_share([spread.counts, *counts.values()])
+    drawn: list[Markup] = []
+    colors = subgroup_places(feature)
+    for subgroup, y in leaves:
+        base = y + _ROW / 2 - 8
+        drawn.append(outline(edges, spread.counts, x, base, tall, "everyone"))
+        if len(leaves) > 1:
+            looks = f"own {subgroup_class(colors.get(subgroup, 0))}"
+            shape = outline(edges, counts[subgroup], x, base, tall, looks)
+            drawn.append(group(shape, data_subgroup=subgroup))
+        drawn.append(line(left, base, left + _PANEL, base, class_="base"))
+    return [*drawn, *_foot(feature, x, left, height)]
+
+
+def _counts(feature: FeatureSummary, subgroup: int) -> Sequence[int]:
+    by, place = feature.distribution.by_subgroup, subgroup_places(feature).get(subgroup, 0)
+    return by[place] if place < len(by) else feature.distribution.counts
+
+
+def _foot(feature: FeatureSummary, x: Scale, left: float, height: float) -> list[Markup]:
+    """Ticks below the distributions, or the first and last level; and the feature's name."""
+    spread, y = feature.distribution, height - _FOOT + 8
+    middle = left + _PANEL / 2
+    name = text(middle, y + 20, shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
+    if spread.edges:
+        labels = list(feature.x_labels) or x.ticks(4)
+        inside = [(x(value), words) for value, words in labels if x.low <= value <= x.high]
+        return [*(text(at, y + 4, words, text_anchor="middle", class_="tick") for at, words in inside), name]
+    if len(spread.levels) > _LEVEL_BARS:
+        return [text(middle, y + 4, count(len(spread.levels), "level"), text_anchor="middle", class_="tick"), name]
+    room = _PANEL / len(spread.levels)
+    words = [shorten(level, room - 2, _SMALL) for level in spread.levels]
+    return [
+        *(text(left + room * (at + 0.5), y + 4, w, text_anchor="middle", class_="tick") for at, w in enumerate(words)),
+        name,
+    ]

@@ -1,0 +1,222 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  const all = (what, where = document) => Array.from(where.querySelectorAll(what));
+  const one = (what, where = document) => where.querySelector(what);
+  root.classList.add("js");
+
+  // Light and dark. Nothing is remembered.
+  const theme = one("#theme");
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme || (prefersDark.matches ? "dark" : "light")) === "dark";
+  const showTheme = () => {
+    theme.setAttribute("aria-pressed", String(isDark()));
+    theme.textContent = isDark() ? "Light" : "Dark";
+  };
+  theme.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    showTheme();
+  });
+  prefersDark.addEventListener("change", showTheme);
+  showTheme();
+
+  // Sorting: numbers from large to small, names from A to Z; the same button again turns it round.
+  const ranking = one("#ranking");
+  const choice = one("#sort");
+  const order = { by: "conditional", down: true };
+  const value = (row, by) => (row.dataset[by] === "" ? -Infinity : Number(row.dataset[by]));
+  const compare = (by) => (a, b) =>
+    by === "name" ? a.dataset.name.localeCompare(b.dataset.name) : value(a, by) - value(b, by);
+  const sort = (by, down) => {
+    Object.assign(order, { by, down });
+    const body = ranking.tBodies[0];
+    const rows = Array.from(body.rows).sort(compare(by));
+    body.append(...(down ? rows.reverse() : rows));
+    choice.value = by;
+    for (const head of all("th[data-sort]", ranking)) {
+      if (head.dataset.sort === by) head.setAttribute("aria-sort", down ? "descending" : "ascending");
+      else head.removeAttribute("aria-sort");
+    }
+  };
+  choice.addEventListener("change", () => sort(choice.value, choice.value !== "name"));
+  for (const head of all("th[data-sort]", ranking)) {
+    const by = head.dataset.sort;
+    one("button", head).addEventListener("click", () => sort(by, order.by === by ? !order.down : by !== "name"));
+  }
+
+  // Search: everything that has a feature's name is shown or hidden, in all lists at once.
+  const finders = all(".find");
+  const find = (words) => {
+    const wanted = words.trim().toLowerCase();
+    for (const item of all("[data-name]")) item.hidden = !item.dataset.name.toLowerCase().includes(wanted);
+    const features = all(".feature");
+    const left = features.filter((item) => !item.hidden).length;
+    for (const told of all(".found")) told.textContent = wanted ? `${left} of ${features.length}` : "";
+    one(".none").hidden = left > 0;
+    for (const box of finders) if (box.value !== words) box.value = words;
+  };
+  for (const box of finders) box.addEventListener("input", () => find(box.value));
+
+  // Open and close.
+  const openAll = (open) => all(".feature").forEach((item) => (item.open = open));
+  one("#open-all").addEventListener("click", () => openAll(true));
+  one("#close-all").addEventListener("click", () => openAll(false));
+  const reveal = () => {
+    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const around = target && target.closest("details");
+    if (!around) return;
+    around.hidden = false;
+    around.open = true;
+    target.scrollIntoView();
+  };
+  addEventListener("hashchange", reveal);
+  reveal();
+  let closed = [];
+  addEventListener("beforeprint", () => {
+    closed = all("details:not([open])");
+    closed.forEach((item) => (item.open = true));
+  });
+  addEventListener("afterprint", () => closed.forEach((item) => (item.open = false)));
+
+  // Toggling a curve, in all pictures of its feature; pointing at a subgroup lets the others fade.
+  const parts = (body, key) => all(".panels [data-subgroup]", body).filter((part) => part.dataset.subgroup === key);
+  for (const button of all(".toggle")) {
+    const body = button.closest(".body");
+    button.addEventListener("click", () => {
+      const on = button.getAttribute("aria-pressed") !== "true";
+      for (const same of all(".toggle", body)) {
+        if (same.dataset.toggle === button.dataset.toggle) same.setAttribute("aria-pressed", String(on));
+      }
+      for (const part of parts(body, button.dataset.toggle)) part.classList.toggle("off", !on);
+    });
+  }
+  const fade = (body, key) => {
+    for (const part of all("svg [data-subgroup]", body)) {
+      part.classList.toggle("faded", key !== null && part.dataset.subgroup !== key);
+    }
+  };
+  for (const source of all(".toggle, .subgroups tr[data-subgroup], .tree .leaf")) {
+    const body = source.closest(".body");
+    const key = source.dataset.toggle ?? source.dataset.subgroup;
+    source.addEventListener("pointerenter", () => fade(body, key));
+    source.addEventListener("pointerleave", () => fade(body, null));
+  }
+
+  // Values of what is pointed at.
+  const tip = one("#tip");
+  const hide = () => {
+    tip.hidden = true;
+    all(".cursor.on").forEach((cursor) => cursor.classList.remove("on"));
+  };
+  const show = (lines, x, y) => {
+    tip.replaceChildren(
+      ...lines.map((words, at) => {
+        const line = document.createElement(at || lines.length === 1 ? "div" : "b");
+        line.textContent = words;
+        return line;
+      }),
+    );
+    tip.hidden = false;
+    const box = tip.getBoundingClientRect();
+    const left = x + 14 + box.width > innerWidth ? x - 14 - box.width : x + 14;
+    tip.style.left = `${Math.max(4, left)}px`;
+    tip.style.top = `${Math.max(4, Math.min(y + 14, innerHeight - box.height - 4))}px`;
+  };
+  const middle = (element) => {
+    const box = element.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
+  };
+  document.addEventListener("pointermove", (event) => {
+    const marked = event.target.closest("[data-tip]");
+    const chart = event.target.closest("svg[data-chart]");
+    if (marked) show([marked.dataset.tip], event.clientX, event.clientY);
+    else if (chart) read(chart, event.clientX, event.clientY);
+    else hide();
+  });
+  document.addEventListener("pointerleave", hide);
+  addEventListener("scroll", hide, { passive: true });
+
+  // Curves: all values at one place of x, by pointer or by arrow keys.
+  const points = JSON.parse(one("#points").textContent);
+  const number = (v) => {
+    if (v === 0 || !Number.isFinite(v)) return v === 0 ? "0" : "\u2013";
+    const digits = Math.max(0, 2 - Math.floor(Math.log10(Math.abs(v)) + 1e-9));
+    const text = digits > 6 || Math.abs(v) >= 1e9 ? v.toExponential(2) : v.toLocaleString("en", {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
+    return text.replace("-", "\u2212");
+  };
+  const between = (line, x) => {
+    const at = line.x.findIndex((value) => value >= x);
+    if (at < 0 || (at === 0 && x < line.x[0])) return null;
+    if (at === 0) return line.y[0];
+    const share = (x - line.x[at - 1]) / (line.x[at] - line.x[at - 1]);
+    return line.y[at - 1] + share * (line.y[at] - line.y[at - 1]);
+  };
+  const nearest = (labels, x) =>
+    labels.reduce((best, next) => (Math.abs(next[0] - x) < Math.abs(best[0] - x) ? next : best))[1];
+  const tell = (chart, place, clientX, clientY) => {
+    const data = points[chart.dataset.chart];
+    const [low, high, start, end] = data.x;
+    const at = Math.min(end, Math.max(start, place));
+    const x = low + ((at - start) / (end - start)) * (high - low);
+    const pressed = (key) => one(`.toggle[data-toggle="${key}"]`, chart.closest(".panel")).getAttribute("aria-pressed");
+    const told = data.lines
+      .filter((line) => pressed(line.key) === "true")
+      .map((line) => [line.name, between(line, x), line.raised])
+      .map(([name, y, raised]) => `${name}: ${y === null ? "\u2013" : number(y - raised)}`);
+    const head = data.labels.length ? `near ${nearest(data.labels, x)}` : number(x);
+    show([`${data.feature} ${data.labels.length ? "" : "= "}${head}`, ...told], clientX, clientY);
+    const cursor = one(".cursor", chart);
+    cursor.setAttribute("x1", at);
+    cursor.setAttribute("x2", at);
+    cursor.classList.add("on");
+    chart.dataset.place = at;
+  };
+  const read = (chart, clientX, clientY) => {
+    const box = chart.getBoundingClientRect();
+    all(".cursor.on").forEach((cursor) => cursor.classList.remove("on"));
+    tell(chart, ((clientX - box.left) / box.width) * chart.viewBox.baseVal.width, clientX, clientY);
+  };
+  const STEPS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 };
+  const stepCurve = (chart, by) => {
+    const [, , start, end] = points[chart.dataset.chart].x;
+    const now = chart.dataset.place === undefined ? (start + end) / 2 : Number(chart.dataset.place);
+    const place = now + (by * (end - start)) / 40;
+    const box = chart.getBoundingClientRect();
+    tell(chart, place, box.left + (place / chart.viewBox.baseVal.width) * box.width, box.top + box.height / 3);
+  };
+  const stepMarks = (chart, by) => {
+    const marks = all("[data-tip]", chart).filter((mark) => !mark.classList.contains("off"));
+    if (!marks.length) return;
+    const at = (Number(chart.dataset.place ?? -1) + by + marks.length) % marks.length;
+    chart.dataset.place = at;
+    show([marks[at].dataset.tip], ...middle(marks[at]));
+  };
+  for (const chart of all("svg[tabindex]")) {
+    const step = (by) => (chart.dataset.chart ? stepCurve(chart, by) : stepMarks(chart, by));
+    chart.addEventListener("focus", () => chart.matches(":focus-visible") && step(chart.dataset.chart ? 0 : 1));
+    chart.addEventListener("blur", hide);
+    chart.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") hide();
+      if (!(event.key in STEPS)) return;
+      event.preventDefault();
+      step(STEPS[event.key]);
+    });
+  }
+
+  // Where the reader is, in the contents.
+  const links = new Map(all(".contents>ol a").map((link) => [link.getAttribute("href").slice(1), link]));
+  const seen = new IntersectionObserver(
+    (entries) => {
+      for (const entry of entries) {
+        if (!entry.isIntersecting) continue;
+        links.forEach((link) => link.classList.remove("here"));
+        links.get(entry.target.id).classList.add("here");
+      }
+    },
+    { rootMargin: "-20% 0px -75% 0px" },
+  );
+  links.forEach((_, id) => seen.observe(document.getElementById(id)));
+})();

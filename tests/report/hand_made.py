@@ -1,0 +1,280 @@
+"""Summaries made by hand for tests of the page: plausible numbers, no model; every kind of picture has a case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from subgrove._report.summary import (
+    CandidateSummary,
+    Certificate,
+    ColumnSummary,
+    DataSummary,
+    DependenceSummary,
+    Distribution,
+    Estimate,
+    FeatureSummary,
+    GapPart,
+    Line,
+    MethodSummary,
+    ModelSummary,
+    Score,
+    Setting,
+    Share,
+    SubgroupSummary,
+    Summary,
+    TreeNode,
+)
+
+NASTY_NAME = "<script>alert(1)</script>"
+NASTY_LEVEL = '"><img src=x onerror=alert(1)>'
+
+RULES = (
+    "season in {WINTER}",
+    "season in {SPRING, FALL}",
+    "season in {SUMMER} and hum <= 66.75",
+    "season in {SUMMER} and hum > 66.75",
+)
+
+
+def estimate(value: float, error: float) -> Estimate:
+    return Estimate(value, error, value - 1.96 * error, value + 1.96 * error, 0.01, error / 5, "test rows + redraw")
+
+
+def certificate(verdict: str = "passes") -> Certificate:
+    auc = 0.51 if verdict == "passes" else 0.83
+    return Certificate(verdict, auc, 0.004, f"A forest tells redrawn rows from real ones with an AUC of {auc}.")
+
+
+def numeric_line(
+    kind: str, subgroup: int | None, f: Callable[[float], float], output: str | None = None, n: int = 25
+) -> Line:
+    x = tuple(round(1.5 * at, 2) for at in range(n))
+    y = tuple(f(one) for one in x)
+    near = tuple(2 if n / 4 < at < 3 * n / 4 else 1 if n / 8 < at < 7 * n / 8 else 0 for at in range(n))
+    wide = tuple(0.04 * abs(max(y) - min(y)) + 0.001 for _ in x)
+    low, high = (tuple(v + s * w for v, w in zip(y, wide, strict=True)) for s in (-1, 1))
+    return Line(kind, output, subgroup, x, y, low, high, near, 50)
+
+
+def level_line(kind: str, subgroup: int | None, levels: Sequence[str], f: Callable[[float], float]) -> Line:
+    y = tuple(f(float(at)) for at in range(len(levels)))
+    near = tuple(0 if subgroup == 1 and at == 2 else 2 for at in range(len(levels)))
+    return Line(kind, None, subgroup, tuple(levels), y, tuple(v - 90 for v in y), tuple(v + 90 for v in y), near, 50)
+
+
+def subgroups_of(values: Sequence[float], rules: Sequence[str] = RULES) -> tuple[SubgroupSummary, ...]:
+    return tuple(
+        SubgroupSummary(
+            at, rules[at], 120 + at, 54 + at, estimate(value, 40.0), f"Where {rules[at]}, it costs {value:.0f}."
+        )
+        for at, value in enumerate(values)
+    )
+
+
+def two_level_tree() -> tuple[TreeNode, ...]:
+    return (
+        TreeNode(None, "", "", 512, 0.0, None),
+        TreeNode(0, "season", "season in {WINTER}", 127, None, 0),
+        TreeNode(0, "season", "season in {SPRING, SUMMER, FALL}", 385, 0.00004, None),
+        TreeNode(2, "season", "season in {SPRING, FALL}", 265, None, 1),
+        TreeNode(2, "season", "season in {SUMMER}", 120, 0.021, None),
+        TreeNode(4, "hum", "hum <= 66.75", 70, None, 2),
+        TreeNode(4, "hum", "hum > 66.75", 50, None, 3),
+    )
+
+
+def histogram(center: float, n: int = 20) -> tuple[int, ...]:
+    return tuple(round(18 * math.exp(-(((at - center) / 4) ** 2))) for at in range(n))
+
+
+def numeric_lines(lower: float, output: str | None) -> list[Line]:
+    def in_subgroup(g: int) -> Callable[[float], float]:
+        return lambda x: 3500 + 700 * g + 600 * math.tanh((x - 10) / (4 + g))
+
+    return [
+        numeric_line("pdp", None, lambda x: 4500 + 900 * math.tanh((x - 12) / 8) + lower, output),
+        numeric_line("ale", None, lambda x: 700 * math.tanh((x - 14) / 8), output),
+        *(numeric_line("pdp", g, in_subgroup(g), output) for g in range(4)),
+    ]
+
+
+def numeric_feature(name: str = "temp", rank: int = 1, outputs: Sequence[str | None] = (None,)) -> FeatureSummary:
+    by = tuple(histogram(center) for center in (4, 9, 14, 16))
+    counts = tuple(map(sum, zip(*by, strict=True)))
+    lines = [line for at, output in enumerate(outputs) for line in numeric_lines(-400.0 * at, output)]
+    return FeatureSummary(
+        feature=name,
+        kind="numeric",
+        rank=rank,
+        conditional=estimate(303.2 / rank, 21.0),
+        marginal=estimate(694.1 / rank, 25.3),
+        headline=f"{name} matters: knowing the other columns, it still saves {303.2 / rank:.0f} bikes of error.",
+        sampler="subgroups",
+        candidates=(
+            CandidateSummary("subgroups", 0.812, 0.0, 0.01, 4, True),
+            CandidateSummary("shifted subgroups", 0.831, 0.019, 0.012, 4, False),
+            CandidateSummary("marginal", 1.204, 0.392, 0.03, 1, False),
+        ),
+        certificate=certificate(),
+        marginal_certificate=certificate("fails"),
+        gap=(
+            GapPart("season", 694.1 / rank, 318.9 / rank, 375.2 / rank, 49.9),
+            GapPart("hum", 318.9 / rank, 303.2 / rank, 15.7 / rank, 7.4),
+        ),
+        story=(
+            f"Shuffled alone, {name} costs {694.1 / rank:.0f} (absolute error).",
+            "season already tells 54 % of that; hum tells nothing more that is clear of noise (2 %).",
+        ),
+        tree=two_level_tree(),
+        subgroups=subgroups_of((463.8, 264.6, -33.8, 13.6)),
+        lines=tuple(lines),
+        distribution=Distribution(tuple(1.8 * at for at in range(21)), (), counts, by, 3),
+        x_labels=(),
+        effect_sentences=("Predictions rise by 1,700 bikes from 2 to 30 in winter, and hardly change in summer.",),
+    )
+
+
+def level_feature(
+    name: str = "weather", rank: int = 2, levels: Sequence[str] = ("GOOD", "MISTY", "BAD")
+) -> FeatureSummary:
+    counts = tuple(70 - 60 * at // len(levels) for at in range(len(levels)))
+    half = tuple(n // 2 for n in counts)
+    rest = tuple(n - h for n, h in zip(counts, half, strict=True))
+    return replace(
+        numeric_feature(name, rank),
+        kind="nominal",
+        tree=(
+            TreeNode(None, "", "", 512, 0.0004, None),
+            TreeNode(0, "hum", "hum <= 66.75", 300, None, 0),
+            TreeNode(0, "hum", "hum > 66.75", 212, None, 1),
+        ),
+        subgroups=subgroups_of((120.5, 60.25), ("hum <= 66.75", "hum > 66.75")),
+        lines=(
+            level_line("pdp", None, levels, lambda x: 4600 - 300 * x),
+            level_line("ale", None, levels, lambda x: 250 - 250 * x),
+            level_line("pdp", 0, levels, lambda x: 4800 - 200 * x),
+            level_line("pdp", 1, levels, lambda x: 4200 - 500 * x),
+        ),
+        distribution=Distribution((), tuple(levels), counts, (half, rest), 0),
+    )
+
+
+def lonely_feature(name: str = "holiday", rank: int = 3) -> FeatureSummary:
+    """A feature without subgroups, intervals, certificates, candidates or gap."""
+    alone = Estimate(4.0, None, None, None, None, None, "nothing")
+    return replace(
+        level_feature(name, rank, ("NO", "YES")),
+        conditional=alone,
+        marginal=alone,
+        sampler="marginal",
+        candidates=(),
+        certificate=None,
+        marginal_certificate=None,
+        gap=(),
+        story=(),
+        tree=(TreeNode(None, "", "", 512, None, 0),),
+        subgroups=(SubgroupSummary(0, "all rows", None, 219, alone, ""),),
+        lines=(level_line("pdp", None, ("NO", "YES"), lambda x: 4600 - 30 * x),),
+        distribution=Distribution((), ("NO", "YES"), (200, 19), ((200, 19),), 0),
+        effect_sentences=(),
+    )
+
+
+def dependence_of(features: Sequence[FeatureSummary]) -> tuple[DependenceSummary, ...]:
+    shares = (Share("season", 0.41), Share("hum", 0.12), Share("wind", 0.03))
+    return tuple(
+        DependenceSummary(
+            one.feature,
+            max(0.0, 0.72 - 0.6 * at / len(features)),
+            shares,
+            at < len(features) / 3,
+            f"The other columns foretell much of {one.feature}." if at < len(features) / 3 else "",
+        )
+        for at, one in enumerate(features)
+    )
+
+
+def model_summary(verdict: str = "good") -> ModelSummary:
+    return ModelSummary(
+        "RandomForestRegressor(n_estimators=200)",
+        "regression",
+        "count",
+        (),
+        "given by the caller",
+        (
+            Score("absolute error", 466.2, 21.1, 1560.9, 0.70),
+            Score("squared error", 402_311.0, 31_002.0, 3_716_202.0, 0.89),
+        ),
+        verdict,
+        ("On rows it has not seen, the model is off by 466 bikes; the best constant answer is off by 1,561.",),
+    )
+
+
+def summary_of(features: Sequence[FeatureSummary], verdict: str = "good") -> Summary:
+    columns = tuple(
+        ColumnSummary(one.feature, one.kind, one.distribution.n_missing, "a few values", "read as a number")
+        for one in features
+    )
+    return Summary(
+        title="Bikes hired in a day",
+        created="2026-01-05T10:20:30",
+        level=0.95,
+        loss="absolute_error",
+        loss_unit="bikes",
+        baseline=466.2,
+        model=model_summary(verdict),
+        data=DataSummary(512, 219, columns, ("Rows were split at random: 512 to train, 219 to explain.",)),
+        highlights=(
+            "temp matters most among what the other columns do not tell: 303 \u00b1 41 bikes.",
+            "Shuffling temp makes impossible rows; its ordinary importance of 694 is more than twice too large.",
+            "On humid summer days temp does not matter: \u221234 \u00b1 78.",
+        ),
+        dependence=dependence_of(features),
+        dependence_sentences=("Of 9 features, 3 can be foretold from the others.",),
+        features=tuple(features),
+        methods=MethodSummary(
+            ("Conditional importance redraws a feature within its subgroups and measures how much the loss rises.",),
+            (Setting("seed", 1), Setting("n_repeats", 5), Setting("max_depth", 2), Setting("n_jobs", None)),
+            (Setting("subgrove", "0.1.0"), Setting("python", "3.12")),
+            (Setting("importance", 19_710), Setting("effects", 40_515), Setting("in all", 60_225)),
+        ),
+        cautions=("Importance is about the model, not about causes.", "Duplicated features are low for each."),
+        warnings=("The subgroup 'season in {SUMMER} and hum > 66.75' has 22 rows.",),
+    )
+
+
+def bike_like() -> Summary:
+    names = ("temp", "hum", "wind")
+    numeric = [numeric_feature(name, rank) for rank, name in enumerate(names, 1)]
+    levels = [
+        level_feature("weather", 4),
+        level_feature("season", 5, ("WINTER", "SPRING", "SUMMER", "FALL")),
+        level_feature("weekday", 6, ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")),
+    ]
+    return summary_of([*numeric, *levels, lonely_feature("holiday", 7)])
+
+
+def many_features(n: int = 100) -> Summary:
+    features = [
+        level_feature(f"column_{rank}", rank) if rank % 5 == 0 else numeric_feature(f"column_{rank}", rank)
+        for rank in range(1, n + 1)
+    ]
+    return summary_of(features)
+
+
+def with_classes() -> Summary:
+    classes = ("small", "middle", "large")
+    summary = summary_of([numeric_feature("temp", 1, classes), level_feature("weather", 2)], "weak")
+    model = replace(summary.model, task="classification", classes=classes)
+    return replace(summary, model=model, loss="log_loss", loss_unit="nats")
+
+
+def hostile() -> Summary:
+    nasty = level_feature(NASTY_NAME, 1, (NASTY_LEVEL, "a\nb", "</script>"))
+    nasty = replace(nasty, story=(NASTY_NAME,), headline=NASTY_LEVEL, sampler=NASTY_NAME)
+    rules = (f"{NASTY_NAME} in {{{NASTY_LEVEL}}}", "x > '1' & \"2\"")
+    nasty = replace(nasty, subgroups=subgroups_of((1.0, 2.0), rules))
+    numeric = numeric_feature("</script><script>alert(2)</script>", 2)
+    return replace(summary_of([nasty, numeric], "useless"), title=NASTY_NAME, highlights=(NASTY_LEVEL,))

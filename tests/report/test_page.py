@@ -1,0 +1,162 @@
+"""The page says what the summary says, stands alone, and takes nothing from the data for markup."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from subgrove._report.render import page
+from subgrove._report.summary import Summary
+from subgrove._report.typeset import estimate_text
+from tests.report import hand_made
+
+VOID = {"meta", "input"}
+
+
+class Reader(HTMLParser):
+    """What a browser would see: elements with their attributes, and all text outside of style and script."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data: str) -> None:
+        if not {"style", "script"} & set(self.open):
+            self.texts.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [attributes[name] or "" for _, attributes in self.elements if name in attributes]
+
+
+SUMMARIES = {
+    "bike": hand_made.bike_like(),
+    "many": hand_made.many_features(100),
+    "classes": hand_made.with_classes(),
+    "hostile": hand_made.hostile(),
+}
+PAGES = {name: page(summary) for name, summary in SUMMARIES.items()}
+READ = {name: Reader(text) for name, text in PAGES.items()}
+each = pytest.mark.parametrize("name", SUMMARIES)
+
+
+@each
+def test_every_element_is_closed(name: str) -> None:
+    assert READ[name].open == []
+
+
+@each
+def test_the_page_has_no_address_outside_of_itself(name: str) -> None:
+    reader = READ[name]
+    assert all(link.startswith("#") for link in reader.values("href"))
+    assert reader.values("src") == reader.values("srcset") == reader.values("action") == []
+    assert not re.search(r"https?:|//\w+\.|url\(|@import", PAGES[name])
+
+
+@each
+def test_links_lead_to_places_on_the_page(name: str) -> None:
+    places = READ[name].values("id")
+    assert len(places) == len(set(places))
+    assert {link[1:] for link in READ[name].values("href")} <= set(places)
+
+
+@each
+def test_the_policy_allows_the_one_style_and_the_one_script_and_nothing_else(name: str) -> None:
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]+)"', PAGES[name])
+    rules = dict(rule.split(" ", 1) for rule in policy.replace("&#39;", "'").split("; "))
+    (style,) = re.findall(r"<style>(.*?)</style>", PAGES[name], re.DOTALL)
+    (script,) = re.findall(r"<script>(.*?)</script>", PAGES[name], re.DOTALL)
+    assert rules["default-src"] == "'none'"
+    for rule, text in (("style-src", style), ("script-src", script)):
+        assert rules[rule] == f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@each
+def test_no_element_has_a_style_or_a_handler_of_its_own(name: str) -> None:
+    names = {key for _, attributes in READ[name].elements for key in attributes}
+    assert "style" not in names
+    assert [key for key in names if key.startswith("on")] == []
+
+
+def test_names_from_the_data_stay_text() -> None:
+    reader = READ["hostile"]
+    assert sum(tag == "script" for tag, _ in reader.elements) == 2
+    assert not any(tag == "img" for tag, _ in reader.elements)
+    text = "".join(reader.texts)
+    assert hand_made.NASTY_NAME in text
+    assert hand_made.NASTY_LEVEL in text
+
+
+def test_points_are_json_that_holds_the_curves() -> None:
+    (block,) = re.findall(r'id="points">(.*?)</script>', PAGES["hostile"], re.DOTALL)
+    found = json.loads(block)
+    summary = SUMMARIES["hostile"]
+    curves = [line for line in summary.features[1].lines if line.subgroup is not None]
+    (inside,) = (panel for panel in found.values() if panel["lines"][0]["name"] == "A")
+    assert inside["feature"] == summary.features[1].feature
+    for drawn, line in zip(inside["lines"], curves, strict=True):
+        assert drawn["y"] == pytest.approx(line.y, rel=1e-4)
+
+
+@each
+def test_every_sentence_of_the_summary_is_on_the_page(name: str) -> None:
+    text = " ".join("".join(READ[name].texts).split())
+    summary = SUMMARIES[name]
+    told = [summary.title, *summary.highlights, *summary.model.sentences, *summary.cautions, *summary.warnings]
+    told += [*summary.dependence_sentences, *summary.methods.sentences, *summary.data.sentences]
+    told += [one.sentence for one in summary.dependence]
+    for feature in summary.features:
+        told += [feature.headline, *feature.story, *feature.effect_sentences]
+        told += [group.sentence for group in feature.subgroups if len(feature.subgroups) > 1]
+    assert [sentence for sentence in told if " ".join(sentence.split()) not in text] == []
+
+
+@each
+def test_exact_values_stand_beside_rounded_ones(name: str) -> None:
+    summary = SUMMARIES[name]
+    rows = [attributes for tag, attributes in READ[name].elements if tag == "tr" and "data-conditional" in attributes]
+    assert [float(row["data-conditional"] or "nan") for row in rows] == [
+        one.conditional.estimate for one in summary.features
+    ]
+    assert [float(row["data-marginal"] or "nan") for row in rows] == [one.marginal.estimate for one in summary.features]
+    text = "".join(READ[name].texts)
+    assert all(estimate_text(one.conditional) in text for one in summary.features)
+
+
+@pytest.mark.parametrize(("verdict", "words"), [("weak", "This model is weak"), ("useless", "This model is useless")])
+def test_a_bad_model_is_marked(verdict: str, words: str) -> None:
+    features = [hand_made.lonely_feature()]
+    assert words in page(hand_made.summary_of(features, verdict))
+    assert words not in page(hand_made.summary_of(features))
+
+
+@pytest.mark.parametrize(("n", "most"), [(15, 2e6), (100, 6e6)])
+def test_the_page_is_small_enough_to_send(n: int, most: float) -> None:
+    assert len(page(hand_made.many_features(n)).encode()) < most
+
+
+def test_many_features_are_closed_at_first_and_few_are_open() -> None:
+    for name, is_open in (("many", False), ("bike", True)):
+        found = [a for tag, a in READ[name].elements if tag == "details" and a.get("class") == "feature"]
+        assert all(("open" in attributes) == is_open for attributes in found)
+
+
+def test_the_same_summary_gives_the_same_bytes() -> None:
+    again = Summary.from_dict(json.loads(json.dumps(SUMMARIES["bike"].to_dict())))
+    assert page(again) == PAGES["bike"]
