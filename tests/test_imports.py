@@ -35,6 +35,7 @@ BASE = [
     "_frames",
     "_native",
     "_result_tables",
+    "_notebook",
     "_table",
     "_values",
     "_containers",

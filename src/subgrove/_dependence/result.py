@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._dependence.notebook import dependence_html
 from subgrove._kinds import Floats
 from subgrove._result_tables import Backend, make_table
 
@@ -18,9 +19,10 @@ _MOST_OF_IT = 0.9  # of what columns tell
 _LEAST = 0.01  # of the loss: what is less is taken for noise
 _WHOLE = 0.99
 _NAMED = 3  # columns that a table names
+_SHOWN = 20  # features that the text of an object lists
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeatureDependence:
     """How well one feature is foretold.
 
@@ -83,6 +85,15 @@ class FeatureDependence:
         strongest = sorted(told, key=lambda name: (-told[name], self.columns.index(name)))
         parts = np.cumsum([told[name] for name in strongest])
         return tuple(strongest[: int(np.searchsorted(parts, _MOST_OF_IT * sum(told.values()) * (1 - 1e-12))) + 1])
+
+    def named(self, *, parts: bool = True) -> str:
+        """The columns that tell most of the feature, in words, with or without their parts of `explained`."""
+        named = [f"{name} ({self.shares[name]:.2f})" if parts else name for name in self.foretold_by[:_NAMED]]
+        more = len(self.foretold_by) - len(named)
+        return ", ".join(named) + (f" and {more} more" if more else "")
+
+    def __repr__(self) -> str:
+        return f"<FeatureDependence of {self.feature!r}: {self.explained:.0%} foretold, {self.n} rows>"
 
     @cached_property
     def _means(self) -> Floats:
@@ -149,7 +160,7 @@ class Dependence:
             "n": [each.n for each in self.found],
             "explained": [each.explained for each in self.found],
             "std_error": [each.std_error for each in self.found],
-            "foretold_by": [_listed(each) for each in self.found],
+            "foretold_by": [each.named() for each in self.found],
             "sampler": [self._sampler(each) for each in self.found],
             "note": [each.note for each in self.found],
         }
@@ -189,7 +200,7 @@ class Dependence:
         return "imputation" if len(each.foretold_by) > FEW else "subgroups"
 
     def _sentence(self, each: FeatureDependence) -> str:
-        by = f" by {_listed(each, drops=False)}" if each.foretold_by else ""
+        by = f" by {each.named(parts=False)}" if each.foretold_by else ""
         said = f"{each.feature}: {each.explained:.0%} foretold{by}."
         if each.explained >= _WHOLE:
             return f"{said} Given these it can hardly vary: expect a conditional importance near 0."
@@ -203,11 +214,9 @@ class Dependence:
             f"<Dependence of {count} feature{'s' * (count != 1)}: {len(self.dependent)} "
             f"foretold by at least {self.threshold:.0%}>"
         ]
-        return "\n".join([*lines, *(f"  {sentence}" for sentence in self.advice)])
+        said = self.advice
+        more = [f"  and {len(said) - _SHOWN} more"] if len(said) > _SHOWN else []
+        return "\n".join([*lines, *(f"  {sentence}" for sentence in said[:_SHOWN]), *more])
 
-
-def _listed(each: FeatureDependence, *, drops: bool = True) -> str:
-    """The columns that tell most of a feature, in words."""
-    named = [f"{name} ({each.shares[name]:.2f})" if drops else name for name in each.foretold_by[:_NAMED]]
-    more = len(each.foretold_by) - len(named)
-    return ", ".join(named) + (f" and {more} more" if more else "")
+    def _repr_html_(self) -> str:
+        return dependence_html(self)

@@ -10,6 +10,7 @@ import numpy as np
 
 from subgrove._effects.curves import Curve, centred
 from subgrove._effects.heterogeneity import Heterogeneity
+from subgrove._effects.notebook import effect_html
 from subgrove._effects.reading import is_table, read_column, read_columns, values_at
 from subgrove._effects.tables import Group, curves_table, ice_table, outliers_table, support_table
 from subgrove._kinds import ColumnInfo, Floats
@@ -192,6 +193,9 @@ class Effect:
         shown = str(points.pop()) if len(points) == 1 else f"{min(points)} to {max(points)}"
         more = f", {len(self.outputs)} outputs" if len(self.outputs) > 1 else ""
         return f"<Effect of {self.feature!r}: {self.kind}, {n} curve{'s' * (n != 1)}, {shown} points{more}>"
+
+    def _repr_html_(self) -> str:
+        return effect_html(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Effect) and _same(self, other)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._fidelity.notebook import fidelity_html
 from subgrove._kinds import Floats
 from subgrove._result_tables import Backend, make_table
 
@@ -175,6 +176,9 @@ class Fidelity:
         text = f"<Fidelity of {', '.join(kept)}: {_count(len(self.features), 'feature')}"
         failed = f", {_count(len(self.notes), 'redraw')} failed" if self.notes else ""
         return f"{text}, {self.n} rows against {self.n_reference}{failed}>"
+
+    def _repr_html_(self) -> str:
+        return fidelity_html(self)
 
 
 def _mean(values: Floats) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from subgrove._importance.importance import importance
+from subgrove._importance.notebook import depth_profile_html
 from subgrove._importance.result import ImportanceResult
 from subgrove._random import read_seed
 from subgrove._subgroups import Subgroups
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _TAKEN = ("n", "estimate", "std_error", "conf_low", "conf_high")  # of the importance, into the table
+_SHOWN = 20  # features that the text of an object lists
 
 
 def depth_profile(
@@ -206,7 +208,11 @@ class DepthProfile:
         head = (
             f"<DepthProfile of {count} feature{'s' * (count != 1)}, depth 0 to {self.deepest.parameters['max_depth']}>"
         )
-        return "\n".join([head, *(f"  {reason}" for reason in self.reasons)])
+        more = [f"  and {count - _SHOWN} more"] if count > _SHOWN else []
+        return "\n".join([head, *(f"  {choice.reason}" for choice in self.choices[:_SHOWN]), *more])
+
+    def _repr_html_(self) -> str:
+        return depth_profile_html(self)
 
 
 def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:

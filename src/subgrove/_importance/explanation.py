@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance.lines import overall_line, subgroup_lines
+from subgrove._importance.notebook import explanation_html
 from subgrove._importance.tally import FeatureScores
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import title
@@ -42,6 +43,9 @@ class Explanation:
 
     def __repr__(self) -> str:
         return str(self)
+
+    def _repr_html_(self) -> str:
+        return explanation_html(self)
 
 
 def choice_lines(result: ImportanceResult) -> list[dict[str, Any]]:

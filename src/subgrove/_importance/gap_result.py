@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._importance.gap_words import sentences_of
+from subgrove._importance.gap_words import sentences_of, together
+from subgrove._importance.notebook import gap_html
 from subgrove._result_tables import make_table
 
 OTHER_DRAWS = "other draws"
@@ -41,11 +42,6 @@ class GapStep:
     def noise(self) -> float:
         """Both kinds of noise together, as far as they are known."""
         return together((self.std_error, self.mc_error))
-
-
-def together(errors: tuple[float, float]) -> float:
-    """Noise of test rows and of draws together, as far as it is known."""
-    return float(np.sqrt(np.nansum(np.square(errors))))
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,6 +144,9 @@ class Gap:
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
+
+    def _repr_html_(self) -> str:
+        return gap_html(self)
 
     def __repr__(self) -> str:
         lines = [f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"]

@@ -51,7 +51,8 @@ def listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _noise(errors: tuple[float, float]) -> float:
+def together(errors: tuple[float, float]) -> float:
+    """Noise of test rows and of draws together, as far as it is known."""
     return float(np.sqrt(np.nansum(np.square(errors))))
 
 
@@ -64,7 +65,7 @@ def _clear(value: float, noise: float) -> bool:
 
 
 def _start(gap: Gap) -> str:
-    noise = _noise(gap.marginal_noise)
+    noise = together(gap.marginal_noise)
     unclear = "" if _clear(gap.marginal, noise) else f", which is within noise (standard error {number(noise)})"
     if gap.marginal > 0:
         return f"Shuffled alone, {gap.feature} costs {number(gap.marginal)} ({_loss(gap)}){unclear}."
@@ -79,7 +80,7 @@ def _middle(gap: Gap) -> list[str]:
         return _no_columns(gap)
     if gap.marginal == gap.conditional == 0:
         return [f"Given {listed(gap.columns)}, it costs nothing either."]
-    noise = _noise(gap.noise)
+    noise = together(gap.noise)
     if not _clear(gap.gap, noise):
         return [
             f"Given {listed(gap.columns)}, it {_costs(gap)}: the difference of "
@@ -112,9 +113,9 @@ def _no_columns(gap: Gap) -> list[str]:
 
 
 def _shares_make_sense(gap: Gap) -> bool:
-    if gap.marginal <= 0 or not _clear(gap.marginal, _noise(gap.marginal_noise)):
+    if gap.marginal <= 0 or not _clear(gap.marginal, together(gap.marginal_noise)):
         return False
-    if gap.conditional < 0 and _clear(gap.conditional, _noise(gap.conditional_noise)):
+    if gap.conditional < 0 and _clear(gap.conditional, together(gap.conditional_noise)):
         return False
     clear = [part for part in gap.parts if _clear(part.step, part.noise)]
     return all(part.step > 0 for part in clear) and all(part.step <= 1.05 * gap.marginal for part in gap.parts)
@@ -162,7 +163,7 @@ def _capital(text: str) -> str:
 
 def _rest(gap: Gap) -> str:
     share = gap.conditional / gap.marginal
-    if not _clear(gap.conditional, _noise(gap.conditional_noise)):
+    if not _clear(gap.conditional, together(gap.conditional_noise)):
         return f"Nothing that is clear of noise is left for {gap.feature} alone."
     seen = "its subgroups" if gap.kind == "trees" else "the sampler"
     return f"{percent(share)} is what {gap.feature} alone knows, as far as {seen} can tell."
@@ -183,7 +184,7 @@ def _amounts(gap: Gap) -> list[str]:
 
 
 def _rest_in_numbers(gap: Gap) -> str:
-    unclear = "" if _clear(gap.conditional, _noise(gap.conditional_noise)) else ", within noise of nothing"
+    unclear = "" if _clear(gap.conditional, together(gap.conditional_noise)) else ", within noise of nothing"
     if gap.conditional > 0:
         return f"What is left is {number(gap.conditional)}{unclear}."
     return f"Nothing is left: given all of them, the {_loss(gap)} gets better by {number(-gap.conditional)}{unclear}."

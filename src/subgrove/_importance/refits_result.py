@@ -14,11 +14,13 @@ from subgrove._importance.inference import interval_columns
 from subgrove._importance.lines import loss_column
 from subgrove._importance.multiple import with_adjusted
 from subgrove._importance.noise import SOURCES, label
+from subgrove._importance.notebook import refits_html
 from subgrove._importance.storage import packed, unpacked, write_text
 from subgrove._kinds import Floats
 from subgrove._result_tables import table_of_lines
 from subgrove.exceptions import FormatError, ParameterError
 
+_SHOWN = 20  # features in the text of a result
 _KIND = "subgrove importance over refits"
 
 
@@ -140,8 +142,19 @@ class RefitsResult:
 
     def __repr__(self) -> str:
         lines = [f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>"]
+        found = self._largest_first()
+        shown, width = found[:_SHOWN], max(map(len, self.features))
+        lines += [
+            f"  {line['feature']:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}" for line in shown
+        ]
+        return "\n".join([*lines, *([f"  ... and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else [])])
+
+    def _repr_html_(self) -> str:
+        return refits_html(self)
+
+    def _largest_first(self) -> list[dict[str, Any]]:
+        """The lines of `overall` for the first loss."""
         table = replace(self, backend="pandas").overall
         table = table[table["loss"] == self.losses[0]] if "loss" in table else table
-        shown = table.sort_values("estimate", ascending=False).head(20).to_dict("records")
-        lines += [f"  {line['feature']}  {line['estimate']:.6g}  +- {line['std_error']:.3g}" for line in shown]
-        return "\n".join(lines)
+        lines: list[dict[str, Any]] = table.sort_values("estimate", ascending=False).to_dict("records")
+        return lines

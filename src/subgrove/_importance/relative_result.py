@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._importance.notebook import relative_html
 from subgrove._importance.result import ImportanceResult
 from subgrove._result_tables import make_table
 
@@ -87,6 +88,9 @@ class RelativeImportance:
             told = {"step": at, "added": self.added[at], "given": ", ".join(self.given[at])}
             lines.append({**told, "loss": loss, **row, "change": change, "change_std_error": error, "noise": noise})
         return lines
+
+    def _repr_html_(self) -> str:
+        return relative_html(self)
 
     def __repr__(self) -> str:
         lines = [f"<RelativeImportance of {self.feature!r}: {', '.join(self.results[0].losses)}>"]

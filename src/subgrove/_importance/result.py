@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance.association import tested
-from subgrove._importance.certified import (
-    certificate_lines,
-)
+from subgrove._importance.certified import certificate_lines
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import CHOICE_COLUMNS, Explanation, choice_lines, explained
 from subgrove._importance.lines import (
@@ -34,6 +32,7 @@ from subgrove._importance.noise import (
     read_sources,
     refuse_partition,
 )
+from subgrove._importance.notebook import importance_html
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
@@ -425,6 +424,9 @@ class ImportanceResult:
 
     def __repr__(self) -> str:
         return shown(self)
+
+    def _repr_html_(self) -> str:
+        return importance_html(self)
 
     def _expanded(self, values: Floats) -> Floats:
         """Values of the rows that were used, NaN for those of weight 0."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from subgrove._importance.scores import Pass
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeatureScores:
     """What was learned of one feature; arrays of losses first, then rows, repeats or subgroups.
 
@@ -95,6 +95,9 @@ class FeatureScores:
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
     partition_variance: Floats | None = None
     partition_resamples: int = 0
+
+    def __repr__(self) -> str:
+        return f"<FeatureScores of {self.title!r}: {len(self.code)} rows, {len(self.rules)} subgroups>"
 
     @property
     def title(self) -> str:

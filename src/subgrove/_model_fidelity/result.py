@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._model_fidelity.notebook import model_fidelity_html
 from subgrove._result_tables import Backend, as_count, make_table
 
 
@@ -103,6 +104,12 @@ class ModelFidelity:
         return len({repr(loss.output) for loss in self.losses}) > 1
 
     def __repr__(self) -> str:
-        curves = {(loss.feature, loss.method, repr(loss.output)) for loss in self.losses}
         against = " and ".join(dict.fromkeys(loss.against for loss in self.losses))
-        return f"<ModelFidelity of {len(curves)} curve{'s' * (len(curves) != 1)}: against {against}>"
+        return f"<ModelFidelity of {self._n_curves} curve{'s' * (self._n_curves != 1)}: against {against}>"
+
+    def _repr_html_(self) -> str:
+        return model_fidelity_html(self)
+
+    @property
+    def _n_curves(self) -> int:
+        return len({(loss.feature, loss.method, repr(loss.output)) for loss in self.losses})

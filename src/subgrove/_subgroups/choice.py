@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from subgrove._subgroups.notebook import choice_html
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -113,6 +115,9 @@ class DepthChoice:
 
     def __repr__(self) -> str:
         return f"<DepthChoice of {self.reason}>"
+
+    def _repr_html_(self) -> str:
+        return choice_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary of plain values that JSON can hold."""

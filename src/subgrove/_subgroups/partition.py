@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._subgroups.choice import DepthChoice
+from subgrove._subgroups.notebook import partition_html
 from subgrove._table import Table, read_like
 from subgrove.exceptions import FormatError
 from subgrove.trees import Tree
@@ -90,6 +91,9 @@ class Partition:
 
     def __repr__(self) -> str:
         return f"<Partition of {self.feature!r}: {self._summary()}>"
+
+    def _repr_html_(self) -> str:
+        return partition_html(self)
 
     def _summary(self) -> str:
         """How many subgroups there are, and by which columns."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._quantiles import quantile_values
+from subgrove._subgroups.notebook import stability_html
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.regrowth import Regrown
 from subgrove._values import number_text
@@ -70,7 +71,7 @@ class SplitStability:
         return _mean([share if kept else 1 - share for _, _, kept, share in self.pairs])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FeatureStability:
     """How the subgroups of one feature fare.
 
@@ -145,6 +146,9 @@ class FeatureStability:
         if first is None:
             return f"1 subgroup in {sum(each.n_subgroups == 1 for each in self.regrown)} of {n}"
         return f"{first.split.column} first in {len(first.found)} of {n}, adjusted Rand index {self.rand:.2f}"
+
+    def __repr__(self) -> str:
+        return f"<FeatureStability of {self.feature!r}: {self.summary()}>"
 
     def _said(self, split: SplitStability, n: int) -> str:
         column, count = split.split.column, len(split.found)
@@ -288,6 +292,9 @@ class Stability:
         width = max((len(each.feature) for each in shown), default=0)
         lines = [f"  {each.feature:<{width}}  {each.summary()}" for each in shown]
         return "\n".join([head, *lines, *([f"  and {count - _SHOWN} more"] if count > _SHOWN else [])])
+
+    def _repr_html_(self) -> str:
+        return stability_html(self)
 
 
 def _together(split: Split, one: str, two: str) -> bool:

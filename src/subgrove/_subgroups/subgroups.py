@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from subgrove._subgroups.notebook import subgroups_html
 from subgrove._subgroups.partition import Partition
 from subgrove._table import ColumnInfo
 from subgrove.exceptions import FormatError
@@ -98,6 +99,9 @@ class Subgroups(Mapping[str, Partition]):
         ]
         more = len(self) - len(shown)
         return "\n".join([*lines, f"  and {more} more"] if more else lines)
+
+    def _repr_html_(self) -> str:
+        return subgroups_html(self)
 
     @property
     def table(self) -> pd.DataFrame:
