@@ -19,6 +19,7 @@ from subgrove._importance import (
     relative_importance,
 )
 from subgrove._model_fidelity import ModelFidelity, model_fidelity
+from subgrove._report import Report, report
 from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups, stability
 from subgrove._version import __version__
 
@@ -36,6 +37,7 @@ __all__ = [
     "Partition",
     "RefitsResult",
     "RelativeImportance",
+    "Report",
     "Stability",
     "Subgroups",
     "__version__",
@@ -53,6 +55,7 @@ __all__ = [
     "model_fidelity",
     "plots",
     "relative_importance",
+    "report",
     "samplers",
     "simulate",
     "squared_mmd",

@@ -71,7 +71,7 @@ def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult
         raise ParameterError(
             f"feature={feature!r} is not among the features of this result: {', '.join(result.features)}."
         )
-    sentences = [*_redrawn(result, score)]
+    sentences = [*redrawn(result, score)]
     for at in range(len(result.losses)):
         sentences += _costs(result, score, at)
     if all(result.per_row_losses):
@@ -83,7 +83,8 @@ def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult
     return Explanation(score.title, tuple(sentences))
 
 
-def _redrawn(result: ImportanceResult, score: FeatureScores) -> list[str]:
+def redrawn(result: ImportanceResult, score: FeatureScores) -> list[str]:
+    """How a feature was redrawn, and why so."""
     if _is_loco(result):
         return []
     made = _choices(result).get(score.title, [])

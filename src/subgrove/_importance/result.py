@@ -37,7 +37,9 @@ from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._result_tables import make_table, table_of_lines
+from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
+from subgrove.samplers.base import title
 
 if TYPE_CHECKING:
     from subgrove._importance.gap_result import Gap
@@ -140,6 +142,27 @@ class ImportanceResult:
             for score in self.scores:
                 lines += subgroup_lines(self, score, at)
         return table_of_lines(self.backend, with_adjusted(lines))
+
+    @property
+    def subgroups(self) -> dict[str, Partition]:
+        """Feature -> the subgroups that `by_subgroup` tells it by, to assign rows to or to draw effects in.
+
+        Features without a tree of their own are not in it: those that are redrawn from all rows, by a forest, or by a
+        tree for each fold. A result that was loaded or unpickled has none.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+        >>> model = lambda X: 100 * X["temp"]
+        >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp"], seed=1)
+        >>> imp.subgroups["temp"]
+        <Partition of 'temp': 4 subgroups by season, hum>
+        >>> sg.effect(model, test.X, "temp", subgroups=imp.subgroups["temp"])
+        <Effect of 'temp': pdp, 4 curves, 20 points>
+        """
+        told = {} if self._source is None else self._source.told
+        return {title(feature): partition for feature, partition in told.items()}
 
     @property
     def noise(self) -> Any:

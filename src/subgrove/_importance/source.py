@@ -17,6 +17,7 @@ from subgrove._frames import Frames
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import original_rows
 from subgrove._importance.tally import FeatureScores
+from subgrove._subgroups import Partition
 from subgrove._table import Table, read_table
 from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, Fitted
@@ -36,6 +37,8 @@ class Source:
         Model, losses and settings; table, frames and sampler are filled in when something is asked.
     trees : mapping
         Fitted samplers of the features that are redrawn within the subgroups of a tree.
+    told : mapping
+        Features that are told by the subgroups of one tree, and these subgroups.
     sampler : object
         What the user gave as sampler.
     sets : mapping or None
@@ -52,6 +55,7 @@ class Source:
 
     question: Question
     trees: Mapping[Feature, Fitted]
+    told: Mapping[Feature, Partition]
     sampler: Any
     sets: Mapping[Feature, Given] | None
     rows: Any
@@ -66,9 +70,10 @@ class Source:
         """The source of a result of some features."""
         found = {feature: sampler_of(question.sampler, question.table, feature)[0] for feature in features}
         trees = {feature: one for feature, one in found.items() if one.split_columns(feature) is not None}
+        told = {feature: groups for feature, one in found.items() if (groups := one.told_by(feature)) is not None}
         nothing: Any = None
         light = replace(question, model=question.model.fresh(), frames=nothing, table=nothing, sampler=nothing)
-        return cls(light, trees, sampler, sets, question.frames.X, tuple(question.frames.names), train, model)
+        return cls(light, trees, told, sampler, sets, question.frames.X, tuple(question.frames.names), train, model)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """The columns that the feature's tree splits on; None if it has none."""

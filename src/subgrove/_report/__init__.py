@@ -1,1 +1,5 @@
-"""Reports: results become a summary (frozen values), the summary becomes a page, Markdown or JSON."""
+"""A report on a model: everything this package tells of it, as one page, Markdown or JSON."""
+
+from subgrove._report.report import Report, report
+
+__all__ = ["Report", "report"]

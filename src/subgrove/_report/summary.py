@@ -100,7 +100,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether redrawn rows pass for real ones. `verdict` is "passes" or "fails"; `auc` 0.5 and `mmd` 0 are best."""
+    """Whether redrawn rows pass for real ones; `auc` 0.5 and `mmd` 0 are best.
+
+    `verdict` is "passes", "fails" or "unknown" (too few rows to say, for example).
+    """
 
     verdict: str
     auc: float | None

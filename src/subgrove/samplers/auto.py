@@ -19,6 +19,7 @@ from subgrove._kinds import Floats
 from subgrove._parallel import one_blas_thread, side_by_side
 from subgrove._random import Streams, read_seed
 from subgrove._shift import Rivals
+from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import Settings
 from subgrove._subgroups.names import allowed_columns
 from subgrove._subgroups.restriction import restricted
@@ -29,7 +30,7 @@ from subgrove.samplers.choice import Choice
 from subgrove.samplers.choosing import Choosing
 from subgrove.samplers.leaf_donors import LeafDonors
 from subgrove.samplers.learned import learned_for
-from subgrove.samplers.shifted import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, used_rows
+from subgrove.samplers.shifted import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, Residuals, used_rows
 from subgrove.trees.parameters import whole_number
 
 
@@ -143,6 +144,11 @@ class FittedAuto(Fitted):
         """The columns that the feature's tree splits on, if it is redrawn within the subgroups of one alone."""
         drawer = learned_for(self.learned, feature, Auto.name)
         return drawer.conditioning if isinstance(drawer, LeafDonors) else None
+
+    def told_by(self, feature: Feature) -> Partition | None:
+        """The subgroups that results of the feature are told by, if it is redrawn in some."""
+        drawer = learned_for(self.learned, feature, Auto.name)
+        return drawer.shown if isinstance(drawer, LeafDonors | Residuals) else None
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedAuto:
         """The same, the feature's tree cut back to its splits on some columns."""

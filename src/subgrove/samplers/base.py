@@ -27,6 +27,7 @@ import numpy.typing as npt
 from subgrove._frames import Changes, Frames, Rows
 from subgrove._kinds import KINDS, Codes, ColumnInfo, Floats, Kind
 from subgrove._random import Streams
+from subgrove._subgroups import Partition
 from subgrove._subgroups.names import asked_features
 from subgrove._table import Table, read_like, read_table
 from subgrove.exceptions import ParameterError
@@ -194,6 +195,10 @@ class Fitted(ABC):
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """The columns that the feature's tree splits on, those nearest to the root first; None if there is no tree."""
+        return None
+
+    def told_by(self, feature: Feature) -> Partition | None:
+        """The subgroups that results of the feature are told by; None if there is no tree, or one for each fold."""
         return None
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> Fitted:

@@ -336,6 +336,11 @@ class FittedShiftedSubgroups(Fitted):
             )
         return learned.draw(table, feature, rngs, exact=exact)
 
+    def told_by(self, feature: Feature) -> Partition | None:
+        """The subgroups that results of the feature are told by; levels have none."""
+        learned = learned_for(self.learned, feature, ShiftedSubgroups.name)
+        return learned.shown if isinstance(learned, Residuals) else None
+
     @property
     def shifts(self) -> dict[str, Shift | LevelShift]:
         """The shift of each feature: `.terms`, `.columns`, `.text()`."""

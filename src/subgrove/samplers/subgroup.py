@@ -156,6 +156,10 @@ class FittedSubgroups(Fitted):
         """The columns that the feature's tree splits on, those nearest to the root first."""
         return _partition(self.groups, feature).conditioning
 
+    def told_by(self, feature: Feature) -> Partition | None:
+        """The feature's subgroups."""
+        return _partition(self.groups, feature)
+
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedSubgroups:
         """The same, the feature's tree cut back to its splits on some columns."""
         partition = _partition(self.groups, feature)
