@@ -88,7 +88,7 @@ def _sentences(asked: Asked, told: Foretold) -> list[str]:
         )
     said += [
         f"Subgroups are those of the feature's tree, at most {counted(asked.max_depth, 'split')} deep; redrawing may "
-        "use deeper ones. A feature that is redrawn from all rows, by a sum of columns or by a forest has one subgroup.",
+        "use deeper ones. A feature that is redrawn from all rows, by a sum of columns or by a forest has one.",
         "A certificate asks whether a classifier can tell redrawn rows from real ones, on at most 400 test rows, and "
         "how far they are from them (MMD; 0 as real rows, 1 as shuffled ones).",
         "The gap adds the columns that tell of the feature one by one. Features whose gap was not among the clearest, "
