@@ -1,0 +1,1 @@
+"""The command `subgrove`: reads a file, asks the library, prints tables and writes files."""
