@@ -69,6 +69,14 @@ class Donors:
         Whether these rows merely hold a value that was chosen otherwise, and do not count as its donors.
     ring : Ring or None
         The same as a turn of circles, if it is one of all rows: taking values and adding up what rows gave is quicker.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import subgrove as sg
+    >>> donors = sg.samplers.Donors(np.array([2, 0, 1]))
+    >>> len(donors), donors.part(np.array([0])).rows.tolist(), donors.train
+    (3, [2], False)
     """
 
     __slots__ = ("_rows", "holders", "ring", "train")
@@ -81,7 +89,13 @@ class Donors:
 
     @classmethod
     def of_ring(cls, ring: Ring) -> Donors:
-        """A turn of circles. Rows are worked out when they are asked for: arrays of one dtype do without."""
+        """A turn of circles. Rows are worked out when they are asked for: arrays of one dtype do without.
+
+        Parameters
+        ----------
+        ring : Ring
+            The circles, and how far each is turned.
+        """
         donors = cls(ring.order)
         donors.ring, donors._rows = ring, None
         return donors
@@ -98,7 +112,13 @@ class Donors:
         return len(self.rows)
 
     def part(self, rows: slice | Rows) -> Donors:
-        """The donors of some rows."""
+        """The donors of some rows.
+
+        Parameters
+        ----------
+        rows : slice or int array
+            Positions of rows.
+        """
         return Donors(self.rows[rows], self.train, self.holders)
 
 

@@ -47,6 +47,15 @@ class Dataset:
         What the rows are.
     source : str
         Who collected them, where they are published, and the licence.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> days = sg.datasets.bike()
+    >>> days.X.shape, days.y.name
+    ((731, 9), 'cnt')
+    >>> days
+    <Dataset: 731 rows, 9 features, target 'cnt'>
     """
 
     X: pd.DataFrame

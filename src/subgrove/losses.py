@@ -57,7 +57,13 @@ class Loss:
         return f"<Loss {self.name}>"
 
     def check_y(self, y: npt.NDArray[Any]) -> None:
-        """Refuse a y that the loss is not defined for."""
+        """Refuse a y that the loss is not defined for.
+
+        Parameters
+        ----------
+        y : array
+            Target.
+        """
         low, above = self.y_least, self.y_above
         if low is not None and (y < low).any():
             raise InputError(f"loss {self.name!r} needs y >= {low:g}; y has {y.min():g}. Choose another loss.")
@@ -164,6 +170,11 @@ class _Pinball:
 
 def tweedie(power: float) -> Loss:
     """Deviance of the Tweedie family with a variance power between 1 and 2.
+
+    Parameters
+    ----------
+    power : float
+        Variance power, between 1 (Poisson) and 2 (gamma).
 
     Examples
     --------
@@ -305,6 +316,11 @@ def _compares_probabilities(function: Any) -> bool:
 
 def get(loss: str | Loss | Callable[[Any, Any], Any]) -> Loss:
     """The loss of a name; a `Loss` or a function is passed on as a loss.
+
+    Parameters
+    ----------
+    loss : str, Loss or callable
+        A name of `names()`, a loss, or a function of (y, prediction).
 
     Examples
     --------

@@ -10,8 +10,8 @@ import pytest
 
 from subgrove._random import Streams
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Redraw
 from subgrove.samplers.intervals import FittedIntervals, Intervals
+from subgrove.samplers.redraw import Redraw
 
 SIZES = pd.CategoricalDtype(["s", "m", "l", "xl"], ordered=True)
 

@@ -132,6 +132,16 @@ class Dependence:
         A row for each feature, repeat and half: `explained`.
     advice : tuple of str
         What follows for each dependent feature, in sentences.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> found = sg.dependence(X, features=["temp", "yr"], n_trees=50, seed=1)
+    >>> found.dependent
+    ('temp',)
+    >>> found.table["sampler"].tolist()
+    ['subgroups', 'marginal']
     """
 
     found: tuple[FeatureDependence, ...]

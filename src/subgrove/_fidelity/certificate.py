@@ -23,7 +23,8 @@ from subgrove._frames import Changes, Donors, Frames
 from subgrove._kinds import Floats, Rows
 from subgrove._random import stream
 from subgrove._table import Table, read_like
-from subgrove.samplers.base import Feature, Redraw, title
+from subgrove.samplers.base import Feature, title
+from subgrove.samplers.redraw import Redraw
 
 Verdict = Literal["passes", "fails", "unknown"]
 

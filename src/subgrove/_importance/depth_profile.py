@@ -195,7 +195,14 @@ class DepthProfile:
         return table.join(pd.DataFrame(rows, columns=list(_TAKEN)))
 
     def with_tolerance(self, tolerance: float) -> DepthProfile:
-        """The same with another tolerance; nothing is grown or asked for."""
+        """The same with another tolerance; nothing is grown or asked for.
+
+        Parameters
+        ----------
+        tolerance : float
+            Share of what the best depth gains over one subgroup that a smaller depth may give up; 0 for one
+            standard error of the best.
+        """
         share = number_in("tolerance", tolerance, low=0.0, high=1.0)
         partitions = tuple(
             each if each.choice is None else replace(each, choice=replace(each.choice, tolerance=share))

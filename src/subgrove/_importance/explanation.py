@@ -33,6 +33,16 @@ class Explanation:
         Whose story it is.
     sentences : tuple of str
         In the order in which they are told.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> model = lambda X: 100 * X["temp"]
+    >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp"], seed=1)
+    >>> story = imp.explain("temp")
+    >>> story.feature, len(story.sentences) > 1
+    ('temp', True)
     """
 
     feature: str

@@ -23,7 +23,8 @@ from subgrove._subgroups.names import asked_features
 from subgrove._table import read_table
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 from subgrove.losses import get_all
-from subgrove.samplers.base import ALL_ROWS, Feature, title
+from subgrove.samplers.base import Feature, title
+from subgrove.samplers.redraw import ALL_ROWS
 from subgrove.trees.training import refuse_another_index
 
 Refit = Callable[[Any, Any], Any]

@@ -108,13 +108,25 @@ class RefitsResult:
         return table_of_lines(self.backend, lines)
 
     def with_level(self, level: float) -> RefitsResult:
-        """The same result with intervals of another level."""
+        """The same result with intervals of another level.
+
+        Parameters
+        ----------
+        level : float
+            How often such intervals cover, between 0 and 1.
+        """
         if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
             raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
         return replace(self, level=float(level))
 
     def save(self, path: str | Path) -> None:
-        """Write the result as JSON; a file that is there is replaced once the new one is complete."""
+        """Write the result as JSON; a file that is there is replaced once the new one is complete.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write, such as "refits.json".
+        """
         values = {
             "kind": _KIND,
             "format": 1,
@@ -131,7 +143,13 @@ class RefitsResult:
 
     @classmethod
     def load(cls, path: str | Path) -> RefitsResult:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that `save` wrote.
+        """
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
             if values.pop("kind") != _KIND or values.pop("format") != 1:

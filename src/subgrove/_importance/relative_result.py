@@ -69,7 +69,13 @@ class RelativeImportance:
         return make_table(self.backend, {name: [line[name] for line in lines] for name in names})
 
     def with_level(self, level: float) -> RelativeImportance:
-        """The same with intervals of another level."""
+        """The same with intervals of another level.
+
+        Parameters
+        ----------
+        level : float
+            How often such intervals cover, between 0 and 1.
+        """
         return replace(self, results=tuple(result.with_level(level) for result in self.results))
 
     def _lines(self, loss: str) -> list[dict[str, Any]]:

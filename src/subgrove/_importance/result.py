@@ -65,6 +65,10 @@ class ImportanceResult:
         Whose tables are given: "pandas", "polars", "pyarrow".
     index : object
         Labels of the rows, if the table had a pandas index.
+    kept : bool array or None
+        Which rows have a weight above 0, if some have not.
+    per_row_losses : tuple of bool
+        Whether each loss has a value for each row.
     level : float
         Level of the intervals.
     sources : tuple of str, or None
@@ -281,7 +285,13 @@ class ImportanceResult:
         return table_of_lines(self.backend, lines)
 
     def with_level(self, level: float) -> ImportanceResult:
-        """The same result with intervals of another level."""
+        """The same result with intervals of another level.
+
+        Parameters
+        ----------
+        level : float
+            How often such intervals cover, between 0 and 1.
+        """
         if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
             raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
         return replace(self, level=float(level))
@@ -341,7 +351,13 @@ class ImportanceResult:
         return table_of_lines(self.backend, with_adjusted(lines))
 
     def for_loss(self, loss: str) -> ImportanceResult:
-        """The result of one of several losses."""
+        """The result of one of several losses.
+
+        Parameters
+        ----------
+        loss : str
+            Its name, one of `losses`.
+        """
         if loss not in self.losses:
             raise ParameterError(f"loss={loss!r} is not among the losses of this result: {', '.join(self.losses)}.")
         at = self.losses.index(loss)
@@ -426,6 +442,11 @@ class ImportanceResult:
 
         Labels of the rows (a pandas index) are kept if they are text or whole numbers.
 
+        Parameters
+        ----------
+        path : str or path
+            Where to write, such as "importance.json".
+
         Examples
         --------
         >>> import tempfile, pathlib
@@ -442,7 +463,13 @@ class ImportanceResult:
 
     @classmethod
     def load(cls, path: str | Path) -> ImportanceResult:
-        """Read what `save` wrote."""
+        """Read what `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that `save` wrote.
+        """
         return cls(**read_result(path))
 
     def __repr__(self) -> str:

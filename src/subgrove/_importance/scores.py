@@ -29,7 +29,8 @@ from subgrove._parallel import one_blas_thread
 from subgrove._random import Streams
 from subgrove._table import Table
 from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
-from subgrove.samplers.base import Feature, Fitted, Redraw, title
+from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.redraw import Redraw
 
 
 @dataclass(frozen=True, eq=False)

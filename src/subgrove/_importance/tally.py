@@ -27,7 +27,8 @@ from subgrove._importance.sums import GroupSums, group_sums, narrow
 from subgrove._kinds import Floats
 from subgrove._model import Predictions
 from subgrove._table import Table
-from subgrove.samplers.base import Feature, Redraw, title
+from subgrove.samplers.base import Feature, title
+from subgrove.samplers.redraw import Redraw
 
 if TYPE_CHECKING:
     from subgrove._importance.scores import Pass

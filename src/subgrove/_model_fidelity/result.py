@@ -65,6 +65,16 @@ class ModelFidelity:
         are several), `against`, `n`, `estimate`, `std_error`, `off_curve`.
     overall : table
         A row for each method: `estimate` is the mean over its features, `median` the median, as in the paper.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> model = lambda X: 100 * X["temp"]
+    >>> curve = sg.effect(model, train.X, "temp")
+    >>> found = sg.model_fidelity(model, test.X, {"pdp": curve})
+    >>> found.overall["method"].tolist(), found.n_rows_asked
+    (['pdp'], 219)
     """
 
     losses: tuple[CurveLoss, ...]

@@ -125,7 +125,13 @@ class DepthChoice:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> DepthChoice:
-        """The choice that `to_dict` wrote."""
+        """The choice that `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : dict
+            What `to_dict` of a choice gave, also after a way through JSON.
+        """
         plain: dict[str, Any] = {}
         for name, value in values.items():
             plain[name] = tuple(value) if isinstance(value, list) else value

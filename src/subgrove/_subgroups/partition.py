@@ -126,6 +126,11 @@ class Partition:
         """The subgroups that `max_depth=depth` would have given, at no cost.
 
         Deeper than it was grown, a tree stays as it is.
+
+        Parameters
+        ----------
+        depth : int
+            Splits from the root to the deepest leaf, at most; 0 leaves one subgroup.
         """
         return Partition(self.members, self.tree.prune(depth))
 
@@ -154,7 +159,13 @@ class Partition:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Partition:
-        """The partition that `to_dict` wrote."""
+        """The partition that `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : dict
+            What `to_dict` of a partition gave, also after a way through JSON.
+        """
         try:
             members, tree = tuple(values["members"]), Tree.from_dict(values["tree"])
             choice = values.get("choice")

@@ -120,6 +120,11 @@ class Subgroups(Mapping[str, Partition]):
 
         Deeper than they were grown, trees stay as they are.
 
+        Parameters
+        ----------
+        depth : int
+            Splits from the root to the deepest leaf, at most; 0 leaves one subgroup.
+
         Examples
         --------
         >>> import subgrove as sg
@@ -160,7 +165,13 @@ class Subgroups(Mapping[str, Partition]):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Subgroups:
-        """The subgroups that `to_dict` wrote."""
+        """The subgroups that `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : dict
+            What `to_dict` of subgroups gave, also after a way through JSON.
+        """
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             found = values.get("format") if isinstance(values, Mapping) else type(values).__name__
             raise FormatError(f"Expected a dictionary of Subgroups.to_dict() in format {FORMAT}; got {found!r}.")

@@ -24,12 +24,13 @@ from subgrove._subgroups.growing import Settings
 from subgrove._subgroups.names import allowed_columns
 from subgrove._subgroups.restriction import restricted
 from subgrove._table import Table
-from subgrove.samplers.base import Feature, Fitted, Method, Redraw, read_training_table, title
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table, title
 from subgrove.samplers.candidates import Common, Drawer
 from subgrove.samplers.choice import Choice
 from subgrove.samplers.choosing import Choosing
 from subgrove.samplers.leaf_donors import LeafDonors
 from subgrove.samplers.learned import learned_for
+from subgrove.samplers.redraw import Redraw
 from subgrove.samplers.shifted import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, Residuals, used_rows
 from subgrove.trees.parameters import whole_number
 
@@ -96,7 +97,15 @@ class Auto(Method):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, features: Any = None) -> FittedAuto:
-        """Compare the candidates for each feature on training rows, and fit the one that is chosen."""
+        """Compare the candidates for each feature on training rows, and fit the one that is chosen.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         settings = Settings.checked("transformation", self.max_depth, self.min_leaf, self.alpha)
         shown = whole_number("shown_depth", self.shown_depth, least=0)
         seed = read_seed(self.seed)

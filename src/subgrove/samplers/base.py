@@ -17,24 +17,23 @@ the exact expectation where it is cheaper than drawing. `docs/add_a_sampler.md` 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
-import numpy.typing as npt
 
-from subgrove._frames import Changes, Frames, Rows
-from subgrove._kinds import KINDS, Codes, ColumnInfo, Floats, Kind
+from subgrove._frames import Frames
+from subgrove._kinds import KINDS, ColumnInfo, Floats, Kind
 from subgrove._random import Streams
 from subgrove._subgroups import Partition
 from subgrove._subgroups.names import asked_features
 from subgrove._table import Table, read_like, read_table
 from subgrove.exceptions import ParameterError
+from subgrove.samplers.redraw import Redraw
 from subgrove.trees.parameters import Parameters
 
 Feature = tuple[str, ...]  # names of the columns that are redrawn together; mostly one
-ALL_ROWS = "all rows"
 
 
 def title(feature: Feature) -> str:
@@ -53,111 +52,15 @@ class Sampler(Protocol):
     """A sampler of a user, or of this package."""
 
     def fit(self, X: Any, features: Any) -> Redraws:
-        """Learn from training rows what redrawing the features needs."""
+        """Learn from training rows what redrawing the features needs.
 
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """The subgroup of each row: the number of its rule.
-
-    Attributes
-    ----------
-    code : int array
-        For each row, the position of its rule.
-    rules : tuple of str
-        One for each subgroup.
-    conditioning : tuple of str
-        The columns that the rules speak of.
-    folds : tuple of int
-        For each subgroup the fold that it belongs to, if the sampler was cross-fitted; else empty.
-    """
-
-    code: Codes
-    rules: tuple[str, ...] = (ALL_ROWS,)
-    conditioning: tuple[str, ...] = ()
-    folds: tuple[int, ...] = ()
-
-    @classmethod
-    def single(cls, n_rows: int) -> Groups:
-        """All rows in one subgroup."""
-        return cls(np.zeros(n_rows, dtype=np.int32))
-
-    def __len__(self) -> int:
-        return len(self.rules)
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """One value that some rows are given, as part of an exact expectation.
-
-    Attributes
-    ----------
-    rows : int array
-        Which rows.
-    changes : mapping
-        Column name -> what replaces it, one entry for each of `rows`.
-    weights : float array
-        Probability of the value, for each of `rows`.
-    cells : int array or None
-        For each of `rows` the number of the cell (subgroup and value) that the value belongs to.
-    """
-
-    rows: Rows
-    changes: Changes
-    weights: Floats
-    cells: Rows | None = None
-
-
-@dataclass(frozen=True, eq=False)
-class Exact:
-    """Rows whose expectation is computed by giving them each value once, with its probability.
-
-    A row's own value is not among the steps: it leaves the prediction as it was.
-
-    Attributes
-    ----------
-    rows : bool array
-        Which rows.
-    steps : callable
-        Gives the steps anew each time.
-    cell : int array or None
-        For each row of the table the cell (subgroup and value) of its own value; -1 outside `rows`.
-    n_cells : int
-        Number of cells.
-    """
-
-    rows: npt.NDArray[np.bool_]
-    steps: Callable[[], Iterator[Step]]
-    cell: Rows | None = None
-    n_cells: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Redraw:
-    """What a fitted sampler gives for one feature.
-
-    Attributes
-    ----------
-    groups : Groups
-        Subgroup of each row.
-    draws : callable
-        Gives, anew each time, one `Changes` for each repeat, with an entry for each row of the table.
-    exact : Exact or None
-        Rows that need no draws.
-    population : float array
-        For each subgroup the number of different draws that repeats are taken from without replacement; infinite
-        where repeats are independent. It makes the Monte-Carlo error smaller.
-    """
-
-    groups: Groups
-    draws: Callable[[], Iterator[Changes]]
-    exact: Exact | None = None
-    population: Floats = field(default_factory=lambda: np.array([np.inf]))
-
-    @property
-    def sampled(self) -> npt.NDArray[np.bool_] | None:
-        """Which rows are drawn; None if all are."""
-        return None if self.exact is None else ~self.exact.rows
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +73,14 @@ class Fitted(ABC):
         The columns of the training rows.
     train : table or None
         The training rows, where donors are taken from them.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> fitted = sg.samplers.Subgroups(max_depth=1).fit(train.X, ["temp"])
+    >>> isinstance(fitted, sg.samplers.Fitted), fitted.split_columns(("temp",))
+    (True, ('season',))
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -179,9 +90,20 @@ class Fitted(ABC):
     def draw(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> Redraw:
-        """The redraw of one feature (or of several together) in rows that `read` has read.
+        """The redraw of one feature, or of several together.
 
-        `weights` count rows of the table; `exact` allows exact expectations in place of draws.
+        Parameters
+        ----------
+        table : Table
+            Rows that `read` has read.
+        feature : str or tuple of str
+            The feature, or the features of a group.
+        rngs : Streams
+            A random generator for each repeat.
+        weights : float array, optional
+            How often each row counts.
+        exact : bool
+            Whether exact expectations may take the place of draws.
         """
 
     @property
@@ -190,11 +112,23 @@ class Fitted(ABC):
         return False
 
     def part_for(self, feature: Feature) -> Fitted:
-        """The sampler that redraws this feature; another one where different features have different samplers."""
+        """The sampler that redraws this feature; another one where different features have different samplers.
+
+        Parameters
+        ----------
+        feature : str or tuple of str
+            The feature, or the features of a group.
+        """
         return self
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """The columns that the feature's tree splits on, those nearest to the root first; None if there is no tree."""
+        """The columns that the feature's tree splits on, those nearest to the root first; None if there is no tree.
+
+        Parameters
+        ----------
+        feature : str or tuple of str
+            The feature, or the features of a group.
+        """
         return None
 
     def told_by(self, feature: Feature) -> Partition | None:
@@ -202,12 +136,26 @@ class Fitted(ABC):
         return None
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> Fitted:
-        """The same sampler, the feature's tree cut back to its splits on some columns (and below such splits only)."""
+        """The same sampler, the feature's tree cut back to its splits on some columns (and below such splits only).
+
+        Parameters
+        ----------
+        feature : str or tuple of str
+            The feature, or the features of a group.
+        columns : set of str
+            The columns whose splits are kept.
+        """
         # Asked of samplers alone whose split_columns is not None; these have their own.
         raise NotImplementedError(f"{type(self).__name__} has no trees")
 
     def read(self, X: Any) -> Table:
-        """Rows to redraw, typed as in training."""
+        """Rows to redraw, typed as in training.
+
+        Parameters
+        ----------
+        X : table
+            Rows in the user's container.
+        """
         return read_like(X, self.columns)
 
     def redraw(self, X: Any, feature: str | Sequence[str], rngs: Any) -> Iterator[Any]:
@@ -273,6 +221,13 @@ class Method(Parameters, ABC):
     """A sampler of this package, not yet fitted: it stores what the constructor was given.
 
     Class attributes say what it can do, and are asked at the public door.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sampler = sg.samplers.Subgroups(max_depth=1)
+    >>> isinstance(sampler, sg.samplers.Method), sampler.get_params()["max_depth"]
+    (True, 1)
     """
 
     name: ClassVar[str]
@@ -285,10 +240,24 @@ class Method(Parameters, ABC):
 
     @abstractmethod
     def fit(self, X: Any, features: Any = None) -> Fitted:
-        """Learn from training rows what redrawing the features needs."""
+        """Learn from training rows what redrawing the features needs.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
 
     def for_model(self, model: Any) -> Method:
-        """The sampler for this model; only those that look into the model differ."""
+        """The sampler for this model; only those that look into the model differ.
+
+        Parameters
+        ----------
+        model : object
+            The model that is explained.
+        """
         return self
 
     def without_columns(self) -> Method:
@@ -298,7 +267,15 @@ class Method(Parameters, ABC):
         return Marginal()
 
     def refuse_unsuitable(self, columns: Sequence[ColumnInfo], features: Sequence[Feature]) -> None:
-        """Raise if a feature is of a kind that this sampler does not take."""
+        """Raise if a feature is of a kind that this sampler does not take.
+
+        Parameters
+        ----------
+        columns : list of ColumnInfo
+            Name, kind and levels of the columns of the table.
+        features : list
+            The features that are asked for.
+        """
         info = {column.name: column for column in columns}
         for feature in features:
             if len(feature) > 1 and not self.takes_groups:

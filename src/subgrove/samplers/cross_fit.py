@@ -16,7 +16,8 @@ from subgrove._frames import Changes, Donors, Rows
 from subgrove._kinds import Floats
 from subgrove._random import Streams
 from subgrove._table import Table
-from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Redraw, Step
+from subgrove.samplers.base import Feature, Fitted
+from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
 
 N_FOLDS = 2
 

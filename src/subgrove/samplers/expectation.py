@@ -12,7 +12,8 @@ import numpy.typing as npt
 from subgrove._frames import Donors, Rows
 from subgrove._kinds import Codes, Floats
 from subgrove._table import Table
-from subgrove.samplers.base import Exact, Feature, Step
+from subgrove.samplers.base import Feature
+from subgrove.samplers.redraw import Exact, Step
 
 _PROBE = 4  # a subgroup is looked at whole only if this many times the repeats show few values
 

@@ -14,11 +14,12 @@ from subgrove._kinds import Floats
 from subgrove._random import Streams
 from subgrove._table import Table, read_series
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.forest_reading import Forest, read_forest
 from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.marginal import draw_within
+from subgrove.samplers.redraw import Groups, Redraw
 from subgrove.samplers.shifts import weighted_donors
 from subgrove.trees import ConditionalInferenceTree, Tree
 from subgrove.trees.parameters import number_in
@@ -107,13 +108,27 @@ class ForestNodes(Method):
         return self.target is not None or self.association == "train"
 
     def for_model(self, model: Any) -> ForestNodes:
-        """The sampler with this model as its forest, unless it was given what it needs."""
+        """The sampler with this model as its forest, unless it was given what it needs.
+
+        Parameters
+        ----------
+        model : object
+            The model that is explained.
+        """
         if self.forest is not None or self.target is not None:
             return self
         return type(self)(**{**self.get_params(), "forest": model})
 
     def fit(self, X: Any, features: Any = None) -> FittedForestNodes | FittedTargetLeaves:
-        """Read the forest, or grow the trees of the target."""
+        """Read the forest, or grow the trees of the target.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         threshold = number_in("threshold", self.threshold, low=0, high=1)
         if self.partition not in _CELLS:
             raise ParameterError(f"partition must be 'grid' or 'nodes'; got {self.partition!r}.")

@@ -18,9 +18,10 @@ from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove._subgroups.names import allowed_columns
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Method, Redraw, title
+from subgrove.samplers.base import Feature, Fitted, Method, title
 from subgrove.samplers.fitting import fitted_sampler, read_sampler, sampler_name
 from subgrove.samplers.marginal import Marginal
+from subgrove.samplers.redraw import Redraw
 from subgrove.samplers.subgroup import Subgroups
 
 Given = tuple[str, ...] | None  # columns that a feature is redrawn conditional on; None leaves it to the sampler

@@ -17,10 +17,11 @@ from subgrove._random import Streams, read_seed, stream
 from subgrove._subgroups.names import allowed_columns
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.level_draws import draw_levels
 from subgrove.samplers.predictors import encoded_predictors
+from subgrove.samplers.redraw import Groups, Redraw
 from subgrove.samplers.shifts import outside_donors, shifted_donors, weighted_donors
 from subgrove.trees.parameters import whole_number
 
@@ -97,7 +98,15 @@ class Imputation(Method):
         self.given = given
 
     def fit(self, X: Any, features: Any = None) -> FittedImputation:
-        """Grow a forest for each feature on training rows."""
+        """Grow a forest for each feature on training rows.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         if self.residuals not in ("oob", "train", "test"):
             raise ParameterError(f"residuals must be 'oob', 'train' or 'test'; got {self.residuals!r}.")
         whole_number("n_trees", self.n_trees, least=1)

@@ -15,8 +15,9 @@ from subgrove._quantiles import interval_ends, quantile_rows
 from subgrove._random import Streams
 from subgrove._table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Method, Redraw, Step, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.learned import learned_for
+from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
 from subgrove.trees.parameters import whole_number
 
 
@@ -60,7 +61,15 @@ class Intervals(Method):
         self.n_intervals = n_intervals
 
     def fit(self, X: Any, features: Any = None) -> FittedIntervals:
-        """Find the borders of each feature."""
+        """Find the borders of each feature.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         n_intervals = whole_number("n_intervals", self.n_intervals, least=1)
         table, read = read_training_table(X, features, self)
         borders: dict[str, Floats] = {}

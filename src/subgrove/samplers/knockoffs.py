@@ -15,8 +15,9 @@ from subgrove._parallel import one_blas_thread
 from subgrove._random import Streams
 from subgrove._table import Table
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
-from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.knockoff_solver import drawn_in, equal_s, largest_s
+from subgrove.samplers.redraw import Groups, Redraw
 from subgrove.trees.parameters import number_in
 
 _COPY = 0.01  # below this, 1 minus the correlation with the original, a knockoff is as good as a copy
@@ -75,7 +76,15 @@ class Knockoffs(Method):
         self.shrink = shrink
 
     def fit(self, X: Any, features: Any = None) -> FittedKnockoffs:
-        """Estimate mean and covariance of all numeric columns, and find s."""
+        """Estimate mean and covariance of all numeric columns, and find s.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         if self.method not in ("sdp", "equi"):
             raise ParameterError(f"method must be 'sdp' or 'equi'; got {self.method!r}.")
         shrink = self.shrink if self.shrink == "auto" else number_in("shrink", self.shrink, low=0, high=1)

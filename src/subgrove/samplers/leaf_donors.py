@@ -13,8 +13,9 @@ from subgrove._random import Streams
 from subgrove._subgroups import Partition
 from subgrove._table import Series, Table
 from subgrove.samplers.balanced import Pools, balanced_points
-from subgrove.samplers.base import Feature, Groups, Redraw
+from subgrove.samplers.base import Feature
 from subgrove.samplers.expectation import exact_from
+from subgrove.samplers.redraw import Groups, Redraw
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from subgrove._frames import Changes, Donors
 from subgrove._kinds import Floats, Rows
 from subgrove._random import Streams
-from subgrove.samplers.base import Exact, Groups, Redraw, Step
+from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
 
 _NOTHING = 1e-12  # a share below it is rounding, and its level need not be asked for
 

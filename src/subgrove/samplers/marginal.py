@@ -12,8 +12,9 @@ from subgrove._frames import Changes, Donors
 from subgrove._kinds import Floats
 from subgrove._random import Streams
 from subgrove._table import Table
-from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.expectation import exact_among
+from subgrove.samplers.redraw import Groups, Redraw
 from subgrove.samplers.shifts import shifted_rings, weighted_donors
 
 
@@ -50,7 +51,15 @@ class Marginal(Method):
         self.fixed_points = fixed_points
 
     def fit(self, X: Any, features: Any = None) -> FittedMarginal:
-        """Note the columns; there is nothing to learn."""
+        """Note the columns; there is nothing to learn.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         table, _ = read_training_table(X, features, self)
         return FittedMarginal(table.columns, fixed_points=self.fixed_points)
 

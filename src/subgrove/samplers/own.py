@@ -16,7 +16,8 @@ from subgrove._random import Streams
 from subgrove._table import Table
 from subgrove._values import format_number
 from subgrove.exceptions import ParameterError, SamplerError, SubgroveError, SubgroveWarning
-from subgrove.samplers.base import Feature, Fitted, Groups, Redraw, title
+from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.redraw import Groups, Redraw
 
 
 @dataclass(frozen=True, eq=False)

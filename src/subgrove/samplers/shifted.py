@@ -25,8 +25,9 @@ from subgrove._subgroups.names import Members, allowed_columns
 from subgrove._table import Series, Table
 from subgrove.exceptions import ColumnError, ParameterError
 from subgrove.samplers.balanced import Pools, balanced_points
-from subgrove.samplers.base import Feature, Fitted, Groups, Method, Redraw, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.learned import learned_for
+from subgrove.samplers.redraw import Groups, Redraw
 from subgrove.samplers.sparse_levels import FittedLevels, LevelShift, find_level_shift
 from subgrove.trees.parameters import whole_number
 from subgrove.trees.training import select_columns
@@ -113,7 +114,15 @@ class ShiftedSubgroups(Method):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, features: Any = None) -> FittedShiftedSubgroups:
-        """Find the shift of each feature on training rows, and the subgroups of what is left."""
+        """Find the shift of each feature on training rows, and the subgroups of what is left.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         settings = Settings.checked("transformation", self.max_depth, self.min_leaf, self.alpha)
         shown = whole_number("shown_depth", self.shown_depth, least=0)
         if self.keep != "auto" and not (isinstance(self.keep, int | float | np.number) and 0 <= self.keep <= 1):

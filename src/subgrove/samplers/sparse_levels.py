@@ -14,8 +14,9 @@ from subgrove._random import Streams
 from subgrove._shift import Design, Rivals, find_shift
 from subgrove._shift.design import Part
 from subgrove._table import Series, Table
-from subgrove.samplers.base import Feature, Groups, Redraw
+from subgrove.samplers.base import Feature
 from subgrove.samplers.level_draws import draw_levels
+from subgrove.samplers.redraw import Groups, Redraw
 
 MOST_LEVELS = 12  # more have no shift
 _MOST_PARTS = 10

@@ -18,16 +18,10 @@ from subgrove._subgroups.names import asked_features
 from subgrove._subgroups.restriction import restricted
 from subgrove._table import Table, read_like
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import (
-    Feature,
-    Fitted,
-    Groups,
-    Method,
-    Redraw,
-    title,
-)
+from subgrove.samplers.base import Feature, Fitted, Method, title
 from subgrove.samplers.expectation import exact_from
 from subgrove.samplers.marginal import Marginal, draw_within
+from subgrove.samplers.redraw import Groups, Redraw
 from subgrove.samplers.shifts import outside_donors
 
 
@@ -101,7 +95,15 @@ class Subgroups(Method):
         return Marginal(self.fixed_points)
 
     def fit(self, X: Any, features: Any = None) -> FittedSubgroups:
-        """Grow a tree for each feature on training rows (or take the trees that were given)."""
+        """Grow a tree for each feature on training rows (or take the trees that were given).
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         if self.donors not in ("test", "train"):
             raise ParameterError(f"donors must be 'test' or 'train'; got {self.donors!r}.")
         if self.donors == "train" and self.fixed_points:

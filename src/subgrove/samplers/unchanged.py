@@ -12,7 +12,8 @@ from subgrove._frames import Changes, Donors
 from subgrove._kinds import Floats
 from subgrove._random import Streams
 from subgrove._table import Table
-from subgrove.samplers.base import Exact, Feature, Fitted, Groups, Method, Redraw, Step, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
+from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
 
 
 class Unchanged(Method):
@@ -41,7 +42,15 @@ class Unchanged(Method):
         """There is nothing to set; without a constructor of its own, `get_params` would show that of `object`."""
 
     def fit(self, X: Any, features: Any = None) -> FittedUnchanged:
-        """Note the columns; there is nothing to learn."""
+        """Note the columns; there is nothing to learn.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be redrawn, or groups of names; all columns if not given.
+        """
         table, _ = read_training_table(X, features, self)
         return FittedUnchanged(table.columns)
 

@@ -96,6 +96,15 @@ class NullScenario:
         Number of features.
     strength : float
         How many times x1 is added to the target; 0 for a feature that is of no use.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> scenario = sg.simulate.null_scenario("linear")
+    >>> scenario.name, scenario.strength, scenario.importance
+    ('linear', 0.0, 0.0)
+    >>> scenario.sample(5, seed=1)
+    <Dataset: 5 rows, 10 features, target 'y'>
     """
 
     name: str

@@ -23,13 +23,32 @@ class TrueConditional:
     ----------
     name : str
         The scenario; one of `null_scenario` has "null " before its name.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import subgrove as sg
+    >>> scenario = sg.simulate.scenario("linear", p=10)
+    >>> X = scenario.sample(5, seed=1).X
+    >>> fitted = sg.simulate.TrueConditional("linear").fit(X, ["x1"])
+    >>> (column,) = fitted.redraw(X, "x1", [np.random.default_rng(1)])
+    >>> len(column)
+    5
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def fit(self, X: Any, features: Any = None) -> FittedTrueConditional:
-        """Nothing is learned."""
+        """Nothing is learned.
+
+        Parameters
+        ----------
+        X : table
+            Not looked at.
+        features : list of str
+            Not looked at: x1 is the only one.
+        """
         return FittedTrueConditional(self.name)
 
     def __repr__(self) -> str:
@@ -38,12 +57,37 @@ class TrueConditional:
 
 @dataclass(frozen=True)
 class FittedTrueConditional:
-    """Redraws x1; see `TrueConditional`."""
+    """Redraws x1; see `TrueConditional`.
+
+    Attributes
+    ----------
+    name : str
+        The scenario.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import subgrove as sg
+    >>> X = sg.simulate.scenario("linear", p=10).sample(4, seed=1).X
+    >>> fitted = sg.simulate.FittedTrueConditional("linear")
+    >>> [len(column) for column in fitted.redraw(X, "x1", [np.random.default_rng(1), np.random.default_rng(2)])]
+    [4, 4]
+    """
 
     name: str
 
     def redraw(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterator[Floats]:
-        """New values of x1 for each row of X, one column for each generator."""
+        """New values of x1 for each row of X, one column for each generator.
+
+        Parameters
+        ----------
+        X : table
+            Rows to redraw.
+        feature : str
+            "x1"; no other has a known distribution.
+        rngs : list of numpy Generator
+            One for each repeat.
+        """
         first = "x0" if isinstance(X, np.ndarray) else FEATURE  # columns of arrays are counted from 0
         if feature != first:
             raise ParameterError(

@@ -89,6 +89,15 @@ class Scenario:
         How x1 depends on the other features.
     p : int
         Number of features.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> scenario = sg.simulate.scenario("linear", p=10)
+    >>> scenario.sample(5, seed=1)
+    <Dataset: 5 rows, 10 features, target 'y'>
+    >>> scenario.importance > 0
+    True
     """
 
     name: str

@@ -39,6 +39,15 @@ class Split:
         The child that gets missing values.
     larger : {"left", "right"}
         The child with more training rows; it gets levels that training did not have.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
+    >>> split = tree.nodes[0].split
+    >>> split.column, split.kind, split.levels
+    ('season', 'nominal', (('WINTER', 'SPRING', 'FALL'), ('SUMMER',)))
     """
 
     column: str
@@ -65,14 +74,43 @@ class Split:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Split:
-        """The split that `to_dict` wrote."""
+        """The split that `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : dict
+            What `to_dict` of a split gave, also after a way through JSON.
+        """
         left, right = values["levels"]
         return cls(**{**values, "levels": (tuple(left), tuple(right))})
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnTest:
-    """Test of one candidate column in one node."""
+    """Test of one candidate column in one node.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    statistic : float
+        Quadratic statistic.
+    df : int
+        Degrees of freedom.
+    p_value : float
+        P-value after adjustment for the number of columns.
+    log_p_unadjusted : float
+        Logarithm of the p-value before.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
+    >>> test = tree.nodes[0].tests["season"]
+    >>> test.column, test.df, test.p_value < 0.001
+    ('season', 18, True)
+    """
 
     column: str
     statistic: float
@@ -98,6 +136,15 @@ class Tests(Mapping[str, ColumnTest]):
         Logarithm of the p-value before adjustment.
     log1m_p_adjusted : float array
         log(1 - p) after the Sidak adjustment: what columns are ranked by.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
+    >>> tests = tree.nodes[0].tests
+    >>> len(tests), min(tests, key=lambda name: tests[name].p_value)
+    (8, 'season')
     """
 
     columns: tuple[str, ...]
@@ -141,7 +188,15 @@ class Tests(Mapping[str, ColumnTest]):
 
     @classmethod
     def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> Tests:
-        """The tests that `to_dict` wrote."""
+        """The tests that `to_dict` wrote.
+
+        Parameters
+        ----------
+        columns : tuple of str
+            Names of the candidate columns of the tree.
+        values : dict
+            What `to_dict` of tests gave, also after a way through JSON.
+        """
         df = np.array(values["df"], dtype=np.int64)
         criterion = np.array(values["log1m_p_adjusted"], dtype=np.float64)
         return cls(
@@ -188,6 +243,17 @@ class Node:
         Its log-likelihood.
     risk : float or None
         Sum of squares around the mean, or weight misclassified (CART).
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> X = sg.datasets.bike().X
+    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
+    >>> root = tree.nodes[0]
+    >>> root.n, root.children, root.is_leaf
+    (731.0, (2, 3), False)
+    >>> tree.nodes[1].stop
+    'depth'
     """
 
     id: int
@@ -233,7 +299,15 @@ class Node:
 
     @classmethod
     def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> Node:
-        """The node that `to_dict` wrote."""
+        """The node that `to_dict` wrote.
+
+        Parameters
+        ----------
+        columns : tuple of str
+            Names of the candidate columns of the tree.
+        values : dict
+            What `to_dict` of a node gave, also after a way through JSON.
+        """
         plain = dict(values)
         plain["counts"] = np.array(values["counts"], dtype=np.float64)
         plain["counts"].flags.writeable = False

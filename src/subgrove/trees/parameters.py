@@ -19,7 +19,13 @@ class Parameters:
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name."""
+        """The constructor's arguments by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Not looked at; it is there because scikit-learn asks with it.
+        """
         return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
 
     def plain_params(self) -> dict[str, Any]:
@@ -29,7 +35,13 @@ class Parameters:
         }
 
     def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments in place."""
+        """Change constructor arguments in place.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name.
+        """
         known = self.get_params()
         for name, value in params.items():
             if name not in known:

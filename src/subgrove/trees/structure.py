@@ -215,6 +215,11 @@ class Tree:
     def prune(self, depth: int) -> Tree:
         """The tree that growing with `max_depth=depth` would have given.
 
+        Parameters
+        ----------
+        depth : int
+            The largest number of splits above a leaf.
+
         Examples
         --------
         >>> import subgrove as sg
@@ -295,7 +300,13 @@ class Tree:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Tree:
-        """The tree that `to_dict` wrote."""
+        """The tree that `to_dict` wrote.
+
+        Parameters
+        ----------
+        values : dict
+            What `to_dict` of a tree gave, also after a way through JSON.
+        """
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
             found = values.get("format") if isinstance(values, Mapping) else type(values).__name__
             raise FormatError(f"Expected a dictionary of Tree.to_dict() in format {FORMAT}; got {found!r}.")

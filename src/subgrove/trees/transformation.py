@@ -171,6 +171,15 @@ class FittedTransformation:
         At the maximum.
     whole : bool
         Whether x was taken for whole numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import subgrove as sg
+    >>> x = np.random.default_rng(1).normal(10, 2, size=500)
+    >>> fitted = sg.trees.TransformationModel().fit(x)
+    >>> fitted.quantile(np.array([0.5])).round()
+    array([10.])
     """
 
     theta: tuple[float, ...]
@@ -184,31 +193,61 @@ class FittedTransformation:
         return len(self.theta) - 1
 
     def transform(self, x: npt.ArrayLike) -> Floats:
-        """h(x): a standard normal variable if X has this distribution."""
+        """h(x): a standard normal variable if X has this distribution.
+
+        Parameters
+        ----------
+        x : float array
+            Values of the feature.
+        """
         h, _ = self._evaluate(np.asarray(x, dtype=np.float64))
         return h
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
-        """P(X <= x)."""
+        """P(X <= x).
+
+        Parameters
+        ----------
+        x : float array
+            Values of the feature.
+        """
         from scipy.special import ndtr
 
         values: Floats = ndtr(self.transform(x))
         return values
 
     def logpdf(self, x: npt.ArrayLike) -> Floats:
-        """Logarithm of the density of the continuous curve, also where x was taken for whole numbers."""
+        """Logarithm of the density of the continuous curve, also where x was taken for whole numbers.
+
+        Parameters
+        ----------
+        x : float array
+            Values of the feature.
+        """
         h, slope = self._evaluate(np.asarray(x, dtype=np.float64))
         with np.errstate(divide="ignore", over="ignore"):
             values: Floats = np.log(slope) - self.support.log_range - (h**2 + np.log(2 * np.pi)) / 2
         return values
 
     def pdf(self, x: npt.ArrayLike) -> Floats:
-        """Density."""
+        """Density.
+
+        Parameters
+        ----------
+        x : float array
+            Values of the feature.
+        """
         values: Floats = np.exp(self.logpdf(x))
         return values
 
     def quantile(self, p: npt.ArrayLike) -> Floats:
-        """The smallest x with P(X <= x) >= p on the continuous curve, by bisection; infinite at p of 0 and 1."""
+        """The smallest x with P(X <= x) >= p on the continuous curve, by bisection; infinite at p of 0 and 1.
+
+        Parameters
+        ----------
+        p : float array
+            Probabilities, from 0 to 1.
+        """
         from scipy.special import ndtri
 
         p = np.asarray(p, dtype=np.float64)
@@ -224,12 +263,26 @@ class FittedTransformation:
         return values
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
-        """Random draws; whole numbers if x was taken for them."""
+        """Random draws; whole numbers if x was taken for them.
+
+        Parameters
+        ----------
+        n : int
+            Number of draws.
+        rng : numpy Generator
+            Source of randomness.
+        """
         draws = self.quantile(np.random.default_rng(rng).uniform(size=whole_number("n", n, least=0)))
         return np.maximum(np.ceil(draws), self.support.low) if self.whole else draws
 
     def scores(self, x: npt.ArrayLike) -> Floats:
-        """Derivatives of each log-likelihood by theta: (values, order + 1)."""
+        """Derivatives of each log-likelihood by theta: (values, order + 1).
+
+        Parameters
+        ----------
+        x : float array
+            Values of the feature.
+        """
         values = np.atleast_1d(np.asarray(x, dtype=np.float64))
         likelihood = likelihood_of(values, np.ones((1, len(values))), self.support, self.order, self.whole)
         gamma = np.diff(np.array(self.theta), prepend=0.0)[None, :]
