@@ -94,7 +94,13 @@ class Report:
 
     @classmethod
     def load(cls, path: str | Path) -> Report:
-        """Read what `save` wrote as JSON; the model and the data are not needed for that."""
+        """Read what `save` wrote as JSON; the model and the data are not needed for that.
+
+        Parameters
+        ----------
+        path : str or path
+            A JSON file that `save` wrote.
+        """
         try:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:

@@ -132,7 +132,13 @@ class Fitted(ABC):
         return None
 
     def told_by(self, feature: Feature) -> Partition | None:
-        """The subgroups that results of the feature are told by; None if there is no tree, or one for each fold."""
+        """The subgroups that results of the feature are told by; None if there is no tree, or one for each fold.
+
+        Parameters
+        ----------
+        feature : str or tuple of str
+            The feature, or the features of a group.
+        """
         return None
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> Fitted:
