@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from subgrove._report.charts.effect import Panel, panels
 from subgrove._report.charts.lines import outputs_of
 from subgrove._report.summary import DependenceSummary, FeatureSummary, Summary
+from subgrove._report.typeset import decimals, fixed, half_width, number
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,12 @@ class FeatureView:
     def gap(self) -> float:
         """Marginal less conditional importance."""
         return self.feature.marginal.estimate - self.feature.conditional.estimate
+
+    @property
+    def gap_text(self) -> str:
+        """The gap with the digits that the noisier of both importances allows."""
+        noise = max(half_width(one) or 0.0 for one in (self.feature.conditional, self.feature.marginal))
+        return fixed(self.gap, decimals(noise, 2)) if 1e-4 < noise < 1e7 else number(self.gap)
 
     @property
     def explained(self) -> float | None:

@@ -37,6 +37,7 @@ def page(summary: Summary) -> str:
         .render(
             summary=summary,
             views=views,
+            places={view.feature.feature: view.id for view in views},
             dependence=sorted(summary.dependence, key=lambda one: -(one.explained or 0.0)),
             scale=intervals.importance_scale(summary.features),
             open=len(summary.features) <= MOST_OPEN,
@@ -94,7 +95,8 @@ def _filters() -> dict[str, Any]:
         "estimate": typeset.estimate_text,
         "interval": typeset.interval_text,
         "percent": typeset.percent,
-        "p": typeset.p_text,
+        "foretold": typeset.foretold,
+        "prose": typeset.prose,
         "cell": typeset.cell,
     }
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 
 from subgrove._report.summary import Estimate
 
-MINUS, UNKNOWN = "\u2212", "\u2013"
+MINUS, UNKNOWN, SPACE = "\u2212", "\u2013", "\u00a0"
 _RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 _LARGE, _SMALL = 1e7, 1e-4  # beyond these, powers of ten are written
 
@@ -56,9 +57,9 @@ def with_noise(value: float, noise: float | None) -> str:
         return number(value)
     largest = max(abs(value), noise)
     if not _SMALL <= largest < _LARGE or noise < 1e-6 * largest:
-        return f"{number(value)} \u00b1 {number(noise, 2)}"
+        return f"{number(value)}{SPACE}\u00b1{SPACE}{number(noise, 2)}"
     places = decimals(noise, 2)
-    return f"{fixed(value, places)} \u00b1 {fixed(noise, places)}"
+    return f"{fixed(value, places)}{SPACE}\u00b1{SPACE}{fixed(noise, places)}"
 
 
 def estimate_text(estimate: Estimate | None) -> str:
@@ -82,10 +83,22 @@ def percent(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return UNKNOWN
     if 0 < share < 0.005:
-        return "< 1 %"
+        return f"< 1{SPACE}%"
     if 0.995 <= share < 1:
-        return "> 99 %"
-    return f"{fixed(100 * share, 0)} %"
+        return f"> 99{SPACE}%"
+    return f"{fixed(100 * share, 0)}{SPACE}%"
+
+
+def foretold(share: float | None) -> str:
+    """A share that is judged on other rows, where a little less than nothing means nothing."""
+    return percent(None if share is None else max(share, 0.0))
+
+
+def prose(sentence: str) -> str:
+    """A sentence with true minus signs, and without breaks before % and around \u00b1."""
+    told = re.sub(r"(?<![\w.])-(?=\d)", MINUS, sentence)
+    told = re.sub(r"(?<=\d) %", f"{SPACE}%", told)
+    return re.sub(r"(?<=\d) \u00b1 (?=\d)", f"{SPACE}\u00b1{SPACE}", told)
 
 
 def p_text(p_value: float | None) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from subgrove._report.charts import curves, levels
 from subgrove._report.charts.lines import Drawn, heights, numbers, of_all_rows, of_subgroups, outputs_of
 from subgrove._report.charts.scale import Scale, scale_of
-from subgrove._report.charts.svg import circle, group, path, picture
+from subgrove._report.charts.svg import group, line, path, picture
 from subgrove._report.summary import FeatureSummary
 
 _SMALL = (132.0, 40.0)
@@ -54,7 +54,7 @@ def _panel(
 def x_scale(feature: FeatureSummary) -> Scale:
     """The scale of the feature: where its rows and its curves lie."""
     values: list[float | None] = list(feature.distribution.edges)
-    values += [value for line in feature.lines for value in numbers(line)]
+    values += [value for one in feature.lines for value in numbers(one)]
     return scale_of(values, curves.LEFT, curves.RIGHT, spare=0.01)
 
 
@@ -91,7 +91,9 @@ def small_picture(feature: FeatureSummary) -> Markup:
     if feature.distribution.levels:
         names = levels.shown_levels(feature)
         x = Scale(-0.5, max(len(names) - 0.5, 0.5), 2, width - 2)
-        inside = [_small_dots(drawn, names, x, y) for drawn in lines]
+        step = min(6.0, 0.8 * (width - 4) / max(len(names) * len(lines), 1))
+        shifts = [step * (at - (len(lines) - 1) / 2) for at in range(len(lines))]
+        inside = [_small_stems(drawn, names, x, y, shift) for drawn, shift in zip(lines, shifts, strict=True)]
     else:
         x_numbers = x_scale(feature)
         x = Scale(x_numbers.low, x_numbers.high, 2, width - 2)
@@ -105,11 +107,11 @@ def _small_curve(drawn: Drawn, x: Scale, y: Scale) -> Markup:
     return group(path(near, class_="thin"), class_=f"curve {drawn.looks}") if near else group()
 
 
-def _small_dots(drawn: Drawn, names: Sequence[str], x: Scale, y: Scale) -> Markup:
+def _small_stems(drawn: Drawn, names: Sequence[str], x: Scale, y: Scale, shift: float) -> Markup:
     one = drawn.line
-    dots = [
-        circle(x(names.index(level)), y(value), 2.5, class_="dot")
+    stems = [
+        line(x(names.index(level)) + shift, y.start, x(names.index(level)) + shift, y(value), class_="stem")
         for level, value in zip(one.x, one.y, strict=True)
         if isinstance(level, str) and level in names
     ]
-    return group(*dots, class_=f"mark {drawn.looks}")
+    return group(*stems, class_=drawn.looks)
