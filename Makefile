@@ -11,12 +11,12 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
 
-.PHONY: demo docs test test-slow benchmark reproduce clean
+.PHONY: browser demo docs test test-slow benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
 
-test: $(VENV)/.dev
+test: $(VENV)/.dev browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -28,7 +28,10 @@ docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python tools/site/check.py site
 
-test-slow: $(VENV)/.dev
+browser:
+	tools/browser.sh
+
+test-slow: $(VENV)/.dev browser
 	$(BIN)/python -m pytest -n auto -m slow
 
 benchmark: $(VENV)/.dev

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from subgrove._report.charts.effect import Panel, panels
 from subgrove._report.charts.lines import outputs_of
 from subgrove._report.summary import DependenceSummary, FeatureSummary, Summary
-from subgrove._report.typeset import decimals, fixed, half_width, number
+from subgrove._report.typeset import alike, half_width
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class FeatureView:
     def gap_text(self) -> str:
         """The gap with the digits that the noisier of both importances allows."""
         noise = max(half_width(one) or 0.0 for one in (self.feature.conditional, self.feature.marginal))
-        return fixed(self.gap, decimals(noise, 2)) if 1e-4 < noise < 1e7 else number(self.gap)
+        return alike([self.gap], noise)[0]
 
     @property
     def explained(self) -> float | None:

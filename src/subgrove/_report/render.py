@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from subgrove._report import typeset
+from subgrove._report import numbers, typeset
 from subgrove._report.charts import effect, intervals, lines, palette, tree
 from subgrove._report.layout import FeatureView, feature_views
 from subgrove._report.summary import Summary
@@ -105,10 +105,11 @@ def _pictures() -> dict[str, Any]:
     return {
         "axis": intervals.axis,
         "bar": intervals.bar,
-        "count": typeset.count,
+        "count": numbers.counted,
         "dots": intervals.dots,
         "estimate_scale": intervals.estimate_scale,
         "letter": palette.letter,
+        "margin": typeset.margin,
         "noisy": typeset.with_noise,
         "outputs_of": lines.outputs_of,
         "share_bar": intervals.share_bar,

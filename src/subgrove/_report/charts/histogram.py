@@ -9,8 +9,9 @@ from markupsafe import Markup
 from subgrove._report.charts.palette import subgroup_class
 from subgrove._report.charts.scale import Scale
 from subgrove._report.charts.svg import group, path, rectangle
+from subgrove._report.numbers import counted
 from subgrove._report.summary import Distribution, FeatureSummary
-from subgrove._report.typeset import count, number
+from subgrove._report.typeset import number
 
 
 def bars(feature: FeatureSummary, x: Scale, top: float, bottom: float, *, stacked: bool) -> Markup:
@@ -52,7 +53,7 @@ def largest_share(rows: Sequence[Sequence[int]]) -> float:
 
 def told(distribution: Distribution) -> str:
     """The distribution in words."""
-    n = count(sum(distribution.counts), "row")
+    n = counted(sum(distribution.counts), "row")
     if distribution.edges:
         return f"{n} from {number(distribution.edges[0])} to {number(distribution.edges[-1])}"
-    return f"{n} at {count(len(distribution.levels), 'level')}"
+    return f"{n} at {counted(len(distribution.levels), 'level')}"

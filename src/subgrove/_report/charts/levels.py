@@ -10,8 +10,9 @@ from subgrove._report.charts.lines import Drawn
 from subgrove._report.charts.scale import Scale
 from subgrove._report.charts.svg import circle, group, line, picture, rectangle, text
 from subgrove._report.charts.text import shorten
+from subgrove._report.numbers import counted
 from subgrove._report.summary import FeatureSummary
-from subgrove._report.typeset import count, number
+from subgrove._report.typeset import number
 
 WIDTH = 440.0
 LEFT, RIGHT = 112.0, 372.0
@@ -35,7 +36,7 @@ def level_picture(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, nam
     inside = [_axes(feature, x, bottom)]
     for at, level in enumerate(levels):
         inside.append(_row(feature, lines, x, level, _TOP + row * at, row))
-    label = f"{name} of {feature.feature} at {count(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
+    label = f"{name} of {feature.feature} at {counted(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
     return picture(WIDTH, bottom + _FOOT, label, *inside, class_="levels", tabindex=0)
 
 
@@ -59,7 +60,7 @@ def _row(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, level: str, 
         rectangle(RIGHT + 12, middle - 5, (WIDTH - RIGHT - 14) * share, 10, class_="rows"),
         group(
             rectangle(RIGHT + 12, top, WIDTH - RIGHT - 12, row, class_="catch"),
-            data_tip=f"{level}: {count(rows, 'row')}",
+            data_tip=f"{level}: {counted(rows, 'row')}",
         ),
     ]
     for place, drawn in enumerate(lines):

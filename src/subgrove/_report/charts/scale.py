@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from subgrove._report.typeset import MINUS, number
+from subgrove._report.typeset import typeset
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_LARGE, _SMALL = 1e7, 1e-4  # beyond, powers of ten are written
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,12 @@ def _step(least: float) -> float:
 
 
 def _tick_text(value: float, step: float) -> str:
+    """A number with as many digits as tell it from its neighbours."""
     if abs(value) < step / 2:
         return "0"
-    if abs(value) >= 1e6 or step < 1e-4:
-        return number(value, 2 if step >= abs(value) / 50 else 4)
-    places = max(0, -math.floor(math.log10(step) + 1e-9))
-    if abs(step * 10**places - round(step * 10**places)) > 1e-6:
+    places = -math.floor(math.log10(step) + 1e-9)
+    if abs(step * 10.0**places - round(step * 10.0**places)) > 1e-6:
         places += 1  # steps of 0.25
-    return f"{value:,.{places}f}".replace("-", MINUS)
+    if abs(value) >= _LARGE or step < _SMALL:
+        return typeset(f"{value:.{max(0, places + math.floor(math.log10(abs(value)) + 1e-9))}e}")
+    return typeset(f"{value:,.{max(0, places)}f}")

@@ -17,8 +17,9 @@ from subgrove._report.charts.palette import letter, subgroup_class
 from subgrove._report.charts.scale import Scale
 from subgrove._report.charts.svg import circle, group, line, path, picture, tag, text
 from subgrove._report.charts.text import shorten, width_of, wrap
+from subgrove._report.numbers import counted
 from subgrove._report.summary import FeatureSummary, TreeNode
-from subgrove._report.typeset import count, p_text
+from subgrove._report.typeset import p_text
 
 _ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
 _FONT, _SMALL = 13.0, 11.5
@@ -44,7 +45,7 @@ def tree_picture(feature: FeatureSummary) -> Markup:
     height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
     inside = [_branches(feature.tree, places), *_nodes(feature, places, left - 24)]
     inside += _panels(feature, places, left, height)
-    n = count(_n_leaves(feature.tree), "subgroup")
+    n = counted(_n_leaves(feature.tree), "subgroup")
     return picture(left + _PANEL + 6, height, f"Tree of {feature.feature} with {n}", *inside, class_="tree")
 
 
@@ -89,7 +90,7 @@ def _layout(tree: Sequence[TreeNode]) -> list[_Place]:
 
 
 def _below(node: TreeNode) -> str:
-    rows, sure = count(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
+    rows, sure = counted(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
     return f"{rows} \u00b7 split {sure}" if sure else rows
 
 
@@ -174,7 +175,7 @@ def _foot(feature: FeatureSummary, x: Scale, left: float, height: float) -> list
         inside = [(x(value), words) for value, words in labels if x.low <= value <= x.high]
         return [*(text(at, y + 4, words, text_anchor="middle", class_="tick") for at, words in inside), name]
     if len(spread.levels) > _LEVEL_BARS:
-        return [text(middle, y + 4, count(len(spread.levels), "level"), text_anchor="middle", class_="tick"), name]
+        return [text(middle, y + 4, counted(len(spread.levels), "level"), text_anchor="middle", class_="tick"), name]
     room = _PANEL / len(spread.levels)
     words = [shorten(level, room - 2, _SMALL) for level in spread.levels]
     return [

@@ -1,0 +1,87 @@
+"""Numbers on the page: true minus signs, few digits, and never another number than in the sentences."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from subgrove._report.charts.scale import scale_of
+from subgrove._report.numbers import with_margin
+from subgrove._report.summary import Estimate
+from subgrove._report.typeset import cell, estimate_text, foretold, interval_text, number, p_text, percent, prose
+
+finite = st.floats(-1e12, 1e12)
+
+
+def plain(text: str) -> str:
+    return text.replace("\u2212", "-").replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (466.2, "466"),
+        (-0.0512, "\u22120.0512"),
+        (1234567.0, "1,234,567"),
+        (3.2e-7, "3.20\u00a0\u00d7\u00a010\u207b\u2077"),
+        (0.0, "0"),
+        (None, "\u2013"),
+        (float("nan"), "\u2013"),
+    ],
+)
+def test_numbers_have_few_digits(value: float | None, text: str) -> None:
+    assert number(value) == text
+
+
+@given(finite, st.floats(1e-3, 1e6))
+def test_tables_and_sentences_show_the_same_number(value: float, margin: float) -> None:
+    one = Estimate(value, margin / 2, value - margin, value + margin, None, None, "")
+    if "e" not in with_margin(one):
+        assert plain(estimate_text(one)) == with_margin(one)
+    assert "-" not in estimate_text(one) + interval_text(one)
+
+
+def test_sentences_are_typeset_and_names_are_not() -> None:
+    assert prose("-3 \u00b1 4 at 5 %") == "\u22123\u00a0\u00b1\u00a04 at 5\u00a0%"
+    assert prose("2011-01-05, x-1, a_-b") == "2011-01-05, x-1, a_-b"
+
+
+@pytest.mark.parametrize(("share", "text"), [(0.001, "< 1 %"), (0.999, "> 99 %"), (0.5, "50 %"), (None, "\u2013")])
+def test_shares_are_not_rounded_to_nothing_or_all(share: float | None, text: str) -> None:
+    assert plain(percent(share)) == text
+
+
+def test_less_than_nothing_is_foretold_as_nothing() -> None:
+    assert plain(foretold(-0.06)) == "0 %"
+
+
+@pytest.mark.parametrize(("p", "text"), [(1e-9, "p < 0.001"), (0.021, "p = 0.021"), (0.5, "p = 0.50"), (None, "")])
+def test_p_values_are_short(p: float | None, text: str) -> None:
+    assert p_text(p) == text
+
+
+def test_settings_are_words() -> None:
+    assert [cell(one) for one in (None, True, 1, 19_710, 0.5, "auto")] == [
+        "\u2013",
+        "yes",
+        "1",
+        "19,710",
+        "0.500",
+        "auto",
+    ]
+
+
+@given(st.lists(finite, min_size=1, max_size=6), st.integers(2, 8))
+def test_an_axis_holds_its_numbers_and_has_few_different_ticks(values: list[float], most: int) -> None:
+    scale = scale_of(values, 0.0, 100.0)
+    assert all(-1e-6 <= scale(value) <= 100 + 1e-6 for value in values)
+    ticks = scale.ticks(most)
+    assert 1 <= len(ticks) <= most + 1
+    assert len({text for _, text in ticks}) == len(ticks)
+
+
+@pytest.mark.parametrize("values", [(1e9, 1e9 + 100), (1e-6, 3e-6), (0.0, 1.0), (-250.0, 750.0), (5.0, 5.0)])
+def test_ticks_are_told_apart(values: tuple[float, float]) -> None:
+    ticks = scale_of(values, 0.0, 100.0).ticks(5)
+    assert len({text for _, text in ticks}) == len(ticks) >= 2
