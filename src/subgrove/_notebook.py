@@ -29,7 +29,8 @@ div.subgrove-card{color:inherit;background:transparent;margin:.2em 0;max-width:1
 div.subgrove-card p{margin:.15em 0;max-width:60em;overflow-wrap:anywhere}
 div.subgrove-card p.subgrove-title{font-weight:600}
 div.subgrove-card p.subgrove-note,div.subgrove-card tfoot td,div.subgrove-card thead th{opacity:.75;font-size:.92em}
-div.subgrove-card table{border-collapse:collapse;border:0;margin:.35em 0;table-layout:auto;color:inherit}
+div.subgrove-card table{border-collapse:collapse;border:0;margin:.35em 0;table-layout:auto;color:inherit;
+font-size:inherit}
 div.subgrove-card table th,div.subgrove-card table td{padding:.12em 1em .12em 0;border:0;text-align:left;
 vertical-align:baseline;font-weight:400;max-width:40em;white-space:normal;overflow-wrap:anywhere;color:inherit;
 background:transparent}

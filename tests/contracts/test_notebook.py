@@ -205,6 +205,12 @@ def test_of_many_features_twenty_are_shown() -> None:
     assert "and 25 more" in groups._repr_html_()
 
 
+def test_where_nothing_is_dependent_nothing_is_said_to_mislead() -> None:
+    found = sg.dependence(frame()[0][["alone"]].assign(other=np.arange(130) % 7.0), n_trees=10, seed=1)
+    assert found.dependent == ()
+    assert "No feature foretold by at least 20%." in walked(found._repr_html_()).text
+
+
 def test_a_moment_is_shown_to_the_minute() -> None:
     X = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=50, freq="31h"), "x": np.arange(50.0)})
     found = sg.effect(lambda X: X["x"].to_numpy(), X, "when", n_points=4)

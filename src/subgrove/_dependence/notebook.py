@@ -24,9 +24,8 @@ def dependence_html(found: Dependence) -> str:
         rows.append([each.feature, each.explained, picture, each.named(), found._sampler(each), *note])
     heads = ["feature", "share foretold", "0 to 1, +- std. error", "by (its part)", "advised sampler"]
     heads += ["note"] if noted else []
-    about = (
-        f"{counted(len(found.dependent), 'feature')} foretold by at least {found.threshold:.0%}: where ordinary "
-        "importance and effects mislead most."
-    )
+    count = len(found.dependent)
+    about = f"{counted(count, 'feature') if count else 'No feature'} foretold by at least {found.threshold:.0%}"
+    about += ": there ordinary importance and effects mislead most." if count else "."
     shown = table(heads, rows, total=len(most_first), rest=".table")
     return card(f"How well {counted(len(most_first), 'feature')} can be foretold from the other columns", about, shown)
