@@ -2,6 +2,7 @@
 # make test   set up, then every check: format, lint, types, import directions, tests, doc examples,
 #             documentation site
 # make docs   the documentation site, in site/; open site/index.html
+# make gallery   runs the scripts of examples/ at full size and writes docs/gallery/ (one to three minutes)
 # make reproduce   the paper's tables and figures, and docs/reproduction.md; goes on where it was stopped
 #                  (SIZE="--reps 10 --jobs 4" for less, or on more cores)
 
@@ -11,7 +12,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
 
-.PHONY: browser demo docs test test-slow benchmark reproduce clean
+.PHONY: browser demo docs gallery test test-slow benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -27,6 +28,9 @@ test: $(VENV)/.dev browser
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	$(BIN)/python tools/site/check.py site
+
+gallery: $(VENV)/.dev
+	$(BIN)/python -W error -m tools.gallery
 
 browser:
 	tools/browser.sh

@@ -1,7 +1,8 @@
-"""Examples run, and pages that show their code show what is run."""
+"""Examples run at small size, each asks a question and draws, and pages that show their code show what is run."""
 
 from __future__ import annotations
 
+import os
 import runpy
 import subprocess
 import sys
@@ -9,14 +10,122 @@ from pathlib import Path
 
 import pytest
 
+from tools import gallery
+
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != gallery.DEMO)
+PAGES = ROOT / "docs" / "gallery"
 
 
-def test_own_sampler_of_the_example_runs() -> None:
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_the_script_runs_at_small_size_and_draws(path: Path) -> None:
+    """Its claims are assertions; warnings are errors here."""
+    try:
+        done = gallery.run_script(path, small=True)
+    except SystemExit:
+        pytest.skip("the script says that a package is missing")
+    assert sum(len(block.pictures) for block in done.blocks) >= 1
+    assert any(block.printed for block in done.blocks)
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_the_script_asks_a_question_and_answers_it(path: Path) -> None:
+    script = gallery.read_script(path)
+    assert script.question.endswith("?")
+    assert script.answer.endswith(".")
+    assert [block.line for block in script.blocks[1:] if not block.prose and "class " not in block.code] == []
+    assert 'SMALL = "--small" in sys.argv  # the size that CI runs' in path.read_text(encoding="utf-8")
+    assert path.read_text(encoding="utf-8").endswith("plt.show()\n")
+
+
+def test_every_script_has_its_place_in_the_gallery() -> None:
+    named = [name for names in gallery.ORDER.values() for name in names]
+    assert sorted(named) == [path.stem for path in SCRIPTS]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_the_page_in_the_gallery_shows_the_script_as_it_is(path: Path) -> None:
+    """If this fails, `make gallery` writes the pages again."""
+    script = gallery.read_script(path)
+    page = (PAGES / f"{path.stem}.md").read_text(encoding="utf-8")
+    at = 0
+    for part in [
+        script.question,
+        script.answer,
+        *(text for block in script.blocks for text in (block.prose, block.code)),
+    ]:
+        at = page.find(part, at)
+        assert at >= 0, part
+    for name in gallery.IMAGE.findall(page):
+        assert (PAGES / name).exists()
+    assert "```text" in page
+    assert f"]({path.stem}.md)" in (PAGES / "index.md").read_text(encoding="utf-8")
+
+
+def test_what_a_block_prints_and_draws_stands_below_it(tmp_path: Path) -> None:
+    path = tmp_path / "two.py"
+    path.write_text(
+        '"""Why?\n\nBecause.\n"""\n\nimport sys\n\n# %%\n# First [words](x.md). More.\n'
+        "print(len(sys.argv))\n\n# %%\n# Then:\nimport matplotlib.pyplot as plt\nplt.subplots()\nplt.show()\n",
+        encoding="utf-8",
+    )
+    done = gallery.run_script(path, small=True)
+    assert gallery.page(done).split("\n\n") == [
+        "# Why?",
+        "Because.",
+        "```python\nimport sys\n```",
+        "First [words](x.md). More.",
+        "```python\nprint(len(sys.argv))\n```",
+        "```text\n2\n```",
+        "Then:",
+        "```python\nimport matplotlib.pyplot as plt\nplt.subplots()\nplt.show()\n```",
+        "![Then:](images/two_1.png)",
+        "The script is `examples/two.py`. [All examples](index.md).\n",
+    ]
+    gallery.write(done, tmp_path / "pages")
+    gallery.write(gallery.run_script(path), tmp_path / "again")
+    first, second = (tmp_path / name / "images" / "two_1.png" for name in ("pages", "again"))
+    assert first.read_bytes() == second.read_bytes()
+    assert (tmp_path / "pages" / "images" / "two_small.png").exists()
+
+
+def test_an_error_in_a_block_names_the_line_of_the_script(tmp_path: Path) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text('"""Why?\n\nBecause.\n"""\n\n# %%\n# Words.\n\nx = 1\nassert x == 2\n', encoding="utf-8")
+    with pytest.raises(AssertionError) as caught:
+        gallery.run_script(path)
+    assert caught.traceback[-1].lineno == 9  # counted from 0
+
+
+def test_own_sampler_of_the_example_runs_as_a_program() -> None:
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "own_sampler.py")], capture_output=True, text=True, check=True
+        [sys.executable, str(ROOT / "examples" / "own_sampler.py"), "--small"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "MPLBACKEND": "agg"},
     )
     assert "temp" in done.stdout
+
+
+def test_the_demo_runs_at_small_size(tmp_path: Path) -> None:
+    subprocess.run(
+        [
+            *(sys.executable, str(ROOT / "examples" / "bike.py"), "--out", str(tmp_path / "demo")),
+            *("--trees", "10", "--repeats", "2", "--max-depth", "2"),
+        ],
+        capture_output=True,
+        check=True,
+        cwd=ROOT,
+    )
+    assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("name", ["Nearest", "FittedNearest"])
@@ -28,13 +137,19 @@ def test_the_page_on_samplers_shows_the_code_of_the_example(name: str) -> None:
     assert source[start:end].strip() in page
 
 
-def test_own_sampler_conditions_on_what_it_says() -> None:
+def test_own_sampler_conditions_on_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """Redrawn temperatures of humid days come from humid days: nearest in humidity."""
+    import matplotlib as mpl
     import numpy as np
+    from matplotlib import pyplot as plt
 
     import subgrove as sg
 
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.setattr(sys, "argv", ["own_sampler.py", "--small"])
+    mpl.use("agg")
     Nearest = runpy.run_path(str(ROOT / "examples" / "own_sampler.py"))["Nearest"]
+    plt.close("all")
     X = sg.datasets.bike().X
     fitted = Nearest(by="hum").fit(X, ["hum"])
     (redrawn,) = fitted.redraw(X, "hum", [np.random.default_rng(1)])

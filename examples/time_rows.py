@@ -1,0 +1,102 @@
+"""Rows follow each other in time: what must not be split or shuffled at random?
+
+The rows. With a random split a forest looks better than it is and seems to know the date; asked about days to come,
+the date is worth nothing. A sampler taught by the past does not know later days either. And days in a row are not
+independent: intervals that count them as such are too narrow.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestRegressor
+
+import subgrove as sg
+
+SMALL = "--small" in sys.argv  # the size that CI runs
+
+# %%
+# The bike data are two years of days in order. A model for tomorrow may know the date, the weather of the day, and
+# how many bikes were rented the day before and a week before.
+bike = sg.datasets.bike()
+X = bike.X[["temp", "hum", "wind"]].assign(
+    date=np.arange(len(bike.X)),
+    workday=(bike.X["work"] == "WORKING DAY").astype(int),
+    yesterday=bike.y.shift(1),
+    week_ago=bike.y.shift(7),
+)[7:]
+y = bike.y[7:]
+
+# %%
+# Two ways to hold out a third of the days: at random, or the last ones. The random days have neighbours among the
+# training days, so that the date tells about them what it will not tell about days to come.
+random = np.random.default_rng(1).random(len(X)) < 1 / 3
+last = np.arange(len(X)) >= len(X) * 2 // 3
+
+
+def fitted(test: np.ndarray[Any, np.dtype[np.bool_]]) -> RandomForestRegressor:
+    forest = RandomForestRegressor(40 if SMALL else 200, min_samples_leaf=3, max_features=1 / 2, random_state=1)
+    return forest.fit(X[~test], y[~test])
+
+
+results = {}
+for name, test in {"random days": random, "the last days": last}.items():
+    model = fitted(test)
+    results[name] = sg.importance(
+        model, X[test], y[test], sampler="marginal", loss="absolute_error", n_repeats=5 if SMALL else 20, seed=1
+    )
+    print(f"{name}: off by {results[name].baseline[0]:.0f} bikes a day")
+assert results["the last days"].baseline[0] > 1.2 * results["random days"].baseline[0]
+sg.plots.importance(results)
+
+# %%
+# The date is worth most where it should be worth least. Whoever wants to know what a forecast relies on has to hold
+# out days that come later than those it was fitted on.
+date = {name: result.overall.set_index("feature")["estimate"]["date"] for name, result in results.items()}
+print({name: round(float(value)) for name, value in date.items()})
+assert date["the last days"] < date["random days"] / 2
+
+# %%
+# What not to do next: teach the sampler with days of the past. Later days are another mixture of dates, temperatures
+# and counts, and a sampler that has seen none of them redraws values that go with no such day. The certificate of
+# each redraw tells: `auc` says how well a classifier tells redrawn days from real ones, where 0.5 is not at all.
+# Without `train=` the sampler is cross-fitted on the later days themselves.
+model = fitted(last)
+features = ["temp", "yesterday", "week_ago"]
+asked: dict[str, Any] = {"features": features, "loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "seed": 1}
+of_the_past = sg.importance(model, X[last], y[last], train=X[~last], **asked)
+conditional = sg.importance(model, X[last], y[last], **asked)
+columns = {"shuffled": results["the last days"], "taught by the past": of_the_past, "cross-fitted": conditional}
+for what in ("auc", "estimate"):
+    found = {name: result.overall.set_index("feature")[what][features] for name, result in columns.items()}
+    print(f"{what}\n{pd.DataFrame(found).round(2 if what == 'auc' else 0).to_string()}\n")
+auc = of_the_past.overall["auc"] - conditional.overall["auc"]
+assert (auc > 0.1).all()
+
+# %%
+# How sure is that? The standard errors of the table take days for independent. Errors of a forecast come in runs: if
+# today was too low, so will tomorrow be. Means over blocks of two weeks are nearly independent, and their spread
+# gives a standard error that allows for the runs. `per_row` has what it takes.
+rows = conditional.per_row[features]
+blocks = rows.groupby(np.arange(len(rows)) // 14).mean()
+by_block = blocks.std(ddof=1) / np.sqrt(len(blocks))
+by_day = conditional.with_noise("test rows").overall.set_index("feature")["std_error"]
+compared = pd.DataFrame({"days independent": by_day, "blocks of 14 days": by_block})
+print(compared.round(0).to_string())
+assert (by_block > by_day).any()
+
+# %%
+# The rows themselves, in order: what redrawing yesterday's count cost on each day, and its mean over two weeks. The
+# runs are plain to see, and so is the time of the year in which the forecast leans on the day before.
+figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
+ax.plot(X["date"][last], rows["yesterday"], color="#999999", linewidth=0.8, label="each day")
+ax.plot(X["date"][last], rows["yesterday"].rolling(14, center=True).mean(), color="#0072b2", label="mean of 14 days")
+ax.axhline(0, color="black", linewidth=0.8)
+ax.set(xlabel="days since 1 January 2011", ylabel="increase of absolute error")
+ax.spines[["top", "right"]].set_visible(False)
+ax.legend(frameon=False)
+plt.show()
