@@ -1,0 +1,83 @@
+"""From errors to messages and exit codes: one or two sentences for a person, a number for a script.
+
+::
+
+    0    done
+    1    something unexpected (a fault of subgrove), or a check of `selfcheck` that failed
+    2    the file, the columns or the options cannot be used as given; nothing was written
+    3    the model or a sampler failed on the rows
+    130  stopped by Ctrl-C; nothing half-written is left
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from subgrove._cli.output import Output, safe
+from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
+
+OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+class FailedError(Exception):
+    """The command ends with this exit code; what there is to say has been said."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@contextmanager
+def guarded(debug: bool, output: Output) -> Iterator[None]:
+    """Run a command's work: errors become a message and an exit code, warnings become notes."""
+    try:
+        with _noted(output):
+            yield
+    except FailedError:
+        raise
+    except KeyboardInterrupt:
+        _fail(INTERRUPTED, "Stopped. Nothing half-written is left.", debug)
+    except BrokenPipeError:
+        # Who read the output has gone, as `head` does; the stream must not be flushed again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise FailedError(OK) from None
+    except MemoryError:
+        _fail(
+            BAD_INPUT, "Error: there is not enough memory. Use fewer rows (--max-rows) or columns (--columns).", debug
+        )
+    except (ModelError, SamplerError) as error:
+        _fail(MODEL_FAILED, f"Error: {error}", debug)
+    except SubgroveError as error:
+        _fail(BAD_INPUT, f"Error: {error}", debug)
+    except OSError as error:
+        _fail(BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}.", debug)
+    except Exception as error:
+        told = (
+            f"Unexpected {type(error).__name__}: {str(error)[:300]}. Run again with --debug and report what it prints."
+        )
+        _fail(UNEXPECTED, told, debug)
+
+
+def _fail(code: int, text: str, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    print(safe(text), file=sys.stderr)
+    raise FailedError(code) from None
+
+
+@contextmanager
+def _noted(output: Output) -> Iterator[None]:
+    """Warnings of subgrove as notes, each once; warnings of others are for developers and not shown."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", SubgroveWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in caught):
+                output.note(f"Note: {text}")
