@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._importance.leaning import Leaning, leaning, reach
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 
@@ -36,6 +37,22 @@ def subgroup_variance(score: FeatureScores, weights: Floats | None) -> Floats:
         if len(rows):
             variances[:, k] = _variance(score.influence[:, rows].astype(np.float64), own, score.excess[:, k])
     return variances
+
+
+def overall_leaning(score: FeatureScores, at: int, weights: Floats | None) -> Leaning:
+    """How the rows lean that the overall estimate of a loss is the mean of."""
+    return leaning(score.influence[at : at + 1].astype(np.float64), weights).of(0)
+
+
+def subgroup_leaning(score: FeatureScores, at: int, weights: Floats | None) -> Leaning:
+    """The same for each subgroup; those without rows lean nowhere."""
+    values = score.influence[at : at + 1].astype(np.float64)
+    found = [Leaning(np.zeros(1), np.full(1, np.inf)) for _ in score.rules]
+    for k in range(len(score.rules)):
+        rows = np.flatnonzero(score.code == k)
+        if len(rows):
+            found[k] = leaning(values[:, rows], None if weights is None else weights[rows])
+    return Leaning(*(np.concatenate([getattr(one, name) for one in found]) for name in ("third", "df")))
 
 
 def paired_variance(
@@ -97,26 +114,27 @@ def _variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
     return np.asarray(np.maximum(spread - excess, _LEAST_SHARE * spread) / n)
 
 
-def interval_columns(estimate: Floats, std_error: Floats, df: Floats, level: float) -> dict[str, Floats]:
+def interval_columns(
+    estimate: Floats, std_error: Floats, df: Floats, level: float, shape: Leaning | None = None
+) -> dict[str, Floats]:
     """Columns that go with an estimate; the p-value is of the test that the importance is not above 0.
 
-    `df` are the degrees of freedom of the standard error.
+    `df` are the degrees of freedom of the standard error; `shape` tells how the rows lean, if that is known.
     """
     # Of Student's t; scipy.stats has them too, but takes a second to import and a millisecond a call.
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr
 
-    df = np.maximum(df, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = np.where(std_error > 0, estimate / std_error, np.where(estimate == 0, 0.0, np.inf * estimate))
     statistic = np.where(np.isnan(std_error), np.nan, statistic)
     # No row changed at all: there is nothing to test, and nothing that speaks for an importance.
-    p_value = np.where((std_error == 0) & (estimate == 0), 1.0, stdtr(df, -statistic))
-    half = stdtrit(df, 0.5 + level / 2) * std_error
+    p_value = np.where((std_error == 0) & (estimate == 0), 1.0, stdtr(np.maximum(df, 1), -statistic))
+    below, above = reach(std_error, df, level, shape)
     return {
         "estimate": estimate,
         "std_error": std_error,
         "statistic": statistic,
         "p_value": p_value,
-        "conf_low": estimate - half,
-        "conf_high": estimate + half,
+        "conf_low": estimate - below * std_error,
+        "conf_high": estimate + above * std_error,
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance.certified import EXPLAINED, MARK, certificate_columns, fails, verdict_column
-from subgrove._importance.inference import interval_columns
+from subgrove._importance.inference import interval_columns, overall_leaning, subgroup_leaning
 from subgrove._importance.noise import REDRAW, TEST_ROWS, added, label, overall_parts, subgroup_parts
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
@@ -26,7 +26,9 @@ def overall_line(result: ImportanceResult, score: FeatureScores, at: int) -> dic
     parts = overall_parts(score, at, result.weights, per_row=result.per_row_losses[at])
     variance, df = added(parts, result.covered)
     estimate = np.array(float(score.overall[at].mean()))
-    columns = interval_columns(estimate, np.sqrt(variance), df, result.level)
+    leans = TEST_ROWS in result.covered and result.per_row_losses[at]
+    shape = overall_leaning(score, at, result.weights) if leans else None
+    columns = interval_columns(estimate, np.sqrt(variance), df, result.level, shape)
     unknown = TEST_ROWS in result.covered and not result.per_row_losses[at]
     return {
         **loss_column(result.losses, at),
@@ -43,7 +45,8 @@ def subgroup_lines(result: ImportanceResult, score: FeatureScores, at: int) -> l
     """The lines of a feature in `by_subgroup`, for one loss."""
     estimate = score.repeats[at].mean(axis=0)
     variance, df = added(subgroup_parts(score, at, result.weights), result.covered)
-    columns = interval_columns(estimate, np.sqrt(variance), df, result.level)
+    shape = subgroup_leaning(score, at, result.weights) if TEST_ROWS in result.covered else None
+    columns = interval_columns(estimate, np.sqrt(variance), df, result.level, shape)
     return [
         {
             **loss_column(result.losses, at),
