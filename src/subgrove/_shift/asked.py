@@ -15,8 +15,8 @@ from subgrove._shift.rivals import N_FOLDS, Moments, Rivals
 RIDGE = 1e-9  # so that columns which are the same have a solution
 _MOST_PARTS = 300  # beyond it, those that are most related to the feature
 _ROWS_A_COLUMN = 5  # that it takes to see that columns have nothing to tell
-_CHANCE = 0.2  # level of the joint test below which a path is followed
-_CHANCE_CORRELATION = 2.5  # correlation times the root of the number of rows, likewise
+_CHANCE = 0.05  # level of the joint test below which a path is followed
+_CHANCE_CORRELATION = 3.0  # correlation times the root of the number of rows, likewise
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,7 @@ _PROBE_TREES, _PROBE_ROWS = 16, 500
 _PROBE_SLACK = 1.05  # a forest of few trees on few rows is as much worse than a whole one
 _FOREST_FROM = 4  # splits of the best candidate from which on a forest is tried
 _DENSE_FROM = 5  # terms of a sparse shift from which on one of all columns is tried
+_ENOUGH_JUDGED = 1000  # rows on which trees that are grown again are judged; more would cost more than they tell
 _NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
 
 Drawer = LeafDonors | Residuals | FittedLevels | FittedImputation
@@ -89,7 +90,10 @@ class Common:
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A way to redraw a feature: its scores on held-out rows, how many parts it has, and how it is made."""
+    """A way to redraw a feature: its scores on held-out rows, how many parts it has, and how it is made.
+
+    Scores are NaN of rows that it was not judged on.
+    """
 
     name: str
     scores: Floats
@@ -106,6 +110,11 @@ class Candidate:
             return 0.0
         rows = _CHARGE * self.splits * (1 + np.log10(max(self.columns, 1)))
         return float(rows * abs(self.scores.mean()) / len(self.scores))
+
+    @property
+    def score(self) -> float:
+        """Mean over the rows that it was judged on."""
+        return float(known(self.scores).mean())
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +133,8 @@ class Comparison:
     @cached_property
     def single(self) -> Partition:
         """All rows in one subgroup."""
+        if "tree" in self.__dict__:
+            return self.tree.at_depth(0)
         training = training_of(self.others, (self.series,), None)
         grower = self.common.settings.grower(training)
         leaf = single_leaf(training, grower._method, {**grower.plain_params(), "max_depth": 0}, "depth")
@@ -191,7 +202,10 @@ class Comparison:
 
     def _shifted(self, found: FoundShift) -> Candidate:
         left, settings = left_by(found), self.common.of_residuals
-        tree = grown_from(self.others, (self.series.info.name,), (left,), None, settings)
+        if not self._is_clear(found) and len(self.tree) == 1:
+            tree = self.single  # neither column by column nor in sum is there more than chance brings
+        else:
+            tree = grown_from(self.others, (self.series.info.name,), (left,), None, settings)
         scores = left_out_scores(left, tree._assign_table(self.others))
         splits = len(tree) - 1
 
@@ -201,6 +215,12 @@ class Comparison:
         again = partial(self._regrown, left, settings) if splits else None
         parts = len(found.shift.terms) + splits
         return Candidate("shifted_subgroups", scores, parts, make, splits, again, len(self.others.names))
+
+    def _is_clear(self, found: FoundShift) -> bool:
+        """Whether held-out rows are clearly nearer to the shift than to their mean."""
+        x = self.series.values
+        gain = (x - x.mean()) ** 2 - found.residuals**2
+        return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
 
     def _normal(self, found: FoundShift) -> Candidate:
         from scipy.special import ndtr, ndtri
@@ -246,7 +266,8 @@ class Comparison:
         order = stream(self.common.seed, "rows of a small forest").permutation(len(self.series.values))
         rows = np.sort(order[:_PROBE_ROWS])
         _, _, scores = self._grown(rows, _PROBE_TREES)
-        return bool(scores.mean() <= _PROBE_SLACK * best.scores[rows].mean())
+        judged = ~np.isnan(best.scores[rows])
+        return bool(scores[judged].mean() <= _PROBE_SLACK * best.scores[rows][judged].mean())
 
     def _grown(self, rows: Rows, n_trees: int) -> tuple[tuple[ColumnInfo, ...], Any, Floats]:
         """A forest on some rows, the columns it knows, and its scores out of bag."""
@@ -281,15 +302,17 @@ class Comparison:
         if not unsure:
             return candidates
         asked = [best, *unsure]
-        return [
+        judged = [
             replace(one, scores=one.again(), again=None) if one.again is not None and one in asked else one
             for one in candidates
         ]
+        left_out = np.logical_or.reduce([np.isnan(one.scores) for one in judged])
+        return [replace(one, scores=np.where(left_out, np.nan, one.scores)) for one in judged]
 
     def _regrown(self, series: Series, settings: Settings) -> Floats:
-        """Scores of each half by a tree that was grown on the other half."""
-        scores = np.empty(len(series.values))
-        for rows, asked in self.halves:
+        """Scores of a half by a tree that was grown on the other half; of both halves if they are small."""
+        scores = np.full(len(series.values), np.nan)
+        for rows, asked in self.halves[: 1 if len(scores) >= 2 * _ENOUGH_JUDGED else 2]:
             part = self.others.rows(rows)
             own = (Series(series.info, series.values[rows]),)
             tree = grown_from(part, (self.series.info.name,), own, None, settings)
@@ -306,4 +329,10 @@ def _is_better(one: FoundShift, two: FoundShift) -> bool:
 
 def best_of(candidates: list[Candidate]) -> Candidate:
     """The one of the least score."""
-    return min(candidates, key=lambda candidate: float(candidate.scores.mean()))
+    return min(candidates, key=lambda candidate: candidate.score)
+
+
+def known(scores: Floats) -> Floats:
+    """Those that are numbers; all, if none is."""
+    found = scores[~np.isnan(scores)]
+    return found if len(found) else scores

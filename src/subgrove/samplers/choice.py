@@ -88,9 +88,9 @@ class Choice:
     --------
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
-    >>> choice = sg.samplers.Auto().fit(X, ["yr"]).choices["yr"]
+    >>> choice = sg.samplers.Auto().fit(X, ["weather"]).choices["weather"]
     >>> choice.chosen, choice.measure, choice.n_subgroups, choice.conditioning
-    ('subgroups', 'log score', 2, ('hum',))
+    ('subgroups', 'log score', 7, ('hum', 'temp', 'wind'))
     """
 
     feature: str

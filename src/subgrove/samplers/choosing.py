@@ -12,7 +12,7 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import grown_from
 from subgrove._table import Series, Table
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.candidates import Candidate, Common, Comparison, Drawer, best_of
+from subgrove.samplers.candidates import Candidate, Common, Comparison, Drawer, best_of, known
 from subgrove.samplers.choice import CandidateScore, Choice
 from subgrove.samplers.leaf_donors import LeafDonors
 from subgrove.samplers.shifted import Residuals, takes_levels
@@ -92,6 +92,6 @@ def _told(choice: Choice, drawer: Drawer) -> Choice:
 
 
 def _summary(candidate: Candidate, candidates: list[Candidate]) -> CandidateScore:
-    worse = candidate.scores - best_of(candidates).scores
+    worse = known(candidate.scores - best_of(candidates).scores)
     error = float(worse.std() / np.sqrt(len(worse)))
-    return CandidateScore(candidate.name, float(candidate.scores.mean()), float(worse.mean()), error, candidate.parts)
+    return CandidateScore(candidate.name, candidate.score, float(worse.mean()), error, candidate.parts)
