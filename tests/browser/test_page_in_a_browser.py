@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Locator
 
-from subgrove._report.summary import FeatureSummary
-from subgrove._report.typeset import estimate_text
+from subgrove._report.summary import Estimate, FeatureSummary
 from tests.browser.conftest import Opener
 from tests.report import hand_made
 
@@ -56,11 +55,23 @@ def test_numbers_on_the_page_are_those_of_the_summary(opener: Opener, name: str)
     cells = opened.page.locator("#ranking tbody tr").evaluate_all(
         "rows => rows.map(row => [row.cells[0], row.cells[2], row.cells[3]].map(cell => cell.textContent.trim()))"
     )
-    assert cells == [
-        [one.feature, estimate_text(one.conditional), estimate_text(one.marginal)] for one in opened.summary.features
-    ]
+    for (name, *told), one in zip(cells, opened.summary.features, strict=True):
+        assert name == one.feature
+        for words, estimate in zip(told, (one.conditional, one.marginal), strict=True):
+            assert_rounded(words, estimate)
     values = opened.page.locator(".subgroups td[data-value]").evaluate_all("all => all.map(one => +one.dataset.value)")
     assert values == [value for one in opened.summary.features for value in subgroup_values(one)]
+
+
+def assert_rounded(words: str, estimate: Estimate) -> None:
+    """The words are the estimate and half its interval, to the digits that they have."""
+    exact = [estimate.estimate]
+    if estimate.conf_low is not None and estimate.conf_high is not None:
+        exact.append((estimate.conf_high - estimate.conf_low) / 2)
+    told = [word.strip().replace("\u2212", "-").replace(",", "") for word in words.split("\u00b1")]
+    for word, value in zip(told, exact, strict=True):
+        decimals = len(word.partition(".")[2])
+        assert abs(float(word) - value) <= 0.5001 * 10**-decimals, (words, estimate)
 
 
 def subgroup_values(feature: FeatureSummary) -> list[float]:

@@ -15,7 +15,7 @@ from subgrove._report.summary import Summary
 from subgrove._report.typeset import estimate_text
 from tests.report import hand_made
 
-VOID = {"meta", "input"}
+VOID = {"meta", "input", "wbr"}
 
 
 class Reader(HTMLParser):

@@ -6,8 +6,12 @@ from dataclasses import dataclass
 
 from subgrove._report.charts.effect import Panel, panels
 from subgrove._report.charts.lines import outputs_of
+from subgrove._report.number_columns import rough
 from subgrove._report.summary import DependenceSummary, FeatureSummary, Summary
-from subgrove._report.typeset import alike, half_width
+from subgrove._report.typeset import half_width
+
+_FEW, _MANY = 12, 25  # rows of the table of dependence: all are shown, and at most shown
+_LITTLE = 0.01
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,10 @@ class FeatureView:
         """Marginal less conditional importance."""
         return self.feature.marginal.estimate - self.feature.conditional.estimate
 
-    @property
-    def gap_text(self) -> str:
+    def gap_text(self, most: int | None) -> str:
         """The gap with the digits that the noisier of both importances allows."""
         noise = max(half_width(one) or 0.0 for one in (self.feature.conditional, self.feature.marginal))
-        return alike([self.gap], noise)[0]
+        return rough(self.gap, noise, most)
 
     @property
     def explained(self) -> float | None:
@@ -39,6 +42,15 @@ class FeatureView:
     def misleads(self) -> bool:
         """Whether ordinary importance makes impossible rows of it."""
         return self.dependence.misleads if self.dependence else False
+
+
+def split_dependence(summary: Summary) -> tuple[list[DependenceSummary], list[DependenceSummary]]:
+    """Features by how much the others foretell of them: those to show, and the rest, to fold away."""
+    by_share = sorted(summary.dependence, key=lambda one: -(one.explained or 0.0))
+    if len(by_share) <= _FEW:
+        return by_share, []
+    shown = [one for one in by_share if one.misleads or (one.explained or 0.0) >= _LITTLE][:_MANY]
+    return shown, [one for one in by_share if one not in shown]
 
 
 def feature_views(summary: Summary) -> list[FeatureView]:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from subgrove._report import numbers, typeset
+from subgrove._report import number_columns, numbers, typeset
 from subgrove._report.charts import effect, intervals, lines, palette, tree
-from subgrove._report.layout import FeatureView, feature_views
+from subgrove._report.layout import FeatureView, feature_views, split_dependence
+from subgrove._report.number_columns import decimals_of_estimates
 from subgrove._report.summary import Summary
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ MOST_OPEN = 12
 def page(summary: Summary) -> str:
     """The whole page, as text of an HTML file."""
     views = feature_views(summary)
+    shown, rest = split_dependence(summary)
     style, script = _style(), _script()
     return (
         _environment()
@@ -38,8 +41,11 @@ def page(summary: Summary) -> str:
             summary=summary,
             views=views,
             places={view.feature.feature: view.id for view in views},
-            dependence=sorted(summary.dependence, key=lambda one: -(one.explained or 0.0)),
+            dependence=shown,
+            rest=rest,
             scale=intervals.importance_scale(summary.features),
+            most=decimals_of_estimates(one for each in summary.features for one in (each.conditional, each.marginal)),
+            small=effect.small_scale(summary.features),
             open=len(summary.features) <= MOST_OPEN,
             style=Markup(style),
             script=Markup(script),
@@ -96,9 +102,15 @@ def _filters() -> dict[str, Any]:
         "interval": typeset.interval_text,
         "percent": typeset.percent,
         "foretold": typeset.foretold,
+        "name": _name,
         "prose": typeset.prose,
         "cell": typeset.cell,
     }
+
+
+def _name(words: str) -> Markup:
+    """A name that may be broken where its parts end."""
+    return Markup(re.sub(r"([_./-]+)(?=\w)", r"\1<wbr>", str(escape(words))))
 
 
 def _pictures() -> dict[str, Any]:
@@ -106,11 +118,15 @@ def _pictures() -> dict[str, Any]:
         "axis": intervals.axis,
         "bar": intervals.bar,
         "count": numbers.counted,
+        "decimals_of": number_columns.decimals_of,
+        "decimals_of_estimates": number_columns.decimals_of_estimates,
         "dots": intervals.dots,
+        "estimate_cell": number_columns.estimate_cell,
         "estimate_scale": intervals.estimate_scale,
         "letter": palette.letter,
         "margin": typeset.margin,
         "noisy": typeset.with_noise,
+        "number_cell": number_columns.number_cell,
         "outputs_of": lines.outputs_of,
         "share_bar": intervals.share_bar,
         "small_picture": effect.small_picture,

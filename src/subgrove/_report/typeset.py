@@ -17,15 +17,15 @@ _RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u20
 
 
 def prose(sentence: str) -> str:
-    """A sentence with true minus signs, and without breaks before % and around \u00b1."""
-    told = re.sub(r"(?<![\w.])-(?=\d)", MINUS, sentence)
+    """A sentence with true minus signs and raised powers, and without breaks before % and around \u00b1."""
+    told = re.sub(r"(?<=\d)e([+-]\d\d+)(?!\w)", _power, re.sub(r"(?<![\w.])-(?=\d)", MINUS, sentence))
     told = re.sub(r"(?<=\d) %", f"{SPACE}%", told)
     return re.sub(r"(?<=\d) \u00b1 (?=\d)", f"{SPACE}\u00b1{SPACE}", told)
 
 
 def typeset(text: str) -> str:
     """The text of a number, or of two with \u00b1, with powers of ten raised."""
-    return prose(re.sub(r"(?<=\d)e([+-]\d+)", _power, text))
+    return prose(re.sub(r"(?<=\d)e([+-]\d+)", _power, text))  # also e+7, which no sentence has
 
 
 def _power(found: re.Match[str]) -> str:

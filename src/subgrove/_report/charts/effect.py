@@ -11,7 +11,7 @@ from markupsafe import Markup
 from subgrove._report.charts import curves, levels
 from subgrove._report.charts.lines import Drawn, heights, numbers, of_all_rows, of_subgroups, outputs_of
 from subgrove._report.charts.scale import Scale, scale_of
-from subgrove._report.charts.svg import group, line, path, picture
+from subgrove._report.charts.svg import circle, group, line, path, picture
 from subgrove._report.summary import FeatureSummary
 
 _SMALL = (132.0, 40.0)
@@ -82,12 +82,21 @@ def _round(value: float) -> float:
     return float(f"{value:.5g}")
 
 
-def small_picture(feature: FeatureSummary) -> Markup:
-    """The feature's curves without axes, for a list."""
+def small_scale(features: Sequence[FeatureSummary]) -> Scale:
+    """The one scale of all small pictures, so that a flat curve is seen to be flat."""
+    values = [height for feature in features for height in heights(_small_lines(feature), supported=True)]
+    return scale_of(values, _SMALL[1] - 4, 4)
+
+
+def _small_lines(feature: FeatureSummary) -> list[Drawn]:
     output = next(iter(outputs_of(feature)), None)
-    lines = of_subgroups(feature, output) or of_all_rows(feature, output)[:1]
+    return of_subgroups(feature, output) or of_all_rows(feature, output)[:1]
+
+
+def small_picture(feature: FeatureSummary, y: Scale) -> Markup:
+    """The feature's curves without axes, for a list."""
+    lines = _small_lines(feature)
     width, height = _SMALL
-    y = scale_of(heights(lines), height - 4, 4)
     if feature.distribution.levels:
         names = levels.shown_levels(feature)
         x = Scale(-0.5, max(len(names) - 0.5, 0.5), 2, width - 2)
@@ -104,6 +113,8 @@ def small_picture(feature: FeatureSummary) -> Markup:
 def _small_curve(drawn: Drawn, x: Scale, y: Scale) -> Markup:
     one = drawn.line
     near = [(x(at), y(value)) for at, value, s in zip(numbers(one), one.y, one.support, strict=True) if s]
+    if len(near) == 1:
+        return group(circle(*near[0], 2.5, class_="point"), class_=f"curve {drawn.looks}")
     return group(path(near, class_="thin"), class_=f"curve {drawn.looks}") if near else group()
 
 

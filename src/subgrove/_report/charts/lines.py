@@ -77,8 +77,10 @@ def thinned(line: Line) -> Line:
     return replace(line, **parts)
 
 
-def heights(lines: Sequence[Drawn]) -> list[float | None]:
-    """All heights that curves and, where rows lie, their intervals reach."""
+def heights(lines: Sequence[Drawn], *, supported: bool = False) -> list[float | None]:
+    """All heights that curves and, where rows lie, their intervals reach; or those of curves where rows lie."""
+    if supported:
+        return [y for one in lines for y, near in zip(one.line.y, one.line.support, strict=True) if near]
     found: list[float | None] = []
     for drawn in lines:
         one = drawn.line
