@@ -66,6 +66,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Sum
         "many": hand_made.many_features(100),
         "classes": hand_made.with_classes(),
         "hostile": hand_made.hostile(),
+        "odd": hand_made.odd(),
     }
     made = {}
     for name, summary in summaries.items():

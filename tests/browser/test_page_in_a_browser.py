@@ -9,7 +9,7 @@ from subgrove._report.summary import Estimate, FeatureSummary
 from tests.browser.conftest import Opener
 from tests.report import hand_made
 
-PAGES = ("bike", "many", "classes", "hostile")
+PAGES = ("bike", "many", "classes", "hostile", "odd")
 OPEN = "document.querySelectorAll('details').forEach((one, at) => { if (at < 20) one.open = true; })"
 STRANGE = "document.body.append(Object.assign(document.createElement('script'), {text: 'window.hit = 1'}))"
 

@@ -271,6 +271,64 @@ def with_classes() -> Summary:
     return replace(summary, model=model, loss="log_loss", loss_unit="nats")
 
 
+def deep_tree(depth: int) -> tuple[TreeNode, ...]:
+    """A tree with all splits to a depth, by columns with long names."""
+    nodes = [TreeNode(None, "", "", 2**depth * 30, 0.0001, None)]
+    leaves = 0
+
+    def grow(parent: int, level: int) -> None:
+        nonlocal leaves
+        for side in ("<=", ">"):
+            is_leaf = level == depth
+            rule = f"a_column_with_quite_a_long_name_{level} {side} 1234.5678"
+            nodes.append(TreeNode(parent, "x", rule, 30, None if is_leaf else 0.2, leaves if is_leaf else None))
+            if is_leaf:
+                leaves += 1
+            else:
+                grow(len(nodes) - 1, level + 1)
+
+    grow(0, 1)
+    return tuple(nodes)
+
+
+def odd() -> Summary:
+    """Features at the edges: sixteen subgroups, dates, forty levels with long names, one value, no rows, no curves."""
+    rules = tuple(f"a_column_with_quite_a_long_name > {at} and another_column in {{LEVEL {at}}}" for at in range(16))
+    dates = numeric_feature("date", 1)
+    deep = replace(
+        dates,
+        tree=deep_tree(4),
+        subgroups=subgroups_of([10.0 * at - 40 for at in range(16)], rules),
+        lines=tuple(numeric_line("pdp", g, lambda x, g=g: x * (g + 1)) for g in range(16)),  # type: ignore[misc]
+        distribution=replace(dates.distribution, by_subgroup=(histogram(5),) * 16),
+        x_labels=((0.0, "2011-01-01"), (18.0, "2011-07-01"), (36.0, "2012-01-01")),
+    )
+    many = level_feature("weather_" * 12, 2, [f"a level that has quite a long name, number {at}" for at in range(40)])
+    one_value = replace(
+        dates,
+        feature="constant",
+        rank=3,
+        conditional=Estimate(0.0, 0.0, 0.0, 0.0, None, 0.0, ""),
+        tree=(TreeNode(None, "", "", 5, None, 0),),
+        subgroups=subgroups_of((0.0,), ("all rows",)),
+        lines=(Line("pdp", None, None, (2.0,), (3.0,), (None,), (None,), (2,), 5),),
+        distribution=Distribution((2.0, 2.0), (), (5,), ((5,),), 0),
+        gap=(GapPart("the others", 0.0, 0.0, 0.0, None),),
+    )
+    no_rows = replace(
+        one_value,
+        feature="",
+        rank=4,
+        conditional=estimate(-1e-9, 1e-10),
+        marginal=estimate(-3e12, 1e11),
+        subgroups=(*subgroups_of((0.0,), ("all rows",)), SubgroupSummary(7, "none", None, 0, None, "")),
+        lines=(),
+        distribution=Distribution((), (), (), (), 9),
+        gap=(),
+    )
+    return summary_of([deep, many, one_value, no_rows])
+
+
 def hostile() -> Summary:
     nasty = level_feature(NASTY_NAME, 1, (NASTY_LEVEL, "a\nb", "</script>"))
     nasty = replace(nasty, story=(NASTY_NAME,), headline=NASTY_LEVEL, sampler=NASTY_NAME)

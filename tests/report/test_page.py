@@ -55,6 +55,7 @@ SUMMARIES = {
     "many": hand_made.many_features(100),
     "classes": hand_made.with_classes(),
     "hostile": hand_made.hostile(),
+    "odd": hand_made.odd(),
 }
 PAGES = {name: page(summary) for name, summary in SUMMARIES.items()}
 READ = {name: Reader(text) for name, text in PAGES.items()}

@@ -39,6 +39,11 @@ class FeatureView:
         return self.dependence.explained if self.dependence else None
 
     @property
+    def rules(self) -> dict[int, str]:
+        """The rule of each subgroup, by its number."""
+        return {one.subgroup: one.rule for one in self.feature.subgroups}
+
+    @property
     def misleads(self) -> bool:
         """Whether ordinary importance makes impossible rows of it."""
         return self.dependence.misleads if self.dependence else False

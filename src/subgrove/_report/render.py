@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from subgrove._report import number_columns, numbers, typeset
-from subgrove._report.charts import effect, intervals, lines, palette, tree
+from subgrove._report.charts import effect, intervals, levels, lines, palette, tree
 from subgrove._report.layout import FeatureView, feature_views, split_dependence
 from subgrove._report.number_columns import decimals_of_estimates
 from subgrove._report.summary import Summary
@@ -123,11 +123,14 @@ def _pictures() -> dict[str, Any]:
         "dots": intervals.dots,
         "estimate_cell": number_columns.estimate_cell,
         "estimate_scale": intervals.estimate_scale,
+        "half_width": typeset.half_width,
         "letter": palette.letter,
         "margin": typeset.margin,
         "noisy": typeset.with_noise,
+        "most_levels": levels.MOST_LEVELS,
         "number_cell": number_columns.number_cell,
         "outputs_of": lines.outputs_of,
+        "rough": number_columns.rough,
         "share_bar": intervals.share_bar,
         "small_picture": effect.small_picture,
         "step_scale": intervals.step_scale,

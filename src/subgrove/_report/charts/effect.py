@@ -33,7 +33,7 @@ def panels(feature: FeatureSummary, output: str | None, key: str) -> list[Panel]
     """The pictures of one output: of subgroups (where there are two or more) and of all rows."""
     inside, outside = of_subgroups(feature, output), of_all_rows(feature, output)
     groups = [("Within subgroups", "cs-PDP", inside)] if len(inside) > 1 or not outside else []
-    groups += [("All rows together", "PDP and ALE", outside)] if outside else []
+    groups += [("All rows together", " and ".join(one.name for one in outside), outside)] if outside else []
     values = heights([drawn for _, _, lines in groups for drawn in lines])
     return [
         _panel(feature, title, kind, lines, values, f"{key}-{at}") for at, (title, kind, lines) in enumerate(groups)

@@ -17,9 +17,9 @@ from subgrove._report.typeset import number
 def bars(feature: FeatureSummary, x: Scale, top: float, bottom: float, *, stacked: bool) -> Markup:
     """Bars of counts between the edges; stacked, each subgroup has its share in its colour."""
     distribution = feature.distribution
-    most = max([*distribution.counts, 1])
     parted = stacked and len(distribution.by_subgroup) == len(feature.subgroups) > 1
     layers = distribution.by_subgroup if parted else (distribution.counts,)
+    most = max(1, *map(sum, zip(*layers, strict=True)))
     drawn, floor = [], [0.0] * len(distribution.counts)
     for place, counts in enumerate(layers):
         inside = []

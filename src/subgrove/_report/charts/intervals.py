@@ -17,6 +17,7 @@ from subgrove._report.typeset import estimate_text, interval_text
 _ROW = 18.0  # height of one dot's row
 _TALL = 26.0  # of the axis
 _START, _END = 3.0, 97.0  # percent
+_LONG = 7  # letters of a tick, from which there is room for few
 
 
 def estimate_scale(estimates: Iterable[Estimate | None]) -> Scale:
@@ -35,12 +36,15 @@ def importance_scale(features: Sequence[FeatureSummary]) -> Scale:
 
 def axis(scale: Scale, most: int = 5) -> Markup:
     """The axis in the head of a table."""
+    found = scale.ticks(most)
+    if any(len(words) > _LONG for _, words in found):
+        found = scale.ticks(2)
     ticks = [
         group(
             line(_at(scale, value), _TALL - 5, _at(scale, value), _TALL),
             text(_at(scale, value), _TALL - 9, words, text_anchor="middle"),
         )
-        for value, words in scale.ticks(most)
+        for value, words in found
     ]
     return tag("svg", *ticks, class_="cell axis", width="100%", height=_TALL, aria_hidden="true")
 
@@ -90,7 +94,7 @@ def bar(scale: Scale, start: float, end: float, looks: str, height: float = 20.0
     """A bar from one number to another."""
     left, right = sorted((scale(start), scale(end)))
     inside = [
-        *_grid(scale, height, 5),
+        *_grid(scale, height, 4),
         rectangle(f"{left:.2f}%", 4, f"{max(right - left, 0.3):.2f}%", height - 8, class_=looks),
     ]
     return tag("svg", *inside, class_="cell", width="100%", height=height, aria_hidden="true")

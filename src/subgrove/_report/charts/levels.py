@@ -9,7 +9,7 @@ from markupsafe import Markup
 from subgrove._report.charts.lines import Drawn
 from subgrove._report.charts.scale import Scale
 from subgrove._report.charts.svg import circle, group, line, picture, rectangle, text
-from subgrove._report.charts.text import shorten
+from subgrove._report.charts.text import wrap
 from subgrove._report.numbers import counted
 from subgrove._report.summary import FeatureSummary
 from subgrove._report.typeset import number
@@ -18,7 +18,7 @@ WIDTH = 440.0
 LEFT, RIGHT = 112.0, 372.0
 MOST_LEVELS = 24
 _TOP, _FOOT, _FONT = 8.0, 42.0, 12.0
-_DOT, _SPARE = 9.0, 12.0
+_DOT, _SPARE, _LINE = 9.0, 12.0, 13.0
 
 
 def shown_levels(feature: FeatureSummary) -> list[str]:
@@ -56,7 +56,7 @@ def _row(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, level: str, 
     share = rows / max([*feature.distribution.counts, 1])
     parts = [
         line(0, top + row, WIDTH, top + row, class_="grid"),
-        text(LEFT - 12, middle + 4, shorten(level, LEFT - 14, _FONT), text_anchor="end", class_="level"),
+        *_name(level, middle, row),
         rectangle(RIGHT + 12, middle - 5, (WIDTH - RIGHT - 14) * share, 10, class_="rows"),
         group(
             rectangle(RIGHT + 12, top, WIDTH - RIGHT - 12, row, class_="catch"),
@@ -67,6 +67,13 @@ def _row(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, level: str, 
         y = top + _SPARE / 2 + _DOT * (place + 0.5)
         parts.append(_dot(drawn, x, level, y))
     return group(*parts)
+
+
+def _name(level: str, middle: float, row: float) -> list[Markup]:
+    """The level's name, in two lines where they have room."""
+    words = wrap(level, LEFT - 14, _FONT, 2 if row >= 2 * _LINE + 2 else 1)
+    first = middle + 4 - (len(words) - 1) * _LINE / 2
+    return [text(LEFT - 12, first + _LINE * at, one, text_anchor="end", class_="level") for at, one in enumerate(words)]
 
 
 def _dot(drawn: Drawn, x: Scale, level: str, y: float) -> Markup:
