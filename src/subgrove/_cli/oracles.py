@@ -6,7 +6,7 @@ it was by d, and f by d (1 + x2), so that the importance for the squared error i
     conditional   2 E[Var(x1 | rest) (1 + x2)^2]                        (`Scenario.importance`)
     marginal      E[(E[x1^2] - 2 E[x1] m + m^2 + v) (1 + x2)^2]         with m, v mean and variance of x1 given the rest
 
-Margins of statistical checks are four standard errors; the others are rounding.
+Margins of estimates are four standard errors, that of the cuts of a tree stands there, and the others are rounding.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Does the package compute on this machine what is known to be true? Each oracle is asked, timed and compared.
 
-A check that raises has failed, with its message; it stops nothing. A statistical check has a fixed seed and a margin of
-four standard errors: a run of all of them with another seed fails by chance about once in a thousand times.
+A check that raises has failed, with its message; it stops nothing. The eight checks of estimates have a margin of four
+standard errors: if these are normal, a run with another seed fails by chance in about one of 2,000 runs (8 x 6.3e-5).
 """
 
 from __future__ import annotations
