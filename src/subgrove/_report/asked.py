@@ -27,8 +27,9 @@ from subgrove.trees.parameters import whole_number
 MOST_ROWS = 20_000
 """Test rows that importance is computed on, at random if there are more."""
 EFFECT_ROWS = 1_000
-"""Test rows that curves are means over, at random if there are more."""
-_ASKED_ROWS = 1_500_000  # redrawn rows of each importance that repeats are chosen for
+"""Test rows that curves are means over, at random if there are more; fewer where features are many."""
+_CURVE_ROWS, _FEWEST_ROWS = 25_000, 300  # of all features together, and of one
+_ASKED_ROWS = 1_000_000  # redrawn rows of each importance that repeats are chosen for
 _FEWEST, _MOST = 5, 20  # repeats
 SURE_TASKS = {"probability": "classification", "label": "classification", "value": "regression"}
 
@@ -133,6 +134,7 @@ def read_asked(
 ) -> Asked:
     """The user's arguments, checked."""
     trained, tested = read_pair(train, "train"), read_pair(test, "test")
+    _refuse_other_columns(trained.table.names, tested.table.names)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start, depth = read_seed(seed), whole_number("max_depth", max_depth, least=0)
     names = _features(features, tested.table.names)
@@ -147,7 +149,7 @@ def read_asked(
         trained,
         tested,
         used,
-        used.some(_some_rows(used.n, EFFECT_ROWS, start, "rows of curves")),
+        used.some(_some_rows(used.n, _of_curves(len(names)), start, "rows of curves")),
         names,
         task,
         target if target is not None else str(getattr(tested.y, "name", None) or "y"),
@@ -178,6 +180,15 @@ def read_pair(given: Any, argument: str) -> Pair:
         what = "no target" if y is None else f"a target of shape {np.shape(y)}"
         raise InputError(f"{argument} has {what}; a report tells of one target. Pass one value of y for each row.")
     return Pair(X, y, read_table(X, argument=f"{argument}.X", lenient=True))
+
+
+def _refuse_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:
+    for lacks, there, argument in ((train, test, "train"), (test, train, "test")):
+        absent = [name for name in there if name not in lacks]
+        if absent:
+            raise InputError(
+                f"{argument} lacks {quote(absent[:5])}, which the other table has. Pass the same columns in both."
+            )
 
 
 def _features(features: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
@@ -267,6 +278,10 @@ def _repeats(n_repeats: Any, n_rows: int, n_features: int) -> int:
     if n_repeats is not None:
         return whole_number("n_repeats", n_repeats, least=1)
     return int(np.clip(_ASKED_ROWS // max(n_rows * n_features, 1), _FEWEST, _MOST))
+
+
+def _of_curves(n_features: int) -> int:
+    return int(np.clip(_CURVE_ROWS // n_features, _FEWEST_ROWS, EFFECT_ROWS))
 
 
 def _some_rows(n: int, most: int, seed: int, what: str) -> npt.NDArray[np.intp]:

@@ -43,7 +43,7 @@ def _values(series: Series) -> str:
         return "no value"
     if series.info.kind == "numeric":
         known = series.values[~series.missing]
-        low, high = (number_text(float(value), series.info) for value in (known.min(), known.max()))
+        low, high = (_value(float(value), series) for value in (known.min(), known.max()))
         return low if low == high else f"{low} to {high}"
     codes = np.asarray(series.values, dtype=np.float64) - (series.info.kind == "ordered")
     present = np.unique(codes[np.isfinite(codes) & (codes >= 0)]).astype(int).tolist()
@@ -51,6 +51,12 @@ def _values(series: Series) -> str:
     if len(names) <= _LEVELS:
         return tidy(", ".join(names))
     return tidy(f"{len(names)} levels: {', '.join(names[:_LEVELS])}, ...")
+
+
+def _value(value: float, series: Series) -> str:
+    info = series.info
+    exact = info.is_date or info.is_duration or float(value).is_integer()
+    return number_text(value, info) if exact else f"{value:.5g}"
 
 
 def _sentences(asked: Asked, columns: tuple[ColumnSummary, ...]) -> tuple[str, ...]:

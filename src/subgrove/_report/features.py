@@ -28,6 +28,7 @@ from subgrove._values import number_text
 
 MIDDLE = (0.05, 0.95)
 """Quantiles between which curves are put in words."""
+_DAYS = 10 * 86_400e6  # microseconds; dates further from each other are told without their time
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +168,11 @@ def _story(results: Results, score: FeatureScores, told: FeatureSummary) -> list
 
 
 def _cost(one: Estimate, baseline: float, level: float, loss: str) -> str:
+    before, after = number(baseline), number(baseline + one.estimate)
+    if not one.estimate:
+        return f"Redrawn like this, the {loss} stays at {before}: a change of {with_interval(one, level)}."
     moved = "falls" if one.estimate < 0 else "grows"
-    after = number(baseline + one.estimate)
-    change = f"from {number(baseline)} to {after}" if one.estimate else f"and stays at {number(baseline)}"
-    return f"Redrawn like this, the {loss} {moved}, {change}: a change of {with_interval(one, level)}."
+    return f"Redrawn like this, the {loss} {moved} from {before} to {after}: a change of {with_interval(one, level)}."
 
 
 def _agrees(sentence: str, one: Estimate, baseline: float) -> bool:
@@ -190,7 +192,7 @@ def _effect_sentences(
     bounds = _middles(series.values, score) if numeric else []
     ends = None
     if numeric and (series.info.is_date or series.info.is_duration) and bounds[0] is not None:
-        ends = (number_text(round(bounds[0][0]), series.info), number_text(round(bounds[0][1]), series.info))
+        ends = _moments(bounds[0], series)
     told = []
     for output in dict.fromkeys(line.output for line in curves.lines):
         own = [line for line in curves.lines if line.output == output]
@@ -199,6 +201,13 @@ def _effect_sentences(
         else:
             told += level_sentences(score.title, own, score.rules, results.spread)
     return told
+
+
+def _moments(bounds: tuple[float, float], series: Series) -> tuple[str, str]:
+    """Two dates or durations in words; days, where they are far from each other."""
+    far = series.info.is_date and bounds[1] - bounds[0] > _DAYS
+    low, high = (number_text(round(value), series.info) for value in bounds)
+    return (low.partition("T")[0], high.partition("T")[0]) if far else (low, high)
 
 
 def _middles(values: Floats, score: FeatureScores) -> list[tuple[float, float] | None]:

@@ -15,9 +15,9 @@ from subgrove._importance import Gap, ImportanceResult
 from subgrove._importance.comparison import differences
 from subgrove._report.summary import GapPart
 
-MOST_ROWS = 1_500_000
+MOST_ROWS = 800_000
 """Rows that the model may be asked for between the ends of gaps, all features together."""
-MOST_FITS = 60
+MOST_FITS = 40
 """How often samplers may be fitted again, all features together."""
 _SETS = 6  # the five strongest columns and all others
 _TREES = ("marginal", "subgroups")

@@ -45,7 +45,10 @@ def alike(values: Sequence[float], precision: float) -> list[str]:
         if all(value == 0 or float(f"{value:.{decimals + more}f}") != 0 for value in values):
             decimals += more
             break
-    return [fixed(value, decimals) for value in values]
+    told = [fixed(value, decimals) for value in values]
+    if decimals and all(one.endswith(f".{'0' * decimals}") for one in told):
+        return [one.partition(".")[0] for one in told]
+    return told
 
 
 def with_interval(one: Estimate, level: float) -> str:

@@ -178,10 +178,10 @@ def report(
 
     Notes
     -----
-    Importance is computed on at most 20,000 test rows and curves on at most 1,000, forests of dependence on at most
-    2,000 training rows, with fewer rows and trees where columns are many. Gaps are told column by column as long as
-    that asks the model for at most 1.5 million rows. The part on methods says what was done, and
-    `summary.methods.rows_asked` how many rows the model was asked for.
+    Importance is computed on at most 20,000 test rows, curves on at most 1,000 (300 where features are many), forests
+    of dependence on at most 2,000 training rows, with fewer rows and trees where columns are many. Gaps are told
+    column by column as long as that asks the model for at most 800,000 rows. The part on methods says what was done,
+    and `summary.methods.rows_asked` how many rows the model was asked for.
 
     Warnings of subgrove do not appear as warnings: they are in `summary.warnings`, and so in the report.
 

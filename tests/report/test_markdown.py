@@ -1,0 +1,56 @@
+"""Markdown holds what the summary holds, and nothing from the data becomes markup."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from subgrove._report.markdown import escaped
+
+from .reports import SCRIPT, bike_report, odd_report
+
+
+def test_every_sentence_and_importance_is_in_it() -> None:
+    report = bike_report()
+    text = report.to_markdown()
+    summary = report.summary
+    told = [*summary.highlights, *summary.cautions, *summary.methods.sentences, *summary.dependence_sentences]
+    for one in summary.features:
+        told += [one.headline, *one.story, *one.effect_sentences, *(part.sentence for part in one.subgroups)]
+    assert [sentence for sentence in told if escaped(sentence) not in text] == []
+
+
+def test_tables_have_as_many_cells_in_each_row_as_in_their_head() -> None:
+    for report in (bike_report(), odd_report()):
+        head = 0
+        for line in report.to_markdown().splitlines():
+            cells = len(re.findall(r"(?<!\\)\|", line))
+            if not line.startswith("|"):
+                head = 0
+                assert cells == 0
+                continue
+            head = head or cells
+            assert cells == head, line
+
+
+def test_no_markup_comes_from_the_data() -> None:
+    text = odd_report().to_markdown()
+    assert SCRIPT not in text
+    assert not re.search(r"(?<!\\)[<>`]", text)
+    assert "new line" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("a|b", r"a\|b"),
+        ("`x` <b> [y](z)", r"\`x\` \<b\> \[y\](z)"),
+        ("a\nb\r\n# c", r"a b \# c"),
+        ("- item", r"\- item"),
+        ("1. item", r"\1. item"),
+        ("a & b", r"a \& b"),
+    ],
+)
+def test_what_means_something_in_markdown_is_escaped(given: str, shown: str) -> None:
+    assert escaped(given) == shown

@@ -1,0 +1,288 @@
+"""A report holds what the verbs give, in the order of a reader's questions, and is written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._report.summary import Summary
+from subgrove._report.wording import reading
+
+from .reports import CREATED, ODD, SCRIPT, TEST, TRAIN, bike_report, closed_form, odd_report
+
+PAIR = ["a", "b"]
+SMALL: dict[str, Any] = {"n_repeats": 3, "seed": 1, "created": CREATED}
+
+
+def some(columns: list[str], n: int | None = None) -> tuple[Any, Any]:
+    train, test = TRAIN[0][columns], TEST[0][columns]
+    return (train, TRAIN[1]), (test[:n], TEST[1][:n])
+
+
+def sentences(value: Any) -> Iterator[str]:
+    """Every text in a summary."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from sentences(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from sentences(one)
+
+
+def test_importances_are_those_of_the_verb_with_the_same_seed() -> None:
+    summary = bike_report().summary
+    train, test = sg.datasets.bike(split=0.7, seed=1)
+    model = lambda X: 1900 + 140 * X["temp"].clip(upper=24) + 1900 * (X["yr"] == "2012") - 12 * X["hum"]  # noqa: E731  # short
+    common = {"features": ["temp", "hum", "yr"], "loss": "absolute_error", "n_repeats": 5, "seed": 1}
+    imp = sg.importance(model, test.X, test.y, train=train.X, **common)
+    marginal = sg.importance(model, test.X, test.y, sampler="marginal", **common)
+    for result, name in ((imp, "conditional"), (marginal, "marginal")):
+        table = result.overall.set_index("feature")
+        for one in summary.features:
+            estimate = getattr(one, name)
+            line = table.loc[one.feature]
+            for column in ("estimate", "std_error", "conf_low", "conf_high", "p_value", "mc_error"):
+                assert getattr(estimate, column) == line[column]
+    by_subgroup = imp.by_subgroup
+    for one in summary.features:
+        own = by_subgroup[by_subgroup["feature"] == one.feature]
+        assert [part.rule for part in one.subgroups] == own["rule"].tolist()
+        assert [part.estimate.estimate for part in one.subgroups if part.estimate] == own["estimate"].tolist()
+        assert sum(part.n for part in one.subgroups) == len(test.X)
+    assert summary.baseline == imp.baseline[0]
+
+
+def test_tree_curves_distribution_and_subgroups_are_of_the_same_subgroups() -> None:
+    temp = next(one for one in bike_report().summary.features if one.feature == "temp")
+    leaves = [node for node in temp.tree if node.subgroup is not None]
+    assert [node.subgroup for node in leaves] == [part.subgroup for part in temp.subgroups] == [0, 1, 2, 3]
+    assert [node.n_train for node in leaves] == [part.n_train for part in temp.subgroups]
+    assert temp.tree[0].parent is None
+    assert all(node.parent is not None and temp.tree[node.parent].subgroup is None for node in temp.tree[1:])
+    curves = {line.subgroup: line.n for line in temp.lines if line.kind == "pdp" and line.subgroup is not None}
+    assert curves == {part.subgroup: part.n for part in temp.subgroups}
+    assert [sum(counts) for counts in temp.distribution.by_subgroup] == [part.n for part in temp.subgroups]
+    assert {(line.kind, line.subgroup) for line in temp.lines} >= {("pdp", None), ("ale", None)}
+
+
+def test_gap_steps_lead_from_marginal_to_conditional() -> None:
+    for report in (bike_report(), odd_report()):
+        for one in report.summary.features:
+            if one.gap:
+                assert one.gap[0].before == pytest.approx(one.marginal.estimate)
+                assert one.gap[-1].after == pytest.approx(one.conditional.estimate)
+                total = one.marginal.estimate - one.conditional.estimate
+                assert sum(part.step for part in one.gap) == pytest.approx(total, abs=1e-9)
+
+
+def test_features_are_ranked_by_conditional_importance() -> None:
+    found = bike_report().summary.features
+    assert [one.rank for one in found] == [1, 2, 3]
+    estimates = [one.conditional.estimate for one in found]
+    assert estimates == sorted(estimates, reverse=True)
+
+
+def test_no_sentence_holds_nan_none_or_minus_zero() -> None:
+    for report in (bike_report(), odd_report()):
+        for text in sentences(report.to_dict()):
+            assert not re.search(r"\bnan\b|\bNone\b|-0(?![.\d])|\binf\b", text), text
+
+
+def test_highlights_say_what_the_features_say() -> None:
+    summary = bike_report().summary
+    clear = [one for one in summary.features if reading(one.conditional, summary.baseline) == "matters"]
+    assert len(summary.highlights) <= 5
+    assert f"{len(clear)} features of 3 matter" in summary.highlights[1]
+    assert all(one.feature in summary.highlights[1] for one in clear)
+
+
+def test_a_report_comes_back_from_json_and_makes_the_same_page(tmp_path: Path) -> None:
+    report = odd_report()
+    for name in ("r.json", "r.md", "r.HTML"):
+        report.save(tmp_path / name)
+    back = sg.Report.load(tmp_path / "r.json")
+    assert back == report
+    assert back.to_html() == (tmp_path / "r.HTML").read_text(encoding="utf-8")
+    assert back.to_markdown() == (tmp_path / "r.md").read_text(encoding="utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.HTML", "r.json", "r.md"]
+
+
+def test_a_file_that_is_there_stays_if_writing_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "r.md"
+    path.write_text("before")
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="no space"):
+        odd_report().save(path)
+    assert path.read_text() == "before"
+    assert [one.name for one in tmp_path.iterdir()] == ["r.md"]
+
+
+@pytest.mark.parametrize(("name", "says"), [("r.pdf", "must end in"), ("r", "must end in"), ("no/r.md", "not there")])
+def test_other_endings_and_folders_that_are_not_there_are_refused(tmp_path: Path, name: str, says: str) -> None:
+    with pytest.raises(sg.exceptions.ParameterError, match=says):
+        odd_report().save(tmp_path / name)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "other"}', "[" * 100_000, '"\ud7ff'])
+def test_files_that_hold_no_report_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(sg.exceptions.FormatError):
+        sg.Report.load(path)
+
+
+def test_every_kind_of_column_has_its_place() -> None:
+    summary = odd_report().summary
+    assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["title"] == "What the model of y | z uses"
+    found = {one.feature: one for one in summary.features}
+    assert set(found) == set(TEST[0].columns)
+    assert {SCRIPT, ODD} <= set(found)
+    when = found["when"]
+    assert [label[:2] for _, label in when.x_labels] == ["20"] * len(when.x_labels)
+    assert len(when.x_labels) == 5
+    assert found["nothing"].lines == ()
+    assert "no value at all" in found["nothing"].effect_sentences[0]
+    assert found["gaps"].distribution.n_missing == int(TEST[0]["gaps"].isna().sum())
+    assert sum(found["gaps"].distribution.counts) == int(TEST[0]["gaps"].notna().sum())
+    assert found["flag"].distribution.levels == ("False", "True")
+    assert found["still"].conditional.estimate == 0
+    columns = {one.name: one for one in summary.data.columns}
+    assert (columns["when"].kind, columns["when"].note) == ("date", "read as dates")
+    assert any("one value only" in sentence for sentence in summary.data.sentences)
+    assert summary.created == CREATED
+
+
+def test_a_classifier_is_told_in_log_loss_with_curves_of_the_second_class() -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    (X, _), (tested, _) = some(PAIR)
+    y, told = np.where(X["a"] > 0, "yes", "no"), np.where(tested["a"] + 0.5 * tested["b"] > 0, "yes", "no")
+    model = LogisticRegression().fit(X, y)
+    summary = sg.report(model, (X, y), (tested, told), **SMALL).summary
+    assert (summary.loss, summary.model.task, summary.model.classes) == ("log_loss", "classification", ("no", "yes"))
+    assert {line.output for one in summary.features for line in one.lines} == {"yes"}
+    names = [score.name for score in summary.model.scores]
+    assert names == ["log loss", "Brier score", "share of rows misclassified", "area under the ROC curve"]
+    assert summary.model.verdict == "good"
+
+
+def test_of_many_classes_the_most_frequent_three_have_curves() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    (X, _), (tested, _) = some(PAIR)
+    cuts = [-1.0, -0.3, 0.3, 1.0]
+    y, told = (np.array(list("vwxyz"))[np.digitize(table["a"], cuts)] for table in (X, tested))
+    model = DecisionTreeClassifier(max_depth=4, random_state=1).fit(X, y)
+    summary = sg.report(model, (X, y), (tested, told), features=["a"], **SMALL).summary
+    counts = pd.Series(y).value_counts()
+    assert {line.output for line in summary.features[0].lines} == set(counts.index[:3])
+    assert any("3 most frequent of 5 classes" in sentence for sentence in summary.methods.sentences)
+    one_class = told == "x"
+    single = sg.report(model, (X, y), (tested[one_class], told[one_class]), features=["a"], **SMALL).summary
+    assert single.model.classes == tuple("vwxyz")
+
+
+def test_a_classifier_without_probabilities_is_told_by_its_votes() -> None:
+    from sklearn.linear_model import RidgeClassifier
+
+    (X, _), (tested, _) = some(PAIR)
+    y, told = np.where(X["a"] > 0, "yes", "no"), np.where(tested["a"] > 0, "yes", "no")
+    summary = sg.report(RidgeClassifier().fit(X, y), (X, y), (tested, told), **SMALL).summary
+    assert summary.loss == "zero_one"
+    assert [score.name for score in summary.model.scores] == ["share of rows misclassified"]
+    shares = [y for one in summary.features for line in one.lines if line.kind == "pdp" for y in line.y]
+    assert 0 <= min(shares) < max(shares) <= 1
+
+
+def test_three_test_rows_are_told_with_what_cannot_be_said() -> None:
+    summary = sg.report(closed_form, *some(["a", "b", "level"], 3), **SMALL).summary
+    assert summary.data.n_test == 3
+    assert all(one.certificate is None or one.certificate.verdict == "unknown" for one in summary.features)
+    assert any("could not be judged" in sentence for sentence in summary.cautions)
+
+
+def test_one_column_has_nothing_to_depend_on() -> None:
+    summary = sg.report(lambda X: 2 * X["a"], *some(["a"]), **SMALL).summary
+    assert summary.dependence[0].explained is None
+    assert "could not be looked at" in summary.dependence_sentences[0]
+
+
+def test_a_model_that_foretells_nothing_is_marked_everywhere() -> None:
+    summary = sg.report(lambda X: 5 * X["b"] * -1, *some(PAIR), **SMALL).summary
+    assert summary.model.verdict == "useless"
+    assert "not shown to be better" in summary.highlights[0]
+    assert "not shown to foretell" in summary.cautions[0]
+
+
+def test_training_rows_given_as_test_rows_are_told() -> None:
+    train, _ = some(PAIR)
+    summary = sg.report(lambda X: 2 * X["a"], train, train, **SMALL).summary
+    assert "the same rows" in summary.data.sentences[0]
+    assert any("fitted on the same rows" in warning for warning in summary.warnings)
+
+
+@pytest.mark.parametrize("sampler", ["subgroups", "imputation", "knockoffs"])
+def test_other_samplers_and_found_subgroups_are_told_too(sampler: str) -> None:
+    found = sg.report(lambda X: 2 * X["a"], *some(PAIR), sampler=sampler, max_depth=1, **SMALL).summary
+    assert all(len(one.subgroups) <= 2 for one in found.features)
+    groups = sg.find_subgroups(TRAIN[0][PAIR], max_depth=1)
+    told = sg.report(lambda X: 2 * X["a"], *some(PAIR), sampler=groups, **SMALL).summary
+    assert [part.rule for part in told.features[0].subgroups] == list(groups[told.features[0].feature].rules)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"features": ["zz"]}, "ParameterError", "features names 'zz'"),
+        ({"features": [["a", "b"]]}, "ParameterError", "one feature at a time"),
+        ({"loss": "auc"}, "ParameterError", "score of all rows"),
+        ({"loss": ["squared_error", "absolute_error"]}, "ParameterError", "names 2 losses"),
+        ({"sampler": "marginal"}, "ParameterError", "does not look at other columns"),
+        ({"column_notes": {"zz": "x"}}, "ParameterError", "column_notes names 'zz'"),
+        ({"title": 3}, "ParameterError", "title must be text"),
+        ({"max_depth": -1}, "ParameterError", "max_depth"),
+        ({"train": TRAIN[0]}, "ParameterError", "train must be a pair"),
+        ({"train": (TRAIN[0][["a"]], TRAIN[1])}, "InputError", "train lacks 'b'"),
+        ({"test": (TEST[0][PAIR], TEST[1][:4])}, "InputError", "In test: y has 4 values"),
+        ({"test": (TEST[0][PAIR], None)}, "InputError", "test has no target"),
+        ({"train": (TRAIN[0][PAIR], TRAIN[1].where(TRAIN[1] > 0))}, "InputError", "In train: y has"),
+    ],
+)
+def test_bad_input_is_refused_with_the_argument_and_what_to_do(change: dict[str, Any], error: str, says: str) -> None:
+    train, test = some(PAIR)
+    given = {"train": train, "test": test, **SMALL, **change}
+    with pytest.raises(getattr(sg.exceptions, error), match=says):
+        sg.report(lambda X: 2 * X["a"], **given)
+
+
+def test_a_model_that_raises_is_a_model_error() -> None:
+    def broken(X: Any) -> Any:
+        raise ZeroDivisionError("no")
+
+    with pytest.raises(sg.exceptions.ModelError, match="ZeroDivisionError"):
+        sg.report(broken, *some(PAIR), **SMALL)
+
+
+def test_a_summary_is_read_from_what_it_wrote() -> None:
+    values = json.loads(bike_report().to_json())
+    assert Summary.from_dict(values) == bike_report().summary
+
+
+def test_in_a_notebook_names_are_escaped() -> None:
+    shown = odd_report()._repr_html_()
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
