@@ -52,7 +52,7 @@ def test_numbers_beside_each_other_have_the_same_decimals(
 
 def test_an_interval_is_told_with_its_level_and_an_estimate_without_one_alone() -> None:
     one = Estimate(4.12, 4.5, -4.81, 13.05, 0.2, 0.1, "test rows")
-    assert with_interval(one, 0.95) == "4.1 ± 8.9 (95 % interval -4.8 to 13.1)"
+    assert with_interval(one, 0.95) == "4.1 (95 % interval -4.8 to 13.1)"
     assert with_interval(Estimate(4.12, None, None, None, None, None, "none"), 0.95) == "4.12"
 
 

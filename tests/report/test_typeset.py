@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subgrove._report.charts.scale import scale_of
-from subgrove._report.numbers import with_margin
+from subgrove._report.numbers import with_range
 from subgrove._report.summary import Estimate
 from subgrove._report.typeset import cell, estimate_text, foretold, interval_text, number, p_text, percent, prose
 
@@ -37,8 +37,8 @@ def test_numbers_have_few_digits(value: float | None, text: str) -> None:
 @given(finite, st.floats(1e-3, 1e6))
 def test_tables_and_sentences_show_the_same_number(value: float, margin: float) -> None:
     one = Estimate(value, margin / 2, value - margin, value + margin, None, None, "")
-    if "e" not in with_margin(one):
-        assert plain(estimate_text(one)) == with_margin(one)
+    if "e" not in with_range(one):
+        assert plain(estimate_text(one)) == with_range(one)
     assert "-" not in estimate_text(one) + interval_text(one)
 
 

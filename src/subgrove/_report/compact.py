@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from subgrove._report.numbers import with_margin
+from subgrove._report.numbers import with_range
 from subgrove._report.summary import Summary
 
 _MOST = 15
@@ -14,8 +14,8 @@ def compact(summary: Summary) -> str:
     """The report as a small piece of HTML."""
     found = "".join(f"<li>{escape(sentence)}</li>" for sentence in summary.highlights)
     rows = "".join(
-        f"<tr><td>{escape(one.feature)}</td><td>{escape(with_margin(one.conditional))}</td>"
-        f"<td>{escape(with_margin(one.marginal))}</td></tr>"
+        f"<tr><td>{escape(one.feature)}</td><td>{escape(with_range(one.conditional))}</td>"
+        f"<td>{escape(with_range(one.marginal))}</td></tr>"
         for one in summary.features[:_MOST]
     )
     left = len(summary.features) - _MOST

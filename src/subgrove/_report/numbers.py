@@ -52,21 +52,19 @@ def alike(values: Sequence[float], precision: float) -> list[str]:
 
 
 def with_interval(one: Estimate, level: float) -> str:
-    """An estimate, half the width of its interval, and the interval; the estimate alone where there is none."""
+    """An estimate and its interval, which need not have the estimate in its middle; the estimate alone without one."""
     if one.conf_low is None or one.conf_high is None:
         return number(one.estimate)
-    margin = (one.conf_high - one.conf_low) / 2
-    told = alike([one.estimate, margin, one.conf_low, one.conf_high], margin)
-    return f"{told[0]} ± {told[1]} ({percent(level)} interval {told[2]} to {told[3]})"
+    told = alike([one.estimate, one.conf_low, one.conf_high], (one.conf_high - one.conf_low) / 2)
+    return f"{told[0]} ({percent(level)} interval {told[1]} to {told[2]})"
 
 
-def with_margin(one: Estimate) -> str:
-    """An estimate and half the width of its interval."""
+def with_range(one: Estimate) -> str:
+    """The same in short, where the level is told elsewhere."""
     if one.conf_low is None or one.conf_high is None:
         return number(one.estimate)
-    margin = (one.conf_high - one.conf_low) / 2
-    told = alike([one.estimate, margin], margin)
-    return f"{told[0]} ± {told[1]}"
+    told = alike([one.estimate, one.conf_low, one.conf_high], (one.conf_high - one.conf_low) / 2)
+    return f"{told[0]} ({told[1]} to {told[2]})"
 
 
 def percent(share: float) -> str:

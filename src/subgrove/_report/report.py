@@ -193,7 +193,7 @@ def report(
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
     >>> found = sg.report(model, train, test, features=["temp", "yr"], n_repeats=5, seed=1)
     >>> print(found.summary.features[0].headline)
-    yr matters: 273 ± 50 (95 % interval 221 to 322).
+    yr matters: 273 (95 % interval 221 to 322).
     """
     asked = read_asked(model, train, test, features, loss, sampler, max_depth, n_repeats, seed, target, n_jobs)
     words = {"title": title, "description": description, "origin": origin, "created": created, "target": target}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from subgrove._report.numbers import counted, listed, number, percent, tidy, with_margin
+from subgrove._report.numbers import counted, listed, number, percent, tidy, with_range
 from subgrove._report.summary import DependenceSummary, FeatureSummary, ModelSummary
 from subgrove._report.wording import SMALL_SUBGROUP, contrast, reading
 
@@ -36,10 +36,10 @@ def _what_matters(features: Sequence[FeatureSummary], baseline: float, loss: str
     clear = [one for one in features if reading(one.conditional, baseline) == "matters"]
     if not clear:
         return "No feature is shown to matter beyond what the others tell."
-    names = listed([f"{one.feature} ({with_margin(one.conditional)})" for one in clear], 3)
+    names = listed([f"{one.feature} {with_range(one.conditional)}" for one in clear], 3)
     return (
         f"{counted(len(clear), 'feature')} of {len(features)} {'matters' if len(clear) == 1 else 'matter'} beyond what "
-        f"the others tell; in {loss}: {names}."
+        f"the others tell; in {loss}, with intervals: {names}."
     )
 
 
@@ -55,8 +55,8 @@ def _misled(features: Sequence[FeatureSummary], baseline: float) -> str | None:
         return None
     _, one = max(found, key=lambda pair: pair[0])
     return (
-        f"Shuffling overrates {one.feature} most: it costs {with_margin(one.marginal)} shuffled alone, but "
-        f"{with_margin(one.conditional)} once it keeps to what the other columns say."
+        f"Shuffling overrates {one.feature} most: it costs {with_range(one.marginal)} shuffled alone, but "
+        f"{with_range(one.conditional)} once it keeps to what the other columns say."
     )
 
 

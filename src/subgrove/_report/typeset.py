@@ -64,7 +64,7 @@ def half_width(estimate: Estimate) -> float | None:
 
 def estimate_text(estimate: Estimate | None) -> str:
     """An estimate with half the width of its interval."""
-    return UNKNOWN if estimate is None else typeset(numbers.with_margin(estimate))
+    return UNKNOWN if estimate is None else typeset(numbers.with_range(estimate))
 
 
 def interval_text(estimate: Estimate) -> str:

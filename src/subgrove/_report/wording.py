@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from subgrove._report.numbers import alike, counted, listed, number, percent, short, tidy, with_interval, with_margin
+from subgrove._report.numbers import alike, counted, listed, number, percent, short, tidy, with_interval, with_range
 from subgrove._report.summary import Certificate, Estimate, GapPart, Share, SubgroupSummary
 
 Reading = Literal["matters", "better", "hardly", "unclear", "nothing", "unknown"]
@@ -56,7 +56,7 @@ def headline(name: str, one: Estimate, marginal: Estimate, baseline: float, leve
         return tidy(f"{said}.")
     if shuffled == "nothing":
         return tidy(f"{said}. Shuffled alone, it costs nothing.")
-    return tidy(f"{said}. Shuffled alone, it costs {with_margin(marginal)}.")
+    return tidy(f"{said}. Shuffled alone, it costs {with_range(marginal)}.")
 
 
 def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, baseline: float, level: float) -> str:
@@ -92,12 +92,12 @@ def contrast(name: str, subgroups: Sequence[SubgroupSummary], baseline: float) -
     assert most.estimate is not None
     assert least.estimate is not None
     word = {
-        "hardly": f"it hardly matters ({with_margin(least.estimate)})",
-        "better": f"the model does better when it is redrawn ({with_margin(least.estimate)})",
+        "hardly": f"it hardly matters: {with_range(least.estimate)}",
+        "better": f"the model does better when it is redrawn: {with_range(least.estimate)}",
         "nothing": "it makes no difference",
     }[str(reading(least.estimate, baseline))]
     return tidy(
-        f"{name} matters where {short(most.rule)} ({with_margin(most.estimate)}); where {short(least.rule)}, {word}."
+        f"{name} matters where {short(most.rule)}: {with_range(most.estimate)}. Where {short(least.rule)}, {word}."
     )
 
 
