@@ -43,7 +43,7 @@ def test_importances_are_those_of_the_verb_with_the_same_seed() -> None:
     summary = bike_report().summary
     train, test = sg.datasets.bike(split=0.7, seed=1)
     model = lambda X: 1900 + 140 * X["temp"].clip(upper=24) + 1900 * (X["yr"] == "2012") - 12 * X["hum"]  # noqa: E731  # short
-    common = {"features": ["temp", "hum", "yr"], "loss": "absolute_error", "n_repeats": 5, "seed": 1}
+    common: dict[str, Any] = {"features": ["temp", "hum", "yr"], "loss": "absolute_error", "n_repeats": 5, "seed": 1}
     imp = sg.importance(model, test.X, test.y, train=train.X, **common)
     marginal = sg.importance(model, test.X, test.y, sampler="marginal", **common)
     for result, name in ((imp, "conditional"), (marginal, "marginal")):
