@@ -125,7 +125,8 @@ def test_the_demo_runs_at_small_size(tmp_path: Path) -> None:
         check=True,
         cwd=ROOT,
     )
-    assert (tmp_path / "demo" / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "demo" / "application.html").stat().st_size > 10_000
+    assert "rented bikes a day" in (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["Nearest", "FittedNearest"])
