@@ -11,6 +11,7 @@ from typing import Any
 
 import matplotlib as mpl
 import pytest
+from threadpoolctl import threadpool_limits
 
 import subgrove as sg
 
@@ -40,12 +41,17 @@ def page_text(name: str) -> str:
 
 @pytest.fixture
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A working directory to write to and pictures without a screen; both are tidied up."""
+    """A working directory to write to and pictures without a screen; both are tidied up.
+
+    Workers share the cores, so models have one thread each: many threads on few cores wait for each other.
+    """
+    import_module("sklearn.ensemble")  # only what is loaded can be limited
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
-    yield
+    with threadpool_limits(1):
+        yield
     plt.close("all")
 
 

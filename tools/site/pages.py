@@ -27,6 +27,7 @@ MOVED = {
 }
 FOLDERS = ("decisions", "gallery")  # whose pages come into the table of contents by themselves
 TO_COME = ("command.md", "report.md", "gallery/")
+WIDE = "---\nhide:\n  - navigation\n---\n\n"  # a page that stands alone needs no list of its neighbours
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)\s#]*)(?P<anchor>#[^)\s]*)?(?P<after>\))")
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 TITLE = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
@@ -77,6 +78,8 @@ def text_of(source: str) -> str:
     if source == "changelog.d/README.md":
         return moved_links(changes(), source)
     text = (ROOT / source).read_text(encoding="utf-8")
+    if source == "README.md":
+        return WIDE + moved_links(text, source)
     return f"# Licence\n\n```text\n{text}```\n" if source == "LICENSE" else moved_links(text, source)
 
 

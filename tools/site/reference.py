@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from mkdocs.structure.files import File, Files
 
 import subgrove
 
+ROOT = Path(__file__).resolve().parents[2]
 PARTS = {
     "_subgroups": "Subgroups",
     "_importance": "Importance",
@@ -40,12 +42,14 @@ def names_of_parts() -> dict[str, list[str]]:
         value = getattr(subgrove, name)
         if not isinstance(value, ModuleType | str):
             found.setdefault(value.__module__.split(".")[1], []).append(f"subgrove.{name}")
-    return {part: verbs_first(names) for part, names in found.items() if names}
+    return {part: in_order(names) for part, names in found.items() if names}
 
 
-def verbs_first(names: list[str]) -> list[str]:
-    """Functions, then classes; both by name."""
-    return sorted(names, key=lambda name: (name.rpartition(".")[2][0].isupper(), name))
+def in_order(names: list[str]) -> list[str]:
+    """In the order of docs/api.md, which tells what matters first; what it does not have comes last, by name."""
+    listed = re.findall(r"`sg\.([\w.]+)`", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"))
+    place = {f"subgrove.{name}": at for at, name in reversed(list(enumerate(listed)))}
+    return sorted(names, key=lambda name: (place.get(name, len(listed)), name))
 
 
 def pages() -> dict[str, tuple[str, list[str]]]:
@@ -56,7 +60,7 @@ def pages() -> dict[str, tuple[str, list[str]]]:
     }
     for module in modules():
         names = [f"subgrove.{module}.{name}" for name in import_module(f"subgrove.{module}").__all__]
-        found[f"reference/sg.{module}.md"] = (f"sg.{module}", verbs_first(names))
+        found[f"reference/sg.{module}.md"] = (f"sg.{module}", in_order(names))
     return found
 
 
