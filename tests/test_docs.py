@@ -155,6 +155,7 @@ def test_no_page_names_a_place_on_one_machine(page: Path) -> None:
 
 def test_every_page_is_linked_from_the_table_of_pages() -> None:
     index = page_text("docs/index.md")
-    index += page_text("docs/gallery/index.md").replace("](", "](gallery/")
+    for folder in ("decisions", "gallery"):
+        index += page_text(f"docs/{folder}/index.md").replace("](", f"]({folder}/")
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.is_relative_to(ROOT / "docs")}
     assert [page for page in sorted(pages - {"index.md"}) if f"]({page})" not in index] == []

@@ -16,6 +16,11 @@ from subgrove._version import __version__
 from subgrove.samplers.fitting import sampler_name
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "lightgbm", "xgboost")
+_SOURCE = (
+    "The method of conditional subgroups is that of Molnar, König, Bischl and Casalicchio (2023), Model-agnostic "
+    "feature importance and effects with dependent features, Data Mining and Knowledge Discovery. How subgrove does "
+    "it, and how to read this page, is in its documentation: Report, Why, How it works."
+)
 _UNITS = {
     "absolute_error": "units of {}",
     "squared_error": "squared units of {}",
@@ -105,7 +110,7 @@ def _sentences(asked: Asked, told: Foretold) -> list[str]:
         said.append(f"Curves are means over {asked.drawn.n:,} of {asked.test.n:,} test rows, drawn at random.")
     if len(asked.classes) > SHOWN_CLASSES:
         said.append(f"Curves are of the {SHOWN_CLASSES} most frequent of {len(asked.classes)} classes.")
-    return said
+    return [*said, _SOURCE]
 
 
 def _forests(asked: Asked, told: Foretold) -> str:
