@@ -26,7 +26,6 @@ MOVED = {
     "experiments/README.md": "experiments.md",
 }
 FOLDERS = ("decisions", "gallery")  # whose pages come into the table of contents by themselves
-TO_COME = ("command.md", "report.md", "gallery/")
 WIDE = "---\nhide:\n  - navigation\n---\n\n"  # a page that stands alone needs no list of its neighbours
 LINK = re.compile(r"(?P<before>\]\()(?P<target>[^)\s#]*)(?P<anchor>#[^)\s]*)?(?P<after>\))")
 FENCE = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
@@ -92,19 +91,13 @@ def title_of(path: Path) -> str:
 def filled(nav: Any, docs: Path) -> Any:
     """The table of contents with the pages of each folder that it names."""
     if isinstance(nav, list):
-        return [filled(entry, docs) for entry in nav if not to_come(entry, docs)]
+        return [filled(entry, docs) for entry in nav]
     if isinstance(nav, dict):
         return {title: filled(entry, docs) for title, entry in nav.items()}
     if isinstance(nav, str) and nav.strip("/") in FOLDERS:
         pages = sorted((docs / nav).glob("*.md"), key=lambda page: (page.name != "index.md", page.name))
         return [{title_of(page): page.relative_to(docs).as_posix()} for page in pages]
     return nav
-
-
-def to_come(entry: Any, docs: Path) -> bool:
-    """Whether an entry of the table of contents has a place but no page yet."""
-    paths = [path for path in entry.values() if isinstance(path, str)] if isinstance(entry, dict) else []
-    return any(path in TO_COME and not (docs / path).exists() for path in paths)
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
