@@ -14,7 +14,7 @@ from markupsafe import Markup
 from subgrove._report.charts.histogram import bars, told
 from subgrove._report.charts.lines import Drawn, numbers
 from subgrove._report.charts.scale import Scale
-from subgrove._report.charts.svg import group, line, path, picture, tag, text
+from subgrove._report.charts.svg import group, line, path, picture, strokes, tag, text
 from subgrove._report.charts.text import shorten
 from subgrove._report.summary import FeatureSummary
 
@@ -39,16 +39,16 @@ def curve_picture(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, y: 
 
 
 def _axes(feature: FeatureSummary, x: Scale, y: Scale) -> Markup:
-    parts = [text(0, 11, "prediction", class_="tick")]
+    rows = [(LEFT, y(value), RIGHT, y(value)) for value, _ in y.ticks(5)]
+    parts = [text(0, 11, "prediction", class_="tick"), strokes(rows, class_="grid")]
     for value, words in y.ticks(5):
-        parts.append(line(LEFT, y(value), RIGHT, y(value), class_="grid"))
         parts.append(text(LEFT - 8, y(value) + 4, words, text_anchor="end", class_="tick"))
     labels = list(feature.x_labels) or x.ticks(6)
     for value, words in labels:
         if x.low <= value <= x.high:
-            parts.append(line(x(value), _BARS_BOTTOM, x(value), _BARS_BOTTOM + 4, class_="base"))
             parts.append(text(x(value), _BARS_BOTTOM + 17, words, text_anchor="middle", class_="tick"))
-    parts.append(line(LEFT, _BARS_BOTTOM, RIGHT, _BARS_BOTTOM, class_="base"))
+    ticks = [(x(value), _BARS_BOTTOM, x(value), _BARS_BOTTOM + 4) for value, _ in labels if x.low <= value <= x.high]
+    parts.append(strokes([(LEFT, _BARS_BOTTOM, RIGHT, _BARS_BOTTOM), *ticks], class_="base"))
     name = shorten(feature.feature, RIGHT - LEFT, 12)
     parts.append(text((LEFT + RIGHT) / 2, HEIGHT - 6, name, text_anchor="middle", class_="name"))
     return group(*parts)
@@ -75,8 +75,8 @@ def _band(drawn: Drawn, x: Scale, y: Scale) -> Markup:
     upper, lower = [], []
     for at, low, high, near in zip(numbers(one), one.low, one.high, one.support, strict=True):
         if near and low is not None and high is not None:
-            upper.append((x(at), y(high)))
-            lower.append((x(at), y(low)))
+            upper.append((round(x(at)), round(y(high))))  # a band is pale: whole units are fine enough
+            lower.append((round(x(at)), round(y(low))))
     if len(upper) < 2:
         return group()
     band = path([*upper, *reversed(lower)], closed=True)

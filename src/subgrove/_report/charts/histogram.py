@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from subgrove._report.charts.palette import subgroup_class
 from subgrove._report.charts.scale import Scale
-from subgrove._report.charts.svg import group, path, rectangle
+from subgrove._report.charts.svg import boxes, group, stairs
 from subgrove._report.numbers import counted
 from subgrove._report.summary import Distribution, FeatureSummary
 from subgrove._report.typeset import number
@@ -27,10 +27,11 @@ def bars(feature: FeatureSummary, x: Scale, top: float, bottom: float, *, stacke
             if n:
                 left, right = x(distribution.edges[at]), x(distribution.edges[at + 1])
                 high, low = (bottom - (bottom - top) * value / most for value in (floor[at] + n, floor[at]))
-                inside.append(rectangle(left + 0.4, high, max(right - left - 0.8, 0.6), low - high))
+                inside.append((left + 0.4, high, max(right - left - 0.8, 0.6), low - high))
                 floor[at] += n
         looks = f"bars {subgroup_class(place)}" if parted else "bars all"
-        drawn.append(group(*inside, class_=looks, data_subgroup=feature.subgroups[place].subgroup if parted else None))
+        key = feature.subgroups[place].subgroup if parted else None
+        drawn.append(boxes(inside, class_=looks, data_subgroup=key))
     return group(*drawn, class_="histogram")
 
 
@@ -39,11 +40,8 @@ def outline(edges: Sequence[float], counts: Sequence[int], x: Scale, base: float
     total = sum(counts)
     if not total:
         return group()
-    points = [(x(edges[0]), base)]
-    for at, n in enumerate(counts):
-        y = base - height * n / total
-        points += [(x(edges[at]), y), (x(edges[at + 1]), y)]
-    return path([*points, (x(edges[-1]), base)], closed=True, class_=looks)
+    steps = [(x(edges[at]), base - height * n / total) for at, n in enumerate(counts)]
+    return stairs(base, steps, x(edges[-1]), class_=looks)
 
 
 def largest_share(rows: Sequence[Sequence[int]]) -> float:

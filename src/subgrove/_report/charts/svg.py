@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from markupsafe import Markup, escape
 
 Value = str | float | int | None
@@ -12,7 +14,8 @@ def tag(name: str, *inside: str, **attributes: Value) -> Markup:
     given = "".join(
         f' {_name(key)}="{escape(_short(value))}"' for key, value in attributes.items() if value is not None
     )
-    return Markup(f"<{name}{given}>{''.join(escape(part) for part in inside)}</{name}>")
+    content = "".join(escape(part) for part in inside)
+    return Markup(f"<{name}{given}>{content}</{name}>" if content else f"<{name}{given}/>")
 
 
 def _name(key: str) -> str:
@@ -24,8 +27,8 @@ def _short(value: Value) -> str:
 
 
 def group(*inside: str, **attributes: Value) -> Markup:
-    """A group of elements."""
-    return tag("g", *inside, **attributes)
+    """A group of elements; nothing, if there are none."""
+    return tag("g", *inside, **attributes) if any(inside) else Markup("")
 
 
 def line(x1: Value, y1: Value, x2: Value, y2: Value, **attributes: Value) -> Markup:
@@ -50,8 +53,29 @@ def text(x: Value, y: Value, words: str, **attributes: Value) -> Markup:
 
 def path(points: list[tuple[float, float]], *, closed: bool = False, **attributes: Value) -> Markup:
     """A line through points."""
-    steps = "L".join(f"{_short(float(x))} {_short(float(y))}" for x, y in points)
+    steps = "L".join(_pair(x, y) for x, y in points)
     return tag("path", d=f"M{steps}{'Z' if closed else ''}", **attributes)
+
+
+def strokes(lines: Iterable[tuple[float, float, float, float]], **attributes: Value) -> Markup:
+    """Straight lines that look alike, as one element: from x, y to x, y."""
+    return tag("path", d="".join(f"M{_pair(x1, y1)}L{_pair(x2, y2)}" for x1, y1, x2, y2 in lines), **attributes)
+
+
+def boxes(places: Iterable[tuple[float, float, float, float]], **attributes: Value) -> Markup:
+    """Rectangles that look alike, as one element: x, y, width, height."""
+    steps = (f"M{_pair(x, y)}h{_short(w)}v{_short(h)}h{_short(-w)}z" for x, y, w, h in places)
+    return tag("path", d="".join(steps), **attributes)
+
+
+def stairs(base: float, steps: Sequence[tuple[float, float]], end: float, **attributes: Value) -> Markup:
+    """A filled shape over a base: from each x on it has a height y, up to the end."""
+    shape = "".join(f"H{_short(x)}V{_short(y)}" for x, y in steps)
+    return tag("path", d=f"M{_pair(steps[0][0], base)}{shape}H{_short(end)}V{_short(base)}z", **attributes)
+
+
+def _pair(x: float, y: float) -> str:
+    return f"{_short(float(x))} {_short(float(y))}"
 
 
 def picture(width: float, height: float, label: str, *inside: str, **attributes: Value) -> Markup:
