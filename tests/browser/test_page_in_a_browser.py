@@ -53,7 +53,7 @@ def test_names_from_the_data_stay_text(opener: Opener) -> None:
 def test_numbers_on_the_page_are_those_of_the_summary(opener: Opener, name: str) -> None:
     opened = opener(name)
     cells = opened.page.locator("#ranking tbody tr").evaluate_all(
-        "rows => rows.map(row => [row.cells[0], row.cells[2], row.cells[3]].map(cell => cell.textContent.trim()))"
+        "rows => rows.map(row => [0, 2, 3].map(at => row.cells[at].textContent.trim()))"
     )
     for (name, *told), one in zip(cells, opened.summary.features, strict=True):
         assert name == one.feature
@@ -64,12 +64,10 @@ def test_numbers_on_the_page_are_those_of_the_summary(opener: Opener, name: str)
 
 
 def assert_rounded(words: str, estimate: Estimate) -> None:
-    """The words are the estimate and half its interval, to the digits that they have."""
-    exact = [estimate.estimate]
-    if estimate.conf_low is not None and estimate.conf_high is not None:
-        exact.append((estimate.conf_high - estimate.conf_low) / 2)
-    told = [word.strip().replace("\u2212", "-").replace(",", "") for word in words.split("\u00b1")]
-    for word, value in zip(told, exact, strict=True):
+    """The words are the estimate and the ends of its interval, to the digits that they have."""
+    known = [one for one in (estimate.estimate, estimate.conf_low, estimate.conf_high) if one is not None]
+    told = words.replace("\u2212", "-").replace(",", "").replace(" to ", " ").split()
+    for word, value in zip(told, known, strict=True):
         decimals = len(word.partition(".")[2])
         assert abs(float(word) - value) <= 0.5001 * 10**-decimals, (words, estimate)
 

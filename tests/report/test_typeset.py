@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from subgrove._report.charts.scale import scale_of
 from subgrove._report.numbers import with_range
 from subgrove._report.summary import Estimate
-from subgrove._report.typeset import cell, estimate_text, foretold, interval_text, number, p_text, percent, prose
+from subgrove._report.typeset import cell, estimate_parts, estimate_text, foretold, number, p_text, percent, prose
 
 finite = st.floats(-1e12, 1e12)
 
@@ -39,7 +39,8 @@ def test_tables_and_sentences_show_the_same_number(value: float, margin: float) 
     one = Estimate(value, margin / 2, value - margin, value + margin, None, None, "")
     if "e" not in with_range(one):
         assert plain(estimate_text(one)) == with_range(one)
-    assert "-" not in estimate_text(one) + interval_text(one)
+    assert "-" not in estimate_text(one)
+    assert estimate_text(one) == "{} ({})".format(*estimate_parts(one))
 
 
 def test_sentences_are_typeset_and_names_are_not() -> None:
@@ -81,7 +82,10 @@ def test_an_axis_holds_its_numbers_and_has_few_different_ticks(values: list[floa
     assert len({text for _, text in ticks}) == len(ticks)
 
 
-@pytest.mark.parametrize("values", [(1e9, 1e9 + 100), (1e-6, 3e-6), (0.0, 1.0), (-250.0, 750.0), (5.0, 5.0)])
+@pytest.mark.parametrize(
+    "values",
+    [(1e9, 1e9 + 100), (1e-6, 3e-6), (0.0, 1.0), (-250.0, 750.0), (5.0, 5.0), (1e-309, 2e-309), (-1e308, 1e308)],
+)
 def test_ticks_are_told_apart(values: tuple[float, float]) -> None:
     ticks = scale_of(values, 0.0, 100.0).ticks(5)
     assert len({text for _, text in ticks}) == len(ticks) >= 2

@@ -20,7 +20,7 @@ from subgrove._report import number_columns, numbers, typeset
 from subgrove._report.charts import effect, intervals, levels, lines, palette, tree
 from subgrove._report.layout import FeatureView, feature_views, split_dependence
 from subgrove._report.number_columns import decimals_of_estimates
-from subgrove._report.summary import Summary
+from subgrove._report.summary import Estimate, Summary
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -98,8 +98,8 @@ def _environment() -> Environment:
 def _filters() -> dict[str, Any]:
     return {
         "number": typeset.number,
-        "estimate": typeset.estimate_text,
-        "interval": typeset.interval_text,
+        "exact": _exact,
+        "parts": typeset.estimate_parts,
         "percent": typeset.percent,
         "foretold": typeset.foretold,
         "name": _name,
@@ -111,6 +111,13 @@ def _filters() -> dict[str, Any]:
 def _name(words: str) -> Markup:
     """A name that may be broken where its parts end."""
     return Markup(re.sub(r"([_./-]+)(?=\w)", r"\1<wbr>", str(escape(words))))
+
+
+def _exact(estimate: Estimate) -> str:
+    """All digits of an estimate and its interval."""
+    if estimate.conf_low is None or estimate.conf_high is None:
+        return f"{estimate.estimate}"
+    return f"{estimate.estimate}, interval {estimate.conf_low} to {estimate.conf_high}"
 
 
 def _pictures() -> dict[str, Any]:

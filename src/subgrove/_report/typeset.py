@@ -47,7 +47,8 @@ def with_noise(value: float | None, noise: float | None) -> str:
     if value is None or not noise or not math.isfinite(noise):
         return number(value)
     told, margin = alike([value, noise], noise)
-    return f"{told}{SPACE}\u00b1{SPACE}{margin}"
+    before = " " if "\u00d7" in told else SPACE  # long numbers may be broken there
+    return f"{told}{before}\u00b1{SPACE}{margin}"
 
 
 def margin(std_error: float | None, level: float) -> float | None:
@@ -63,17 +64,14 @@ def half_width(estimate: Estimate) -> float | None:
 
 
 def estimate_text(estimate: Estimate | None) -> str:
-    """An estimate with half the width of its interval."""
+    """An estimate with its interval, like "303 (262 to 350)"."""
     return UNKNOWN if estimate is None else typeset(numbers.with_range(estimate))
 
 
-def interval_text(estimate: Estimate) -> str:
-    """Like "262 to 344"; "" if there is no interval."""
-    noise = half_width(estimate)
-    if noise is None or estimate.conf_low is None or estimate.conf_high is None:
-        return ""
-    low, high = alike([estimate.conf_low, estimate.conf_high], noise)
-    return f"{low} to {high}"
+def estimate_parts(estimate: Estimate | None) -> tuple[str, str]:
+    """An estimate and its interval apart; the latter is "" if there is none."""
+    value, _, interval = estimate_text(estimate).partition(" (")
+    return value, interval.removesuffix(")")
 
 
 def percent(share: float | None) -> str:

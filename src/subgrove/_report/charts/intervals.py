@@ -12,7 +12,7 @@ from markupsafe import Markup
 from subgrove._report.charts.scale import Scale, scale_of
 from subgrove._report.charts.svg import circle, group, line, rectangle, tag, text
 from subgrove._report.summary import Estimate, FeatureSummary, GapPart
-from subgrove._report.typeset import estimate_text, interval_text
+from subgrove._report.typeset import estimate_text
 
 _ROW = 18.0  # height of one dot's row
 _TALL = 26.0  # of the axis
@@ -80,9 +80,7 @@ def _dot(scale: Scale, row: tuple[str, str, Estimate | None], y: float) -> Marku
 
 def tip(name: str, one: Estimate) -> str:
     """What is told of an estimate when it is pointed at."""
-    interval = interval_text(one)
-    told = f"{name}: {estimate_text(one)}"
-    return f"{told}, interval {interval}" if interval else told
+    return f"{name}: {estimate_text(one)}"
 
 
 def step_scale(steps: Sequence[GapPart]) -> Scale:

@@ -10,6 +10,7 @@ from subgrove._report.typeset import typeset
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LARGE, _SMALL = 1e7, 1e-4  # beyond, powers of ten are written
+_MOST, _LEAST = 1e300, 1e-290  # so that no step over- or underflows
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ class Scale:
 
 def scale_of(values: Iterable[float | None], start: float, end: float, *, spare: float = 0.04) -> Scale:
     """A scale that holds all the numbers, with some room at both ends."""
-    known = [value for value in values if value is not None and math.isfinite(value)]
+    known = [min(max(value, -_MOST), _MOST) for value in values if value is not None and math.isfinite(value)]
     low, high = (min(known), max(known)) if known else (0.0, 1.0)
-    if high - low <= 1e-9 * max(abs(low), abs(high)):
-        room = 0.5 * abs(low) or 0.5
+    if high - low <= max(1e-9 * max(abs(low), abs(high)), _LEAST):
+        room = 0.5 * abs(low) if abs(low) > _LEAST else 0.5
         low, high = low - room, high + room
     more = spare * (high - low)
     return Scale(low - more, high + more, start, end)
