@@ -92,7 +92,8 @@ def test_levels_are_ranked_and_those_without_rows_are_left_out() -> None:
     beyond = Line("pdp", "yes", None, ("a", "b", "c"), (1.0, 5.0, 99.0), (None,) * 3, (None,) * 3, (2, 2, 0), 10)
     (told,) = level_sentences("x", [beyond], [], 1.0)
     assert told == (
-        "In all rows, the mean probability of yes is highest for x = b (5) and lowest for a (1), a difference of 4."
+        "In all rows, the mean probability of class yes is highest for x = b (5) and lowest for a (1), a "
+        "difference of 4."
     )
     (same,) = level_sentences("x", [line([1.0, 1.001], ["a", "b"])], [], 1.0)
     assert "hardly differs" in same

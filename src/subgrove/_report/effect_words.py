@@ -116,7 +116,7 @@ def numeric_sentences(
     whole = next((line for line in lines if line.kind == "pdp" and line.subgroup is None), None)
     found = None if whole is None or bounds[0] is None else course(whole, *bounds[0], spread)
     if whole is not None and found is not None:
-        of = f"mean probability of {whole.output}" if whole.output is not None else "mean prediction"
+        of = f"mean probability of class {whole.output}" if whole.output is not None else "mean prediction"
         shown = ends or tuple(alike([found.low, found.high], found.high - found.low))
         told.append(
             f"Over the middle 90 % of the rows ({name} from {shown[0]} to {shown[1]}), the {of} {_words(found, ends)}."
@@ -172,7 +172,7 @@ def level_sentences(name: str, lines: Sequence[Line], rules: Sequence[str], spre
             continue
         least, most = min(seen), max(seen)
         start = "In all rows" if line.subgroup is None else f"Where {short(rules[line.subgroup])}"
-        of = f"mean probability of {line.output}" if line.output is not None else "mean prediction"
+        of = f"mean probability of class {line.output}" if line.output is not None else "mean prediction"
         size = most[0] - least[0]
         if size <= FLAT * spread or size == 0:
             told.append(f"{start}, the {of} hardly differs between levels of {name} (by {number(size)}).")

@@ -17,7 +17,7 @@ from subgrove._report.asked import Asked
 from subgrove._report.curves import Curves, curves_of
 from subgrove._report.distribution import distribution
 from subgrove._report.effect_words import level_sentences, numeric_sentences
-from subgrove._report.gaps import Gaps
+from subgrove._report.gaps import WITHOUT, Gaps
 from subgrove._report.numbers import number, tidy, with_interval
 from subgrove._report.summary import CandidateSummary, Certificate, Estimate, FeatureSummary, SubgroupSummary
 from subgrove._report.trees import nodes_of
@@ -160,7 +160,11 @@ def _story(results: Results, score: FeatureScores, told: FeatureSummary) -> list
     if told.certificate is not None:
         sentences.append(told.certificate.sentence)
     gap = results.gaps.by_feature.get(name)
-    if gap is None:
+    if gap is not None and gap.kind in WITHOUT:
+        sentences.append(
+            f"Shuffled among the test rows it costs {number(gap.marginal)}: only the rows that gave values differ."
+        )
+    elif gap is None:
         sentences += one_step(name, told.gap, told.marginal, told.conditional)
     else:
         sentences += [one for one in gap.sentences if _agrees(one, told.conditional, results.baseline)]

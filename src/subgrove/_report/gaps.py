@@ -19,6 +19,8 @@ MOST_ROWS = 800_000
 """Rows that the model may be asked for between the ends of gaps, all features together."""
 MOST_FITS = 40
 """How often samplers may be fitted again, all features together."""
+WITHOUT = ("no split", "no columns")
+"""Kinds of gaps that have no column to tell of."""
 _SETS = 6  # the five strongest columns and all others
 _TREES = ("marginal", "subgroups")
 
@@ -34,6 +36,8 @@ class Gaps:
     def parts(self, feature: str, n_columns: int) -> tuple[GapPart, ...]:
         """Steps of a feature; one, where no more were asked for."""
         found = self.by_feature.get(feature)
+        if found is not None and found.kind in WITHOUT:
+            return ()  # what is left differs by the rows that gave values, which no column tells
         if found is not None:
             return tuple(GapPart(one.column, one.before, one.after, one.step, one.noise) for one in found.parts)
         line = self.differences[feature]

@@ -9,7 +9,7 @@ from typing import Any
 from subgrove._report.asked import Asked
 from subgrove._report.curves import SHOWN_CLASSES
 from subgrove._report.foretold import Foretold
-from subgrove._report.numbers import counted
+from subgrove._report.numbers import counted, percent
 from subgrove._report.performance import CLEAR, WEAK
 from subgrove._report.summary import MethodSummary, Setting
 from subgrove._version import __version__
@@ -102,7 +102,8 @@ def _sentences(asked: Asked, told: Foretold) -> list[str]:
         "Curves: PDP is the mean prediction with the feature set to one value in all rows (of the subgroup); ALE adds "
         "up differences between neighbouring rows. Bands cover which rows the mean is over.",
         f'The model is called "useless" if it is not better than the best constant answer of the training rows by '
-        f'{CLEAR:g} standard errors of the paired difference, and "weak" if it saves less than {WEAK:.0%} of its loss.',
+        f'{CLEAR:g} standard errors of the paired difference, and "weak" if it saves less than {percent(WEAK)} of its '
+        "loss.",
     ]
     if asked.used.n < asked.test.n:
         said.append(f"Importance was computed on {asked.used.n:,} of {asked.test.n:,} test rows, drawn at random.")
