@@ -54,7 +54,8 @@ def _tick_text(value: float, step: float) -> str:
     if abs(value) < step / 2:
         return "0"
     places = -math.floor(math.log10(step) + 1e-9)
-    if abs(step * 10.0**places - round(step * 10.0**places)) > 1e-6:
+    times = step / 10.0**-places  # the other way round, 10.0 to the power of 309 would be too large
+    if abs(times - round(times)) > 1e-6:
         places += 1  # steps of 0.25
     if abs(value) >= _LARGE or step < _SMALL:
         return typeset(f"{value:.{max(0, places + math.floor(math.log10(abs(value)) + 1e-9))}e}")
