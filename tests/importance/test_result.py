@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -303,8 +302,26 @@ def test_file_that_is_there_stays_if_writing_fails(step: str, tmp_path: Path, mo
     def full(*arguments: Any, **options: Any) -> Any:
         raise OSError("No space left on device")
 
+    class Full:
+        def __init__(self, file: Any) -> None:
+            self.file = file
+            self.write = full
+
+        def __enter__(self) -> Any:
+            return self
+
+        def __exit__(self, *_: Any) -> None:
+            self.file.close()
+
+    real = Path.open
+
+    def opened(path: Path, *arguments: Any, **options: Any) -> Any:
+        file = real(path, *arguments, **options)  # the unfinished file is there when writing fails
+        assert path.exists()
+        return Full(file)
+
     if step == "write":
-        monkeypatch.setattr(os, "fdopen", full)
+        monkeypatch.setattr(Path, "open", opened)
     else:
         monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(OSError, match="No space left"):
