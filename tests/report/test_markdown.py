@@ -48,7 +48,9 @@ def test_no_markup_comes_from_the_data() -> None:
         ("`x` <b> [y](z)", r"\`x\` \<b\> \[y\](z)"),
         ("a\nb\r\n# c", r"a b \# c"),
         ("- item", r"\- item"),
-        ("1. item", r"\1. item"),
+        ("1. item", r"1\. item"),
+        ("33.8", "33.8"),
+        ("-33.8", r"\-33.8"),
         ("a & b", r"a \& b"),
     ],
 )

@@ -9,6 +9,7 @@ from subgrove._report.numbers import number, percent, with_interval
 from subgrove._report.summary import Certificate, FeatureSummary, Score, Setting, Summary
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+_START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")  # what would begin a list, or underline a heading
 
 
 def text(summary: Summary) -> str:
@@ -30,7 +31,7 @@ def text(summary: Summary) -> str:
 def escaped(value: object) -> str:
     """Text that Markdown shows as it is, on one line."""
     plain = re.sub(r"[\s\x00-\x1f\x7f]+", " ", str(value)).strip()
-    return re.sub(r"^([-+=]|\d+[.)])", r"\\\1", _SPECIAL.sub(r"\\\1", plain))
+    return _START.sub(r"\1\\", _SPECIAL.sub(r"\\\1", plain))
 
 
 def _section(title: str, sentences: Iterable[str], depth: int = 2) -> list[str]:
