@@ -184,9 +184,32 @@ def beside(results: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
 
 
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """`cells`: every package in every cell, beside the true sampler."""
+    """`cells`: every package in every cell, beside the true sampler; `pairs`: ours beside the best, row by row."""
     results = results.assign(order=in_order(results)).sort_values(["order", "rep"], kind="stable")
-    return {"cells": beside_true(results)}
+    found = {"cells": beside_true(results)}
+    pairs = _pairs(results)
+    return found | ({"pairs": pairs} if len(pairs) else {})
+
+
+def _pairs(results: pd.DataFrame) -> pd.DataFrame:
+    """Squared errors of our samplers less those of the best package, of the same repetitions."""
+    lines = []
+    for key, part in results.groupby([*CELL, "m"], sort=False):
+        squares = part.assign(square=(part["estimate"] - part["truth"].mean()) ** 2)
+        wide = squares.pivot_table(index="rep", columns="method", values="square")
+        theirs = [name for name in PEERS if name in wide]
+        for ours in (name for name in wide if name not in (*PEERS, "true")):
+            shared = wide[[ours, *theirs]].dropna()
+            if shared.empty or not theirs:
+                continue
+            best = str(shared[theirs].mean().idxmin())
+            more = shared[ours] - shared[best]
+            told = dict(zip([*CELL, "m"], key if isinstance(key, tuple) else (key,), strict=True))
+            error = float(more.std() / np.sqrt(len(more)))
+            lines.append(
+                {**told, "method": ours, "best": best, "reps": len(more), "more": more.mean(), "more_se": error}
+            )
+    return pd.DataFrame(lines)
 
 
 def figures(results: pd.DataFrame, folder: Path) -> list[Path]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -20,7 +22,7 @@ _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
 
 def section(tables: dict[str, pd.DataFrame]) -> str:
     """Markdown: errors of each package as multiples of the true sampler's, and which is best where."""
-    cells = tables["cells"]
+    cells, pairs = tables["cells"], tables.get("pairs", pd.DataFrame())
     parts = [
         "## Other packages on the same rows",
         "Mean squared error of the importance of x1 for the true model (setting I), as a multiple of what the true "
@@ -38,7 +40,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
             _repetitions(here),
             ratio_table(here),
             _worst(here),
-            *(_beside(here, name) for name in methods(here) if name not in NAMES),
+            *(_beside(here, pairs, name) for name in methods(here) if name not in NAMES),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -79,23 +81,29 @@ def _worst(cells: pd.DataFrame) -> str:
     return f"Worst cell of each, as a multiple of the true sampler's error: {', '.join(told)}."
 
 
-def _beside(cells: pd.DataFrame, name: str) -> str:
+def _beside(cells: pd.DataFrame, pairs: pd.DataFrame, name: str) -> str:
     """In how many cells a sampler of this package is below the best of the others, and where it is not."""
-    lost, total = [], 0
-    for (scenario, n, p), part in cells.groupby(["scenario", "n", "p"], sort=False):
-        errors = part.set_index("method")["mse"].to_dict()
-        theirs = {other: errors[other] for other in NAMES if other in errors}
-        if name not in errors or not theirs:
-            continue
-        total += 1
-        best = min(theirs, key=lambda other: theirs[other])
-        if errors[name] >= theirs[best]:
-            told = f"{number(errors[name])} against {number(theirs[best])} of {NAMES[best]}"
-            lost.append(f"{TITLES[str(scenario)]} {n} x {p} ({told})")
-    if not total:
+    own = pairs[(pairs["method"] == name) & pairs["m"].isin(cells["m"])] if len(pairs) else pairs
+    if own.empty:
         return ""
-    where = f" Not in {'; '.join(lost)}." if lost else ""
-    return f"`{name}` has a smaller error than the best of the packages in {total - len(lost)} of {total} cells.{where}"
+    lost = own[own["more"] >= 0]
+    clear = int((lost["more"] > 2 * lost["more_se"]).sum())
+    told = f"`{name}` has a smaller error than the best of the packages in {len(own) - len(lost)} of {len(own)} cells."
+    if lost.empty:
+        return told
+    where = "; ".join(_lost(cells, name, line) for line in lost.to_dict("records"))
+    how = "none of these" if not clear else f"{clear} of these"
+    verb = "differences is" if clear == 1 or not clear else "differences are"
+    return f"{told} Not in {where}. Of the same rows, {how} {verb} more than two standard errors."
+
+
+def _lost(cells: pd.DataFrame, name: str, line: dict[Hashable, Any]) -> str:
+    """A cell where another package has the smaller error: by how much, and how sure that is."""
+    here = cells[(cells["scenario"] == line["scenario"]) & (cells["n"] == line["n"]) & (cells["p"] == line["p"])]
+    errors = here.set_index("method")["mse"]
+    told = f"{number(errors[name])} against {number(errors[line['best']])} of {NAMES[line['best']]}"
+    place = f"{TITLES[str(line['scenario'])]} {line['n']} x {line['p']}"
+    return f"{place} ({told}: {number(line['more'])} more, standard error {number(line['more_se'])})"
 
 
 def draw(cells: pd.DataFrame, folder: Path) -> Path:

@@ -83,7 +83,7 @@ def test_errors_are_told_as_multiples_of_the_true_samplers(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("error", "said"), [(1.5, "in 1 of 1 cells."), (2.5, "in 0 of 1 cells. Not in linear 300 x 10")]
+    ("error", "said"), [(1.5, "in 1 of 1 cells."), (2.5, "in 0 of 1 cells. Not in linear 300 x 10 (6.25 against")]
 )
 def test_a_sampler_of_ours_is_put_beside_them_on_the_rows_that_they_had(error: float, said: str) -> None:
     found = results()
@@ -95,6 +95,15 @@ def test_a_sampler_of_ours_is_put_beside_them_on_the_rows_that_they_had(error: f
     assert methods(both) == ["hidimstat_ridge", "knockpy_sdp", "auto"]
     assert f"`auto` has a smaller error than the best of the packages {said}" in peers.report(peers.tables(both))
     assert peers.beside(found, pd.DataFrame()) is found
+
+
+def test_a_lost_cell_says_how_sure_that_is() -> None:
+    ours = results()[lambda rows: rows["method"] == "true"].assign(method="auto")
+    ours["estimate"] = [4 + {0: 1.0, 1: 2.0, 2: 3.0}[rep] for rep in ours["rep"]]
+    text = peers.report(peers.tables(pd.concat([results(), ours])))
+    # Squares 1, 4 and 9 less 4 each: mean 0.667, standard error 2.33.
+    assert "(4.67 against 4.00 of hidimstat, ridge: 0.667 more, standard error 2.33)" in text
+    assert "none of these differences is more than two standard errors" in text
 
 
 @pytest.mark.skipif(not HERE, reason="the extra peers is not installed")
