@@ -17,22 +17,19 @@ from typing import Any
 
 from subgrove._kinds import Floats
 from subgrove._parallel import one_blas_thread, side_by_side
-from subgrove._random import Streams, read_seed
-from subgrove._shift import Rivals
+from subgrove._random import Streams
 from subgrove._subgroups import Partition
-from subgrove._subgroups.growing import Settings
-from subgrove._subgroups.names import allowed_columns
 from subgrove._subgroups.restriction import restricted
 from subgrove._table import Table
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table, title
-from subgrove.samplers.candidates import Common, Drawer
+from subgrove.samplers.base import Feature, Fitted, Method, title
+from subgrove.samplers.candidates import Drawer
 from subgrove.samplers.choice import Choice
 from subgrove.samplers.choosing import Choosing
 from subgrove.samplers.leaf_donors import LeafDonors
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.redraw import Redraw
-from subgrove.samplers.shifted import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, Residuals, used_rows
-from subgrove.trees.parameters import whole_number
+from subgrove.samplers.setup import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, read_setup
+from subgrove.samplers.shifted import Residuals
 
 
 class Auto(Method):
@@ -106,21 +103,13 @@ class Auto(Method):
         features : list, optional
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
-        settings = Settings.checked("transformation", self.max_depth, self.min_leaf, self.alpha)
-        shown = whole_number("shown_depth", self.shown_depth, least=0)
-        seed = read_seed(self.seed)
-        table, asked = read_training_table(X, features, self)
-        rows = used_rows(table.n_rows, self.max_rows, seed)
-        used = table.rows(rows)
-        allowed = allowed_columns(self.given, table.names)
         with one_blas_thread():
-            rivals = Rivals.of(used, seed)
-            task = Choosing(Common(used, rows, rivals, allowed, settings, shown, seed))
-            found = list(side_by_side(task, asked, self.n_jobs))
+            columns, asked, setup = read_setup(self, X, features)
+            found = list(side_by_side(Choosing(setup), asked, self.n_jobs))
         names = [title(feature) for feature in asked]
         learned = {name: drawer for name, (drawer, _) in zip(names, found, strict=True)}
         choices = {name: choice for name, (_, choice) in zip(names, found, strict=True)}
-        return FittedAuto(table.columns, X, learned=learned, choices=choices)
+        return FittedAuto(columns, X, learned=learned, choices=choices)
 
 
 @dataclass(frozen=True, eq=False)

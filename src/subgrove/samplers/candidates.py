@@ -11,15 +11,15 @@ import numpy as np
 
 from subgrove._kinds import ColumnInfo, Floats, Rows
 from subgrove._random import stream
-from subgrove._shift import FoundShift, Rivals, find_dense_shift, find_shift
+from subgrove._shift import FoundShift, find_dense_shift, find_shift
 from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import Settings, grown_from
-from subgrove._subgroups.names import Members
 from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
 from subgrove._table import Series, Table
 from subgrove.samplers.choice import UNREADABLE
 from subgrove.samplers.imputation import FittedImputation, Imputation
 from subgrove.samplers.leaf_donors import LeafDonors
+from subgrove.samplers.setup import Setup
 from subgrove.samplers.shifted import Residuals, left_by
 from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
 from subgrove.trees.polish import polished
@@ -41,51 +41,9 @@ _NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
 Drawer = LeafDonors | Residuals | FittedLevels | FittedImputation
 
 
-@dataclass(frozen=True, eq=False)
-class Common:
-    """What the features of one table have in common.
-
-    Attributes
-    ----------
-    table : Table
-        The training rows that are used.
-    rows : int array
-        Their places in the user's table.
-    rivals : Rivals
-        Numbers for all columns, for shifts.
-    allowed : tuple of str
-        The columns that values may depend on.
-    settings : Settings
-        Of the trees.
-    shown : int
-        Depth of the subgroups that results are told by.
-    seed : int
-    """
-
-    table: Table
-    rows: Rows
-    rivals: Rivals
-    allowed: Members
-    settings: Settings
-    shown: int
-    seed: int
-
-    @property
-    def of_residuals(self) -> Settings:
-        """Of trees on what a shift leaves: shallow, for if much is left the shift was not the way."""
-        rules = self.settings.rules
-        return replace(self.settings, rules=replace(rules, max_depth=min(rules.max_depth, _RESIDUAL_DEPTH)))
-
-    def polished(self, tree: Partition, series: Series, others: Table) -> Partition:
-        """The subgroups of a number with their cuts in better places."""
-        if len(tree) == 1 or series.info.kind != "numeric":
-            return tree
-        training = training_of(others, (series,), None)
-        return replace(tree, tree=polished(tree.tree, training, self.settings.rules.min_leaf // 3 + 1))
-
-    def donors(self, partition: Partition) -> LeafDonors:
-        """Values of training rows of the same subgroup."""
-        return LeafDonors.of(partition, self.table, self.rows, self.shown)
+def donors_of(setup: Setup, partition: Partition) -> LeafDonors:
+    """What gives values of training rows of the same subgroup."""
+    return LeafDonors.of(partition, setup.table, setup.rows, setup.shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,14 +79,14 @@ class Candidate:
 class Comparison:
     """Candidates for one feature, scored on halves of the rows by what was learned on the other half."""
 
-    common: Common
+    setup: Setup
     series: Series
     others: Table
 
     @cached_property
     def tree(self) -> Partition:
         """The subgroups of the feature itself."""
-        return grown_from(self.others, (self.series.info.name,), (self.series,), None, self.common.settings)
+        return grown_from(self.others, (self.series.info.name,), (self.series,), None, self.setup.settings)
 
     @cached_property
     def single(self) -> Partition:
@@ -136,22 +94,40 @@ class Comparison:
         if "tree" in self.__dict__:
             return self.tree.at_depth(0)
         training = training_of(self.others, (self.series,), None)
-        grower = self.common.settings.grower(training)
+        grower = self.setup.settings.grower(training)
         leaf = single_leaf(training, grower._method, {**grower.plain_params(), "max_depth": 0}, "depth")
         return Partition((self.series.info.name,), leaf)
+
+    @property
+    def _polished(self) -> Partition:
+        """The subgroups of a number with their cuts in better places."""
+        if self.series.info.kind != "numeric":
+            return self.tree
+        training = training_of(self.others, (self.series,), None)
+        return replace(self.tree, tree=polished(self.tree.tree, training, self.setup.settings.rules.min_leaf // 3 + 1))
+
+    @property
+    def _of_residuals(self) -> Settings:
+        """Of trees on what a shift leaves: shallow, for if much is left the shift was not the way."""
+        rules = self.setup.settings.rules
+        return replace(self.setup.settings, rules=replace(rules, max_depth=min(rules.max_depth, _RESIDUAL_DEPTH)))
+
+    def donors(self, partition: Partition) -> LeafDonors:
+        """Values of training rows of the same subgroup."""
+        return donors_of(self.setup, partition)
 
     @property
     def halves(self) -> list[tuple[Rows, Rows]]:
         """Rows to learn from and rows to judge on, twice."""
         n = len(self.series.values)
-        order = stream(self.common.seed, "halves").permutation(n)
+        order = stream(self.setup.seed, "halves").permutation(n)
         one, two = np.sort(order[: n // 2]), np.sort(order[n // 2 :])
         return [(one, two), (two, one)]
 
     def numbers(self) -> list[Candidate]:
         """Candidates for a numeric feature."""
         names, name = self.others.names, self.series.info.name
-        sparse = find_shift(self.common.rivals, name, self.series.values, names)
+        sparse = find_shift(self.setup.rivals, name, self.series.values, names)
         if sparse is None and len(self.tree) == 1:
             return [replace(self.marginal_alone, scores=np.full(1, np.nan))]
         candidates = [self.marginal()]
@@ -161,7 +137,7 @@ class Comparison:
                 return candidates
             dense = None
             if len(sparse.shift.terms) >= _DENSE_FROM:
-                dense = find_dense_shift(self.common.rivals, name, self.series.values, names)
+                dense = find_dense_shift(self.setup.rivals, name, self.series.values, names)
             if dense is not None and _is_better(dense, sparse):
                 candidates.append(self._normal(dense))
         candidates = self.judged_again([*candidates, *self.subgroups()])
@@ -173,7 +149,7 @@ class Comparison:
     def levels(self) -> list[Candidate]:
         """Candidates for a feature of few values."""
         candidates = [self.marginal(), *self.subgroups()]
-        found = find_level_shift(self.common.rivals, self.series, self.others.names)
+        found = find_level_shift(self.setup.rivals, self.series, self.others.names)
         if found.shift.parts:
             candidates.append(self._shifted_levels(found))
         return self.judged_again(candidates)
@@ -185,7 +161,7 @@ class Comparison:
     @property
     def marginal_alone(self) -> Candidate:
         """The same without a score, which nothing is compared with."""
-        return Candidate("marginal", np.zeros(1), 0, lambda: self.common.donors(self.single))
+        return Candidate("marginal", np.zeros(1), 0, lambda: self.donors(self.single))
 
     def subgroups(self) -> list[Candidate]:
         """The subgroups of the feature's tree, unless it has none."""
@@ -193,15 +169,15 @@ class Comparison:
             return []
 
         def make() -> LeafDonors:
-            return self.common.donors(self.common.polished(self.tree, self.series, self.others))
+            return self.donors(self._polished)
 
         scores = left_out_scores(self.series, self.tree._assign_table(self.others))
         splits = len(self.tree) - 1
-        again = partial(self._regrown, self.series, self.common.settings)
+        again = partial(self._regrown, self.series, self.setup.settings)
         return [Candidate("subgroups", scores, splits, make, splits, again, len(self.others.names))]
 
     def _shifted(self, found: FoundShift) -> Candidate:
-        left, settings = left_by(found), self.common.of_residuals
+        left, settings = left_by(found), self._of_residuals
         if not self._is_clear(found) and len(self.tree) == 1:
             tree = self.single  # neither column by column nor in sum is there more than chance brings
         else:
@@ -210,7 +186,7 @@ class Comparison:
         splits = len(tree) - 1
 
         def make() -> Residuals:
-            return Residuals.of(found, tree, self.common.table, self.series, self.common.rows, self.common.shown)
+            return Residuals.of(found, tree, self.setup.table, self.series, self.setup.rows, self.setup.shown)
 
         again = partial(self._regrown, left, settings) if splits else None
         parts = len(found.shift.terms) + splits
@@ -231,7 +207,7 @@ class Comparison:
         scores = scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
 
         def make() -> Residuals:
-            made = Residuals.of(found, self.single, self.common.table, self.series, self.common.rows, 0)
+            made = Residuals.of(found, self.single, self.setup.table, self.series, self.setup.rows, 0)
             pool = scale * ndtri((np.arange(_NORMAL_POOL) + 0.5) / _NORMAL_POOL)
             return replace(made, residuals=pool, code=np.zeros(_NORMAL_POOL, dtype=np.int32), centre=np.zeros(1))
 
@@ -241,7 +217,7 @@ class Comparison:
         scores = found.held_out(self.halves)
 
         def make() -> FittedLevels:
-            return FittedLevels.of(found, self.series, self.common.rows)
+            return FittedLevels.of(found, self.series, self.setup.rows)
 
         return Candidate("shifted_subgroups", scores, len(found.shift.parts), make)
 
@@ -263,7 +239,7 @@ class Comparison:
 
     def _forest_may_help(self, best: Candidate) -> bool:
         """Whether a small forest on few rows does not do much worse than the best candidate on these rows."""
-        order = stream(self.common.seed, "rows of a small forest").permutation(len(self.series.values))
+        order = stream(self.setup.seed, "rows of a small forest").permutation(len(self.series.values))
         rows = np.sort(order[:_PROBE_ROWS])
         _, _, scores = self._grown(rows, _PROBE_TREES)
         judged = ~np.isnan(best.scores[rows])
@@ -272,8 +248,8 @@ class Comparison:
     def _grown(self, rows: Rows, n_trees: int) -> tuple[tuple[ColumnInfo, ...], Any, Floats]:
         """A forest on some rows, the columns it knows, and its scores out of bag."""
         name = self.series.info.name
-        table = select_columns(self.common.table, [*self.others.names, name]).rows(rows)
-        grown = Imputation(n_trees=n_trees)._grown(table, name, self.others.names, stream(self.common.seed, name))
+        table = select_columns(self.setup.table, [*self.others.names, name]).rows(rows)
+        grown = Imputation(n_trees=n_trees)._grown(table, name, self.others.names, stream(self.setup.seed, name))
         foretold, values = np.asarray(grown.forest.out_of_bag)[:, 0], self.series.values[rows]
         left = values - np.where(np.isnan(foretold), values.mean(), foretold)
         return table.columns, grown, left_out_scores(Series(ColumnInfo(name, "numeric"), left), self._nowhere[rows])

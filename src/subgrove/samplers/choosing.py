@@ -12,9 +12,10 @@ from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import grown_from
 from subgrove._table import Series, Table
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.candidates import Candidate, Common, Comparison, Drawer, best_of, known
+from subgrove.samplers.candidates import Candidate, Comparison, Drawer, best_of, donors_of, known
 from subgrove.samplers.choice import CandidateScore, Choice
 from subgrove.samplers.leaf_donors import LeafDonors
+from subgrove.samplers.setup import Setup
 from subgrove.samplers.shifted import Residuals, takes_levels
 from subgrove.samplers.sparse_levels import FittedLevels
 from subgrove.trees.training import select_columns
@@ -24,54 +25,54 @@ from subgrove.trees.training import select_columns
 class Choosing:
     """The choice for one feature."""
 
-    common: Common
+    setup: Setup
 
     def __call__(self, feature: Feature) -> tuple[Drawer, Choice]:
         """What redraws a feature, and why."""
-        others = select_columns(self.common.table, [name for name in self.common.allowed if name not in feature])
-        series = tuple(self.common.table.series(name) for name in feature)
+        others = select_columns(self.setup.table, [name for name in self.setup.allowed if name not in feature])
+        series = tuple(self.setup.table.series(name) for name in feature)
         if len(feature) > 1:
-            tree = grown_from(others, feature, series, None, self.common.settings)
-            donors = self.common.donors(tree)
+            tree = grown_from(others, feature, series, None, self.setup.settings)
+            donors = donors_of(self.setup, tree)
             return donors, _told(Choice.of_group(title(feature), len(tree)), donors)
         (one,) = series
         if one.info.kind == "numeric" and is_extreme(one.values):
             return self._without_scores(one, others)
         if one.missing.any():
             return self._among_known(one, others)
-        compared = Comparison(self.common, one, others)
+        compared = Comparison(self.setup, one, others)
         candidates = compared.levels() if takes_levels(one) else compared.numbers()
         return self._settled(one, candidates)
 
     def _settled(self, series: Series, candidates: list[Candidate]) -> tuple[Drawer, Choice]:
         measure = "log score" if takes_levels(series) else "CRPS"
         scores = [_summary(candidate, candidates) for candidate in candidates]
-        choice = Choice.between(series.info.name, measure, tuple(scores), len(self.common.rows))
+        choice = Choice.between(series.info.name, measure, tuple(scores), len(self.setup.rows))
         drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
         return drawer, _told(choice, drawer)
 
     def _without_scores(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
         """Numbers whose differences cannot be squared: a tree says by its tests whether there are subgroups."""
-        donors = self.common.donors(grown_from(others, (series.info.name,), (series,), None, self.common.settings))
+        donors = donors_of(self.setup, grown_from(others, (series.info.name,), (series,), None, self.setup.settings))
         chosen = "marginal" if len(donors.partition) == 1 else "subgroups"
         why = "its numbers are too large, or too close to each other, for scores"
         return donors, _told(Choice.only(series.info.name, chosen, why), donors)
 
     def _among_known(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""
-        tree = grown_from(others, (series.info.name,), (series,), None, self.common.settings)
+        tree = grown_from(others, (series.info.name,), (series,), None, self.setup.settings)
         known = np.flatnonzero(~series.missing)
         if len(known) < 4 or len(tree) == 1:
-            single = self.common.donors(tree.at_depth(0))
+            single = donors_of(self.setup, tree.at_depth(0))
             return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
-        part = replace(self.common, table=self.common.table.rows(known), rows=self.common.rows[known])
+        part = replace(self.setup, table=self.setup.table.rows(known), rows=self.setup.rows[known])
         compared = Comparison(part, Series(series.info, series.values[known]), others.rows(known))
         candidates = compared.judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
         return self._settled(series, candidates)
 
     def _maker(self, name: str, tree: Partition) -> Callable[[], Drawer]:
-        return lambda: self.common.donors(tree if name == "subgroups" else tree.at_depth(0))
+        return lambda: donors_of(self.setup, tree if name == "subgroups" else tree.at_depth(0))
 
 
 def _told(choice: Choice, drawer: Drawer) -> Choice:

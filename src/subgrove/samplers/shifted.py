@@ -17,24 +17,20 @@ import numpy as np
 from subgrove._frames import Changes, Donors
 from subgrove._kinds import MISSING, Codes, ColumnInfo, Floats, Rows
 from subgrove._parallel import one_blas_thread, side_by_side
-from subgrove._random import Streams, read_seed, stream
+from subgrove._random import Streams
 from subgrove._shift import FoundShift, Rivals, Shift, find_shift, is_extreme
 from subgrove._subgroups import Partition
-from subgrove._subgroups.growing import Settings, grown_from
-from subgrove._subgroups.names import Members, allowed_columns
+from subgrove._subgroups.growing import grown_from
 from subgrove._table import Series, Table
 from subgrove.exceptions import ColumnError, ParameterError
 from subgrove.samplers.balanced import Pools, balanced_points
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
+from subgrove.samplers.base import Feature, Fitted, Method
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.setup import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, Setup, read_setup
 from subgrove.samplers.sparse_levels import FittedLevels, LevelShift, find_level_shift
-from subgrove.trees.parameters import whole_number
 from subgrove.trees.training import select_columns
 
-MAX_ROWS = 20_000
-NO_LIMIT = 30  # depth of a tree that its tests stop
-SHOWN_DEPTH = 2
 FEW_VALUES = 10  # numbers that are taken for levels
 _MOST_KEPT = 0.9
 _BEYOND = 2.0  # standard deviations of residuals that values may go beyond the extremes
@@ -123,50 +119,39 @@ class ShiftedSubgroups(Method):
         features : list, optional
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
-        settings = Settings.checked("transformation", self.max_depth, self.min_leaf, self.alpha)
-        shown = whole_number("shown_depth", self.shown_depth, least=0)
         if self.keep != "auto" and not (isinstance(self.keep, int | float | np.number) and 0 <= self.keep <= 1):
             raise ParameterError(f"keep must be 'auto' or a number from 0 to 1; got {self.keep!r}.")
-        seed = read_seed(self.seed)
-        table, asked = read_training_table(X, features, self)
-        rows = used_rows(table.n_rows, self.max_rows, seed)
-        used = table.rows(rows)
-        allowed = allowed_columns(self.given, table.names)
         with one_blas_thread():
-            rivals = Rivals.of(used, seed)
-            task = _Fitting(used, rows, rivals, allowed, settings, shown, self.keep)
+            columns, asked, setup = read_setup(self, X, features)
+            task = _Fitting(setup, self.keep)
             learned = dict(zip((name for (name,) in asked), side_by_side(task, asked, self.n_jobs), strict=True))
         keeps_rows = any(isinstance(one, FittedLevels) or one.values is not None for one in learned.values())
-        return FittedShiftedSubgroups(table.columns, X if keeps_rows else None, learned=learned)
+        return FittedShiftedSubgroups(columns, X if keeps_rows else None, learned=learned)
 
 
 @dataclass(frozen=True, eq=False)
 class _Fitting:
     """What is learned of one feature."""
 
-    table: Table
-    rows: Rows
-    rivals: Rivals
-    allowed: Members
-    settings: Settings
-    shown: int
+    setup: Setup
     keep: float | Literal["auto"]
 
     def __call__(self, feature: Feature) -> Residuals | FittedLevels:
         (name,) = feature
-        others = tuple(each for each in self.allowed if each != name)
-        series = self.table.series(name)
+        setup = self.setup
+        others = tuple(each for each in setup.allowed if each != name)
+        series = setup.table.series(name)
         if takes_levels(series):
-            found = find_level_shift(self.rivals, series, others)
-            return FittedLevels.of(found, series, self.rows)
+            found = find_level_shift(setup.rivals, series, others)
+            return FittedLevels.of(found, series, setup.rows)
         if is_extreme(series.values):
             raise ColumnError(
                 f"Column {name!r} of train has numbers beyond 1e70, or closer to each other than 1e-70, which have no "
                 f"shift. Rescale it, or use sampler 'auto'."
             )
-        shift = find_shift(self.rivals, name, series.values, others) or no_shift(self.rivals, series)
-        tree = grown_from(select_columns(self.table, others), feature, (left_by(shift),), None, self.settings)
-        return Residuals.of(shift, tree, self.table, series, self.rows, self.shown, self.keep)
+        shift = find_shift(setup.rivals, name, series.values, others) or no_shift(setup.rivals, series)
+        tree = grown_from(select_columns(setup.table, others), feature, (left_by(shift),), None, setup.settings)
+        return Residuals.of(shift, tree, setup.table, series, setup.rows, setup.shown, self.keep)
 
 
 def no_shift(rivals: Rivals, series: Series) -> FoundShift:
@@ -373,11 +358,3 @@ def takes_levels(series: Series) -> bool:
     return (
         len(np.unique(series.values[: 50 * FEW_VALUES])) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES
     )
-
-
-def used_rows(n_rows: int, most: Any, seed: int) -> Rows:
-    """All rows, or as many as may be used, at random."""
-    most = whole_number("max_rows", most, least=10)
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(stream(seed, "rows that are used").choice(n_rows, most, replace=False))

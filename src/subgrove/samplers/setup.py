@@ -1,0 +1,85 @@
+"""What the features of one table have in common, for samplers that learn each of them from the same training rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from subgrove._kinds import ColumnInfo, Rows
+from subgrove._random import read_seed, stream
+from subgrove._shift import Rivals
+from subgrove._subgroups.growing import Settings
+from subgrove._subgroups.names import Members, allowed_columns
+from subgrove._table import Table
+from subgrove.samplers.base import Feature, Method, read_training_table
+from subgrove.trees.parameters import whole_number
+
+MAX_ROWS = 20_000
+NO_LIMIT = 30  # depth of a tree that its tests stop
+SHOWN_DEPTH = 2
+
+
+class Settled(Protocol):
+    """A sampler with these parameters."""
+
+    max_depth: Any
+    min_leaf: Any
+    alpha: Any
+    given: Any
+    shown_depth: Any
+    max_rows: Any
+    seed: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What the features of one table have in common.
+
+    Attributes
+    ----------
+    table : Table
+        The training rows that are used.
+    rows : int array
+        Their places in the user's table.
+    rivals : Rivals
+        Numbers for all columns, for shifts.
+    allowed : tuple of str
+        The columns that values may depend on.
+    settings : Settings
+        Of the trees.
+    shown : int
+        Depth of the subgroups that results are told by.
+    seed : int
+    """
+
+    table: Table
+    rows: Rows
+    rivals: Rivals
+    allowed: Members
+    settings: Settings
+    shown: int
+    seed: int
+
+
+def read_setup(sampler: Any, X: Any, features: Any) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], Setup]:
+    """The columns of training rows, the features that are asked for, and what these have in common."""
+    own: Settled = sampler
+    settings = Settings.checked("transformation", own.max_depth, own.min_leaf, own.alpha)
+    shown = whole_number("shown_depth", own.shown_depth, least=0)
+    seed = read_seed(own.seed)
+    method: Method = sampler
+    table, asked = read_training_table(X, features, method)
+    rows = _used_rows(table.n_rows, own.max_rows, seed)
+    used = table.rows(rows)
+    allowed = allowed_columns(own.given, table.names)
+    return table.columns, asked, Setup(used, rows, Rivals.of(used, seed), allowed, settings, shown, seed)
+
+
+def _used_rows(n_rows: int, most: Any, seed: int) -> Rows:
+    """All rows, or as many as may be used, at random."""
+    most = whole_number("max_rows", most, least=10)
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(stream(seed, "rows that are used").choice(n_rows, most, replace=False))
