@@ -64,6 +64,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, Sum
     summaries = {
         "bike": hand_made.bike_like(),
         "many": hand_made.many_features(100),
+        "some": hand_made.many_features(14),
         "classes": hand_made.with_classes(),
         "hostile": hand_made.hostile(),
         "odd": hand_made.odd(),

@@ -68,7 +68,7 @@ def test_settings_are_words() -> None:
         "yes",
         "1",
         "19,710",
-        "0.500",
+        "0.5",
         "auto",
     ]
 

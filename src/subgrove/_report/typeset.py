@@ -103,4 +103,4 @@ def cell(value: float | int | str | bool | None) -> str:
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    return number(value) if isinstance(value, float) else value
+    return typeset(f"{value:.6g}") if isinstance(value, float) else value

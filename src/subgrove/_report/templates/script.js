@@ -165,7 +165,8 @@
     const told = data.lines
       .filter((line) => pressed(line.key) === "true")
       .map((line) => [line.name, between(line, x), line.raised])
-      .map(([name, y, raised]) => `${name}: ${y === null ? "\u2013" : number(y - raised)}`);
+      .filter(([, y]) => y !== null)
+      .map(([name, y, raised]) => `${name}: ${number(y - raised)}`);
     const head = data.labels.length ? `near ${nearest(data.labels, x)}` : number(x);
     show([`${data.feature} ${data.labels.length ? "" : "= "}${head}`, ...told], clientX, clientY);
     const cursor = one(".cursor", chart);
