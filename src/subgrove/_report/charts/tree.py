@@ -27,6 +27,7 @@ _FORK = 20.0
 _BOLD = 1.1  # bold words are wider
 _MOST, _LEAST = 190.0, 70.0  # widths of a column of rules
 _PANEL, _LEVEL_BARS = 210.0, 14
+_FITS = 1000.0  # up to this width a tree is made smaller where there is less room; wider ones are scrolled
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ def tree_picture(feature: FeatureSummary) -> Markup:
     inside = [_branches(feature.tree, places), *_nodes(feature, places, left - 24)]
     inside += _panels(feature, places, left, height)
     n = counted(_n_leaves(feature.tree), "subgroup")
-    return picture(left + _PANEL + 6, height, f"Tree of {feature.feature} with {n}", *inside, class_="tree")
+    width = left + _PANEL + 6
+    looks = "tree fit" if width <= _FITS else "tree"
+    return picture(width, height, f"Tree of {feature.feature} with {n}", *inside, class_=looks)
 
 
 def _n_leaves(tree: Sequence[TreeNode]) -> int:
