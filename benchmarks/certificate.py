@@ -1,12 +1,14 @@
 """How often certificates fail: of redraws from the true distribution, which should pass, and of marginal ones.
 
 `python benchmarks/certificate.py --runs 100` prints the shares of runs in which the redraw of x1 fails, in the
-scenarios of `sg.simulate` and for normal features of several correlations, all with 10 columns.
+scenarios of `sg.simulate`, for normal features of several correlations, all with 10 columns, and for labels that
+follow another label in some share of the rows, with 4 columns. `--only labels` runs the data whose names start so.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ import pandas as pd
 import subgrove as sg
 
 CORRELATIONS = (0.0, 0.3, 0.5, 0.7, 0.9)
+SHARES = (0.0, 0.3, 0.5, 0.7)
+LEVELS = 6
 
 
 class NormalGivenNext:
@@ -41,9 +45,34 @@ def normal(n: int, correlation: float, seed: int) -> pd.DataFrame:
     return pd.DataFrame(values, columns=[f"x{number + 1}" for number in range(10)])
 
 
+class WithinLabels:
+    """Redraws x1 among the rows that have the same label x2."""
+
+    def fit(self, X: Any, features: Any) -> WithinLabels:
+        """Nothing is to be learned."""
+        return self
+
+    def redraw(self, X: Any, feature: str, rngs: Any) -> Any:
+        """Values of x1, shuffled."""
+        values, label = X[feature].to_numpy(), X["x2"].to_numpy()
+        for rng in rngs:
+            order = np.lexsort([rng.random(len(X)), label])
+            drawn = values.copy()
+            drawn[np.argsort(label, kind="stable")] = values[order]
+            yield drawn
+
+
+def labels(n: int, share: float, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    codes = rng.integers([LEVELS, LEVELS, 80], size=(n, 3))
+    codes[:, 0] = np.where(rng.random(n) < share, codes[:, 1], codes[:, 0])
+    X = pd.DataFrame({f"x{at + 1}": [f"level {code}" for code in codes[:, at]] for at in range(3)})
+    return X.assign(x4=rng.normal(size=n))
+
+
 def fails(X: pd.DataFrame, sampler: Any, seed: int) -> bool:
     options: dict[str, Any] = {"features": ["x1"], "n_repeats": 1, "seed": seed}
-    found = sg.importance(lambda X: X["x1"], X, X["x1"], sampler=sampler, **options)
+    found = sg.importance(lambda X: np.zeros(len(X)), X, np.zeros(len(X)), sampler=sampler, **options)
     return bool(found.certificates["certificate"][0] == "fails")
 
 
@@ -51,16 +80,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100, help="runs of each cell (default: 100)")
     parser.add_argument("--rows", type=int, nargs="+", default=[100, 300, 1000], help="test rows")
+    parser.add_argument("--only", default="", help="how names of the data start that are run (default: all)")
     arguments = parser.parse_args()
     print(f"{'rows':>5}  {'data':<22} {'true fails':>10} {'marginal fails':>15}", flush=True)
     for n in arguments.rows:
-        for name in sg.simulate.scenarios():
-            scenario = sg.simulate.scenario(name)
-            tables = [scenario.sample(n, seed=seed).X for seed in range(arguments.runs)]
-            report(n, name, tables, scenario.sampler)
-        for correlation in CORRELATIONS:
-            tables = [normal(n, correlation, seed) for seed in range(arguments.runs)]
-            report(n, f"normal, r = {correlation}", tables, NormalGivenNext(correlation))
+        for name, (sample, sampler) in cases().items():
+            if name.startswith(arguments.only):
+                report(n, name, [sample(n, seed) for seed in range(arguments.runs)], sampler)
+
+
+def cases() -> dict[str, tuple[Callable[[int, int], pd.DataFrame], Any]]:
+    """Name of the data -> how they are drawn, and the true sampler of x1."""
+    known = {name: sg.simulate.scenario(name) for name in sg.simulate.scenarios()}
+    found: dict[str, tuple[Callable[[int, int], pd.DataFrame], Any]] = {
+        name: (lambda n, seed, one=one: one.sample(n, seed=seed).X, one.sampler) for name, one in known.items()
+    }
+    for r in CORRELATIONS:
+        found[f"normal, r = {r}"] = (lambda n, seed, r=r: normal(n, r, seed), NormalGivenNext(r))
+    for share in SHARES:
+        found[f"labels, share = {share}"] = (lambda n, seed, share=share: labels(n, share, seed), WithinLabels())
+    return found
 
 
 def report(n: int, name: str, tables: list[pd.DataFrame], true: Any) -> None:

@@ -190,3 +190,31 @@ def test_same_seed_same_certificate() -> None:
     drawn = shuffled(X, 26)
     assert certified(X, {"x1": drawn}, 3) == certified(X, {"x1": drawn}, 3)
     assert certified(X, {"x1": drawn}, 3) != certified(X, {"x1": drawn}, 4)
+
+
+def labelled(n: int, share: float, seed: int) -> pd.DataFrame:
+    """Labels of which the first follows the second in some share of the rows, and a number."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers([6, 6, 80], size=(n, 3))
+    codes[:, 0] = np.where(rng.random(n) < share, codes[:, 1], codes[:, 0])
+    X = pd.DataFrame({f"x{at + 1}": [f"level {code}" for code in codes[:, at]] for at in range(3)})
+    return X.assign(x4=rng.normal(size=n))
+
+
+@pytest.mark.parametrize("n", [200, 600])
+def test_labels_that_are_independent_of_the_others_pass_when_shuffled(n: int) -> None:
+    # At most 5 % should fail; if 30 runs had that rate, more than 5 failures had a chance of 0.3 %.
+    tables = [labelled(n, 0.0, seed) for seed in range(30)]
+    verdicts = [certified(X, {"x1": shuffled(X, seed)}, seed).verdict for seed, X in enumerate(tables)]
+    assert verdicts.count("fails") <= 5
+
+
+def test_labels_shuffled_among_rows_of_the_label_they_follow_pass_and_others_fail() -> None:
+    within, marginal = [], []
+    for seed in range(20):
+        X = labelled(400, 0.7, seed)
+        drawn = X.groupby("x2")["x1"].transform(np.random.default_rng(seed).permutation)
+        within.append(certified(X, {"x1": drawn}, seed).verdict)
+        marginal.append(certified(X, {"x1": shuffled(X, seed)}, seed).verdict)
+    assert within.count("fails") <= 4  # a chance of 0.3 % if 5 % fail
+    assert marginal.count("fails") == 20

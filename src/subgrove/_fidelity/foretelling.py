@@ -12,13 +12,16 @@ import numpy as np
 
 from subgrove._fidelity.pairs import Points
 from subgrove._forest import grow
-from subgrove._kinds import Floats
+from subgrove._kinds import Floats, Rows
 
 _TREES, _NODE = 20, 5
 _MOST_TRIED = 20  # columns that compete for a split, so that wide tables stay cheap
 _RIDGE = 0.02  # penalty, as a share of the number of rows
 _LEVELS = 8  # labels that are foretold one by one; others count as one
 _MOST_LEVERAGE = 0.99
+
+Halves = tuple[Rows, Rows]
+"""Numbers of the rows of each half."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,40 @@ def foretold(others: Points, outputs: Floats, seed: int) -> list[Floats]:
     forest = grow(given, outputs, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
     unseen = np.isnan(forest.out_of_bag)
     return [np.where(unseen, mean, forest.out_of_bag), _line(_with_indicators(others), outputs)]
+
+
+def foretold_by_halves(others: Points, outputs: Floats, halves: Halves, seed: int) -> list[Floats]:
+    """The same, each half of the rows foretold by the other one.
+
+    Labels need it. Leaving out a row lowers what is foretold of its own label, in all rows of that label alike, and
+    raises it for no redrawn one: a classifier that learned this from some rows would know the others by it.
+    """
+    if not others.matrix.shape[1] or not np.ptp(outputs, axis=0).any():
+        return foretold(others, outputs, seed)
+    given, line = others.matrix, _with_indicators(others)
+    tried = max(1, min(given.shape[1] // 3, _MOST_TRIED))
+    said = [np.empty_like(outputs), np.empty_like(outputs)]
+    for judged, learned in (halves, halves[::-1]):
+        forest = grow(
+            given[learned], outputs[learned], n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1
+        )
+        said[0][judged] = forest.predict(given[judged])
+        said[1][judged] = _line_from(line[learned], outputs[learned], line[judged])
+    return said
+
+
+def _line_from(given: Floats, outputs: Floats, asked: Floats) -> Floats:
+    """A ridge regression as `_line` fits it, for other rows."""
+    mean, scale = given.mean(axis=0), given.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    centred, level = (given - mean) / scale, outputs.mean(axis=0)
+    n, p = centred.shape
+    if p <= n:
+        weights = np.linalg.solve(centred.T @ centred + _RIDGE * n * np.eye(p), centred.T @ (outputs - level))
+    else:
+        weights = centred.T @ np.linalg.solve(centred @ centred.T + _RIDGE * n * np.eye(n), outputs - level)
+    said: Floats = level + (asked - mean) / scale @ weights
+    return said
 
 
 def _line(given: Floats, outputs: Floats) -> Floats:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._fidelity.foretelling import Outputs, foretold
+from subgrove._fidelity.foretelling import Halves, Outputs, foretold, foretold_by_halves
 from subgrove._fidelity.pairs import Points
 from subgrove._forest import grow
 from subgrove._kinds import Floats
@@ -57,19 +57,25 @@ class Discrepancy:
 def compare_twins(twins: Twins, rng: np.random.Generator) -> tuple[float, float, Discrepancy]:
     """AUC of telling twins from rows, its standard error, and their discrepancy."""
     outputs = Outputs.of(twins.real)
-    said = foretold(twins.others, outputs.matrix(twins.real), int(rng.integers(2**31)))
-    auc, error = _area(twins, outputs, said, rng)
+    seed = int(rng.integers(2**31))
+    first, second = np.array_split(rng.permutation(len(twins)), 2)
+    if outputs.levels:
+        said = foretold_by_halves(twins.others, outputs.matrix(twins.real), (first, second), seed)
+    else:
+        said = foretold(twins.others, outputs.matrix(twins.real), seed)
+    auc, error = _area(twins, outputs, said, (first, second), rng)
     return auc, error, _discrepancy(twins, said)
 
 
-def _area(twins: Twins, outputs: Outputs, said: list[Floats], rng: np.random.Generator) -> tuple[float, float]:
+def _area(
+    twins: Twins, outputs: Outputs, said: list[Floats], halves: Halves, rng: np.random.Generator
+) -> tuple[float, float]:
     """Two forests, each judged on the half that the other learned from; a row and its twin are in the same half."""
     real, redrawn = (
         np.hstack([own.matrix, twins.others.matrix, *(outputs.off(own, each) for each in said)])
         for own in (twins.real, twins.redrawn)
     )
     tried = max(1, min(real.shape[1] // 3, _MOST_TRIED))
-    halves = np.array_split(rng.permutation(len(twins)), 2)
     areas, variances = [], []
     for judged, learned in (halves, halves[::-1]):
         given = np.vstack([real[learned], redrawn[learned]])
