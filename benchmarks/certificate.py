@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,19 +87,23 @@ def main() -> None:
     for n in arguments.rows:
         for name, (sample, sampler) in cases().items():
             if name.startswith(arguments.only):
-                report(n, name, [sample(n, seed) for seed in range(arguments.runs)], sampler)
+                report(n, name, [sample(n, seed=seed) for seed in range(arguments.runs)], sampler)
 
 
-def cases() -> dict[str, tuple[Callable[[int, int], pd.DataFrame], Any]]:
+def scenario(name: str, n: int, seed: int) -> pd.DataFrame:
+    X: pd.DataFrame = sg.simulate.scenario(name).sample(n, seed=seed).X
+    return X
+
+
+def cases() -> dict[str, tuple[Callable[..., pd.DataFrame], Any]]:
     """Name of the data -> how they are drawn, and the true sampler of x1."""
-    known = {name: sg.simulate.scenario(name) for name in sg.simulate.scenarios()}
-    found: dict[str, tuple[Callable[[int, int], pd.DataFrame], Any]] = {
-        name: (lambda n, seed, one=one: one.sample(n, seed=seed).X, one.sampler) for name, one in known.items()
-    }
+    found: dict[str, tuple[Callable[..., pd.DataFrame], Any]] = {}
+    for name in sg.simulate.scenarios():
+        found[name] = (partial(scenario, name), sg.simulate.scenario(name).sampler)
     for r in CORRELATIONS:
-        found[f"normal, r = {r}"] = (lambda n, seed, r=r: normal(n, r, seed), NormalGivenNext(r))
+        found[f"normal, r = {r}"] = (partial(normal, correlation=r), NormalGivenNext(r))
     for share in SHARES:
-        found[f"labels, share = {share}"] = (lambda n, seed, share=share: labels(n, share, seed), WithinLabels())
+        found[f"labels, share = {share}"] = (partial(labels, share=share), WithinLabels())
     return found
 
 

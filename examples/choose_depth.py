@@ -44,6 +44,7 @@ print(profile.table[columns].round(2).to_string(index=False))
 # circle marks the depth that is chosen: the smallest within one standard error of the best. Right, the importance at
 # each depth, from marginal at depth 0 on. Read it up to the circle; beyond, a change is chance or want of rows.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+left.set_prop_cycle(color=["#0072b2", "#d55e00", "#009e73"])
 for feature, line in profile.table.groupby("feature", sort=False):
     share = line["score"] / line["score"].iloc[0]
     left.plot(line["depth"], share, marker=".", label=feature)

@@ -66,6 +66,7 @@ print(refits.overall[["feature", "estimate", "std_error", "noise"]].round(2).to_
 # Both questions side by side: what this forest relies on, and what forests like it rely on.
 tables = {"this forest, other test rows": covered["all three"].overall, "forests fitted like it": refits.overall}
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+ax.set_prop_cycle(color=["#0072b2", "#d55e00"])
 for shift, (name, table) in zip((-0.1, 0.1), tables.items(), strict=True):
     reach = [table["estimate"] - table["conf_low"], table["conf_high"] - table["estimate"]]
     places = [place + shift for place in range(len(features))]
