@@ -27,7 +27,7 @@ _FORK = 20.0
 _BOLD = 1.1  # bold words are wider
 _MOST, _LEAST = 190.0, 70.0  # widths of a column of rules
 _PANEL, _LEVEL_BARS = 210.0, 14
-_FITS = 1000.0  # up to this width a tree is made smaller where there is less room; wider ones are scrolled
+_FITS = 1200.0  # up to this width a tree is made smaller where there is less room; wider ones are scrolled
 
 
 @dataclass(frozen=True)
