@@ -30,7 +30,7 @@ ORDER = {
     "Careful answers": ["credit_audit", "choose_depth", "uncertainty", "own_sampler"],
 }
 WIDTH = 900  # pixels of the widest picture
-THUMBNAIL = 300
+THUMBNAIL = 400
 MARK = "# %%"
 IMAGE = re.compile(r"!\[[^\]]*\]\((?P<path>[^)]+)\)")
 
@@ -182,25 +182,23 @@ def _shown(block: Block, names: list[str]) -> Iterator[str]:
 
 
 def index(scripts: dict[str, Script]) -> str:
-    """The first page of the gallery: for each section a table of pictures, questions and answers."""
+    """The first page of the gallery: sections of questions, answers and pictures."""
     parts = [
         "# Gallery",
         "Each page is one question, a script that answers it, and what the script prints and draws. The scripts are in "
         "`examples/` and need nothing but subgrove and what their first lines import: `python examples/two_models.py`. "
         "With `--small` they take a few seconds; that is how they are tested. `make gallery` runs them and writes "
-        "these pages.",
+        "these pages. The bike application of the paper as a whole is `make demo`.",
     ]
     for section, names in ORDER.items():
-        rows = [_row(scripts[name]) for name in names if name in scripts]
-        if rows:
-            parts += [f"## {section}", "\n".join(["| | question and answer |", "| --- | --- |", *rows])]
+        parts += [f"## {section}", *(_entry(scripts[name]) for name in names)]
     return "\n\n".join(parts) + "\n"
 
 
-def _row(script: Script) -> str:
-    answer = " ".join(script.answer.split()).replace("|", "\\|")
-    link = f"[{script.question}]({script.name}.md)"
-    return f"| [![{script.question}](images/{script.name}_small.png)]({script.name}.md) | **{link}** {answer} |"
+def _entry(script: Script) -> str:
+    """Question, answer and picture, one below the other: columns of a table leave a picture no room."""
+    picture = f"[![{script.question}](images/{script.name}_small.png)]({script.name}.md)"
+    return f"### [{script.question}]({script.name}.md)\n\n{script.answer}\n\n{picture}"
 
 
 def write(script: Script, folder: Path) -> None:
