@@ -278,7 +278,8 @@ def test_levels_that_training_did_not_have() -> None:
     test = small(10, 1).assign(kind="new")
     fitted = Auto().fit(X)
     assert set(drawn(fitted, test, "kind")[0]) <= {"u", "v", "w"}
-    if fitted.split_columns(("a",)):
+    told = fitted.told_by(("a",))
+    if told is not None and "kind" in told.conditioning:
         with pytest.warns(UnseenValueWarning, match="'new'"):
             drawn(fitted, test, "a")
     else:
@@ -353,3 +354,25 @@ def test_the_default_of_importance_is_this_sampler() -> None:
     assert imp.choices["sampler"][imp.choices["chosen"]].tolist() == [FITTED.choices["total"].chosen]
     # 2 Var(total | others) = 2 * 0.25; the error of a mean over 150 rows is 12 %.
     assert imp.overall["estimate"][0] == pytest.approx(0.5, rel=0.4)
+
+
+def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> None:
+    scenario = sg.simulate.scenario("linear")
+    train, test = scenario.sample(1500, seed=1), scenario.sample(400, seed=2)
+    fitted = Auto().fit(train.X, ["x1", "x10"])
+    assert fitted.choices["x1"].chosen == "shifted_subgroups"
+    told = fitted.told_by(("x1",))
+    own = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"]
+    assert told is not None
+    assert told.rules == own.rules
+    asked = {"train": train.X, "features": ["x1"], "seed": 1, "progress": False}
+    imp = sg.importance(scenario.model, test.X, test.y, sampler="auto", **asked)  # type: ignore[arg-type]
+    plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(shown_depth=0), **asked)  # type: ignore[arg-type]
+    lines = imp.by_subgroup
+    assert tuple(lines["rule"]) == own.rules
+    np.testing.assert_array_equal(lines["n"], np.bincount(own.assign(test.X), minlength=len(own)))
+    assert np.average(lines["estimate"], weights=lines["n"]) == pytest.approx(imp.overall["estimate"][0], rel=1e-12)
+    assert imp.overall["estimate"][0] == pytest.approx(plain.overall["estimate"][0], rel=1e-12)
+    assert list(plain.by_subgroup["rule"]) == ["all rows"]
+    independent = fitted.told_by(("x10",))
+    assert independent is None or len(independent) == 1

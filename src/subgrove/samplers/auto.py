@@ -15,6 +15,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from subgrove._kinds import Floats
 from subgrove._parallel import one_blas_thread, side_by_side
 from subgrove._random import Streams
@@ -27,7 +29,7 @@ from subgrove.samplers.choice import Choice
 from subgrove.samplers.choosing import Choosing
 from subgrove.samplers.leaf_donors import LeafDonors
 from subgrove.samplers.learned import learned_for
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import Groups, Redraw
 from subgrove.samplers.setup import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, read_setup
 from subgrove.samplers.shifted import Residuals
 
@@ -107,9 +109,10 @@ class Auto(Method):
             columns, asked, setup = read_setup(self, X, features)
             found = list(side_by_side(Choosing(setup), asked, self.n_jobs))
         names = [title(feature) for feature in asked]
-        learned = {name: drawer for name, (drawer, _) in zip(names, found, strict=True)}
-        choices = {name: choice for name, (_, choice) in zip(names, found, strict=True)}
-        return FittedAuto(columns, X, learned=learned, choices=choices)
+        learned = {name: drawer for name, (drawer, _, _) in zip(names, found, strict=True)}
+        choices = {name: choice for name, (_, choice, _) in zip(names, found, strict=True)}
+        told = {name: groups for name, (_, _, groups) in zip(names, found, strict=True) if groups is not None}
+        return FittedAuto(columns, X, learned=learned, choices=choices, told=told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +125,24 @@ class FittedAuto(Fitted):
         Feature -> what redraws it.
     choices : mapping
         Feature -> `Choice`: what was chosen, the scores and the reason.
+    told : mapping
+        Feature -> the subgroups that results are told by, for features that are redrawn in none but depend on others.
     """
 
     learned: Mapping[str, Drawer] = field(kw_only=True)
     choices: Mapping[str, Choice] = field(kw_only=True)
+    told: Mapping[str, Partition] = field(kw_only=True, default_factory=dict)
 
     def draw(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> Redraw:
         """The redraw of one feature."""
-        return learned_for(self.learned, feature, Auto.name).draw(table, feature, rngs, exact=exact)
+        redraw = learned_for(self.learned, feature, Auto.name).draw(table, feature, rngs, exact=exact)
+        told = self.told.get(title(feature))
+        if told is None:
+            return redraw
+        code = told._assign_table(table).astype(np.int32)
+        return replace(redraw, groups=Groups(code, told.rules, redraw.groups.conditioning))
 
     @property
     def gives_training_rows(self) -> bool:
@@ -144,9 +155,10 @@ class FittedAuto(Fitted):
         return drawer.conditioning if isinstance(drawer, LeafDonors) else None
 
     def told_by(self, feature: Feature) -> Partition | None:
-        """The subgroups that results of the feature are told by, if it is redrawn in some."""
+        """The subgroups that results of the feature are told by."""
         drawer = learned_for(self.learned, feature, Auto.name)
-        return drawer.shown if isinstance(drawer, LeafDonors | Residuals) else None
+        own = drawer.shown if isinstance(drawer, LeafDonors | Residuals) else None
+        return self.told.get(title(feature), own)
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedAuto:
         """The same, the feature's tree cut back to its splits on some columns."""

@@ -27,8 +27,21 @@ class Choosing:
 
     setup: Setup
 
-    def __call__(self, feature: Feature) -> tuple[Drawer, Choice]:
-        """What redraws a feature, and why."""
+    def __call__(self, feature: Feature) -> tuple[Drawer, Choice, Partition | None]:
+        """What redraws a feature, why, and the subgroups that results are told by if it is redrawn in none."""
+        drawer, choice = self._chosen(feature)
+        return drawer, choice, None if _has_subgroups(drawer) else self._own_subgroups(feature)
+
+    def _own_subgroups(self, feature: Feature) -> Partition | None:
+        """Those of a shallow tree of the feature itself; None if it has none."""
+        settings, others = self.setup.settings, [name for name in self.setup.allowed if name not in feature]
+        shallow = replace(settings.rules, max_depth=min(settings.rules.max_depth, self.setup.shown))
+        series = tuple(self.setup.table.series(name) for name in feature)
+        own = replace(settings, rules=shallow)
+        tree = grown_from(select_columns(self.setup.table, others), feature, series, None, own)
+        return tree if len(tree) > 1 else None
+
+    def _chosen(self, feature: Feature) -> tuple[Drawer, Choice]:
         others = select_columns(self.setup.table, [name for name in self.setup.allowed if name not in feature])
         series = tuple(self.setup.table.series(name) for name in feature)
         if len(feature) > 1:
@@ -73,6 +86,11 @@ class Choosing:
 
     def _maker(self, name: str, tree: Partition) -> Callable[[], Drawer]:
         return lambda: donors_of(self.setup, tree if name == "subgroups" else tree.at_depth(0))
+
+
+def _has_subgroups(drawer: Drawer) -> bool:
+    """Whether results have subgroups to be told by, or no column tells anything, so that there are none."""
+    return isinstance(drawer, LeafDonors) or (isinstance(drawer, Residuals) and len(drawer.shown) > 1)
 
 
 def _told(choice: Choice, drawer: Drawer) -> Choice:
