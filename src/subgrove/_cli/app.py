@@ -51,7 +51,7 @@ def _start(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
     ] = False,
 ) -> None:
-    r"""Which features a model relies on, in data whose features depend on each other, told subgroup by subgroup.
+    """Which features a model relies on, in data whose features depend on each other, told subgroup by subgroup.
 
     \b
     A first look:     subgrove demo
@@ -156,7 +156,7 @@ def explain(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Explain a model of a file's target, and write a report to hand over.
+    """Explain a model of a file's target, and write a report to hand over.
 
     Without --model, boosted trees are trained on 70 % of the rows and explained on the others; how good they are is
     told first, by 5-fold cross-validation.
@@ -219,7 +219,7 @@ def subgroups(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Show the tree and the rules of a feature's subgroups, in which it hardly depends on the others.
+    """Show the tree and the rules of a feature's subgroups, in which it hardly depends on the others.
 
     \b
     subgrove subgroups bikes.csv --feature temp --target cnt
@@ -255,7 +255,7 @@ def dependence(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Show how well each feature is foretold by the others, and by which.
+    """Show how well each feature is foretold by the others, and by which.
 
     \b
     subgrove dependence bikes.csv --target cnt
@@ -295,7 +295,7 @@ def fidelity(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Show which ways to redraw a feature make rows that look real, learned on one half of the rows.
+    """Show which ways to redraw a feature make rows that look real, learned on one half of the rows.
 
     \b
     subgrove fidelity bikes.csv --target cnt
@@ -324,7 +324,7 @@ def demo(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Write the report on rented bikes, from data that come with subgrove.
+    """Write the report on rented bikes, from data that come with subgrove.
 
     \b
     subgrove demo
@@ -359,7 +359,7 @@ def report(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Build the page again from a report that was saved as JSON.
+    """Build the page again from a report that was saved as JSON.
 
     \b
     subgrove report out.json
@@ -381,7 +381,7 @@ def selfcheck(
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
-    r"""Check on this machine that subgrove computes what is known to be true; exit code 1 if it does not.
+    """Check on this machine that subgrove computes what is known to be true; exit code 1 if it does not.
 
     \b
     subgrove selfcheck

@@ -94,7 +94,7 @@ def _task_of(loaded: Loaded | None) -> str | None:
 def _trained(asked: Explain, data: Data, problem: Problem, output: Output) -> Ready:
     """The default model: cross-validated on all rows, then trained on the training rows."""
     seed = asked.request.seed
-    skills = cross_validate(problem, forest=asked.forest, seed=seed)
+    skills = cross_validate(problem, forest=asked.forest, seed=seed, n_jobs=asked.settings.get("n_jobs"))
     learned, held_out = (problem, _test_rows(asked, data, problem)) if asked.test else split_rows(problem, seed)
     model = train(learned, forest=asked.forest, seed=seed)
     told = ", ".join(str(skill) for skill in skills)
@@ -117,7 +117,9 @@ def _origin(asked: Explain, learned: Problem, held_out: Problem, told: str, skil
 
 def _given(asked: Explain, data: Data, problem: Problem, loaded: Loaded, output: Output) -> Ready:
     """A model of the user's: the rows are split for samplers and explanation."""
-    names = fit_columns(loaded, [str(name) for name in problem.X.columns], data.path)
+    present = [str(name) for name in problem.X.columns]
+    named = column_names(asked.request.only or (), present, "--columns")  # in the order of the user
+    names = fit_columns(loaded, named or present, data.path)
     problem = replace(problem, X=problem.X[list(names)])
     if loaded.classifier and hasattr(loaded.model, "learn_classes"):
         loaded.model.learn_classes(problem.X, problem.y)

@@ -18,8 +18,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from subgrove._cli.memory import claim_little, is_lack, refuse_too_little
 from subgrove._cli.output import Output, safe
-from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
+from subgrove.exceptions import InputError, ModelError, SamplerError, SubgroveError, SubgroveWarning
 
 OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 
@@ -36,6 +37,8 @@ class FailedError(Exception):
 def guarded(debug: bool, output: Output) -> Iterator[None]:
     """Run a command's work: errors become a message and an exit code, warnings become notes."""
     try:
+        refuse_too_little()
+        claim_little()
         with _noted(output):
             yield
     except FailedError:
@@ -46,21 +49,21 @@ def guarded(debug: bool, output: Output) -> Iterator[None]:
         # Who read the output has gone, as `head` does; the stream must not be flushed again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise FailedError(OK) from None
-    except MemoryError:
-        _fail(
-            BAD_INPUT, "Error: there is not enough memory. Use fewer rows (--max-rows) or columns (--columns).", debug
-        )
-    except (ModelError, SamplerError) as error:
-        _fail(MODEL_FAILED, f"Error: {error}", debug)
-    except SubgroveError as error:
-        _fail(BAD_INPUT, f"Error: {error}", debug)
-    except OSError as error:
-        _fail(BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}.", debug)
     except Exception as error:
-        told = (
-            f"Unexpected {type(error).__name__}: {str(error)[:300]}. Run again with --debug and report what it prints."
-        )
-        _fail(UNEXPECTED, told, debug)
+        code, text = _told(error)
+        _fail(code, text, debug)
+
+
+def _told(error: Exception) -> tuple[int, str]:
+    """Exit code and message of an error."""
+    if is_lack(error) and not isinstance(error, InputError):
+        return BAD_INPUT, "Error: there is not enough memory. Use fewer rows (--max-rows) or columns (--columns)."
+    if isinstance(error, SubgroveError):
+        return MODEL_FAILED if isinstance(error, ModelError | SamplerError) else BAD_INPUT, f"Error: {error}"
+    if isinstance(error, OSError):
+        return BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}."
+    told = f"Unexpected {type(error).__name__}: {str(error)[:300]}"
+    return UNEXPECTED, f"{told}. Run again with --debug and report what it prints."
 
 
 def _fail(code: int, text: str, debug: bool) -> None:

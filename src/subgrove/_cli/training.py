@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._cli.target import Problem, Task
+from subgrove._parallel import side_by_side
 
 FOLDS = 5
 TRAIN_SHARE = 0.7
@@ -129,21 +130,25 @@ def rows_of(problem: Problem, rows: Any) -> Problem:
     return Problem(X, y, problem.task, ())
 
 
-def cross_validate(problem: Problem, *, forest: bool, seed: int) -> tuple[Skill, ...]:
+def cross_validate(problem: Problem, *, forest: bool, seed: int, n_jobs: int | None = None) -> tuple[Skill, ...]:
     """Performance over all rows, each judged by a model that was trained without it (5 folds)."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     classes = problem.task == "classification"
     folds = (StratifiedKFold if classes else KFold)(FOLDS, shuffle=True, random_state=seed)
-    losses: list[npt.NDArray[np.float64]] = []
-    for learned, judged in folds.split(problem.X, problem.y if classes else None):
-        rest, held_out = rows_of(problem, learned), rows_of(problem, judged)
-        losses.append(_losses(train(rest, forest=forest, seed=seed), rest, held_out))
+    pairs = list(folds.split(problem.X, problem.y if classes else None))
+    losses = list(side_by_side(partial(_judged, problem, forest, seed), pairs, n_jobs))
     model, constant, *more = np.concatenate(losses, axis=1)
     if not classes:
         return (_saved("R² (share of squared error saved)", model, constant),)
     right = Skill("accuracy", float(more[0].mean()), float(more[0].std(ddof=1) / np.sqrt(len(model))))
     return (_saved("share of log loss saved", model, constant), right)
+
+
+def _judged(problem: Problem, forest: bool, seed: int, fold: tuple[Any, Any]) -> npt.NDArray[np.float64]:
+    """Losses of the rows of a fold, by a model of the other rows."""
+    rest, held_out = (rows_of(problem, rows) for rows in fold)
+    return _losses(train(rest, forest=forest, seed=seed), rest, held_out)
 
 
 def _losses(model: DefaultModel, learned: Problem, judged: Problem) -> npt.NDArray[np.float64]:

@@ -1,0 +1,241 @@
+"""Models from files: what is trusted is loaded and asked rightly, what is not is refused with what to do."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+import subgrove as sg
+from subgrove._cli import models
+from subgrove._cli.models import Trust, load_model
+from subgrove.exceptions import InputError, ModelError, ParameterError
+
+from .conftest import rows
+from .run import invoke, refused
+
+QUICK = ("--repeats", 3, "--features", "a", "-q", "--json", "out.json")
+NUMBERS = ["a", "b"]
+
+
+class Own(BaseEstimator):  # type: ignore[misc]
+    """A model that skops cannot know."""
+
+    def fit(self, X: Any, y: Any) -> Own:
+        self.mean_ = float(np.mean(y))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.mean_)
+
+
+def linear() -> Any:
+    frame = rows()
+    return LinearRegression().fit(frame[NUMBERS], frame["price"])
+
+
+def pipeline() -> Any:
+    frame = rows().fillna({"kind": "hut"})
+    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), ["kind"]), remainder="passthrough")
+    return make_pipeline(encode, LogisticRegression()).fit(frame[["kind", "a", "b"]], frame["sold"])
+
+
+def baseline(loss: str, y: Any, model: Any, X: Any) -> float:
+    """Loss of the rows that a command explains a model on: the 30 % of its split."""
+    from subgrove._cli.target import Problem
+    from subgrove._cli.training import split_rows
+
+    held_out = split_rows(Problem(X, y, "regression" if loss == "absolute_error" else "classification", ()), 1)[1]
+    if loss == "absolute_error":
+        return float(np.abs(model.predict(held_out.X) - held_out.y).mean())
+    chances = model.predict_proba(held_out.X)
+    return float(-np.log(chances[np.arange(len(chances)), np.searchsorted(model.classes_, held_out.y)]).mean())
+
+
+def test_a_pickle_is_loaded_only_if_it_is_trusted(houses: Path, folder: Path) -> None:
+    joblib.dump(linear(), "model.joblib")
+    refused(invoke("explain", houses, "-t", "price", "-m", "model.joblib", *QUICK), "--trust-pickle")
+    assert not (folder / "out.json").exists()
+    result = invoke("explain", houses, "-t", "price", "-m", "model.joblib", "--trust-pickle", *QUICK)
+    assert result.exit_code == 0, result.output
+    frame = rows()
+    assert sg.Report.load("out.json").summary.baseline == pytest.approx(
+        baseline("absolute_error", frame["price"], linear(), frame[NUMBERS])
+    )
+
+
+def test_nothing_of_an_untrusted_pickle_is_run(houses: Path, folder: Path) -> None:
+    class Bomb:
+        def __reduce__(self) -> Any:
+            return (Path.touch, (folder / "exploded",))
+
+    Path("model.pkl").write_bytes(pickle.dumps(Bomb()))
+    refused(invoke("explain", houses, "-t", "price", "-m", "model.pkl"), "--trust-pickle")
+    assert not (folder / "exploded").exists()
+    with pytest.raises(ParameterError, match="no predict"):
+        load_model(Path("model.pkl"), Trust(pickle=True))
+    assert (folder / "exploded").exists()  # so the test would have seen it
+
+
+def test_skops_loads_what_scikit_learn_made(houses: Path) -> None:
+    from skops.io import dump
+
+    dump(pipeline(), "model.skops")
+    frame = rows().fillna({"kind": "hut"})
+    frame.to_csv(houses, index=False)
+    result = invoke("explain", houses, "-t", "sold", "-m", "model.skops", *QUICK)
+    assert result.exit_code == 0, result.output
+    summary = sg.Report.load("out.json").summary
+    assert summary.model.description == "Pipeline (LogisticRegression) from model.skops"
+    frame["kind"] = frame["kind"].astype("category")
+    expected = baseline("log_loss", frame["sold"], pipeline(), frame[["kind", "a", "b"]])
+    assert summary.baseline == pytest.approx(expected)
+
+
+def test_skops_names_types_that_are_not_trusted(folder: Path) -> None:
+    from skops.io import dump, get_untrusted_types
+
+    dump(Own().fit(None, [1.0, 2.0]), "model.skops")
+    (name,) = get_untrusted_types(file="model.skops")
+    with pytest.raises(ParameterError, match=f"--trust {name}"):
+        load_model(Path("model.skops"), Trust())
+
+
+def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:
+    for name in ("model.skops", "model.onnx", "model.joblib"):
+        Path(name).write_bytes(b"nothing of the kind")
+        with pytest.raises((InputError, ModelError), match=name):
+            load_model(Path(name), Trust(pickle=True))
+    Path("model.h5").write_bytes(b"x")
+    with pytest.raises(ParameterError, match=r"\.skops"):
+        load_model(Path("model.h5"), Trust())
+
+
+@pytest.mark.parametrize(("name", "line"), [("model.skops", "subgrove[skops]"), ("model.onnx", "subgrove[onnx]")])
+def test_a_missing_extra_is_answered_with_the_line_that_installs_it(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str
+) -> None:
+    monkeypatch.setattr(models, "find_spec", lambda module: None)
+    Path(name).write_bytes(b"x")
+    with pytest.raises(ParameterError) as caught:
+        load_model(Path(name), Trust())
+    assert f"pip install '{line}'" in str(caught.value)
+
+
+def to_onnx(model: Any, path: str, inputs: list[Any], **options: Any) -> None:
+    from skl2onnx import convert_sklearn
+
+    Path(path).write_bytes(convert_sklearn(model, initial_types=inputs, **options).SerializeToString())
+
+
+def test_onnx_with_one_matrix_gives_the_predictions_of_the_model(houses: Path) -> None:
+    from skl2onnx.common.data_types import FloatTensorType
+
+    to_onnx(linear(), "model.onnx", [("input", FloatTensorType([None, 2]))])
+    loaded = load_model(Path("model.onnx"), Trust())
+    np.testing.assert_allclose(loaded.model.predict(rows()[NUMBERS]), linear().predict(rows()[NUMBERS]), atol=1e-4)
+    options = ("--columns", "a,b", *QUICK)
+    result = invoke("explain", houses, "-t", "price", "-m", "model.onnx", *options)
+    assert result.exit_code == 0, result.output
+    refused(invoke("explain", houses, "-t", "price", "-m", "model.onnx"), "takes 2 columns", "--columns")
+
+
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_onnx_with_an_input_for_each_column_and_classes(houses: Path, zipmap: bool) -> None:
+    from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+    inputs = [("kind", StringTensorType([None, 1])), *((name, FloatTensorType([None, 1])) for name in NUMBERS)]
+    to_onnx(pipeline(), "model.onnx", inputs, options={LogisticRegression: {"zipmap": zipmap}})
+    frame = rows().fillna({"kind": "hut"}).assign(kind=lambda table: table["kind"].astype("category"))
+    loaded = load_model(Path("model.onnx"), Trust())
+    assert (loaded.columns, loaded.classifier) == (("kind", "a", "b"), True)
+    model = loaded.model.learn_classes(frame, frame["sold"])
+    assert model.classes_.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(
+        model.predict_proba(frame), pipeline().predict_proba(frame[["kind", *NUMBERS]]), atol=1e-5
+    )
+    again = pickle.loads(pickle.dumps(model))  # as it goes to other processes
+    assert (again.predict(frame) == pipeline().predict(frame[["kind", *NUMBERS]])).all()
+    result = invoke("explain", houses, "-t", "sold", "-m", "model.onnx", *QUICK)
+    assert result.exit_code == 0, result.output
+
+
+def test_onnx_that_takes_numbers_refuses_levels(houses: Path) -> None:
+    from skl2onnx.common.data_types import FloatTensorType
+
+    to_onnx(linear(), "model.onnx", [("input", FloatTensorType([None, 2]))])
+    options = ("--columns", "a,kind")
+    result = invoke("explain", houses, "-t", "price", "-m", "model.onnx", *options)
+    assert result.exit_code == 3
+    assert "'kind' holds levels" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_column_that_the_model_asks_for_and_the_file_lacks_is_named(houses: Path) -> None:
+    joblib.dump(linear(), "model.joblib")
+    rows().rename(columns={"b": "B"}).to_csv(houses, index=False)
+    message = refused(invoke("explain", houses, "-t", "price", "-m", "model.joblib", "--trust-pickle"), "no column 'b'")
+    assert "the model asks for it" in message
+
+
+def test_a_model_without_names_gets_the_columns_in_the_order_of_the_option(houses: Path) -> None:
+    frame = rows()
+    joblib.dump(LinearRegression().fit(frame[["b", "a"]].to_numpy(), frame["price"]), "model.joblib")
+    options = ("-t", "price", "-m", "model.joblib", "--trust-pickle", "--columns", "b,a")
+    assert invoke("explain", houses, *options, *QUICK).exit_code == 0
+    expected = baseline("absolute_error", frame["price"], linear(), frame[NUMBERS])
+    assert sg.Report.load("out.json").summary.baseline == pytest.approx(expected)
+
+
+def test_classes_are_matched_by_what_they_are_called(folder: Path) -> None:
+    frame = rows().assign(sold=lambda table: (table["sold"] == "yes").astype(int))
+    frame.to_csv("houses.csv", index=False)
+    joblib.dump(
+        RandomForestClassifier(5, random_state=1).fit(frame[NUMBERS], frame["sold"].astype(str)), "model.joblib"
+    )
+    options = ("-m", "model.joblib", "--trust-pickle", *QUICK)
+    assert invoke("explain", "houses.csv", "-t", "sold", *options).exit_code == 0
+    assert sg.Report.load("out.json").summary.model.classes == ("0", "1")
+
+
+def test_a_target_of_other_classes_is_refused(houses: Path) -> None:
+    frame = rows()
+    joblib.dump(RandomForestClassifier(5, random_state=1).fit(frame[NUMBERS], frame["sold"]), "model.joblib")
+    options = ("-m", "model.joblib", "--trust-pickle")
+    refused(invoke("explain", houses, "-t", "kind", *options), "'flat'", "'no', 'yes'")
+
+
+class Failing:
+    """A model that fails on the rows it is asked for."""
+
+    def predict(self, X: Any) -> Any:
+        raise RuntimeError("the moon is full")
+
+
+def test_a_model_that_fails_gives_exit_code_3_and_no_file(
+    houses: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(models, "_pickle", lambda path, trusted: Failing())
+    Path("model.joblib").write_bytes(b"x")
+    result = invoke("explain", houses, "-t", "price", "-m", "model.joblib", "--drop", "sold")
+    assert result.exit_code == 3
+    assert "the moon is full" in result.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["houses.csv", "model.joblib"]
+
+
+def test_debug_shows_where_an_error_comes_from(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "_pickle", lambda path, trusted: Failing())
+    Path("model.joblib").write_bytes(b"x")
+    options = ("-m", "model.joblib", "--drop", "sold", "--debug")
+    result = invoke("explain", houses, "-t", "price", *options)
+    assert "Traceback" in result.stderr
