@@ -286,3 +286,20 @@ def test_in_a_notebook_names_are_escaped() -> None:
     shown = odd_report()._repr_html_()
     assert "<script" not in shown
     assert "&lt;script&gt;" in shown
+
+
+def test_a_nearly_perfect_model_is_asked_whether_a_column_holds_the_target() -> None:
+    train, test = sg.datasets.bike(split=0.7, seed=1)
+
+    def leaking(pair: sg.datasets.Dataset) -> tuple[pd.DataFrame, Any]:
+        return pair.X[["temp", "hum"]].assign(leak=np.asarray(pair.y) / 1000), pair.y
+
+    def model(X: pd.DataFrame) -> Any:
+        return 1000 * X["leak"] + 3 * (X["temp"] - 15)
+
+    told = sg.report(model, leaking(train), leaking(test), n_repeats=2, seed=1).summary
+    assert told.highlights[1].startswith("That is nearly perfect.")
+    assert "; leak, which the model leans on most, comes first." in told.highlights[1]
+    assert "may have been told the answer" in told.cautions[0]
+    usual = bike_report().summary
+    assert not any("nearly perfect" in sentence for sentence in (*usual.highlights, *usual.cautions))

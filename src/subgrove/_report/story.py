@@ -9,12 +9,13 @@ from subgrove._report.summary import DependenceSummary, FeatureSummary, ModelSum
 from subgrove._report.wording import SMALL_SUBGROUP, contrast, reading
 
 _MOST = 5
+_NEARLY_PERFECT = 0.98  # share of a loss saved from which on a column may hold the target
 _TWIN = 0.9  # share foretold by one column from which on two columns are called nearly the same
 
 
 def highlights(model: ModelSummary, features: Sequence[FeatureSummary], baseline: float, loss: str) -> tuple[str, ...]:
     """The findings."""
-    told = [_how_good(model), _what_matters(features, baseline, loss)]
+    told = [_how_good(model), *_too_good(model, features), _what_matters(features, baseline, loss)]
     told += [one for one in (_misled(features, baseline), _where(features, baseline), _untrusted(features)) if one]
     return tuple(tidy(sentence) for sentence in told[:_MOST])
 
@@ -30,6 +31,17 @@ def _how_good(model: ModelSummary) -> str:
     if model.verdict == "weak":
         return f"{beside}: a weak model, which saves {percent(score.skill)}."
     return f"{beside}: the model saves {percent(score.skill)}."
+
+
+def _too_good(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[str]:
+    """A warning where the model is nearly perfect: a column that is known only with the target makes it so."""
+    if max((one.skill or 0.0 for one in model.scores), default=0.0) < _NEARLY_PERFECT or not features:
+        return []
+    most = max(features, key=lambda one: one.marginal.estimate).feature
+    return [
+        f"That is nearly perfect. Check that no column holds the target in another form, or is known only after it; "
+        f"{most}, which the model leans on most, comes first."
+    ]
 
 
 def _what_matters(features: Sequence[FeatureSummary], baseline: float, loss: str) -> str:
@@ -90,6 +102,11 @@ def cautions(
         )
     elif model.verdict == "weak":
         told.append("This model is weak. What it does not use may still matter for the target, to a better model.")
+    if _too_good(model, features):
+        told.append(
+            "A nearly perfect model may have been told the answer. If a column holds the target, what is said of the "
+            "other columns is about what little that one leaves."
+        )
     told += [
         "Importance says what this model needs to foretell, not what causes what. Changing a feature in the world need "
         "not change the target.",
