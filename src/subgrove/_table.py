@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,17 @@ class Table:
         """Number of rows."""
         return int(self.numbers.shape[0])
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the columns."""
         return tuple(column.name for column in self.columns)
 
     def positions(self) -> tuple[int, ...]:
         """Where each column lies: its place in `codes` if nominal, in `numbers` otherwise."""
+        return self._positions
+
+    @cached_property
+    def _positions(self) -> tuple[int, ...]:
         places, numbers, codes = [], 0, 0
         for column in self.columns:
             if column.is_nominal:

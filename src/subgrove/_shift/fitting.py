@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from subgrove._kinds import Floats
+from subgrove._kinds import Floats, Rows
 from subgrove._shift.asked import RIDGE, Asked
 from subgrove._shift.path import lasso_paths
 from subgrove._shift.rivals import Rivals
@@ -192,11 +193,18 @@ def _clear_products(asked: Asked, chosen: _Chosen) -> list[tuple[int, int]]:
     with np.errstate(divide="ignore", invalid="ignore"):
         scores = np.sqrt(n) * np.abs(products) / (left.std() * np.sqrt(variances))
     scores[~(variances > _LEAST_VARIANCE)] = 0.0
-    first, second = np.triu_indices(p)
+    first, second = _pairs_of(p)
     scores = scores[first, second]
     limit = float(ndtri(1 - _LEVEL / (2 * len(scores))))
     clear = np.argsort(-scores, kind="stable")[:_MOST_PRODUCTS]
     return [(int(first[at]), int(second[at])) for at in clear if scores[at] > limit]
+
+
+@lru_cache(maxsize=8)
+def _pairs_of(p: int) -> tuple[Rows, Rows]:
+    """All pairs of p columns, each with itself among them."""
+    first, second = np.triu_indices(p)
+    return first, second
 
 
 def _products_of(values: Floats, pairs: list[tuple[int, int]]) -> tuple[Floats, Floats, Floats]:

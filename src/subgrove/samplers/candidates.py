@@ -69,7 +69,7 @@ class Candidate:
         rows = _CHARGE * self.splits * (1 + np.log10(max(self.columns, 1)))
         return float(rows * abs(self.scores.mean()) / len(self.scores))
 
-    @property
+    @cached_property
     def score(self) -> float:
         """Mean over the rows that it was judged on."""
         return float(known(self.scores).mean())
@@ -87,6 +87,18 @@ class Comparison:
     def tree(self) -> Partition:
         """The subgroups of the feature itself."""
         return grown_from(self.others, (self.series.info.name,), (self.series,), None, self.setup.settings)
+
+    @property
+    def shown(self) -> Partition | None:
+        """The feature's own subgroups that results may be told by: those of a shallow tree; None if it has none."""
+        if "tree" in self.__dict__:
+            tree = self.tree.at_depth(self.setup.shown)
+        else:
+            rules = self.setup.settings.rules
+            shallow = replace(rules, max_depth=min(rules.max_depth, self.setup.shown))
+            own = replace(self.setup.settings, rules=shallow)
+            tree = grown_from(self.others, (self.series.info.name,), (self.series,), None, own)
+        return tree if len(tree) > 1 else None
 
     @cached_property
     def single(self) -> Partition:

@@ -29,37 +29,26 @@ class Choosing:
 
     def __call__(self, feature: Feature) -> tuple[Drawer, Choice, Partition | None]:
         """What redraws a feature, why, and the subgroups that results are told by if it is redrawn in none."""
-        drawer, choice = self._chosen(feature)
-        return drawer, choice, None if _has_subgroups(drawer) else self._own_subgroups(feature)
-
-    def _own_subgroups(self, feature: Feature) -> Partition | None:
-        """Those of a shallow tree of the feature itself; None if it has none."""
-        settings, others = self.setup.settings, [name for name in self.setup.allowed if name not in feature]
-        shallow = replace(settings.rules, max_depth=min(settings.rules.max_depth, self.setup.shown))
-        series = tuple(self.setup.table.series(name) for name in feature)
-        own = replace(settings, rules=shallow)
-        tree = grown_from(select_columns(self.setup.table, others), feature, series, None, own)
-        return tree if len(tree) > 1 else None
-
-    def _chosen(self, feature: Feature) -> tuple[Drawer, Choice]:
         others = select_columns(self.setup.table, [name for name in self.setup.allowed if name not in feature])
         series = tuple(self.setup.table.series(name) for name in feature)
         if len(feature) > 1:
             tree = grown_from(others, feature, series, None, self.setup.settings)
             donors = donors_of(self.setup, tree)
-            return donors, _told(Choice.of_group(title(feature), len(tree)), donors)
+            return donors, _told(Choice.of_group(title(feature), len(tree)), donors), None
         (one,) = series
         if one.info.kind == "numeric" and is_extreme(one.values):
-            return self._without_scores(one, others)
+            return *self._without_scores(one, others), None
         if one.missing.any():
-            return self._among_known(one, others)
+            return *self._among_known(one, others), None
         compared = Comparison(self.setup, one, others)
         candidates = compared.levels() if takes_levels(one) else compared.numbers()
-        return self._settled(one, candidates)
+        drawer, choice = self._settled(one, candidates)
+        return drawer, choice, None if _has_subgroups(drawer) else compared.shown
 
     def _settled(self, series: Series, candidates: list[Candidate]) -> tuple[Drawer, Choice]:
         measure = "log score" if takes_levels(series) else "CRPS"
-        scores = [_summary(candidate, candidates) for candidate in candidates]
+        best = best_of(candidates)
+        scores = [_summary(candidate, best) for candidate in candidates]
         choice = Choice.between(series.info.name, measure, tuple(scores), len(self.setup.rows))
         drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
         return drawer, _told(choice, drawer)
@@ -110,7 +99,7 @@ def _told(choice: Choice, drawer: Drawer) -> Choice:
     return choice
 
 
-def _summary(candidate: Candidate, candidates: list[Candidate]) -> CandidateScore:
-    worse = known(candidate.scores - best_of(candidates).scores)
+def _summary(candidate: Candidate, best: Candidate) -> CandidateScore:
+    worse = known(candidate.scores - best.scores)
     error = float(worse.std() / np.sqrt(len(worse)))
     return CandidateScore(candidate.name, candidate.score, float(worse.mean()), error, candidate.parts)
