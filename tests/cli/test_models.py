@@ -239,3 +239,13 @@ def test_debug_shows_where_an_error_comes_from(houses: Path, monkeypatch: pytest
     options = ("-m", "model.joblib", "--drop", "sold", "--debug")
     result = invoke("explain", houses, "-t", "price", *options)
     assert "Traceback" in result.stderr
+
+
+def test_a_model_of_another_version_of_scikit_learn_is_told(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as then:
+        then.setattr("sklearn.base.__version__", "0.24.0")
+        joblib.dump(linear(), "model.joblib")
+    asked = ("-m", "model.joblib", "--trust-pickle", "--repeats", 2, "-f", "a")
+    result = invoke("explain", houses, "-t", "price", *asked)
+    assert result.exit_code == 0, result.output
+    assert "version 0.24.0" in result.stderr

@@ -94,7 +94,10 @@ def _task_of(loaded: Loaded | None) -> str | None:
 def _trained(asked: Explain, data: Data, problem: Problem, output: Output) -> Ready:
     """The default model: cross-validated on all rows, then trained on the training rows."""
     seed = asked.request.seed
-    skills = cross_validate(problem, forest=asked.forest, seed=seed, n_jobs=asked.settings.get("n_jobs"))
+    progress = False if output.quiet else None
+    skills = cross_validate(
+        problem, forest=asked.forest, seed=seed, n_jobs=asked.settings.get("n_jobs"), progress=progress
+    )
     learned, held_out = (problem, _test_rows(asked, data, problem)) if asked.test else split_rows(problem, seed)
     model = train(learned, forest=asked.forest, seed=seed)
     told = ", ".join(str(skill) for skill in skills)

@@ -39,7 +39,7 @@ def guarded(debug: bool, output: Output) -> Iterator[None]:
     try:
         refuse_too_little()
         claim_little()
-        with _noted(output):
+        with _noted(output, debug):
             yield
     except FailedError:
         raise
@@ -74,10 +74,11 @@ def _fail(code: int, text: str, debug: bool) -> None:
 
 
 @contextmanager
-def _noted(output: Output) -> Iterator[None]:
-    """Warnings of subgrove as notes, each once; warnings of others are for developers and not shown."""
+def _noted(output: Output, debug: bool) -> Iterator[None]:
+    """Warnings of subgrove as notes, each once. Warnings of others are for developers: shown with --debug only."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("ignore")
+        if not debug:
+            warnings.simplefilter("ignore")
         warnings.simplefilter("always", SubgroveWarning)
         try:
             yield

@@ -7,6 +7,7 @@ are listed and refused until each is named.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -17,7 +18,7 @@ import numpy as np
 
 from subgrove._cli.sources import refuse_unreadable
 from subgrove._model import is_classifier
-from subgrove.exceptions import InputError, ModelError, ParameterError
+from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveWarning
 
 PICKLES = (".joblib", ".pkl", ".pickle")
 _SUFFIXES = (".skops", ".onnx", *PICKLES)
@@ -145,7 +146,12 @@ def _pickle(path: Path, trusted: bool) -> Any:
     import joblib
 
     try:
-        return joblib.load(path)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = joblib.load(path)
+        for one in caught:  # above all that another version of scikit-learn wrote it
+            warnings.warn(f"{path}: {one.message}", SubgroveWarning, stacklevel=2)
+        return model
     except Exception as error:  # a pickle can fail in any way
         raise ModelError(f"{path} cannot be loaded: {type(error).__name__}: {error}") from error
 

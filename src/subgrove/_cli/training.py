@@ -1,7 +1,7 @@
 """The model that is trained where none is given, and how good it is on rows that it has not seen.
 
-Boosted trees with native categories by default: they take missing values and levels as they are, and need no tuning to
-be decent. A forest on request. Both see one matrix of numbers, so a prediction costs little.
+Boosted trees with native categories by default: they take missing values and levels as they are, and a part of the
+training rows tells them when to stop. A forest on request. Both see one matrix of numbers, so predictions cost little.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._cli.target import Problem, Task
-from subgrove._parallel import side_by_side
+from subgrove._parallel import progress_bar, side_by_side
 
 FOLDS = 5
 TRAIN_SHARE = 0.7
 _LEAST_PROBABILITY = 1e-6
+# Small trees that stop early: of six settings the one that does well on most of nine data sets, and takes the least
+# time. scikit-learn's own (31 leaves, 100 rounds) are so sure of themselves on small data that they save no log loss.
+_LEAVES = 8
+_TREES = 1500  # at most; each round has one for each class
+_HELD_BACK = 0.15
 
 
 class DefaultModel:
@@ -40,7 +45,7 @@ class DefaultModel:
         """Train on rows of a frame."""
         self.columns_ = [str(name) for name in X.columns]
         self.levels_ = {str(name): _levels(X[name]) for name in X.columns if X[name].dtype.name == "category"}
-        model = self._fresh()
+        model = self._fresh(len(set(y)) if self.task == "classification" else 1)
         with _one_thread():
             self.model_ = model.fit(self._matrix(X), np.asarray(y))
         if self.task == "classification":
@@ -77,7 +82,7 @@ class DefaultModel:
             return days
         return np.asarray(values, dtype=np.float64)
 
-    def _fresh(self) -> Any:
+    def _fresh(self, n_classes: int) -> Any:
         from sklearn import ensemble
 
         kind = "Classifier" if self.task == "classification" else "Regressor"
@@ -87,14 +92,22 @@ class DefaultModel:
             return getattr(ensemble, f"RandomForest{kind}")(300, random_state=self.seed, n_jobs=1, **settings)
         nominal = [name in self.levels_ for name in self.columns_]
         return getattr(ensemble, f"HistGradientBoosting{kind}")(
-            categorical_features=nominal, random_state=self.seed, early_stopping=False
+            categorical_features=nominal,
+            random_state=self.seed,
+            max_leaf_nodes=_LEAVES,
+            max_iter=_TREES // max(n_classes, 5),
+            early_stopping=True,
+            validation_fraction=_HELD_BACK,
         )
 
     def describe(self) -> str:
-        """The model in a few words."""
+        """The model in a few words; it must have been trained."""
         if self.forest:
-            return "random forest (scikit-learn, 300 trees, one column for each level)"
-        return "gradient boosting (scikit-learn's histogram trees with native categories, 100 rounds, default settings)"
+            return f"random forest (scikit-learn, {self.model_.n_estimators} trees, one column for each level)"
+        return (
+            f"gradient boosting (scikit-learn's histogram trees with native categories: {_LEAVES} leaves, "
+            f"{self.model_.n_iter_} rounds, stopped by {_HELD_BACK:.0%} of its training rows)"
+        )
 
 
 @dataclass(frozen=True)
@@ -130,14 +143,20 @@ def rows_of(problem: Problem, rows: Any) -> Problem:
     return Problem(X, y, problem.task, ())
 
 
-def cross_validate(problem: Problem, *, forest: bool, seed: int, n_jobs: int | None = None) -> tuple[Skill, ...]:
+def cross_validate(
+    problem: Problem, *, forest: bool, seed: int, n_jobs: int | None = None, progress: bool | None = False
+) -> tuple[Skill, ...]:
     """Performance over all rows, each judged by a model that was trained without it (5 folds)."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     classes = problem.task == "classification"
     folds = (StratifiedKFold if classes else KFold)(FOLDS, shuffle=True, random_state=seed)
     pairs = list(folds.split(problem.X, problem.y if classes else None))
-    losses = list(side_by_side(partial(_judged, problem, forest, seed), pairs, n_jobs))
+    losses = []
+    with progress_bar(progress, FOLDS, "Training and judging") as done:
+        for one in side_by_side(partial(_judged, problem, forest, seed), pairs, n_jobs):
+            losses.append(one)
+            done(1)
     model, constant, *more = np.concatenate(losses, axis=1)
     if not classes:
         return (_saved("R² (share of squared error saved)", model, constant),)

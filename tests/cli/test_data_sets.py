@@ -1,0 +1,60 @@
+"""`subgrove explain` on data sets of others: regression and classes, levels and missing values, no warning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from benchmarks.command import LIMIT, SETS, explained
+from experiments.data import folder, manifest
+
+from .run import run
+
+pytestmark = pytest.mark.skipif(folder() is None, reason="the data sets are not beside the repository")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+def test_a_data_set_is_explained_within_a_minute(name: str) -> None:
+    """Of processor time, on one core: what else the machine does is not counted."""
+    done = explained(name)
+    assert done.processor < LIMIT
+    assert done.rows <= 10_000
+    assert "arning" not in done.notes
+
+
+def test_levels_and_missing_values_of_a_real_file_are_explained(tmp_path: Path) -> None:
+    found = folder()
+    assert found is not None
+    entry = manifest().set_index("name").loc["eucalyptus"]
+    table = pd.read_parquet(found / entry["file"])
+    table.to_csv(tmp_path / "eucalyptus.csv", index=False)
+    words = [
+        "explain",
+        "eucalyptus.csv",
+        "-t",
+        entry["target"],
+        "--repeats",
+        2,
+        "-f",
+        "Sp,DBH",
+        "--json",
+        "out.json",
+        "--debug",
+    ]
+    done = run(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "arning" not in done.stderr
+    summary = sg.Report.load(tmp_path / "out.json").summary
+    kinds = {column.name: column.kind for column in summary.data.columns}
+    assert {name for name, kind in kinds.items() if kind == "nominal"} == {
+        "Abbrev",
+        "Locality",
+        "Map_Ref",
+        "Latitude",
+        "Sp",
+    }
+    assert set(summary.model.classes) == {"average", "best", "good", "low", "none"}
