@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from tests.claims.asking import importance
 
 Floats = npt.NDArray[np.float64]
 RUNS = 400
@@ -74,7 +75,7 @@ def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Told, Told]:
     lines: tuple[list[Any], list[Any]] = ([], [])
     for run in range(runs):
         X, y = sample(rng)
-        result = sg.importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=run, **options(name))
+        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=run, **options(name))
         result = result.with_noise("test rows")
         score = result.scores[0]
         tables = (result.overall, score.rows[0]), (result.by_subgroup, score.rows[0][score.code == 0])
@@ -134,7 +135,7 @@ def test_standard_error_is_not_too_small_in_small_subgroups(size: int) -> None:
     for _ in range(20):
         X = rng.normal(size=(size, 80))
         y = X.sum(axis=1)
-        tables.append(sg.importance(lambda X: X.sum(axis=1), X, y, sampler="marginal", n_repeats=size, seed=0).overall)
+        tables.append(importance(lambda X: X.sum(axis=1), X, y, sampler="marginal", n_repeats=size, seed=0).overall)
     table = pd.concat(tables)
     n, z1, z2 = size, 2.0, 8.0
     expected = (
@@ -166,7 +167,7 @@ def test_weighted_rows_tell_the_errors_of_repeated_rows(n_repeats: int) -> None:
         kept, repeated = times > 0, np.repeat(np.arange(80), times)
         line: list[float] = []
         for rows, weights in ((kept, times[kept]), (repeated, None)):
-            found = sg.importance(
+            found = importance(
                 model, X[rows], y[rows], weights=weights, sampler="marginal", features=["x1"], n_repeats=n_repeats,
                 seed=run,
             ).with_noise("test rows")  # fmt: skip
@@ -191,7 +192,7 @@ def test_mc_error_is_the_spread_of_estimates_over_seeds(name: str, n_repeats: in
     X, y = sample(np.random.default_rng(77), 40)
     lines = []
     for seed in range(200):
-        result = sg.importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=seed, **options(name))
+        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=seed, **options(name))
         one, two = result.overall.iloc[0], result.by_subgroup.iloc[-1]
         lines.append((one["estimate"], one["mc_error"], two["estimate"], two["mc_error"]))
     told = np.array(lines)
@@ -207,7 +208,7 @@ def test_mc_error_counts_the_draws_that_come_after_all_have_been_there() -> None
     X, y = sample(np.random.default_rng(1), 4)
     sampler = sg.samplers.Marginal(fixed_points=True)
     lines = [
-        sg.importance(model, X, y, sampler=sampler, features=["x1"], n_repeats=6, seed=seed).overall.iloc[0]
+        importance(model, X, y, sampler=sampler, features=["x1"], n_repeats=6, seed=seed).overall.iloc[0]
         for seed in range(300)
     ]
     spread = np.var([line["estimate"] for line in lines], ddof=1)
@@ -222,7 +223,7 @@ def compare_in_many(one: Any, two: Any, runs: int = 200) -> Floats:
     lines = []
     for run in range(runs):
         X, y = sample(rng)
-        first, second = (sg.importance(X=X, y=y, features=["x1"], n_repeats=20, **call(run)) for call in (one, two))
+        first, second = (importance(X=X, y=y, features=["x1"], n_repeats=20, **call(run)) for call in (one, two))
         line = first.with_noise("test rows").compare(second).iloc[0]
         a, b = first.overall.iloc[0], second.overall.iloc[0]
         lines.append(
@@ -269,8 +270,8 @@ def test_compare_of_nearly_the_same_models_does_not_take_off_noise_that_both_sha
         return X[:, 1] + 0.01 * X[:, 0]
 
     few, many = (
-        sg.importance(nearly, X, y, sampler="marginal", features=["x1"], n_repeats=m, seed=1).compare(
-            sg.importance(model, X, y, sampler="marginal", features=["x1"], n_repeats=m, seed=1)
+        importance(nearly, X, y, sampler="marginal", features=["x1"], n_repeats=m, seed=1).compare(
+            importance(model, X, y, sampler="marginal", features=["x1"], n_repeats=m, seed=1)
         )
         for m in (5, 149)
     )

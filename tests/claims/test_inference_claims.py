@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
+from tests.claims.asking import importance
 
 
 @pytest.mark.parametrize("n_repeats", [2, pytest.param(10, marks=pytest.mark.slow)])
@@ -19,7 +20,7 @@ def test_default_interval_covers_also_with_few_redraws(n_repeats: int) -> None:
     covered = []
     for run in range(300):
         test = scenario.sample(200, seed=run)
-        imp = sg.importance(
+        imp = importance(
             scenario.model, test.X, test.y, sampler=scenario.sampler, features=["x1"], n_repeats=n_repeats, seed=run
         )
         for result in (imp, imp.with_noise("test rows")):
@@ -43,9 +44,7 @@ def rejections(strength: float, runs: int, n: int = 300) -> tuple[float, float]:
             return (0.4 + shift) * x[:, 0] + 0.64 * x[:, 1] + x[:, 2:10].sum(axis=1)
 
         sampler = sg.samplers.Subgroups(max_depth=1)
-        imp = sg.importance(
-            model, test.X, test.y, sampler=sampler, train=train.X, features=["x1"], n_repeats=5, seed=run
-        )
+        imp = importance(model, test.X, test.y, sampler=sampler, train=train.X, features=["x1"], n_repeats=5, seed=run)
         found.append((imp.overall["p_value"][0] < 0.05, imp.test(test.X)["p_value"][0] < 0.05))
     plain, doubting = np.mean(found, axis=0)
     return float(plain), float(doubting)
@@ -75,7 +74,7 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
         train = scenario.sample(400, seed=run)
         options = {"train": train.X, "features": ["x1"], "n_repeats": 30, "seed": run, "sampler": "subgroups"}
         resamples = 10 if run < 20 else None
-        imp = sg.importance(scenario.model, test.X, test.y, partition_resamples=resamples, **options)  # type: ignore[arg-type]
+        imp = importance(scenario.model, test.X, test.y, partition_resamples=resamples, **options)  # type: ignore[arg-type]
         estimates.append(imp.overall["estimate"][0])
         draws.append(imp.overall["mc_error"][0] ** 2)
         if resamples:
@@ -97,7 +96,7 @@ def test_correction_makes_the_interval_over_refits_cover_more_though_not_enough(
     def fresh(seed: int) -> float:
         train, test = scenario.sample(150, seed=seed), scenario.sample(50, seed=seed + 1)
         model = LinearRegression().fit(train.X, train.y)
-        imp = sg.importance(
+        imp = importance(
             model, test.X, test.y, sampler=scenario.sampler, features=["x1"], n_repeats=5, seed=seed, train=train.X
         )
         return float(imp.overall["estimate"][0])
