@@ -142,6 +142,14 @@ def test_a_quote_that_is_never_closed(make: Make, monkeypatch: pytest.MonkeyPatc
     refused(explain(make('a,b,y\n"1,2,3\n' + "4,5,6\n" * 20_000)), "line 2", "never closed")
 
 
+def test_a_quote_that_is_open_at_the_end(make: Make) -> None:
+    refused(explain(make('a,b,y\n1,"2,3\n' + ROWS)), "line 2", "never closed")
+
+
+def test_a_quote_inside_of_a_cell(make: Make) -> None:
+    refused(explain(make('a,b,y\n1,5" pipe,3\n2,6" pipe,4\n' + ROWS)), "Line 2", "inside a cell")
+
+
 def test_a_damaged_gzip_file(make: Make) -> None:
     packed = gzip.compress(("a,b,y\n" + ROWS * 50).encode())
     refused(explain(make(packed[:-40], "data.csv.gz")), "damaged")

@@ -61,6 +61,14 @@ def test_a_quoted_cell_may_hold_line_ends(tmp_path: Path) -> None:
     assert len(data.frame) == 22
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_line_ends_in_a_later_cell_do_not_keep_the_delimiter_from_being_found(tmp_path: Path, mark: str) -> None:
+    rows = "".join(f'{i}{mark}"one\ntwo, {i % 2}"{mark}{i * 2}\n' for i in range(30))
+    data = read(tmp_path, f'n{mark}"a\nname"{mark}m\n{rows}', only=("n", "a\nname", "m"))
+    assert list(data.frame.columns) == ["n", "a\nname", "m"]
+    assert len(data.frame) == 30
+
+
 def test_a_packed_file_is_read(tmp_path: Path) -> None:
     data = read(tmp_path, gzip.compress(b"a,b\n" + b"1,2\n3,4\n" * 10), "data.csv.gz")
     assert data.frame["a"].tolist()[:2] == [1, 3]

@@ -98,11 +98,20 @@ def _records(lines: TextIOWrapper, source: Source) -> Iterator[Record]:
                 if more.count('"') & 1:
                     break
                 if size > LONGEST:
-                    raise InputError(f'{source.path} has a quote (") in line {start} that is never closed.')
+                    raise _open_quote(source, start)
+            else:
+                raise _open_quote(source, start)
             line = "".join(parts)
         if line.strip("\r\n\ufeff"):
             yield number, start, line
             number += 1
+
+
+def _open_quote(source: Source, line: int) -> InputError:
+    return InputError(
+        f'{source.path} has a quote (") in line {line} that is never closed. Close it, or write "" for a quote in a '
+        f"quoted cell."
+    )
 
 
 def _drawn(records: Iterator[Record], most: int, random: Random) -> tuple[list[Record], int]:
@@ -145,6 +154,11 @@ def _cells(record: Record, mark: str, source: Source) -> list[str]:
     try:
         return [cell.strip() for cell in next(csv.reader([record[2]], delimiter=mark))]
     except csv.Error as error:
+        if "new-line" in str(error):  # a quote inside of a cell opened nothing, though _records thought so
+            raise InputError(
+                f'Line {record[1]} of {source.path} has a quote (") inside a cell that does not start with one. '
+                f'Write the cell as "5"" pipe", in quotes that are doubled inside.'
+            ) from error
         raise InputError(f"Line {record[1]} of {source.path} cannot be taken apart: {error}.") from error
 
 
@@ -171,16 +185,24 @@ def _found(source: Source, encoding: Encoding) -> str:
     """The delimiter that takes most of the first records apart into the same number of cells, more than one."""
     with _open_text(source, encoding) as lines:
         first = list(islice(_records(lines, source), _LOOKED_AT))
-    scores = {mark: _agreement(first, mark, source) for mark in DELIMITERS}
+    scores = {mark: _agreement(first, mark) for mark in DELIMITERS}
     best = max(scores, key=lambda mark: scores[mark])
     return best if scores[best] > (0.0, 0) else ","
 
 
-def _agreement(records: Sequence[Record], mark: str, source: Source) -> tuple[float, int]:
+def _agreement(records: Sequence[Record], mark: str) -> tuple[float, int]:
     """Share of the records that have as many cells as most have, and this number; nothing for a single cell."""
-    counts = Counter(len(_cells(record, mark, source)) for record in records)
+    counts = Counter(_n_cells(record, mark) for record in records)
     cells, often = counts.most_common(1)[0] if counts else (1, 0)
     return (often / len(records), cells) if cells > 1 else (0.0, 0)
+
+
+def _n_cells(record: Record, mark: str) -> int:
+    """Number of cells; 1 where this mark leaves a quoted line end outside of quotes, so it is another that separates."""
+    try:
+        return len(next(csv.reader([record[2]], delimiter=mark)))
+    except csv.Error:
+        return 1
 
 
 def _names(cells: list[str], source: Source) -> tuple[str, ...]:
