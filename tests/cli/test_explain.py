@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import subgrove as sg
+from subgrove._cli import explain
 from subgrove._cli.reading import Request, read_data
 from subgrove._cli.target import pose
 from subgrove._cli.training import DefaultModel, cross_validate, split_rows, train
@@ -115,6 +116,47 @@ def test_rows_without_a_target_are_left_out_and_told(folder: Path) -> None:
 
 def test_a_feature_that_is_no_column_is_refused(houses: Path) -> None:
     refused(invoke("explain", houses, "-t", "price", "--features", "kindd"), "--features 'kindd'", "'kind'")
+
+
+def test_features_and_test_rows_are_checked_before_a_model_is_trained(
+    houses: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explain, "cross_validate", lambda *_, **__: pytest.fail("trained for nothing"))
+    refused(invoke("explain", houses, "-t", "price", "--features", "price"), "'price' is the target")
+    refused(invoke("explain", houses, "-t", "price", "--test", "no.csv"), "no file no.csv")
+    rows(1, seed=2).to_csv("one.csv", index=False)
+    refused(invoke("explain", houses, "-t", "price", "--test", "one.csv"), "1 row of one.csv")
+
+
+def test_text_among_numbers_of_test_rows_is_told_with_both_files(houses: Path) -> None:
+    rows(90, seed=2).assign(b="big").to_csv("new.csv", index=False)
+    message = refused(invoke("explain", houses, "-t", "price", "--test", "new.csv"), "'big'", f"{houses} has numbers")
+    assert "--numeric" not in message
+
+
+def test_no_jobs_are_refused_by_the_name_of_the_option(houses: Path) -> None:
+    refused(invoke("explain", houses, "-t", "price", "--jobs", "0"), "--jobs", "0 processes", "-1 for all")
+
+
+def test_a_page_on_standard_output_is_nothing_but_the_page(houses: Path, folder: Path) -> None:
+    result = invoke("explain", houses, "-t", "price", *QUICK, "--out", "-")
+    assert result.stdout.startswith("<!doctype html>")
+    assert result.stdout.rstrip().endswith("</html>")
+    assert [path.name for path in folder.iterdir()] == ["houses.csv"]
+    refused(invoke("explain", houses, "-t", "price", "--out", "-", "--json", "-"), "--out - and --json -")
+
+
+def test_rows_that_could_not_be_judged_are_not_called_unreal(houses: Path) -> None:
+    result = invoke("explain", houses, "-t", "price", *QUICK, "--json", "out.json")
+    marks = {
+        one.feature: one.certificate.verdict
+        for one in sg.Report.load("out.json").summary.features
+        if one.certificate is not None
+    }
+    assert "unknown" in marks.values()
+    for name, verdict in marks.items():
+        line = next(line for line in result.stdout.splitlines() if line.startswith(f"{name} ") and "look real" in line)
+        assert ("do not look real" in line) == (verdict == "fails")
 
 
 def test_a_loss_that_is_none_is_refused_and_nothing_is_written(houses: Path, folder: Path) -> None:

@@ -96,3 +96,13 @@ def test_selfcheck_passes_here_and_fails_where_a_check_does(monkeypatch: pytest.
     failed = invoke("selfcheck", "--json", "-")
     assert failed.exit_code == 1
     assert json.loads(failed.stdout)[0]["passed"] is False
+
+
+def test_the_target_is_no_feature_and_is_told_so(houses: Path) -> None:
+    refused(invoke("subgroups", houses, "-t", "a", "-f", "a"), "--feature 'a' is the target")
+
+
+def test_a_depth_of_nothing_says_nothing_of_dependence(houses: Path) -> None:
+    result = invoke("subgroups", houses, "-t", "price", "-f", "a", "--max-depth", 0)
+    assert "as --max-depth 0 asks for" in result.stdout
+    assert "depends on no other" not in result.stdout

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -173,3 +174,14 @@ def test_many_features_are_closed_at_first_and_few_are_open() -> None:
 def test_the_same_summary_gives_the_same_bytes() -> None:
     again = Summary.from_dict(json.loads(json.dumps(SUMMARIES["bike"].to_dict())))
     assert page(again) == PAGES["bike"]
+
+
+def test_rows_that_could_not_be_judged_are_not_called_failing() -> None:
+    unknown = hand_made.certificate("unknown")
+    features = [
+        replace(one, certificate=unknown, marginal_certificate=unknown) for one in hand_made.bike_like().features
+    ]
+    read = Reader(page(hand_made.summary_of(features)))
+    assert "do not pass" not in [text.strip() for text in read.texts]
+    assert [text.strip() for text in read.texts].count("not known") == 2 * len(features)
+    assert not {"bad", "fails"} & {word for given in read.values("class") for word in given.split()}

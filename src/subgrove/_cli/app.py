@@ -196,7 +196,7 @@ def explain(
         )
         do(asked, output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(json, markdown))
+    _run(work, debug=debug, quiet=quiet, piped=(out, json, markdown))
 
 
 @app.command()
@@ -337,7 +337,7 @@ def demo(
 
         do(Outputs(out, json, markdown), seed, jobs, output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(json, markdown))
+    _run(work, debug=debug, quiet=quiet, piped=(out, json, markdown))
 
 
 @app.command()
@@ -371,7 +371,7 @@ def report(
 
         do(saved, out, output)
 
-    _run(work, debug=debug, quiet=quiet)
+    _run(work, debug=debug, quiet=quiet, piped=(out,))
 
 
 @app.command()

@@ -10,10 +10,15 @@ from typing import Any
 from subgrove._cli.files import STDOUT, check_output, deliver
 from subgrove._cli.models import Loaded, Trust, fit_columns, labels_like, load_model
 from subgrove._cli.output import Output, number
-from subgrove._cli.reading import Data, Request, column_names, read_data, read_like
+from subgrove._cli.reading import Data, Request, column_names, feature_names, read_data, read_like
 from subgrove._cli.target import Problem, pose
 from subgrove._cli.training import TRAIN_SHARE, Skill, cross_validate, split_rows, train
 from subgrove.exceptions import ParameterError
+
+_MARKS = {
+    "fails": "redrawn rows do not look real",
+    "unknown": "not known whether redrawn rows look real",
+}
 
 
 @dataclass(frozen=True)
@@ -29,8 +34,13 @@ class Outputs:
         check_output(self.page, "--out", (".html", ".htm"))
         check_output(self.json, "--json", (".json",))
         check_output(self.markdown, "--markdown", (".md", ".markdown"))
-        if [self.json, self.markdown].count(Path(STDOUT)) == 2:
-            raise ParameterError("--json - and --markdown - cannot both go to standard output.")
+        piped = [
+            f"{option} -"
+            for option, path in (("--out", self.page), ("--json", self.json), ("--markdown", self.markdown))
+            if path == Path(STDOUT)
+        ]
+        if len(piped) > 1:
+            raise ParameterError(f"{' and '.join(piped)} cannot both go to standard output. Name a file for one.")
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,7 @@ def explain(asked: Explain, output: Output) -> None:
     problem = pose(data, asked.target, asked.task or _task_of(loaded))
     for note in (*data.notes, *problem.notes):
         output.note(note)
+    _features(asked, problem.X)  # refused before time is spent on a model
     ready = _trained(asked, data, problem, output) if loaded is None else _given(asked, data, problem, loaded, output)
     report = _report(asked, data, ready, output)
     write(report, asked.outputs)
@@ -95,10 +106,10 @@ def _trained(asked: Explain, data: Data, problem: Problem, output: Output) -> Re
     """The default model: cross-validated on all rows, then trained on the training rows."""
     seed = asked.request.seed
     progress = False if output.quiet else None
+    learned, held_out = (problem, _test_rows(asked, data, problem)) if asked.test else split_rows(problem, seed)
     skills = cross_validate(
         problem, forest=asked.forest, seed=seed, n_jobs=asked.settings.get("n_jobs"), progress=progress
     )
-    learned, held_out = (problem, _test_rows(asked, data, problem)) if asked.test else split_rows(problem, seed)
     model = train(learned, forest=asked.forest, seed=seed)
     told = ", ".join(str(skill) for skill in skills)
     output.say(f"\nHeld-out performance (5-fold cross-validation, {len(problem.y):,} rows): {told}")
@@ -152,6 +163,11 @@ def _test_rows(asked: Explain, data: Data, problem: Problem, loaded: Loaded | No
     return replace(posed, X=posed.X[list(problem.X.columns)], y=y)
 
 
+def _features(asked: Explain, X: Any) -> list[str]:
+    names = [str(name) for name in X.columns]
+    return list(feature_names(asked.features, names, "--features", asked.target))
+
+
 def _report(asked: Explain, data: Data, ready: Ready, output: Output) -> Any:
     import subgrove
 
@@ -161,7 +177,7 @@ def _report(asked: Explain, data: Data, ready: Ready, output: Output) -> Any:
         ready.model,
         (ready.train.X, ready.train.y),
         (ready.test.X, ready.test.y),
-        features=list(column_names(asked.features, names, "--features")) or None,
+        features=_features(asked, ready.train.X) or None,
         seed=asked.request.seed,
         target=asked.target,
         description=ready.description,
@@ -200,7 +216,7 @@ def tell_findings(summary: Any, output: Output) -> None:
             number(one.conditional.estimate),
             _interval(one.conditional),
             number(one.marginal.estimate),
-            "" if one.certificate is None or one.certificate.verdict == "passes" else "redrawn rows do not look real",
+            _MARKS.get("passes" if one.certificate is None else one.certificate.verdict, ""),
         )
         for one in summary.features
     ]

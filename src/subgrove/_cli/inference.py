@@ -48,6 +48,7 @@ class Wishes:
 
     nominal: frozenset[str] = frozenset()
     numeric: frozenset[str] = frozenset()
+    why_numeric: str = "--numeric"
     missing: frozenset[str] = frozenset()
     day_first: bool | None = None
     decimal_comma: bool = False
@@ -139,7 +140,8 @@ def _numbers(name: str, distinct: list[str], codes: Any, wishes: Wishes, asked: 
         return _Found(_spread(values, codes), "numeric", ["decimal commas"])
     if asked:
         raise InputError(
-            f"--numeric {name}: the column holds {wrong!r}, which is no number. Add it with --na if it is missing."
+            f"Column {name!r} holds {wrong!r}, which is no number ({wishes.why_numeric}). "
+            f"Add it with --na if it is missing."
         )
     return None
 

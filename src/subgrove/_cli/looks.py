@@ -13,7 +13,7 @@ import numpy as np
 from subgrove._cli.explain import tell_columns
 from subgrove._cli.files import check_output, deliver
 from subgrove._cli.output import Output, number, safe
-from subgrove._cli.reading import Data, Request, column_names, read_data
+from subgrove._cli.reading import Data, Request, feature_names, read_data
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,9 @@ def subgroups(asked: Look, max_depth: int | str, output: Output) -> None:
         else:
             output.say(f"\n{partition.text()}")
         rows = list(zip(range(1, len(partition) + 1), partition.sizes, partition.rules, strict=True))
-        output.table(f"{feature}: {_subgroups(len(partition))}", ("subgroup", "rows", "rule"), rows, right=(0, 1))
+        output.table(
+            f"{feature}: {_subgroups(len(partition), depth)}", ("subgroup", "rows", "rule"), rows, right=(0, 1)
+        )
     _deliver(asked.json, {"table": records(found.table)})
 
 
@@ -112,7 +114,7 @@ def _features(asked: Look, output: Output) -> tuple[Any, list[str] | None]:
         output.note(note)
     X = data.frame if asked.target is None else data.frame.drop(columns=asked.target)
     names = [str(name) for name in X.columns]
-    return X, list(column_names(asked.features, names, "--feature")) or None
+    return X, list(feature_names(asked.features, names, "--feature", asked.target)) or None
 
 
 def _deliver(path: Path | None, values: Any) -> None:
@@ -120,7 +122,9 @@ def _deliver(path: Path | None, values: Any) -> None:
         deliver(path, json.dumps(values, ensure_ascii=False, indent=1))
 
 
-def _subgroups(n: int) -> str:
+def _subgroups(n: int, max_depth: Any) -> str:
+    if max_depth == 0:
+        return "one subgroup, as --max-depth 0 asks for"
     return "one subgroup: it depends on no other column, as far as the tree can tell" if n == 1 else f"{n} subgroups"
 
 

@@ -7,6 +7,13 @@ from typing import Annotated
 
 import typer
 
+
+def _some_jobs(jobs: int | None) -> int | None:
+    if jobs == 0:
+        raise typer.BadParameter("0 processes share no work. Pass 1 or more, or -1 for all cores.")
+    return jobs
+
+
 DataPath = Annotated[
     Path, typer.Argument(metavar="DATA", readable=False, help="CSV, TSV or Parquet file; .gz too.", show_default=False)
 ]
@@ -79,7 +86,9 @@ Features = Annotated[
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same numbers.")]
 Jobs = Annotated[
     int | None,
-    typer.Option("--jobs", "-j", help="Processes to share the work; -1 for all cores.", show_default="1"),
+    typer.Option(
+        "--jobs", "-j", help="Processes to share the work; -1 for all cores.", show_default="1", callback=_some_jobs
+    ),
 ]
 MaxDepth = Annotated[int, typer.Option("--max-depth", min=0, max=10, help="Most conditions in a rule.")]
 Json = Annotated[

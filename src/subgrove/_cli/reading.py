@@ -37,6 +37,7 @@ class Request:
     drop: tuple[str, ...] = ()
     nominal: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
+    why_numeric: str = "--numeric"
     missing: tuple[str, ...] = ()
     day_first: bool | None = None
     known_model: bool = False
@@ -82,6 +83,7 @@ def read_like(request: Request, like: Data) -> Data:
         drop=(),
         nominal=tuple(name for name in used if kinds[name] == "nominal"),
         numeric=tuple(name for name in used if kinds[name] == "numeric"),
+        why_numeric=f"{like.path} has numbers there",
     )
     data = read_data(same)
     frame = data.frame[list(used)].copy()
@@ -105,6 +107,13 @@ def column_names(given: Sequence[str], names: Sequence[str], option: str) -> tup
                 raise ParameterError(f"{option} {part!r} is no column. {_alternatives(part, names)}")
             found.append(part)
     return tuple(dict.fromkeys(found))
+
+
+def feature_names(given: Sequence[str], names: Sequence[str], option: str, target: str | None) -> tuple[str, ...]:
+    """Features that a user named; the target is none."""
+    if target is not None and target in given and target not in names:
+        raise ParameterError(f"{option} {target!r} is the target, which is no feature. Leave it out.")
+    return column_names(given, names, option)
 
 
 def _raw(request: Request) -> RawTable:
@@ -145,6 +154,7 @@ def _wishes(request: Request, names: Sequence[str], decimal_comma: bool) -> Wish
     return Wishes(
         nominal=frozenset(column_names(request.nominal, names, "--nominal")),
         numeric=frozenset(column_names(request.numeric, names, "--numeric")),
+        why_numeric=request.why_numeric,
         missing=frozenset(request.missing),
         day_first=request.day_first,
         decimal_comma=decimal_comma,

@@ -198,7 +198,7 @@ def _agreement(records: Sequence[Record], mark: str) -> tuple[float, int]:
 
 
 def _n_cells(record: Record, mark: str) -> int:
-    """Number of cells; 1 where this mark leaves a quoted line end outside of quotes, so it is another that separates."""
+    """Number of cells; 1 where a line end is in no quotes by this mark, which then is not the one."""
     try:
         return len(next(csv.reader([record[2]], delimiter=mark)))
     except csv.Error:

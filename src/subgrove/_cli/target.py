@@ -35,7 +35,7 @@ def pose(data: Data, target: str, task: str | None) -> Problem:
     if missing == len(y):
         raise InputError(f"The target {target!r} has no value in any row of {data.path}. Name another with --target.")
     if missing:
-        notes.append(f"{missing:,} rows without a value of {target!r} are left out.")
+        notes.append(f"{_rows(missing)} without a value of {target!r} {'is' if missing == 1 else 'are'} left out.")
     found, why = _task_of(y.dropna(), target)
     chosen: Task = _asked(task, y, target) if task else found
     if task is None:
@@ -47,7 +47,8 @@ def pose(data: Data, target: str, task: str | None) -> Problem:
         notes += told
     if len(values) < LEAST_ROWS:
         raise InputError(
-            f"{len(values)} rows with a target are left; at least {LEAST_ROWS} are needed to train and test."
+            f"{_rows(len(values))} of {data.path} with a target {'is' if len(values) == 1 else 'are'} left; "
+            f"at least {LEAST_ROWS} are needed."
         )
     if values.nunique() < 2:
         raise InputError(f"The target {target!r} has the same value in all rows; there is nothing to explain.")
@@ -99,5 +100,11 @@ def _common(y: Any, target: str) -> tuple[Any, list[str]]:
     if not len(rare):
         return y, []
     listed = ", ".join(repr(str(label)) for label in rare.index[:5]) + (" and others" if len(rare) > 5 else "")
-    told = f"{int(rare.sum())} rows of classes with fewer than {LEAST_IN_CLASS} rows are left out: {listed}."
+    n = int(rare.sum())
+    verb = "is" if n == 1 else "are"
+    told = f"{_rows(n)} of classes with fewer than {LEAST_IN_CLASS} rows {verb} left out: {listed}."
     return y[~y.isin(rare.index)], [told]
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'s' * (n != 1)}"

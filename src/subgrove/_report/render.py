@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from subgrove._report import number_columns, numbers, typeset
+from subgrove._report import number_columns, numbers, typeset, wording
 from subgrove._report.charts import effect, intervals, levels, lines, palette, tree
 from subgrove._report.layout import FeatureView, feature_views, split_dependence
 from subgrove._report.number_columns import decimals_of_estimates
@@ -124,6 +124,7 @@ def _pictures() -> dict[str, Any]:
     return {
         "axis": intervals.axis,
         "bar": intervals.bar,
+        "certificate_mark": wording.certificate_mark,
         "count": numbers.counted,
         "decimals_of": number_columns.decimals_of,
         "decimals_of_estimates": number_columns.decimals_of_estimates,

@@ -148,5 +148,10 @@ def certificate_sentence(name: str, one: Certificate, reason: str, how: str) -> 
     return tidy(f"Whether rows with {name} {how} pass for real ones is not known: {reason}.")
 
 
+def certificate_mark(one: Certificate) -> tuple[str, str]:
+    """The verdict in a table: how it is coloured, and in words. What is not known is neither good nor bad."""
+    return {"passes": ("good", "pass as real"), "fails": ("bad", "do not pass")}.get(one.verdict, ("soft", "not known"))
+
+
 def _auc(one: Certificate) -> str:
     return "" if one.auc is None else f" (a classifier tells them apart with AUC {number(one.auc)}; 0.5 is chance)"
