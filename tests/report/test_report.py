@@ -137,6 +137,20 @@ def test_other_endings_and_folders_that_are_not_there_are_refused(tmp_path: Path
         odd_report().save(tmp_path / name)
 
 
+def test_a_folder_is_refused_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "r.html").mkdir()
+    with pytest.raises(sg.exceptions.ParameterError, match=r"r\.html' is a folder"):
+        odd_report().save(tmp_path / "r.html")
+    assert [one.name for one in tmp_path.iterdir()] == ["r.html"]
+
+
+def test_one_row_shows_no_model_to_be_nearly_perfect() -> None:
+    train, (X, y) = some(PAIR, 1)
+    summary = sg.report(lambda X: 0 * X["a"] + y.iloc[0], train, (X, y), **SMALL).summary
+    assert summary.model.sentences[-1] == "How sure that is cannot be said from one row."
+    assert not any("perfect" in sentence for sentence in (*summary.highlights, *summary.cautions))
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "other"}', "[" * 100_000, '"\ud7ff'])
 def test_files_that_hold_no_report_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "r.json"
@@ -259,6 +273,13 @@ def test_other_samplers_and_found_subgroups_are_told_too(sampler: str) -> None:
         ({"train": (TRAIN[0][["a"]], TRAIN[1])}, "InputError", "train lacks 'b'"),
         ({"test": (TEST[0][PAIR], TEST[1][:4])}, "InputError", "In test: y has 4 values"),
         ({"test": (TEST[0][PAIR], None)}, "InputError", "test has no target"),
+        (
+            {"test": (TEST[0][PAIR], TEST[1] * 1e200)},
+            "InputError",
+            "In test: the largest value of y is .*e.200.*Divide",
+        ),
+        ({"train": (TRAIN[0][PAIR], TRAIN[1] * 1e-200)}, "InputError", "In train: .*e-200.*Multiply"),
+        ({"train": (TRAIN[0][PAIR].set_axis(["a", " "], axis=1), TRAIN[1])}, "InputError", "without a name .* place 1"),
         ({"train": (TRAIN[0][PAIR], TRAIN[1].where(TRAIN[1] > 0))}, "InputError", "In train: y has"),
     ],
 )

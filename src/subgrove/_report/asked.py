@@ -31,6 +31,7 @@ EFFECT_ROWS = 1_000
 _CURVE_ROWS, _FEWEST_ROWS = 25_000, 300  # of all features together, and of one
 _ASKED_ROWS = 1_000_000  # redrawn rows of each importance that repeats are chosen for
 _FEWEST, _MOST = 5, 20  # repeats
+_SMALLEST, _LARGEST = 1e-70, 1e70  # sizes of y whose fourth powers, of which errors of scores are made, floats hold
 SURE_TASKS = {"probability": "classification", "label": "classification", "value": "regression"}
 
 
@@ -179,7 +180,14 @@ def read_pair(given: Any, argument: str) -> Pair:
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] != 1):
         what = "no target" if y is None else f"a target of shape {np.shape(y)}"
         raise InputError(f"{argument} has {what}; a report tells of one target. Pass one value of y for each row.")
-    return Pair(X, y, read_table(X, argument=f"{argument}.X", lenient=True))
+    table = read_table(X, argument=f"{argument}.X", lenient=True)
+    for at, name in enumerate(table.names):
+        if not name.strip():
+            raise InputError(
+                f"{argument}.X has a column without a name ({name!r}, at place {at}), which no sentence can tell of. "
+                f"Give it a name."
+            )
+    return Pair(X, y, table)
 
 
 def _refuse_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:
@@ -241,7 +249,17 @@ def _targets(asks: Model, loss: Loss, train: Pair, test: Pair, *, probabilities:
             read.append(read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities))
         except InputError as error:
             raise type(error)(f"In {argument}: {error}") from error
+        _refuse_extreme(read[-1], argument)
     return read[0], read[1]
+
+
+def _refuse_extreme(target: Target, argument: str) -> None:
+    largest = 0.0 if target.numbers is None else float(np.abs(target.numbers).max(initial=0.0))
+    if largest and not _SMALLEST < largest < _LARGEST:
+        raise InputError(
+            f"In {argument}: the largest value of y is {largest:g} in size, and squares of squares of such numbers are "
+            f"beyond what a float can hold. {'Divide' if largest > 1 else 'Multiply'} y by a number, and train on that."
+        )
 
 
 def _by_frequency(target: Target) -> tuple[int, ...]:

@@ -196,9 +196,10 @@ def _spread(answers: Predictions) -> float:
 def _sentences(asked: Asked, score: Score, verdict: str, judged: _Judged) -> tuple[str, ...]:
     rows = f"{asked.test.n:,} test row{'s' * (asked.test.n != 1)}"
     noise = "" if score.std_error is None else f" (standard error {number(score.std_error)})"
+    unsure = ["How sure that is cannot be said from one row."] if score.std_error is None else []
     told = [f"On {rows}, the {score.name} is {number(score.value)}{noise}."]
     if score.constant is None or score.skill is None:
-        return (*told, "How well a constant answer would do by this loss is not known.")
+        return (*told, "How well a constant answer would do by this loss is not known.", *unsure)
     constant = f"The best constant answer of the training rows has {number(score.constant)}"
     if verdict == "useless":
         return (
@@ -209,4 +210,4 @@ def _sentences(asked: Asked, score: Score, verdict: str, judged: _Judged) -> tup
     told.append(f"{constant}; the model saves {percent(score.skill)} of it.")
     if verdict == "weak":
         told.append("That is little: what follows explains a model that leaves most of the target unexplained.")
-    return tuple(told)
+    return (*told, *unsure)

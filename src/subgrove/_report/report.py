@@ -88,6 +88,8 @@ class Report:
             raise ParameterError(
                 f"path={str(path)!r} must end in {', '.join(_FORMS)}, which says as what the report is written."
             )
+        if place.is_dir():
+            raise ParameterError(f"path={str(path)!r} is a folder. Name a file in it.")
         if not place.parent.is_dir():
             raise ParameterError(f"path={str(path)!r} is in a folder that is not there. Make the folder first.")
         write_text(place, make())

@@ -35,7 +35,8 @@ def _how_good(model: ModelSummary) -> str:
 
 def _too_good(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[str]:
     """A warning where the model is nearly perfect: a column that is known only with the target makes it so."""
-    if max((one.skill or 0.0 for one in model.scores), default=0.0) < _NEARLY_PERFECT or not features:
+    known = [one.skill or 0.0 for one in model.scores if one.std_error is not None]  # one row is foretold by chance
+    if max(known, default=0.0) < _NEARLY_PERFECT or not features:
         return []
     most = max(features, key=lambda one: one.marginal.estimate).feature
     return [
