@@ -40,6 +40,13 @@ def test_a_summary_survives_the_way_to_json_and_back() -> None:
         (lambda values: values.update(features={}), "report.features must be a list"),
         (lambda values: values["features"][1].update(rank="first"), r"report.features\[1\].rank must be int"),
         (lambda values: values["features"][0]["conditional"].update(estimate=None), "conditional.estimate must be"),
+        (
+            lambda values: values["features"][0]["conditional"].update(conf_low=float("nan")),
+            "conf_low must be a finite",
+        ),
+        (lambda values: values.update(baseline=10**400), "report.baseline must be a finite number"),
+        (lambda values: values["data"].update(n_test=10**30), "report.data.n_test must be a finite number"),
+        (lambda values: values["methods"]["settings"][0].update(value="\ud800"), "half of a character"),
         (lambda values: values.update(version=99), "version 99"),
         (lambda values: values.update(schema="other"), "no report of subgrove"),
     ],

@@ -159,6 +159,29 @@ def test_files_that_hold_no_report_are_refused(tmp_path: Path, text: str) -> Non
         sg.Report.load(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda one: one["conditional"].update(conf_low=1e9), r"features\[0\].conditional has a conf_low above"),
+        (lambda one: one["lines"][0]["y"].pop(), r"lines\[0\] has x, y, low, high and support of different lengths"),
+        (lambda one: one["lines"][0]["x"].__setitem__(0, 1.5), r"lines\[0\].x mixes"),
+        (lambda one: one["lines"][0]["support"].__setitem__(0, -7), r"lines\[0\].support"),
+        (lambda one: one["lines"][0].update(subgroup=99), r"lines\[0\].subgroup"),
+        (lambda one: one["distribution"]["counts"].append(1), "distribution.counts"),
+        (lambda one: one["distribution"].update(by_subgroup=[[]]), "distribution.by_subgroup"),
+        (lambda one: one["distribution"]["counts"].__setitem__(0, -1), "negative count"),
+        (lambda one: one["tree"][0].update(parent=3), r"tree\[0\].parent"),
+        (lambda one: one["marginal"].update(std_error=-1.0), "marginal.std_error is negative"),
+    ],
+)
+def test_a_report_whose_parts_do_not_fit_is_refused_when_it_is_read(tmp_path: Path, change: Any, place: str) -> None:
+    values = bike_report().to_dict()
+    change(values["features"][0])
+    (tmp_path / "r.json").write_text(json.dumps(values), encoding="utf-8")
+    with pytest.raises(sg.exceptions.FormatError, match=place):
+        sg.Report.load(tmp_path / "r.json")
+
+
 def test_every_kind_of_column_has_its_place() -> None:
     summary = odd_report().summary
     assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["title"] == "What the model of y | z uses"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import types
 import typing
 from dataclasses import fields, is_dataclass
@@ -10,6 +11,9 @@ from typing import Any
 
 from subgrove._report.summary import SCHEMA, VERSION, Summary
 from subgrove.exceptions import FormatError
+
+_LARGEST = {float: 1e305, int: 2**63 - 1, bool: 1}  # percent of it are finite too
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def plain(value: Any) -> Any:
@@ -46,6 +50,10 @@ def _read(kind: Any, value: Any, place: str) -> Any:
         return _read_tuple(inner, value, place)
     if is_dataclass(kind):
         return _read_object(kind, value, place)
+    if isinstance(value, int | float) and not abs(value) <= _LARGEST[type(value)]:
+        raise FormatError(f"{place} must be a finite number; got {value!r:.60}.")
+    if isinstance(value, str) and _HALF.search(value):
+        raise FormatError(f"{place} has half of a character, which cannot be written; got {value!r:.60}.")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if kind is types.NoneType and value is None:
@@ -57,7 +65,7 @@ def _read(kind: Any, value: Any, place: str) -> Any:
 
 def _read_either(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
     if type(value) in kinds:
-        return value  # 5 stays a whole number where it may be one
+        return _read(type(value), value, place)  # 5 stays a whole number where it may be one
     for kind in kinds:
         try:
             return _read(kind, value, place)

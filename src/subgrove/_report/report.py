@@ -11,6 +11,7 @@ from typing import Any
 
 from subgrove._importance.storage import write_text
 from subgrove._report.asked import read_asked
+from subgrove._report.fits import refuse_misfits
 from subgrove._report.summarise import summarise
 from subgrove._report.summary import Summary
 from subgrove.exceptions import FormatError, ParameterError
@@ -107,7 +108,9 @@ class Report:
             values = json.loads(Path(path).read_text(encoding="utf-8"))
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{path} does not hold JSON: {error}. Pass a file that Report.save wrote.") from error
-        return cls(Summary.from_dict(values))
+        summary = Summary.from_dict(values)
+        refuse_misfits(summary)
+        return cls(summary)
 
     def __repr__(self) -> str:
         one = self.summary
