@@ -158,3 +158,10 @@ def test_rows_and_certificates_have_their_words() -> None:
     assert "do not pass for real ones: AUC" in certificate_sentence("temp", failing, "AUC 0.80", "redrawn")
     passing = Certificate("passes", None, None, "")
     assert certificate_sentence("temp", passing, "", "shuffled") == "Rows with temp shuffled pass for real ones."
+
+
+def test_there_is_no_contrast_between_equal_estimates() -> None:
+    sure, unsure = (Estimate(1.0, 0.5, low, 3 - low, 0.5, 0.0, "test rows") for low in (0.5, 0.0))
+    parts = [SubgroupSummary(at, f"z = {at}", 9, 50, one, "") for at, one in enumerate((sure, unsure))]
+    assert [reading(one, 100.0) for one in (sure, unsure)] == ["matters", "hardly"]
+    assert contrast("z", parts, 100.0) is None

@@ -91,6 +91,8 @@ def contrast(name: str, subgroups: Sequence[SubgroupSummary], baseline: float) -
     least = min(low, key=lambda one: one.estimate.estimate if one.estimate else 0.0)
     assert most.estimate is not None
     assert least.estimate is not None
+    if most.estimate.estimate <= least.estimate.estimate:  # surer of one than of the other, but not more of it
+        return None
     word = {
         "hardly": f"it hardly matters: {with_range(least.estimate)}",
         "better": f"the model does better when it is redrawn: {with_range(least.estimate)}",
