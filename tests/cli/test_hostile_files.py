@@ -150,6 +150,12 @@ def test_a_quote_inside_of_a_cell(make: Make) -> None:
     refused(explain(make('a,b,y\n1,5" pipe,3\n2,6" pipe,4\n' + ROWS)), "Line 2", "inside a cell")
 
 
+@pytest.mark.parametrize(("power", "word"), [("e300", "Divide"), ("e-300", "Multiply")])
+def test_a_target_whose_squares_no_float_holds(make: Make, power: str, word: str) -> None:
+    rows = "\n".join(f"{i % 7},{i * 31 % 11},1.{i:03}{power}" for i in range(80))
+    assert "nan" not in refused(explain(make(f"a,b,y\n{rows}")), "The target 'y'", power[-3:], word)
+
+
 def test_a_damaged_gzip_file(make: Make) -> None:
     packed = gzip.compress(("a,b,y\n" + ROWS * 50).encode())
     refused(explain(make(packed[:-40], "data.csv.gz")), "damaged")

@@ -170,3 +170,17 @@ def test_too_little_memory_is_told_before_anything_is_loaded(houses: Path, folde
         "Error: There is not enough memory: the limit is 476 MB of addresses, at least 800 MB"
     )
     assert os.listdir() == ["houses.csv"]
+
+
+def test_a_stream_without_the_characters_gets_them_escaped_and_json_stays_utf_8(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    frame = rows(80).rename(columns={"a": "\u65e5\u672c"})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    words = ("subgroups", "data.csv", "-t", "price", "-f", "\u65e5\u672c")
+    told = run(*words, cwd=tmp_path)
+    assert (told.returncode, "Unexpected" in told.stderr) == (0, False)
+    assert "\\u65e5\\u672c" in told.stdout
+    piped = subprocess.run([*COMMAND, *words, "--json", "-"], capture_output=True, cwd=tmp_path, env=environment())
+    assert "\u65e5\u672c" in piped.stdout.decode("utf-8")

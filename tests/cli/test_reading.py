@@ -69,6 +69,13 @@ def test_line_ends_in_a_later_cell_do_not_keep_the_delimiter_from_being_found(tm
     assert len(data.frame) == 30
 
 
+def test_bytes_that_windows_has_no_character_for_are_kept_apart_and_can_be_written(tmp_path: Path) -> None:
+    data = read(tmp_path, b"a,b\x81\n" + b"1,\xe9\x81\n2,\xe9\x8d\n" * 10)
+    assert list(data.frame.columns) == ["a", "b\x81"]
+    assert data.frame["b\x81"].tolist()[:2] == ["\xe9\x81", "\xe9\x8d"]
+    assert "".join(data.frame["b\x81"]).encode()
+
+
 def test_a_packed_file_is_read(tmp_path: Path) -> None:
     data = read(tmp_path, gzip.compress(b"a,b\n" + b"1,2\n3,4\n" * 10), "data.csv.gz")
     assert data.frame["a"].tolist()[:2] == [1, 3]

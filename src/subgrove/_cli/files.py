@@ -28,8 +28,10 @@ def check_output(path: Path | None, option: str, suffixes: tuple[str, ...] = ())
 
 
 def deliver(path: Path, text: str) -> None:
-    """Write text to a file, whole or not at all, or to standard output where that was asked for."""
+    """Write text to a file, whole or not at all, or to standard output, as UTF-8 wherever it goes."""
     if str(path) == STDOUT:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+        sys.stdout.buffer.write((text if text.endswith("\n") else text + "\n").encode())
+        sys.stdout.buffer.flush()
     else:
         write_text(path, text)

@@ -48,7 +48,7 @@ class Wishes:
 
     nominal: frozenset[str] = frozenset()
     numeric: frozenset[str] = frozenset()
-    why_numeric: str = "--numeric"
+    why_numeric: str = ""  # if the user did not say so
     missing: frozenset[str] = frozenset()
     day_first: bool | None = None
     decimal_comma: bool = False
@@ -140,7 +140,7 @@ def _numbers(name: str, distinct: list[str], codes: Any, wishes: Wishes, asked: 
         return _Found(_spread(values, codes), "numeric", ["decimal commas"])
     if asked:
         raise InputError(
-            f"Column {name!r} holds {wrong!r}, which is no number ({wishes.why_numeric}). "
+            f"Column {name!r} holds {wrong!r}, which is no number ({wishes.why_numeric or f'--numeric {name}'}). "
             f"Add it with --na if it is missing."
         )
     return None

@@ -37,7 +37,7 @@ class Request:
     drop: tuple[str, ...] = ()
     nominal: tuple[str, ...] = ()
     numeric: tuple[str, ...] = ()
-    why_numeric: str = "--numeric"
+    why_numeric: str = ""
     missing: tuple[str, ...] = ()
     day_first: bool | None = None
     known_model: bool = False

@@ -10,6 +10,7 @@ Requirements this design meets:
 
 from __future__ import annotations
 
+import codecs
 import csv
 import math
 from collections import Counter
@@ -26,9 +27,20 @@ from subgrove._cli.sources import Source
 from subgrove.exceptions import InputError, ParameterError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
+_NO_MEANING = "subgrove.no_meaning"  # how five bytes are read that Windows-1252 has no character for
 _LOOKED_AT = 200  # records that the delimiter is told by
 
 Record = tuple[int, int, str]  # number of the record after the header, line it starts in, text
+
+
+def _as_control(error: UnicodeError) -> tuple[str, int]:
+    """A byte without a meaning as the control character of its number, as browsers read it."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error(_NO_MEANING, _as_control)
 
 
 @dataclass(frozen=True)
@@ -72,8 +84,7 @@ def read_records(source: Source, wanted: Wanted, *, most: int, seed: int, delimi
 @contextmanager
 def _open_text(source: Source, encoding: Encoding) -> Iterator[TextIOWrapper]:
     """Lines of the file as text; its faults are told in words."""
-    # Windows-1252 has five bytes without a meaning, which stay as they are.
-    errors = "surrogateescape" if encoding.name == "cp1252" else "strict"
+    errors = _NO_MEANING if encoding.name == "cp1252" else "strict"
     try:
         with source.open() as file, TextIOWrapper(file, encoding.name, errors, newline="") as lines:
             yield lines

@@ -249,16 +249,18 @@ def _targets(asks: Model, loss: Loss, train: Pair, test: Pair, *, probabilities:
             read.append(read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities))
         except InputError as error:
             raise type(error)(f"In {argument}: {error}") from error
-        _refuse_extreme(read[-1], argument)
+        if read[-1].numbers is not None:
+            refuse_extreme(read[-1].numbers, f"In {argument}: y")
     return read[0], read[1]
 
 
-def _refuse_extreme(target: Target, argument: str) -> None:
-    largest = 0.0 if target.numbers is None else float(np.abs(target.numbers).max(initial=0.0))
+def refuse_extreme(values: Any, what: str) -> None:
+    """Refuse a target whose scores floats cannot hold."""
+    largest = float(np.abs(values).max(initial=0.0))
     if largest and not _SMALLEST < largest < _LARGEST:
         raise InputError(
-            f"In {argument}: the largest value of y is {largest:g} in size, and squares of squares of such numbers are "
-            f"beyond what a float can hold. {'Divide' if largest > 1 else 'Multiply'} y by a number, and train on that."
+            f"{what} has values up to {largest:g} in size; squares of squares of such numbers are beyond what a float "
+            f"can hold. {'Divide' if largest > 1 else 'Multiply'} it by a number, and train on that."
         )
 
 
