@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from subgrove._report.markdown import escaped
+from subgrove._report.markdown import escaped, text
 
+from . import hand_made
 from .reports import SCRIPT, bike_report, odd_report
 
 
@@ -32,6 +34,14 @@ def test_tables_have_as_many_cells_in_each_row_as_in_their_head() -> None:
                 continue
             head = head or cells
             assert cells == head, line
+
+
+def test_rows_of_subgroups_are_counted_in_whole_numbers() -> None:
+    summary = hand_made.bike_like()
+    groups = tuple(replace(group, n_train=54) for group in summary.features[0].subgroups)
+    lines = text(replace(summary, features=(replace(summary.features[0], subgroups=groups),))).splitlines()
+    assert sum("| 54 |" in line for line in lines) == len(groups)
+    assert not any("54.0" in line for line in lines)
 
 
 def test_no_markup_comes_from_the_data() -> None:

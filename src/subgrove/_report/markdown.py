@@ -129,7 +129,8 @@ def _feature(summary: Summary, one: FeatureSummary) -> list[str]:
     if len(one.tree) > 1:
         parts += ["### Its tree", _tree(one)]
     subgroups = [
-        (s.subgroup, s.rule, _known(s.n_train), s.n, _estimate(summary, s.estimate), s.sentence) for s in one.subgroups
+        (s.subgroup, s.rule, "" if s.n_train is None else s.n_train, s.n, _estimate(summary, s.estimate), s.sentence)
+        for s in one.subgroups
     ]
     head = ("subgroup", "rule", "training rows", "test rows", "importance", "in words")
     parts += ["### Its subgroups", _table(head, subgroups), *_section("Its curves", one.effect_sentences, 3)]
