@@ -18,8 +18,7 @@ __all__ = ["Dataset", "bike"]
 
 _BIKE_DESCRIPTION = "Rented bikes a day in Washington, D.C., 2011 and 2012, with weather and calendar."
 _BIKE_SOURCE = (
-    "Bike Sharing, UCI Machine Learning Repository: Hadi Fanaee-T and Joao Gama (2013), "
-    "doi:10.24432/C5W894, CC BY 4.0."
+    "Bike Sharing, UCI Machine Learning Repository: Hadi Fanaee-T and Joao Gama (2013), doi:10.24432/C5W894, CC BY 4.0."
 )
 # Level names in the order of the numbers in the file, with the smallest of these numbers.
 _BIKE_LEVELS: dict[str, tuple[str, int, tuple[str, ...]]] = {
