@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from subgrove._cli import options as o
+from subgrove._cli.calls import request, run
 
 if TYPE_CHECKING:
     from subgrove._cli.output import Output
-    from subgrove._cli.reading import Request
 
 _EXITS = (
     "Exit codes: 0 done; 1 unexpected, or a failed selfcheck; 2 the file or an option cannot be used, nothing was "
@@ -63,38 +62,6 @@ def _start(
     Your own file:    subgrove explain data.csv --target price
     Its options:      subgrove explain --help
     """
-
-
-def _run(work: Callable[[Output], None], *, debug: bool, quiet: bool, piped: tuple[Path | None, ...] = ()) -> None:
-    """Do the work of a command; `piped` are the outputs that may claim standard output for themselves."""
-    from subgrove._cli.files import STDOUT
-    from subgrove._cli.guard import FailedError, guarded
-    from subgrove._cli.output import Output
-
-    output = Output(quiet=quiet, results=all(str(path) != STDOUT for path in piped))
-    try:
-        with guarded(debug, output):
-            work(output)
-    except FailedError as failed:
-        raise typer.Exit(failed.code) from None
-
-
-def _request(options: dict[str, Any]) -> Request:
-    """What is to be read, from the options that all commands on a file have."""
-    from subgrove._cli.reading import Request
-
-    return Request(
-        path=options["data"],
-        most=options["max_rows"],
-        seed=options["seed"],
-        delimiter=options["delimiter"],
-        only=tuple(options["columns"]) if options["columns"] else None,
-        drop=tuple(options["drop"] or ()),
-        nominal=tuple(options["nominal"] or ()),
-        numeric=tuple(options["numeric"] or ()),
-        missing=tuple(options["na"] or ()),
-        day_first=options["day_first"],
-    )
 
 
 @app.command()
@@ -188,7 +155,7 @@ def explain(
             "n_jobs": jobs,
         }
         asked = Explain(
-            request=_request(given),
+            request=request(given),
             target=target,
             outputs=Outputs(out, json, markdown),
             test=test,
@@ -201,7 +168,7 @@ def explain(
         )
         do(asked, output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(out, json, markdown))
+    run(work, debug=debug, quiet=quiet, piped=(out, json, markdown))
 
 
 @app.command()
@@ -236,9 +203,9 @@ def subgroups(
         from subgrove._cli.looks import Look
         from subgrove._cli.looks import subgroups as do
 
-        do(Look(_request(given), tuple(features or ()), target, json, jobs), max_depth, output)
+        do(Look(request(given), tuple(features or ()), target, json, jobs), max_depth, output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(json,))
+    run(work, debug=debug, quiet=quiet, piped=(json,))
 
 
 @app.command()
@@ -272,9 +239,9 @@ def dependence(
         from subgrove._cli.looks import Look
         from subgrove._cli.looks import dependence as do
 
-        do(Look(_request(given), tuple(features or ()), target, json, jobs), output)
+        do(Look(request(given), tuple(features or ()), target, json, jobs), output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(json,))
+    run(work, debug=debug, quiet=quiet, piped=(json,))
 
 
 @app.command()
@@ -312,9 +279,9 @@ def fidelity(
         from subgrove._cli.looks import Look
         from subgrove._cli.looks import fidelity as do
 
-        do(Look(_request(given), tuple(features or ()), target, json, jobs), tuple(samplers or ()), output)
+        do(Look(request(given), tuple(features or ()), target, json, jobs), tuple(samplers or ()), output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(json,))
+    run(work, debug=debug, quiet=quiet, piped=(json,))
 
 
 @app.command()
@@ -342,7 +309,7 @@ def demo(
 
         do(Outputs(out, json, markdown), seed, jobs, output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(out, json, markdown))
+    run(work, debug=debug, quiet=quiet, piped=(out, json, markdown))
 
 
 @app.command()
@@ -376,7 +343,7 @@ def report(
 
         do(saved, out, output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(out,))
+    run(work, debug=debug, quiet=quiet, piped=(out,))
 
 
 @app.command()
@@ -398,4 +365,4 @@ def selfcheck(
 
         do(seed, json, output)
 
-    _run(work, debug=debug, quiet=quiet, piped=(json,))
+    run(work, debug=debug, quiet=quiet, piped=(json,))

@@ -96,14 +96,14 @@ class OnnxModel:
 
 def _tensor(X: Any, kind: str, path: str) -> npt.NDArray[Any]:
     if _TYPES[kind] is object:
-        return X.astype(object).where(X.notna(), "").astype(str).to_numpy(dtype=object)  # type: ignore[no-any-return]
+        return np.asarray(X.astype(object).where(X.notna(), "").astype(str), dtype=object)
     texts = [str(name) for name, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
     if texts:
         raise InputError(
             f"{path} takes numbers, but column {texts[0]!r} holds levels or dates. Convert the model with an input for "
             f"each column, or pass a file in which the column is coded as in training."
         )
-    return X.to_numpy(dtype=_TYPES[kind])  # type: ignore[no-any-return]
+    return np.asarray(X, dtype=_TYPES[kind])
 
 
 def _width(one: Any) -> int | None:

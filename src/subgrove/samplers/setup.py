@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -13,24 +13,12 @@ from subgrove._shift import Rivals
 from subgrove._subgroups.growing import Settings
 from subgrove._subgroups.names import Members, allowed_columns
 from subgrove._table import Table
-from subgrove.samplers.base import Feature, Method, read_training_table
+from subgrove.samplers.base import Feature, read_training_table
 from subgrove.trees.parameters import whole_number
 
 MAX_ROWS = 20_000
 NO_LIMIT = 30  # depth of a tree that its tests stop
 SHOWN_DEPTH = 2
-
-
-class Settled(Protocol):
-    """A sampler with these parameters."""
-
-    max_depth: Any
-    min_leaf: Any
-    alpha: Any
-    given: Any
-    shown_depth: Any
-    max_rows: Any
-    seed: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,16 +52,17 @@ class Setup:
 
 
 def read_setup(sampler: Any, X: Any, features: Any) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], Setup]:
-    """The columns of training rows, the features that are asked for, and what these have in common."""
-    own: Settled = sampler
-    settings = Settings.checked("transformation", own.max_depth, own.min_leaf, own.alpha)
-    shown = whole_number("shown_depth", own.shown_depth, least=0)
-    seed = read_seed(own.seed)
-    method: Method = sampler
-    table, asked = read_training_table(X, features, method)
-    rows = _used_rows(table.n_rows, own.max_rows, seed)
+    """The columns of training rows, the features that are asked for, and what these have in common.
+
+    `sampler` is one with the parameters of `Auto`.
+    """
+    settings = Settings.checked("transformation", sampler.max_depth, sampler.min_leaf, sampler.alpha)
+    shown = whole_number("shown_depth", sampler.shown_depth, least=0)
+    seed = read_seed(sampler.seed)
+    table, asked = read_training_table(X, features, sampler)
+    rows = _used_rows(table.n_rows, sampler.max_rows, seed)
     used = table.rows(rows)
-    allowed = allowed_columns(own.given, table.names)
+    allowed = allowed_columns(sampler.given, table.names)
     return table.columns, asked, Setup(used, rows, Rivals.of(used, seed), allowed, settings, shown, seed)
 
 
