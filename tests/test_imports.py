@@ -32,6 +32,7 @@ BASE = [
     "_forest",
     "_shift",
     "_fingerprint",
+    "_partitions",
     "_frames",
     "_native",
     "_result_tables",
