@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import subgrove as sg
+from subgrove._importance.summed import with_rows
 
 ROWS = 300
 
@@ -43,7 +44,7 @@ def simulate(sampler: Any, truth: float, repeats: int, runs: int) -> str:
         X, y = sample(rng, ROWS)
         result = sg.importance(model, X, y, sampler=sampler, features=["x1"], n_repeats=repeats, seed=run)
         row = result.overall.iloc[0]
-        one_part = result.scores[0].rows[0].std(ddof=1) / np.sqrt(ROWS)
+        one_part = with_rows(result.scores, "interval")[0].rows[0].std(ddof=1) / np.sqrt(ROWS)
         covered = row["conf_low"] <= truth <= row["conf_high"]
         naive = abs(row["estimate"] - truth) <= 1.96 * one_part
         lines.append((row["estimate"], row["std_error"], row["mc_error"], covered, naive))

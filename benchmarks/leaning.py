@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 
 import subgrove as sg
 from subgrove._importance.leaning import leaning, reach
+from subgrove._importance.summed import with_rows
 from subgrove._kinds import Floats
 
 _BOOTSTRAPPED = 600  # samples at most, for it takes long
@@ -35,7 +36,7 @@ def increases(scenario: sg.simulate.Scenario, n: int, samples: int) -> tuple[Flo
             scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, features=["x1"], n_repeats=20,
             seed=two, certify=False, progress=False,
         )  # fmt: skip
-        (score,) = imp.scores
+        (score,) = with_rows(imp.scores, "leaning")
         values = score.influence[0].astype(np.float64)
         spread = values.var(ddof=1)
         rows.append(values)

@@ -41,6 +41,7 @@ BASE = [
     "_values",
     "_containers",
     "_quantiles",
+    "_moments",
     "_kinds",
     "_random",
     "_parallel",

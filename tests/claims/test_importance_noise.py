@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._importance.summed import with_rows
 from tests.claims.asking import importance
 
 Floats = npt.NDArray[np.float64]
@@ -77,7 +78,7 @@ def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Told, Told]:
         X, y = sample(rng)
         result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=run, **options(name))
         result = result.with_noise("test rows")
-        score = result.scores[0]
+        score = with_rows(result.scores, "the test")[0]
         tables = (result.overall, score.rows[0]), (result.by_subgroup, score.rows[0][score.code == 0])
         for kept, (table, rows) in zip(lines, tables, strict=True):
             line = table.iloc[0]

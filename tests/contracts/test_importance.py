@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 import subgrove as sg
+from subgrove._importance.summed import with_rows
 
 Floats = npt.NDArray[np.float64]
 N = 150
@@ -248,7 +249,7 @@ class Counting:
 def rows_documented(result: sg.ImportanceResult, n_repeats: int) -> int:
     """n, and for each feature n_repeats times the rows drawn, plus the other values of each row that is exact."""
     total = N
-    for score in result.scores:
+    for score in with_rows(result.scores, "the test"):
         values = X[score.title].to_numpy()
         for k in range(len(score.rules)):
             own = values[score.code == k]

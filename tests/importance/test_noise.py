@@ -208,5 +208,5 @@ def test_files_of_the_first_format_are_read(tmp_path: Path) -> None:
         old.test(X)
     values["format"] = 99
     path.write_text(json.dumps(values))
-    with pytest.raises(FormatError, match="reads formats 1 and 2"):
+    with pytest.raises(FormatError, match="reads formats 1, 2, 3"):
         sg.ImportanceResult.load(path)

@@ -9,6 +9,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._frames import Donors, Ring
+from subgrove._importance.summed import with_rows
 from subgrove._kinds import Floats
 
 KEPT = ("rows", "influence", "repeats", "overall", "excess", "mc_variance", "sizes", "code")
@@ -53,7 +54,7 @@ def test_subgroup_without_a_row_takes_no_part() -> None:
     X = rows_of(2000, seed=3)
     X = X[partition.assign(X) != 1]
     result = sg.importance(model, X, model(X), sampler=groups, features=["x0"], n_repeats=3, seed=0)
-    (score,) = result.scores
+    (score,) = with_rows(result.scores, "the test")
     assert score.sizes[1] == 0
     assert np.isnan(score.repeats[:, :, 1]).all()
     for k in (0, 2, 3):

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import subgrove.plots
+from subgrove._importance.summed import with_rows
 from subgrove.exceptions import ParameterError
 from subgrove.plots.importance import importance
 
@@ -94,7 +95,10 @@ def test_of_several_losses_the_first_is_drawn_unless_another_is_named() -> None:
 
 def test_a_score_has_no_interval_and_the_note_says_so() -> None:
     result = make_result(BIKE, losses=("auc",), per_row_losses=(False,))
-    scores = tuple(replace(score, influence=np.full_like(score.influence, np.nan)) for score in result.scores)
+    scores = tuple(
+        replace(score, influence=np.full_like(score.influence, np.nan))
+        for score in with_rows(result.scores, "the test")
+    )
     ax = importance(replace(result, scores=scores))
     assert ax.get_xlabel() == "worsening of auc"
     assert "no intervals: auc is a score of all rows together" in words(ax)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from subgrove._importance.tally import FeatureScores
+from subgrove._importance.summed import Scores
 
 MARK = "!"
 NOT_REAL = "redrawn rows do not pass for real data"
 EXPLAINED = f"{MARK} {NOT_REAL}, see .certificates"
 
 
-def fails(score: FeatureScores) -> bool:
+def fails(score: Scores) -> bool:
     """Whether redrawn rows of a feature do not pass for real ones."""
     return score.certificate is not None and score.certificate.verdict == "fails"
 
 
-def certificate_columns(score: FeatureScores) -> dict[str, Any]:
+def certificate_columns(score: Scores) -> dict[str, Any]:
     """What a row of importance says of its redraw; nothing if it was not certified."""
     if score.certificate is None:
         return {}
@@ -25,12 +25,12 @@ def certificate_columns(score: FeatureScores) -> dict[str, Any]:
     return {"auc": one.auc, "mmd": one.mmd, "certificate": one.verdict}
 
 
-def verdict_column(score: FeatureScores) -> dict[str, Any]:
+def verdict_column(score: Scores) -> dict[str, Any]:
     """The verdict alone."""
     return {} if score.certificate is None else {"certificate": score.certificate.verdict}
 
 
-def certificate_lines(scores: Sequence[FeatureScores]) -> list[dict[str, Any]]:
+def certificate_lines(scores: Sequence[Scores]) -> list[dict[str, Any]]:
     """A line for each feature that was certified, with the reason of the verdict."""
     return [
         {

@@ -9,6 +9,7 @@ import numpy as np
 from subgrove._importance.inference import interval_columns, overall_variance, paired_variance
 from subgrove._importance.lines import loss_column
 from subgrove._importance.noise import REDRAW, TEST_ROWS, label, redraw_variance
+from subgrove._importance.summed import with_rows
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._result_tables import as_count
@@ -23,8 +24,8 @@ _ROUNDING = 1e-12  # differences below this share of the numbers are none
 def differences(one: ImportanceResult, two: ImportanceResult) -> list[dict[str, Any]]:
     """Lines of the table of `ImportanceResult.compare`, for features and losses that both have."""
     losses = [(one.losses.index(loss), two.losses.index(loss)) for loss in one.losses if loss in two.losses]
-    theirs = {score.title: score for score in two.scores}
-    both = [score for score in one.scores if score.title in theirs]
+    theirs = {score.title: score for score in with_rows(two.scores, "compare")}
+    both = [score for score in with_rows(one.scores, "compare") if score.title in theirs]
     if not losses or not both:
         raise ParameterError("The two results have no loss, or no feature, in common.")
     lines = []

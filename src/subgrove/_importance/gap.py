@@ -21,6 +21,7 @@ from subgrove._importance.inference import combined_mc_variance, combined_varian
 from subgrove._importance.order import Block, block_title, by_dependence, in_blocks
 from subgrove._importance.scoring import names_of
 from subgrove._importance.source import Source
+from subgrove._importance.summed import with_rows
 from subgrove._importance.tally import FeatureScores
 from subgrove._random import stream
 from subgrove.exceptions import ParameterError
@@ -86,6 +87,8 @@ def _refuse_other_results(imp: ImportanceResult, marginal: Any) -> None:
         if result.settings.get("method") != "importance":
             raise ParameterError(f"{what} is of {result.settings.get('method')}, but a gap is between redraws.")
     _refuse_unconditional(imp.settings.get("sampler"))
+    for result in (imp, marginal):
+        with_rows(result.scores, "gap")
     ours, theirs = (np.ones(one.n_rows) if one.weights is None else one.weights for one in (imp, marginal))
     if imp.settings.get("fingerprint") != marginal.settings.get("fingerprint") or not np.array_equal(ours, theirs):
         raise ParameterError("The two results are of different rows or weights. Compute both on the same ones.")
@@ -110,17 +113,19 @@ def _for_loss(marginal: ImportanceResult, name: str) -> ImportanceResult:
 
 
 def _score_of(result: ImportanceResult, feature: Any) -> FeatureScores:
-    if feature is None and len(result.scores) == 1:
-        return result.scores[0]
+    scores = with_rows(result.scores, "gap")
+    if feature is None and len(scores) == 1:
+        return scores[0]
     asked = frozenset(map(str, feature)) if isinstance(feature, list | tuple) else None
-    for score in result.scores:
+    for score in scores:
         if score.title == str(feature) or frozenset(score.feature) == asked:
             return score
     raise ParameterError(f"feature={feature!r} is not among the features of this result: {', '.join(result.features)}.")
 
 
 def _marginal_score(marginal: ImportanceResult, like: FeatureScores) -> FeatureScores:
-    found = next((score for score in marginal.scores if frozenset(score.feature) == frozenset(like.feature)), None)
+    theirs = with_rows(marginal.scores, "gap")
+    found = next((score for score in theirs if frozenset(score.feature) == frozenset(like.feature)), None)
     if found is None:
         raise ParameterError(f"marginal has no feature {like.title!r}; it has {', '.join(marginal.features)}.")
     given = (marginal.settings.get("given") or {}).get(found.title)

@@ -14,22 +14,27 @@ from typing import Any
 import numpy as np
 
 from subgrove._importance.leaning import Leaning, leaning, reach
+from subgrove._importance.summed import Scores, SummedScores, leaning_of_rows, spread_of_rows
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 
 _LEAST_SHARE = 0.1  # what is taken off as noise of the draws leaves at least this share of a variance
 
 
-def overall_variance(score: FeatureScores, weights: Floats | None) -> Floats:
+def overall_variance(score: Scores, weights: Floats | None) -> Floats:
     """Variance of the overall estimate of each loss."""
     n = score.sizes.sum()
     share = score.sizes / n
-    values = score.influence.astype(np.float64)
-    return _variance(values, weights, (score.excess * share).sum(axis=1))
+    excess = (score.excess * share).sum(axis=1)
+    if isinstance(score, SummedScores):
+        return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
+    return _variance(score.influence.astype(np.float64), weights, excess)
 
 
-def subgroup_variance(score: FeatureScores, weights: Floats | None) -> Floats:
+def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
     """Variance of the estimates of each loss and subgroup: (losses, subgroups)."""
+    if isinstance(score, SummedScores):
+        return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
     variances = np.full((len(score.influence), len(score.rules)), np.nan)
     for k in range(len(score.rules)):
         rows = np.flatnonzero(score.code == k)
@@ -39,13 +44,17 @@ def subgroup_variance(score: FeatureScores, weights: Floats | None) -> Floats:
     return variances
 
 
-def overall_leaning(score: FeatureScores, at: int, weights: Floats | None) -> Leaning:
+def overall_leaning(score: Scores, at: int, weights: Floats | None) -> Leaning:
     """How the rows lean that the overall estimate of a loss is the mean of."""
+    if isinstance(score, SummedScores):
+        return leaning_of_rows(score.moments.line(at).together().row(0)).of(0)
     return leaning(score.influence[at : at + 1].astype(np.float64), weights).of(0)
 
 
-def subgroup_leaning(score: FeatureScores, at: int, weights: Floats | None) -> Leaning:
+def subgroup_leaning(score: Scores, at: int, weights: Floats | None) -> Leaning:
     """The same for each subgroup; those without rows lean nowhere."""
+    if isinstance(score, SummedScores):
+        return leaning_of_rows(score.moments.row(at))
     values = score.influence[at : at + 1].astype(np.float64)
     found = [Leaning(np.zeros(1), np.full(1, np.inf)) for _ in score.rules]
     for k in range(len(score.rules)):
@@ -111,6 +120,11 @@ def _variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
     else:
         centred = values - (values @ weights / n)[:, None]
         spread = (centred**2) @ weights / (n - 1)
+    return _of_mean(spread, n, excess)
+
+
+def _of_mean(spread: Floats, n: float | Floats, excess: Floats) -> Floats:
+    """Variance of a mean of n rows with this spread, less what is due to few draws."""
     return np.asarray(np.maximum(spread - excess, _LEAST_SHARE * spread) / n)
 
 

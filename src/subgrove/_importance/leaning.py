@@ -44,9 +44,14 @@ def leaning(values: Floats, weights: Floats | None) -> Leaning:
     share = np.full(values.shape[1], 1 / values.shape[1]) if weights is None else weights / n
     centred = values - (values @ share)[:, None]
     second, third, fourth = ((centred**power) @ share for power in (2, 3, 4))
+    return leaning_of(n, second, third, fourth)
+
+
+def leaning_of(n: float | Floats, second: Floats, third: Floats, fourth: Floats) -> Leaning:
+    """Shape of means over n rows that have these central moments."""
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.where(second > 0, 2 * n / (fourth / second**2 - 1), n - 1)
-    return Leaning(third / n**2, np.clip(df, _LEAST_DF, max(n - 1, _LEAST_DF)))
+    return Leaning(third / n**2, np.clip(df, _LEAST_DF, np.maximum(n - 1, _LEAST_DF)))
 
 
 def reach(std_error: Floats, df: Floats, level: float, shape: Leaning | None) -> tuple[Floats, Floats]:

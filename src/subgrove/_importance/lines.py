@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._importance.certified import EXPLAINED, MARK, certificate_columns, fails, verdict_column
 from subgrove._importance.inference import interval_columns, overall_leaning, subgroup_leaning
 from subgrove._importance.noise import REDRAW, TEST_ROWS, added, label, overall_parts, subgroup_parts
-from subgrove._importance.tally import FeatureScores
+from subgrove._importance.summed import Scores
 from subgrove._kinds import Floats
 from subgrove._result_tables import as_count
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 20  # features in the text of a result
 
 
-def overall_line(result: ImportanceResult, score: FeatureScores, at: int) -> dict[str, Any]:
+def overall_line(result: ImportanceResult, score: Scores, at: int) -> dict[str, Any]:
     """The line of a feature in `overall`, for one loss."""
     n = float(score.sizes.sum())
     parts = overall_parts(score, at, result.weights, per_row=result.per_row_losses[at])
@@ -41,7 +41,7 @@ def overall_line(result: ImportanceResult, score: FeatureScores, at: int) -> dic
     }
 
 
-def subgroup_lines(result: ImportanceResult, score: FeatureScores, at: int) -> list[dict[str, Any]]:
+def subgroup_lines(result: ImportanceResult, score: Scores, at: int) -> list[dict[str, Any]]:
     """The lines of a feature in `by_subgroup`, for one loss."""
     estimate = score.repeats[at].mean(axis=0)
     variance, df = added(subgroup_parts(score, at, result.weights), result.covered)
@@ -62,7 +62,7 @@ def subgroup_lines(result: ImportanceResult, score: FeatureScores, at: int) -> l
     ]
 
 
-def subgroup_columns(score: FeatureScores, k: int) -> dict[str, Any]:
+def subgroup_columns(score: Scores, k: int) -> dict[str, Any]:
     """What a line says of its subgroup."""
     fold = {"fold": score.folds[k]} if score.folds else {}
     return {**fold, "subgroup": k, "rule": score.rules[k]}

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._importance.inference import overall_variance, subgroup_variance
-from subgrove._importance.tally import FeatureScores
+from subgrove._importance.summed import Scores
 from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
 
@@ -38,7 +38,7 @@ def label(sources: Sequence[str]) -> str:
     return " + ".join(sources)
 
 
-def known_sources(scores: Sequence[FeatureScores], settings: Mapping[str, Any]) -> tuple[str, ...]:
+def known_sources(scores: Sequence[Scores], settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The sources that a result can tell of."""
     known = [TEST_ROWS]
     if settings.get("method") != "loco":
@@ -69,7 +69,7 @@ def _listed(sources: Sequence[str]) -> str:
     return ", ".join(map(repr, sources))
 
 
-def overall_parts(score: FeatureScores, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:
+def overall_parts(score: Scores, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:
     """Source -> variance of the overall estimate, and its degrees of freedom; NaN where it is not known."""
     n = score.sizes.sum()
     n_repeats = score.overall.shape[1]
@@ -82,7 +82,7 @@ def overall_parts(score: FeatureScores, at: int, weights: Floats | None, *, per_
     return parts
 
 
-def redraw_variance(score: FeatureScores, at: int, *, per_row: bool) -> float:
+def redraw_variance(score: Scores, at: int, *, per_row: bool) -> float:
     """Variance of the overall estimate over other draws; NaN of a single one."""
     if not per_row:
         values = score.overall[at]
@@ -91,7 +91,7 @@ def redraw_variance(score: FeatureScores, at: int, *, per_row: bool) -> float:
     return float((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum())
 
 
-def subgroup_parts(score: FeatureScores, at: int, weights: Floats | None) -> dict[str, Floats]:
+def subgroup_parts(score: Scores, at: int, weights: Floats | None) -> dict[str, Floats]:
     """The same for each subgroup: arrays of variances and of degrees of freedom."""
     repeats = np.full(len(score.sizes), score.overall.shape[1] - 1.0)
     return {

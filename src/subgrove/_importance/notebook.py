@@ -11,7 +11,7 @@ from subgrove._importance.certified import MARK, NOT_REAL, fails
 from subgrove._importance.gap_words import together
 from subgrove._importance.lines import overall_line, subgroup_lines
 from subgrove._importance.noise import PARTITION
-from subgrove._importance.tally import FeatureScores
+from subgrove._importance.summed import Scores
 from subgrove._notebook import (
     MOST_ROWS,
     Cell,
@@ -175,13 +175,13 @@ def _with_intervals(lines: Sequence[Line], marks: Sequence[bool] = ()) -> list[l
     return cells
 
 
-def _verdict(score: FeatureScores) -> str:
+def _verdict(score: Scores) -> str:
     if score.certificate is None:
         return ""
     return f"fail {MARK}" if fails(score) else {"passes": "pass"}.get(score.certificate.verdict, "unknown")
 
 
-def _subgroups(result: ImportanceResult, best: Sequence[FeatureScores]) -> Markup | None:
+def _subgroups(result: ImportanceResult, best: Sequence[Scores]) -> Markup | None:
     """Importance in the subgroups of the features that are shown."""
     if not result.per_row_losses[0] or PARTITION in result.covered:
         return None

@@ -34,7 +34,7 @@ from subgrove._importance.noise import (
 )
 from subgrove._importance.notebook import importance_html
 from subgrove._importance.storage import read_result, write_result
-from subgrove._importance.tally import FeatureScores
+from subgrove._importance.summed import Scores, with_rows
 from subgrove._kinds import Floats
 from subgrove._result_tables import make_table, table_of_lines
 from subgrove._subgroups import Partition
@@ -51,8 +51,8 @@ class ImportanceResult:
 
     Attributes
     ----------
-    scores : tuple of FeatureScores
-        What was kept of each feature.
+    scores : tuple of FeatureScores or SummedScores
+        What was kept of each feature; the latter of data in partitions, whose rows are not kept.
     losses : tuple of str
         Names of the losses.
     baseline : tuple of float
@@ -100,7 +100,7 @@ class ImportanceResult:
     ['season in {WINTER}', 'season in {SPRING, FALL}']
     """
 
-    scores: tuple[FeatureScores, ...]
+    scores: tuple[Scores, ...]
     losses: tuple[str, ...]
     baseline: tuple[float, ...]
     settings: Mapping[str, Any]
@@ -123,7 +123,7 @@ class ImportanceResult:
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self.scores[0].rows.shape[1])
+        return self.scores[0].n_rows
 
     @property
     def covered(self) -> tuple[str, ...]:
@@ -234,9 +234,10 @@ class ImportanceResult:
     def per_row(self) -> Any:
         """One row for each row of the user's table, one column for each feature: the mean increase of its loss."""
         self._refuse_scores("per_row", "a value for each row")
+        scores = with_rows(self.scores, "per_row")
         columns = {}
         for at, loss in enumerate(self.losses):
-            for score in self.scores:
+            for score in scores:
                 name = score.title if len(self.losses) == 1 else f"{score.title}: {loss}"
                 columns[name] = self._expanded(score.rows[at])
         return make_table(self.backend, columns, self.index)
@@ -347,7 +348,9 @@ class ImportanceResult:
         [True, True]
         """
         asked = None if self.answers is None or self.rest is None else (self.answers, self.rest)
-        lines = tested(self.scores, asked, X, self.weights, self.kept, self.settings, self.level, by_subgroup)
+        lines = tested(
+            with_rows(self.scores, "test"), asked, X, self.weights, self.kept, self.settings, self.level, by_subgroup
+        )
         return table_of_lines(self.backend, with_adjusted(lines))
 
     def for_loss(self, loss: str) -> ImportanceResult:

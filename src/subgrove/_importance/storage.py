@@ -13,14 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._fidelity.certificate import Certificate
+from subgrove._importance.summed import Scores, SummedScores
 from subgrove._importance.tally import FeatureScores
+from subgrove._moments import Moments
 from subgrove.exceptions import FormatError
 
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
 
 FORMAT = 2
-_READ = (1, 2)  # the first had no sources of noise to choose and nothing for `test`
+SUMMED = 3  # of results that hold sums in place of rows, which earlier versions do not read
+_READ = (1, 2, 3)  # the first had no sources of noise to choose and nothing for `test`
 KIND = "subgrove importance"
 
 
@@ -28,7 +31,7 @@ def write_result(result: ImportanceResult, path: str | Path) -> None:
     """Write a result under a temporary name, then give it its own."""
     values = {
         "kind": KIND,
-        "format": FORMAT,
+        "format": SUMMED if any(isinstance(score, SummedScores) for score in result.scores) else FORMAT,
         "losses": list(result.losses),
         "baseline": list(result.baseline),
         "per_row_losses": list(result.per_row_losses),
@@ -65,7 +68,7 @@ def read_result(path: str | Path) -> dict[str, Any]:
         if not isinstance(values, dict) or values.get("kind") != KIND:
             raise FormatError(f"{path} does not hold a result of importance. Pass a file that `save` wrote.")
         if values.get("format") not in _READ:
-            known = " and ".join(map(str, _READ))
+            known = ", ".join(map(str, _READ))
             raise FormatError(f"{path} has format {values.get('format')!r}; this version reads formats {known}.")
         return {
             "scores": tuple(_score_from(score) for score in values["scores"]),
@@ -103,16 +106,21 @@ def _index(values: Any) -> Any:
     return pd.Index(values["labels"], name=values["name"])
 
 
-def _score_dict(score: FeatureScores) -> dict[str, Any]:
+def _score_dict(score: Scores) -> dict[str, Any]:
     certificate = None if score.certificate is None else asdict(score.certificate)
-    kept = {entry.name: packed(getattr(score, entry.name)) for entry in fields(score)}
-    return {**kept, "certificate": certificate}
+    kept = {entry.name: getattr(score, entry.name) for entry in fields(score)}
+    if isinstance(score, SummedScores):
+        kept["moments"] = score.moments.array
+    return {**{name: packed(value) for name, value in kept.items()}, "certificate": certificate}
 
 
-def _score_from(values: dict[str, Any]) -> FeatureScores:
+def _score_from(values: dict[str, Any]) -> Scores:
     stated = values.get("certificate")  # absent in files of earlier versions
     kept = {name: unpacked(value) for name, value in values.items() if name != "certificate"}
-    return FeatureScores(**kept, certificate=None if stated is None else Certificate(**stated))
+    kept["certificate"] = None if stated is None else Certificate(**stated)
+    if "moments" in kept:
+        return SummedScores(**{**kept, "moments": Moments.from_array(kept["moments"])})
+    return FeatureScores(**kept)
 
 
 def packed(value: Any) -> Any:

@@ -23,7 +23,7 @@ from subgrove._fidelity.certificate import Certificate
 from subgrove._frames import Donors, Ring, Rows
 from subgrove._importance.moves import Moves
 from subgrove._importance.scoring import Scoring
-from subgrove._importance.sums import GroupSums, group_sums, narrow
+from subgrove._importance.sums import GroupSums, group_sums, left_by_draws, narrow
 from subgrove._kinds import Floats
 from subgrove._model import Predictions
 from subgrove._table import Table
@@ -104,6 +104,11 @@ class FeatureScores:
     def title(self) -> str:
         """Name in tables."""
         return title(self.feature)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.code)
 
     def for_loss(self, at: int) -> FeatureScores:
         """The scores of one of several losses."""
@@ -303,15 +308,8 @@ class Tally:
             self.sums[at] += sums(counted[at])
 
     def _drawn(self) -> Floats:
-        """Of each subgroup what drawing without replacement leaves of the variance over draws.
-
-        With M repeats from N draws that is 1 - M / N. All N leave nothing, and are then drawn again: if M is a multiple
-        of N and r more, (r / M) (1 - r / N).
-        """
-        m, n = self.n_repeats, np.maximum(self.redraw.population, 1.0)
-        rest = np.where(n > m, m, m % n)
-        share: Floats = rest / m * (1.0 - rest / n)
-        return share
+        """Of each subgroup what drawing without replacement leaves of the variance over draws."""
+        return left_by_draws(self.redraw.population, self.n_repeats)
 
     def _excess(self, rows: Floats, given: Floats | None, exact: npt.NDArray[np.bool_] | None, drawn: Floats) -> Floats:
         """Variance in `influence` that more repeats would remove, by subgroup.

@@ -11,6 +11,7 @@ import numpy as np
 from subgrove._importance import ImportanceResult
 from subgrove._importance.explanation import redrawn
 from subgrove._importance.lines import overall_line, subgroup_lines
+from subgrove._importance.summed import Scores, with_rows
 from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._report.asked import Asked
@@ -55,7 +56,7 @@ def estimate_of(line: Mapping[str, Any]) -> Estimate:
     return Estimate(float(line["estimate"]), **known, noise=str(line["noise"]))
 
 
-def certificate_of(score: FeatureScores, how: str) -> Certificate | None:
+def certificate_of(score: Scores, how: str) -> Certificate | None:
     """Whether redrawn rows pass for real ones."""
     one = score.certificate
     if one is None:
@@ -67,7 +68,9 @@ def certificate_of(score: FeatureScores, how: str) -> Certificate | None:
 
 def feature_summaries(asked: Asked, results: Results, done: Callable[[int], None]) -> tuple[list[FeatureSummary], int]:
     """All features by rank, and rows that curves asked for; `done` is told of each feature."""
-    by_estimate = sorted(results.conditional.scores, key=lambda score: -float(score.overall[0].mean()))
+    by_estimate = sorted(
+        with_rows(results.conditional.scores, "report"), key=lambda score: -float(score.overall[0].mean())
+    )
     told, rows = [], 0
     for place, score in enumerate(by_estimate):
         curves = curves_of(asked, score.title, results.conditional.subgroups.get(score.title))

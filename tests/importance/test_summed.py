@@ -1,0 +1,130 @@
+"""A result that holds sums in place of rows tells the same as one that holds rows."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._importance.summed import SummedScores, scores_from_sums, with_rows
+from subgrove._importance.tally import FeatureScores
+from subgrove._moments import Moments, merged
+from subgrove.exceptions import ParameterError
+
+TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+LOSSES = ["squared_error", "absolute_error"]
+CLOSE: dict[str, Any] = {"rtol": 1e-10, "check_exact": False}
+
+
+def model(X: pd.DataFrame) -> pd.Series:
+    return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012") - 5 * X["hum"]
+
+
+def as_sums(score: FeatureScores, weights: np.ndarray | None) -> SummedScores:
+    """What a device or partitions would have added up, in three parts."""
+    code = score.code.astype(int)
+    parts = np.array_split(np.arange(len(code)), 3)
+    moments = merged(
+        Moments.of(score.rows[:, rows], code[rows], len(score.rules), None if weights is None else weights[rows])
+        for rows in parts
+    )
+    m = score.overall.shape[1]
+    left = score.excess * score.sizes * (m - 1) * m  # as if no draw had been without replacement
+    found = scores_from_sums(
+        score.feature,
+        (score.rules, score.conditioning, score.folds),
+        moments,
+        score.repeats * score.sizes,
+        left,
+        score.sizes,
+        np.array([np.inf]),
+        len(code),
+    )
+    return replace(found, mc_variance=score.mc_variance, certificate=score.certificate)
+
+
+@pytest.fixture(scope="module", params=[None, "weights"])
+def both(request: pytest.FixtureRequest) -> tuple[sg.ImportanceResult, sg.ImportanceResult]:
+    weights = None if request.param is None else np.random.default_rng(1).integers(1, 4, len(TEST.y)).astype(float)
+    asked: dict[str, Any] = {"features": ["temp", "hum", "yr"], "loss": LOSSES, "n_repeats": 4, "seed": 1}
+    sampler = sg.samplers.Subgroups(donors="train")
+    rows = sg.importance(model, TEST.X, TEST.y, sampler=sampler, train=TRAIN.X, weights=weights, **asked)
+    # In memory the spread of rows is kept in half the digits.
+    wide = tuple(replace(score, influence=score.rows) for score in with_rows(rows.scores, "the test"))
+    rows = replace(rows, scores=wide)
+    scores = tuple(as_sums(score, weights) for score in wide)
+    return rows, replace(rows, scores=scores, weights=None, index=None, answers=None, rest=None)
+
+
+def test_tables_are_those_of_rows(both: tuple[sg.ImportanceResult, sg.ImportanceResult]) -> None:
+    rows, sums = both
+    for name in ("overall", "by_subgroup", "noise", "repeats", "certificates", "choices"):
+        pd.testing.assert_frame_equal(getattr(sums, name), getattr(rows, name), **CLOSE)
+    exact = ["estimate", "n"]
+    pd.testing.assert_frame_equal(sums.by_subgroup[exact], rows.by_subgroup[exact], rtol=1e-12)
+    level = 0.8
+    pd.testing.assert_frame_equal(sums.with_level(level).overall, rows.with_level(level).overall, **CLOSE)
+    only = "absolute_error"
+    pd.testing.assert_frame_equal(sums.for_loss(only).by_subgroup, rows.for_loss(only).by_subgroup, **CLOSE)
+    pd.testing.assert_frame_equal(
+        sums.over_repeats(by_subgroup=True), rows.over_repeats(by_subgroup=True), rtol=1e-12, check_exact=False
+    )
+    assert sums.n_rows == rows.n_rows
+
+
+def test_words_and_pages_are_those_of_rows(both: tuple[sg.ImportanceResult, sg.ImportanceResult]) -> None:
+    rows, sums = both
+    assert repr(sums) == repr(rows)
+    assert sums._repr_html_() == rows._repr_html_()
+    assert sums.explain("temp").sentences == rows.explain("temp").sentences
+
+
+def test_plots_take_sums(both: tuple[sg.ImportanceResult, sg.ImportanceResult]) -> None:
+    _, sums = both
+    one = sums.for_loss("squared_error")
+    sg.plots.importance(one)
+    sg.plots.subgroup_importance(one, "temp")
+    plt.close("all")
+
+
+def test_sums_are_saved_and_read_back(both: tuple[sg.ImportanceResult, sg.ImportanceResult], tmp_path: Path) -> None:
+    _, sums = both
+    sums.save(tmp_path / "sums.json")
+    for again in (sg.ImportanceResult.load(tmp_path / "sums.json"), pickle.loads(pickle.dumps(sums))):
+        for name in ("overall", "by_subgroup"):
+            pd.testing.assert_frame_equal(getattr(again, name), getattr(sums, name), check_exact=True)
+
+
+def test_what_needs_rows_says_so(both: tuple[sg.ImportanceResult, sg.ImportanceResult]) -> None:
+    rows, sums = both
+    asked = [
+        lambda: sums.per_row,
+        lambda: sums.test(TEST.X),
+        lambda: sums.compare(rows),
+        lambda: rows.compare(sums),
+        lambda: sums.gap(sums, "temp"),
+    ]
+    for ask in asked:
+        with pytest.raises(ParameterError, match=r"needs numbers for each row.*table of some of the rows"):
+            ask()
+
+
+def test_a_single_repeat_has_no_error_of_draws() -> None:
+    moments = Moments.of(np.random.default_rng(1).normal(size=(1, 50)))
+    told = (("all rows",), (), ())
+    one = scores_from_sums(
+        ("x",), told, moments, 50 * moments.mean[:, None], np.zeros((1, 1)), np.array([50]), np.array([np.inf]), 50
+    )
+    assert np.isnan(one.mc_variance).all()
+    assert one.overall[0, 0] == pytest.approx(moments.mean[0, 0], rel=1e-14)
+    exact = scores_from_sums(
+        ("x",), told, moments, 50 * moments.mean[:, None], np.zeros((1, 1)), np.array([0]), np.array([np.inf]), 50
+    )
+    assert (exact.mc_variance == 0).all()
