@@ -44,6 +44,7 @@ BASE = [
     "_moments",
     "_kinds",
     "_random",
+    "_engines",
     "_parallel",
     "losses",
     "exceptions",

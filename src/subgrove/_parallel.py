@@ -63,8 +63,10 @@ def side_by_side(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
 
 
 @contextmanager
-def progress_bar(show: bool | None, total: int, what: str) -> Iterator[Callable[[int], None]]:
+def progress_bar(show: bool | None, total: int, what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
     """A bar with the remaining time; gives a function that is told how much more has been done.
+
+    With a `unit`, such as "rows", the bar says how many of them are done.
 
     `show` None means: if standard error is a terminal. Elsewhere a bar that is asked for is one line at the end.
     """
@@ -82,7 +84,8 @@ def progress_bar(show: bool | None, total: int, what: str) -> Iterator[Callable[
         yield lambda done: None
         print(f"{what}: done in {time.perf_counter() - start:.1f} s", file=sys.stderr)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    done = f"{{task.completed:,.0f}} of {{task.total:,.0f}} {unit}" if unit else "{task.percentage:>3.0f} %"
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn(done))
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done: bar.advance(task, done)

@@ -9,7 +9,9 @@
     ├── ParameterError (also ValueError)    an argument is outside what it may be
     ├── FormatError (also ValueError)       a saved object cannot be read back
     ├── ModelError (also RuntimeError)      the model raised, or gave what is no prediction
-    └── SamplerError (also RuntimeError)    a sampler raised, or gave what is no redraw
+    ├── SamplerError (also RuntimeError)    a sampler raised, or gave what is no redraw
+    ├── PartitionError (also RuntimeError)  a piece of partitioned data could not be read or worked on
+    └── ClusterError (also RuntimeError)    a cluster cannot be reached, or not any more
 
     SubgroveWarning (UserWarning)           a result that is computed but easily misread
     ├── UnseenValueWarning                  new rows hold a level, or missing values, that training did not
@@ -23,6 +25,7 @@ Each message says what was given, what is expected and what to do about it.
 from __future__ import annotations
 
 __all__ = [
+    "ClusterError",
     "ColumnError",
     "FormatError",
     "InputError",
@@ -30,6 +33,7 @@ __all__ = [
     "LoneRowWarning",
     "ModelError",
     "ParameterError",
+    "PartitionError",
     "SameRowsWarning",
     "SamplerError",
     "SubgroveError",
@@ -68,6 +72,14 @@ class ModelError(SubgroveError, RuntimeError):
 
 class SamplerError(SubgroveError, RuntimeError):
     """A sampler raised, or gave what is no redraw; the message says for which feature and repeat."""
+
+
+class PartitionError(SubgroveError, RuntimeError):
+    """A piece of partitioned data could not be read or worked on; the message names it and how to go on."""
+
+
+class ClusterError(SubgroveError, RuntimeError):
+    """A cluster cannot be reached, or not any more; the message says what is kept."""
 
 
 class SubgroveWarning(UserWarning):

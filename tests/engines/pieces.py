@@ -1,0 +1,76 @@
+"""Pieces and works for the tests of engines: small, picklable, and bad on request."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from subgrove.exceptions import ModelError, SubgroveWarning
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A piece: some numbers in a row."""
+
+    first_row: int
+    n_rows: int
+
+    @property
+    def name(self) -> str:
+        return f"rows {self.first_row} to {self.first_row + self.n_rows - 1}"
+
+
+def pieces(n: int = 10) -> list[Rows]:
+    return [Rows(start, 3) for start in range(0, 3 * n, 3)]
+
+
+@dataclass(frozen=True)
+class Add:
+    """Count and sum; says who did what in `log`, and is bad at the piece `at` for the first `times` times.
+
+    How: "raise" an error, a "model" error, "kill" the process, "warn", or "wait" a long time.
+    """
+
+    log: Path
+    how: str = ""
+    at: int = -1
+    times: int = 1_000
+    seconds: float = 0.0
+
+    def __call__(self, piece: Rows) -> Mapping[str, np.ndarray]:
+        with open(self.log, "a") as file:  # short appended lines are whole
+            file.write(f"{os.getpid()} {piece.first_row}\n")
+        time.sleep(self.seconds)
+        if piece.first_row == self.at and len(self.attempts()) <= self.times:
+            self.misbehave()
+        rows = np.arange(piece.first_row, piece.first_row + piece.n_rows)
+        return {"n": np.array(len(rows)), "sum": np.array([rows.sum(), 0.1 * rows.sum()])}
+
+    def misbehave(self) -> None:
+        if self.how == "raise":
+            raise OSError("the disk is gone")
+        if self.how == "model":
+            raise ModelError("The model raised KeyError on 3 rows.")
+        if self.how == "warn":
+            warnings.warn("a level that is new", SubgroveWarning, stacklevel=2)
+        if self.how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.how == "wait":
+            time.sleep(60)
+
+    def lines(self) -> list[tuple[int, int]]:
+        """Process and first row of each piece that was begun."""
+        if not self.log.exists():
+            return []
+        return [(int(pid), int(row)) for pid, row in (line.split() for line in self.log.read_text().splitlines())]
+
+    def attempts(self) -> list[int]:
+        """First row of the bad piece, once for each attempt."""
+        return [row for _, row in self.lines() if row == self.at]
