@@ -142,6 +142,18 @@ def read_partitioned(X: Any, *, argument: str = "X", partition_rows: int | None 
         from subgrove._partitions.parquet import of_path
 
         found = of_path(os.fspath(X), argument, rows)
+    elif _is_dataset(X):
+        from subgrove._partitions.with_arrow import of_dataset
+
+        found = of_dataset(X, argument, rows)
+    elif _is_lazy(X):
+        from subgrove._partitions.with_polars import of_lazy
+
+        found = of_lazy(X, argument, rows)
+    elif _is_dask(X):
+        from subgrove._partitions.with_dask import of_dask
+
+        found = of_dask(X, argument)
     else:
         raise InputError(
             f"{argument} must be a path to Parquet, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame; "
