@@ -253,3 +253,27 @@ def test_columns_are_left_out_by_name(table: Any) -> None:
     names = frames_of(table).names
     left = without_columns(table, names[1:])
     assert [row[:1] for row in rows_of(table)] == rows_of(left)
+
+
+@each_table
+def test_copies_in_which_all_rows_have_a_number_are_those_of_columns_of_it(table: Any) -> None:
+    frames = frames_of(table)
+    tile, other = frames.tile(3), frames.tile(3)
+    for numbers in ([2.0, 4.0, 3.0], [1.0], [0.5, 2.0]):
+        blocks = [{"x": np.full(N, number)} for number in numbers] if "x" in frames.names else []
+        name = "x" if blocks else "x0"
+        blocks = blocks or [{name: np.full(N, number)} for number in numbers]
+        found, expected = tile.fill_numbers({name: np.array(numbers)}), other.fill(blocks)
+        assert rows_of(found) == rows_of(expected)
+        assert schema(found) == schema(expected)
+    unchanged = tile.fill([{}, {}, {}])
+    assert rows_of(unchanged) == rows_of(table) * 3
+    assert schema(unchanged) == schema(table)
+
+
+def test_numbers_in_another_column_leave_nothing_of_the_last_ones() -> None:
+    tile = frames_of(ARRAY).tile(2)
+    tile.fill_numbers({"x0": np.array([7.0, 8.0])})
+    found = tile.fill_numbers({"x1": np.array([9.0])})
+    assert found[:, 0].tolist() == ARRAY[:, 0].tolist()
+    assert found[:, 1].tolist() == [9.0] * N

@@ -132,6 +132,9 @@ class Tile(Protocol):
     def fill(self, blocks: Sequence[Changes]) -> Any:
         """The table with one copy for each block, its columns replaced as the block says."""
 
+    def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """The table with one copy for each number, which all rows of the copy have in the column."""
+
 
 class Frames:
     """A table that can be copied with columns replaced.
@@ -231,15 +234,24 @@ class _ColumnTile:
         self.table = self.container.repeated(times)
 
     def fill(self, blocks: Sequence[Changes]) -> Any:
-        table = self.table
-        if len(blocks) < self.times:
-            n = self.frames.n_rows * len(blocks)
-            table = table.iloc[:n] if hasattr(table, "iloc") else table[:n]
         changed = dict.fromkeys(name for block in blocks for name in block)
         columns = {
             self.frames._place[name]: self.frames.mixed(name, [block.get(name) for block in blocks]) for name in changed
         }
-        return self.container.replaced(table, columns)
+        return self.container.replaced(self._copies(len(blocks)), columns)
+
+    def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        native = {
+            self.frames._place[name]: self.frames.native(name, np.repeat(numbers, self.frames.n_rows))
+            for name, numbers in columns.items()
+        }
+        return self.container.replaced(self._copies(len(next(iter(columns.values())))), native)
+
+    def _copies(self, times: int) -> Any:
+        if times == self.times:
+            return self.table
+        n = self.frames.n_rows * times
+        return self.table.iloc[:n] if hasattr(self.table, "iloc") else self.table[:n]
 
 
 class _MatrixTile:
@@ -269,6 +281,18 @@ class _MatrixTile:
                 self._write(rows, self.frames._place[name], self.frames.native(name, column))
             self.written.append(places)
         return self.container.wrap(self.buffer[: len(blocks) * n])
+
+    def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        n, n_blocks = self.frames.n_rows, len(next(iter(columns.values())))
+        native = {self.frames._place[name]: self.frames.native(name, numbers) for name, numbers in columns.items()}
+        if self.buffer.dtype != self.container.array.dtype or any(places - native.keys() for places in self.written):
+            self.buffer, self.written = self.container.repeated(self.times), []
+        self.buffer = self.buffer.astype(common_dtype(self.buffer.dtype, native.values()), copy=False)
+        copies = self.buffer.reshape(self.times, n, -1)
+        for place, numbers in native.items():
+            copies[:n_blocks, :, place] = numbers[:, None]
+        self.written = [set(native)] * max(n_blocks, len(self.written))
+        return self.container.wrap(self.buffer[: n_blocks * n])
 
     def _write(self, rows: slice, place: int, column: npt.NDArray[Any]) -> None:
         if column.dtype != self.buffer.dtype:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._effects.outputs import Outputs
-from subgrove._frames import Changes, Column, Donors, Frames
+from subgrove._frames import Changes, Column, Donors, Frames, Tile
 from subgrove._kinds import Floats
 from subgrove._model import Model, Predictions
 from subgrove._parallel import effective_jobs, side_by_side
@@ -31,10 +31,14 @@ _MIB = 2**20
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """All rows of a table with columns replaced; `text` says by what. Both are made when they are needed."""
+    """All rows of a table with columns replaced; `text` says by what. Both are made when they are needed.
+
+    `numbers` has for each column that `Frames.infos` tells of the number that all rows are given, if all are given one.
+    """
 
     changes: Callable[[], Changes]
     text: Callable[[], str]
+    numbers: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +132,7 @@ def _answers(task: _Task) -> Iterator[tuple[Sequence[Block], Predictions]]:
     tile = frames.tile(times)
     for start in range(0, len(blocks), times):
         some = blocks[start : start + times]
-        table = tile.fill([block.changes() for block in some])
+        table = _filled(tile, frames, some)
         looked_at = frames.is_matrix and start == 0 and len(some) < len(blocks)
         before = np.array(np.asarray(table)[:n]) if looked_at else None
         answer = task.model.ask(table, n * len(some), _About(some, n))
@@ -139,6 +143,14 @@ def _answers(task: _Task) -> Iterator[tuple[Sequence[Block], Predictions]]:
                 f"wrong. Pass a function that copies it first, as in lambda X: model.predict(X.copy())."
             )
         yield some, answer
+
+
+def _filled(tile: Tile, frames: Frames, blocks: Sequence[Block]) -> Any:
+    """A table with a copy for each block."""
+    numbers = [block.numbers for block in blocks if block.numbers is not None]
+    if len(numbers) == len(blocks):
+        return tile.fill_numbers(dict(zip(frames.infos, np.array(numbers).T, strict=True)))
+    return tile.fill([block.changes() for block in blocks])
 
 
 @dataclass(frozen=True, eq=False)

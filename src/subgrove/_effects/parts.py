@@ -48,6 +48,11 @@ class Source:
         return np.ones(self.frames.n_rows) if self.weights is None else self.weights
 
     @cached_property
+    def any_levels(self) -> bool:
+        """Whether one of the features has levels instead of numbers."""
+        return any(has_levels(info) for info in self.infos)
+
+    @cached_property
     def donors(self) -> tuple[Rows, ...]:
         """For each feature and level the first row that has it; empty for numbers."""
         return tuple(
@@ -124,7 +129,8 @@ class Part:
         def text() -> str:
             return self.about(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
 
-        return Block(lambda: self._at([np.full(len(self.rows), point) for point in points]), text)
+        numbers = None if self.source.any_levels else tuple(points)
+        return Block(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
 
     def block_of(self, points: Floats, what: str) -> Block:
         """All rows, each at a value of its own of the feature."""

@@ -1,0 +1,54 @@
+"""Times and memory as benchmarks here take them: calls in turns, and peaks of processes of their own."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Call = Callable[[], Any]
+
+
+def seconds(call: Call) -> float:
+    """How long a call takes."""
+    gc.collect()
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def interleaved(calls: Mapping[str, Call], rounds: int) -> dict[str, list[float]]:
+    """Times of calls taken in turns, so that a busy moment hits all of them; each round starts with another call."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    names = list(calls)
+    for at in range(rounds):
+        for name in names[at % len(names) :] + names[: at % len(names)]:
+            times[name].append(seconds(calls[name]))
+    return times
+
+
+def ratio(times: Mapping[str, list[float]], name: str, other: str) -> float:
+    """Median, over rounds, of the time of `name` over that of `other` in the same round."""
+    return median(mine / theirs for mine, theirs in zip(times[name], times[other], strict=True))
+
+
+def forget_peak() -> None:
+    """Have the peak memory of this process start anew from what it holds now, where the system allows it."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mib() -> float:
+    """Peak memory of this process. Not that of the resource module, which also holds the peak of its parent."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def markdown(head: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
