@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subgrove._random import Streams, read_seed, stream
+from subgrove._random import KeyedStreams, Streams, read_seed, remembered, stream
 from subgrove.exceptions import ParameterError
 
 
@@ -68,3 +68,73 @@ def test_seed_that_is_drawn_can_be_given_again() -> None:
 def test_what_is_no_seed_is_refused(seed: Any) -> None:
     with pytest.raises(ParameterError, match="seed must be a whole number >= 0"):
         read_seed(seed)
+
+
+N = 20_000
+COUNTED = np.arange(N, dtype=np.uint64)  # the worst keys there are: neighbours that nothing has mixed
+
+
+def keyed(key: str = "x", seed: int = 0, n_repeats: int = 3, rows: Any = COUNTED) -> KeyedStreams:
+    return KeyedStreams(seed, key, n_repeats, rows=rows)
+
+
+def test_keyed_numbers_depend_on_the_key_of_their_row_not_on_its_place() -> None:
+    order = np.random.default_rng(1).permutation(N)[:500]
+    for name in ("random", "standard_normal"):
+        whole = [getattr(rng, name)(N) for rng in keyed()]
+        some = [getattr(rng, name)(500) for rng in keyed(n_repeats=2, rows=COUNTED[order])]
+        for one, two in zip(some, whole, strict=False):
+            assert (one == two[order]).all()
+    assert (keyed().of_rows.random(N)[order] == keyed(rows=COUNTED[order]).of_rows.random(500)).all()
+
+
+def test_a_keyed_stream_goes_on_and_starts_anew() -> None:
+    rng = keyed()[0]
+    first, second = rng.random(N), rng.random(N)
+    assert (first != second).all()
+    assert (keyed()[0].random(N) == first).all()
+    with pytest.raises(ValueError, match="20000 rows was asked for 3 numbers"):
+        rng.random(3)
+    with pytest.raises(IndexError):
+        keyed()[3]
+
+
+def test_keyed_numbers_are_evenly_spread() -> None:
+    """Chi-square of 200 cells has mean 199 and sd 20: 5 sd above it is 299. Of 30 streams."""
+    for at in range(30):
+        counts = np.bincount((keyed(seed=at, n_repeats=1)[0].random(N) * 200).astype(int), minlength=200)
+        assert ((counts - N / 200) ** 2 / (N / 200)).sum() < 299
+
+
+def test_keyed_normal_numbers_are_normal() -> None:
+    """Mean and second, third, fourth moment: 5 standard errors of N normal numbers."""
+    drawn = keyed()[0].standard_normal(N)
+    for power, moment, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
+        assert abs((drawn**power).mean() - moment) < 5 * np.sqrt(variance / N)
+
+
+def test_keyed_streams_have_nothing_in_common() -> None:
+    """Seeds, features, repeats, calls, and neighbouring rows: correlations have sd 1 / sqrt(N), of 435 the largest
+    is below 5 of these; so has the share of equal highest bits about 1/2, with sd 1 / (2 sqrt(N))."""
+    streams = [
+        *(rng.random(N) for rng in keyed(n_repeats=10)),
+        *(keyed(seed=seed, n_repeats=1)[0].random(N) for seed in range(1, 9)),
+        *(keyed(key, n_repeats=1)[0].random(N) for key in ("y", "z", "", "x ", "xx")),
+        keyed().of_rows.random(N),
+        *(np.roll(keyed()[0].random(N), lag) for lag in (1, 2, 3, 8, 64, 1024)),
+    ]
+    drawn = np.array(streams)
+    off = np.triu_indices(len(drawn), 1)
+    assert np.abs(np.corrcoef(drawn)[off]).max() < 5 / np.sqrt(N)
+    high = 2.0 * (drawn >= 0.5) - 1.0
+    assert np.abs((high @ high.T / N)[off]).max() < 5 / np.sqrt(N)
+
+
+def test_what_is_remembered_is_made_once_for_keyed_streams_alone() -> None:
+    made: list[int] = []
+    rngs, plain = keyed(), Streams(0, "x", 3)
+    for _ in range(2):
+        assert remembered(rngs, "pools", lambda: made.append(1) or "kept") == "kept"  # type: ignore[func-returns-value]
+        assert remembered(plain, "pools", lambda: made.append(2) or "new") == "new"  # type: ignore[func-returns-value]
+    assert made == [1, 2, 2]
+    assert rngs.shared.random() == plain.shared.random()

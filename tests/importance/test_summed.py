@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -104,7 +105,7 @@ def test_sums_are_saved_and_read_back(both: tuple[sg.ImportanceResult, sg.Import
 
 def test_what_needs_rows_says_so(both: tuple[sg.ImportanceResult, sg.ImportanceResult]) -> None:
     rows, sums = both
-    asked = [
+    asked: list[Callable[[], Any]] = [
         lambda: sums.per_row,
         lambda: sums.test(TEST.X),
         lambda: sums.compare(rows),

@@ -49,7 +49,7 @@ def test_generators_of_the_user_make_the_redraw() -> None:
 def test_fit_leaves_the_sampler_as_it_was_and_gives_a_frozen_one() -> None:
     method = sg.samplers.Marginal(fixed_points=True)
     fitted = method.fit(X)
-    assert method.get_params() == {"fixed_points": True}
+    assert method.get_params() == {"fixed_points": True, "donors": "test"}
     assert fitted.fixed_points
     with pytest.raises(AttributeError):
         fitted.fixed_points = False  # type: ignore[misc]

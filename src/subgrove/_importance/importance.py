@@ -43,6 +43,7 @@ from subgrove.trees.training import refuse_another_index
 _BATCH_ROWS = 100_000  # rows the model is asked for at once, memory allowing
 _LEAST_ROWS = 1_000
 _COPIES = 6  # how many times the size of a batch it takes to build and predict it
+_LEARNED_NOTHING = (FittedMarginal, FittedUnchanged)
 _KEPT_BYTES = 21  # what a result keeps of each row and feature
 
 
@@ -301,7 +302,7 @@ def _listed(names: tuple[str, ...] | None) -> list[str] | None:
 
 
 def _trained_on(fitted: Fitted, train: Any) -> str:
-    parts = [part for part in parts_of(fitted) if not isinstance(part, FittedMarginal | FittedUnchanged)]
+    parts = [part for part in parts_of(fitted) if part.gives_training_rows or not isinstance(part, _LEARNED_NOTHING)]
     if not parts:
         return "nothing"
     if any(isinstance(part, CrossFitted) for part in parts):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from subgrove._kinds import Codes, Floats, Rows
-from subgrove._random import Streams
+from subgrove._random import KeyedStreams, Streams
 
 _GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
 
@@ -31,8 +31,14 @@ def balanced_points(code: Codes, n_groups: int, own: Floats, rngs: Streams) -> I
     own : float array
         What the rows of a subgroup are put in order by; equal and missing ones come in random order.
     rngs : Streams
-        One for each repeat; what they share is used.
+        One for each repeat; what they share is used. Rows of keyed streams do not know of each other: each has a
+        random point of its own to start from, and turns on from it like all others.
     """
+    if isinstance(rngs, KeyedStreams):
+        start = rngs.of_rows.random(len(code))
+        for repeat in range(len(rngs)):
+            yield (start + repeat * _GOLDEN) % 1.0
+        return
     rng = rngs.shared
     order = rng.permutation(len(code))
     order = order[np.argsort(own[order], kind="stable")]

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from subgrove._frames import Donors, Rows
 from subgrove._kinds import Codes, Floats
+from subgrove._random import Streams, remembered
 from subgrove._table import Table
 from subgrove.samplers.base import Feature
 from subgrove.samplers.redraw import Exact, Step
@@ -66,19 +67,18 @@ def exact_from(
     train: Table,
     train_code: Codes,
     feature: Feature,
-    n_repeats: int,
+    rngs: Streams,
     places: Rows | None = None,
 ) -> Exact | None:
     """The expectation over training donors of the same subgroup, where their values are few.
 
     `places` are those of the rows of `train` in the user's table, if they are not all of it.
     """
-    if not _maybe_few(train, feature, train_code, n_groups, n_repeats):
+    known = remembered(rngs, "cells", lambda: _known_values(train, feature, train_code, n_groups, len(rngs)))
+    if known is None:
         return None
-    values, own = _joint_codes(train, table, feature)
-    cells = _few_values(train_code, n_groups, values, n_repeats, None)
-    if cells is None:
-        return None
+    values, cells, coding = known
+    own = coding.codes(table, feature)
     mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
     few = np.zeros(n_groups, dtype=np.bool_)
     few[cells.group] = True
@@ -110,18 +110,54 @@ def value_codes(table: Table, feature: Feature) -> Rows:
     return joined
 
 
-def _joint_codes(one: Table, two: Table, feature: Feature) -> tuple[Rows, Rows]:
-    """Value codes of two tables, comparable with each other."""
-    joined: Rows | None = None
-    for name in feature:
-        both = np.concatenate([one.values(name), two.values(name)])
-        _, codes = np.unique(both, return_inverse=True)
-        if joined is None:
-            joined = codes
-        else:
-            _, joined = np.unique(joined * (int(codes.max()) + 1) + codes, return_inverse=True)
-    assert joined is not None
-    return joined[: one.n_rows], joined[one.n_rows :]
+def _known_values(
+    train: Table, feature: Feature, train_code: Codes, n_groups: int, n_repeats: int
+) -> tuple[Rows, _Cells, _Coding] | None:
+    """Value codes of training rows, their cells, and how other rows get such codes; None if values are many."""
+    if not _maybe_few(train, feature, train_code, n_groups, n_repeats):
+        return None
+    coding = _Coding.of(train, feature)
+    values = coding.codes(train, feature)
+    cells = _few_values(train_code, n_groups, values, n_repeats, None)
+    return None if cells is None else (values, cells, coding)
+
+
+@dataclass(frozen=True, eq=False)
+class _Coding:
+    """Values of the columns of a feature, ascending, and combinations of their numbers that there are, likewise."""
+
+    values: tuple[npt.NDArray[Any], ...]
+    combinations: tuple[Rows, ...]
+
+    @classmethod
+    def of(cls, table: Table, feature: Feature) -> _Coding:
+        values = tuple(np.unique(table.values(name)) for name in feature)
+        coding, combinations = cls(values, ()), []
+        for at in range(1, len(feature)):
+            combinations.append(np.unique(coding.codes(table, feature[: at + 1], numbered=False)))
+            coding = cls(values, tuple(combinations))
+        return coding
+
+    def codes(self, table: Table, feature: Feature, *, numbered: bool = True) -> Rows:
+        """A number for each row, the same for the same values; -1 for values that are not known."""
+        joined = _places(self.values[0], table.values(feature[0]))
+        for at, name in enumerate(feature[1:]):
+            own = _places(self.values[at + 1], table.values(name))
+            known = (joined >= 0) & (own >= 0)
+            joined = np.where(known, joined * len(self.values[at + 1]) + own, -1)
+            if numbered or at + 2 < len(feature):
+                joined = _places(self.combinations[at], joined)
+        return joined
+
+
+def _places(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> Rows:
+    """Where values are among known ones, which ascend; -1 if they are not."""
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    found = known[at]
+    same = found == values
+    if values.dtype.kind == "f":
+        same |= np.isnan(found) & np.isnan(values)
+    return np.where(same, at, -1)
 
 
 def _few_values(code: Codes, n_groups: int, values: Rows, n_repeats: int, weights: Floats | None) -> _Cells | None:

@@ -136,7 +136,7 @@ def fitted_given(
     parts: list[Part] = []
     for features in together.values():
         method, *_ = [conditional_on(sampler, sets[feature], feature, table.names) for feature in features]
-        rows = None if isinstance(method, Marginal) else train
+        rows = None if isinstance(method, Marginal) and not method.learns else train
         fitted, read = fitted_sampler(method, X, table, rows, features, model, seed)
         parts.append(Part(tuple(features), fitted, read))
     if len(parts) == 1:

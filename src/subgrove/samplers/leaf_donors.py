@@ -9,7 +9,7 @@ import numpy as np
 
 from subgrove._frames import Changes, Donors
 from subgrove._kinds import Codes, Floats, Rows
-from subgrove._random import Streams
+from subgrove._random import Streams, remembered
 from subgrove._subgroups import Partition
 from subgrove._table import Series, Table
 from subgrove.samplers.balanced import Pools, balanced_points
@@ -61,11 +61,11 @@ class LeafDonors:
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)
         n_groups = len(self.partition)
-        pools = Pools(self.code, ranks(self.table.series(feature[0])), n_groups)
+        pools = remembered(rngs, "pools", lambda: Pools(self.code, ranks(self.table.series(feature[0])), n_groups))
         own = ranks(table.series(feature[0]))
         found = None
         if exact:
-            found = exact_from(code, n_groups, table, self.table, self.code, feature, len(rngs), self.rows)
+            found = exact_from(code, n_groups, table, self.table, self.code, feature, rngs, self.rows)
 
         def draws() -> Iterator[Changes]:
             for points in balanced_points(code, n_groups, own, rngs):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from subgrove._frames import Changes, Donors
-from subgrove._kinds import Floats
-from subgrove._random import Streams
+from subgrove._kinds import Codes, Floats
+from subgrove._random import Streams, remembered
 from subgrove._table import Table
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
-from subgrove.samplers.expectation import exact_among
+from subgrove.exceptions import ParameterError
+from subgrove.samplers.base import Feature, Fitted, Method, read_training_table, title
+from subgrove.samplers.expectation import exact_among, exact_from
 from subgrove.samplers.redraw import Groups, Redraw
-from subgrove.samplers.shifts import shifted_rings, weighted_donors
+from subgrove.samplers.shifts import outside_donors, shifted_rings, weighted_donors
 
 
 class Marginal(Method):
@@ -29,6 +30,9 @@ class Marginal(Method):
     fixed_points : bool, default False
         Whether a row may be given its own value, as a plain shuffle does. That makes the importance too small by
         the factor (n - 1) / n.
+    donors : {"test", "train"}, default "test"
+        Where values are taken from: other rows that are redrawn, or training rows. The latter is what data in
+        partitions need, whose rows are never all at hand.
 
     Examples
     --------
@@ -45,10 +49,15 @@ class Marginal(Method):
     takes_any_column = True
     takes_groups = True
     conditional = False
-    learns = False
 
-    def __init__(self, fixed_points: bool = False) -> None:
+    def __init__(self, fixed_points: bool = False, donors: Literal["test", "train"] = "test") -> None:
         self.fixed_points = fixed_points
+        self.donors = donors
+
+    @property
+    def learns(self) -> bool:  # type: ignore[override]  # training rows must not be those that are judged
+        """Whether fit looks at the rows."""
+        return self.donors == "train"
 
     def fit(self, X: Any, features: Any = None) -> FittedMarginal:
         """Note the columns; there is nothing to learn.
@@ -60,8 +69,19 @@ class Marginal(Method):
         features : list, optional
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
+        refuse_strange_donors(self.donors, self.fixed_points)
         table, _ = read_training_table(X, features, self)
-        return FittedMarginal(table.columns, fixed_points=self.fixed_points)
+        if self.donors == "test":
+            return FittedMarginal(table.columns, fixed_points=self.fixed_points)
+        return FittedMarginal(table.columns, X, table=table)
+
+
+def refuse_strange_donors(donors: Any, fixed_points: bool) -> None:
+    """Donors are "test" or "train"; the latter have no fixed points."""
+    if donors not in ("test", "train"):
+        raise ParameterError(f"donors must be 'test' or 'train'; got {donors!r}.")
+    if donors == "train" and fixed_points:
+        raise ParameterError("fixed_points=True has no meaning with donors='train': no row is its own donor there.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,13 +89,21 @@ class FittedMarginal(Fitted):
     """Redraws from all rows."""
 
     fixed_points: bool = False
+    table: Table | None = None  # training rows, if they are the donors
 
     def draw(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> Redraw:
         """The redraw of one feature."""
         groups = Groups.single(table.n_rows)
+        if self.table is not None:
+            return draw_outside(groups, table, self.table, np.zeros(self.table.n_rows, np.int32), feature, rngs, exact)
         return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
+
+    @property
+    def gives_training_rows(self) -> bool:
+        """Whether donors are training rows."""
+        return self.table is not None
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """None are split on."""
@@ -115,3 +143,24 @@ def draw_within(
         rows = np.bincount(groups.code, minlength=n_groups)
         population = np.where((rows == 1) & (sizes <= 1), 0.0, np.inf)
     return Redraw(groups, draws, found, population)
+
+
+def draw_outside(
+    groups: Groups, table: Table, train: Table, train_code: Codes, feature: Feature, rngs: Streams, exact: bool
+) -> Redraw:
+    """The redraw from training rows of the same subgroup."""
+    n_groups = len(groups)
+    pools = remembered(rngs, "members", lambda: [np.flatnonzero(train_code == k) for k in range(n_groups)])
+    for k in np.flatnonzero(np.bincount(groups.code, minlength=n_groups)).tolist():
+        if not len(pools[k]):
+            raise ParameterError(
+                f"No training row is in the subgroup {groups.rules[k]!r} of {title(feature)!r}, so there is no "
+                f"donor for its rows. Pass the training rows that the subgroups were found on, or donors='test'."
+            )
+    found = exact_from(groups.code, n_groups, table, train, train_code, feature, rngs) if exact else None
+
+    def draws() -> Iterator[Changes]:
+        donors = outside_donors(groups.code, pools, rngs)
+        return (dict.fromkeys(feature, Donors(rows, train=True)) for rows in donors)
+
+    return Redraw(groups, draws, found, np.array([float(len(pool)) for pool in pools]))

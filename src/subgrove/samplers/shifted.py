@@ -17,7 +17,7 @@ import numpy as np
 from subgrove._frames import Changes, Donors
 from subgrove._kinds import MISSING, Codes, ColumnInfo, Floats, Rows
 from subgrove._parallel import one_blas_thread, side_by_side
-from subgrove._random import Streams
+from subgrove._random import Streams, remembered
 from subgrove._shift import FoundShift, Rivals, Shift, find_shift, is_extreme
 from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import grown_from
@@ -280,7 +280,7 @@ class Residuals:
         kept = np.where(np.isnan(own), 0.0, self.kept)
         base = foretold + kept * np.where(np.isnan(own), 0.0, own - foretold)
         spread = np.sqrt(1.0 - kept**2)
-        pools = Pools(self.code, self.residuals, len(self.partition))
+        pools = remembered(rngs, "pools", lambda: Pools(self.code, self.residuals, len(self.partition)))
         drawn = self.residuals - self.centre[self.code]
         low, high = self.limits.around(own)
 

@@ -8,13 +8,14 @@ between repeats. With size - 1 repeats, every other row has been donor once: tha
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._frames import Donors, Ring, Rows
 from subgrove._kinds import Codes, Floats
-from subgrove._random import Streams
+from subgrove._random import KeyedStreams, Streams, remembered
 
 _HEADS = (100, 1000)  # rows among which few subgroups, and more, are mostly found
 
@@ -49,8 +50,12 @@ def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Ro
     """For each repeat the donor of each row, from the pool of its subgroup (training rows).
 
     Within a repeat the donors of a subgroup are spread evenly over its pool; over repeats a row sees all of its pool
-    before it sees a donor again.
+    before it sees a donor again. Rows of keyed streams do not know of each other, so that each starts at a place of its
+    own in the pool; the rest is the same.
     """
+    if isinstance(rngs, KeyedStreams):
+        yield from _keyed_donors(code, pools, rngs)
+        return
     rng = rngs.shared
     n_groups = len(pools)
     order = _circles(code, n_groups, rng)
@@ -66,6 +71,37 @@ def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Ro
             if size:
                 donors[rows[k]] = pool[(np.arange(size) * len(pool) // size + step) % len(pool)]
         yield donors
+
+
+@dataclass(frozen=True, eq=False)
+class _Pools:
+    """Pools in random order, one after the other, and how far each repeat turns them."""
+
+    members: Rows
+    starts: Rows
+    sizes: Rows
+    steps: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, pools: list[Rows], rng: np.random.Generator, n_repeats: int) -> _Pools:
+        sizes = np.array([len(pool) for pool in pools])
+        # By rows of the pools, not by numbers of subgroups, which follow the order of levels.
+        place = rng.permutation(1 + max((int(pool.max()) for pool in pools if len(pool)), default=0))
+        members = np.concatenate([pool[np.argsort(place[pool])] for pool in pools])
+        of_rank = np.argsort([int(pool.min()) if len(pool) else len(place) for pool in pools], kind="stable")
+        steps = np.empty((n_repeats, len(pools)), dtype=np.intp)
+        steps[:, of_rank] = _shifts(sizes[of_rank], rng, n_repeats)
+        return cls(members, np.cumsum(sizes) - sizes, sizes, steps)
+
+
+def _keyed_donors(code: Codes, pools: list[Rows], rngs: KeyedStreams) -> Iterator[Rows]:
+    found = remembered(rngs, "pools", lambda: _Pools.of(pools, rngs.shared, len(rngs)))
+    start, size = found.starts[code], found.sizes[code]
+    own = np.minimum((rngs.of_rows.random(len(code)) * size).astype(np.intp), size - 1)
+    for steps in found.steps:
+        place = own + steps[code]
+        place -= np.where(place >= size, size, 0)
+        yield found.members[start + place]
 
 
 def weighted_donors(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._frames import Changes, Donors
 from subgrove._kinds import Codes, Floats
 from subgrove._random import Streams
 from subgrove._subgroups import Partition, find_subgroups
@@ -19,10 +18,8 @@ from subgrove._subgroups.restriction import restricted
 from subgrove._table import Table, read_like
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, Fitted, Method, title
-from subgrove.samplers.expectation import exact_from
-from subgrove.samplers.marginal import Marginal, draw_within
+from subgrove.samplers.marginal import Marginal, draw_outside, draw_within, refuse_strange_donors
 from subgrove.samplers.redraw import Groups, Redraw
-from subgrove.samplers.shifts import outside_donors
 
 
 class Subgroups(Method):
@@ -104,10 +101,7 @@ class Subgroups(Method):
         features : list, optional
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
-        if self.donors not in ("test", "train"):
-            raise ParameterError(f"donors must be 'test' or 'train'; got {self.donors!r}.")
-        if self.donors == "train" and self.fixed_points:
-            raise ParameterError("fixed_points=True has no meaning with donors='train': no row is its own donor there.")
+        refuse_strange_donors(self.donors, self.fixed_points)
         groups = self.groups
         if groups is None:
             if X is None:
@@ -152,7 +146,7 @@ class FittedSubgroups(Fitted):
         groups = Groups(code, partition.rules, partition.conditioning)
         if self.table is None:
             return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
-        return self._draw_outside(groups, table, feature, rngs, exact)
+        return draw_outside(groups, table, self.table, self.codes[partition.feature], feature, rngs, exact)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """The columns that the feature's tree splits on, those nearest to the root first."""
@@ -176,27 +170,6 @@ class FittedSubgroups(Fitted):
     def gives_training_rows(self) -> bool:
         """Whether donors are training rows."""
         return self.table is not None
-
-    def _draw_outside(self, groups: Groups, table: Table, feature: Feature, rngs: Streams, exact: bool) -> Redraw:
-        assert self.table is not None
-        own = self.codes[_partition(self.groups, feature).feature]
-        pools = [np.flatnonzero(own == k) for k in range(len(groups))]
-        for k in np.unique(groups.code).tolist():
-            if not len(pools[k]):
-                raise ParameterError(
-                    f"No training row is in the subgroup {groups.rules[k]!r} of {title(feature)!r}, so there is no "
-                    f"donor for its rows. Pass the training rows that the subgroups were found on, or donors='test'."
-                )
-        found = None
-        if exact:
-            found = exact_from(groups.code, len(groups), table, self.table, own, feature, len(rngs))
-
-        def draws() -> Iterator[Changes]:
-            donors = outside_donors(groups.code, pools, rngs)
-            return (dict.fromkeys(feature, Donors(rows, train=True)) for rows in donors)
-
-        population = np.array([float(len(pool)) for pool in pools])
-        return Redraw(groups, draws, found, population)
 
 
 def _partition(groups: FoundSubgroups, feature: Feature) -> Partition:
