@@ -29,6 +29,7 @@ BASE = [
     "simulate",
     "datasets",
     "_model",
+    "_device",
     "_forest",
     "_shift",
     "_fingerprint",

@@ -2,6 +2,7 @@
 
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._dependence import Dependence, dependence
+from subgrove._device import DeviceModel, on_device
 from subgrove._effects import Effect, effect
 from subgrove._fidelity import Fidelity, fidelity, squared_mmd
 from subgrove._importance import (
@@ -27,6 +28,7 @@ __all__ = [
     "Dependence",
     "DepthChoice",
     "DepthProfile",
+    "DeviceModel",
     "Effect",
     "Explanation",
     "Fidelity",
@@ -53,6 +55,7 @@ __all__ = [
     "loco",
     "losses",
     "model_fidelity",
+    "on_device",
     "plots",
     "relative_importance",
     "report",

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._containers import is_missing
+from subgrove._device import as_model
 from subgrove._native import copied
 from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError
 from subgrove.losses import Loss
@@ -80,6 +81,7 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Model:
     """
     wanted = {"value": "predict", "any": "predict", "label": "predict", "probability": "predict_proba"}
     method = wanted.get(response, response)
+    model = as_model(model)
     if isinstance(model, type):
         raise ParameterError(f"{argument} is the class {model.__name__}, not an object of it. Pass a fitted model.")
     if hasattr(model, method):

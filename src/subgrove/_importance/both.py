@@ -44,6 +44,11 @@ def refuse_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
         )
 
 
+def versions() -> dict[str, str]:
+    """Of what numbers were computed with."""
+    return {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
 def make_result(
     scores: Sequence[FeatureScores],
     scoring: Scoring,
@@ -65,12 +70,11 @@ def make_result(
     if kept is not None:
         mask = np.zeros(len(X), dtype=np.bool_)
         mask[kept] = True
-    versions = {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()}
     return ImportanceResult(
         tuple(scores),
         names_of(scoring.losses),
         tuple(baseline.tolist()),
-        {**settings, "versions": versions},
+        {**settings, "versions": versions()},
         weights,
         backend_of(X),
         getattr(X, "index", None),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from subgrove._device import DeviceModel, as_model, on_host
 from subgrove._fidelity.certificate import Certifier
 from subgrove._fingerprint import fingerprint
 from subgrove._frames import Frames
@@ -20,6 +22,7 @@ from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import ALL, Scoring, original_rows
 from subgrove._importance.source import Source
+from subgrove._importance.summed import Scores
 from subgrove._importance.tally import FeatureScores
 from subgrove._model import Model, Predictions, default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._parallel import effective_jobs, progress_bar, side_by_side
@@ -159,7 +162,15 @@ def importance(
         raise ParameterError(f"certify must be True or False; got {certify!r}.")
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start = read_seed(seed)
+    model = as_model(model)
     losses = get_all(default_loss(model) if loss is None else loss)
+    if isinstance(model, DeviceModel):
+        from subgrove._importance.on_device import Asked, goes_on_device, importance_on_device
+
+        if goes_on_device(model, losses, response, enough, partition_resamples):
+            wanted = Asked(sampler, train, features, given, losses, repeats, weights, certify, start, progress)
+            return importance_on_device(model, X, y, wanted)
+        X, train, y, weights = *model.host_tables(X, train), on_host(y), on_host(weights)
     needed = response_for(losses, response)
     asked = read_model(model, needed)
     table = read_table(X, lenient=True)
@@ -310,7 +321,7 @@ def _trained_on(fitted: Fitted, train: Any) -> str:
     return "before" if train is None else "train"
 
 
-def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table, train: Any) -> None:
+def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table, train: Any, level: int = 3) -> None:
     fitted = next((part for part in parts_of(fitted) if not isinstance(part, FittedMarginal)), fitted)
     if isinstance(fitted, FittedSubgroups):
         trained = fitted.groups.fingerprint
@@ -325,11 +336,11 @@ def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table, train: Any) ->
             "The sampler was fitted on the same rows as it is now used on. Fit it on training rows, or leave train "
             "out, which cross-fits.",
             SameRowsWarning,
-            stacklevel=3,
+            stacklevel=level,
         )
 
 
-def _warn_of_lone_rows(scores: list[FeatureScores]) -> None:
+def _warn_of_lone_rows(scores: Sequence[Scores], level: int = 3) -> None:
     """Say which subgroups had one row, which no other row of the same subgroup could be given to."""
     alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.lone]
     if alone:
@@ -338,5 +349,5 @@ def _warn_of_lone_rows(scores: list[FeatureScores]) -> None:
             f"Subgroups of one row cannot be redrawn from themselves, so their importance is 0: "
             f"{'; '.join(alone[:3])}{more}. Use samplers.Subgroups(donors='train'), a smaller max_depth or more rows.",
             LoneRowWarning,
-            stacklevel=3,
+            stacklevel=level,
         )

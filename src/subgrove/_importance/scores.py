@@ -169,14 +169,7 @@ def _prepared(
     """The sums of a feature, and what is to be asked for them; `before` has been asked already."""
     rngs = Streams(question.seed, title(feature), n_repeats)
     per_row = len(question.scoring.per_row) == len(question.scoring.losses)
-    try:
-        redraw = question.sampler.draw(question.table, feature, rngs, weights=question.weights, exact=per_row)
-    except (SubgroveError, SubgroveWarning):
-        raise
-    except Exception as error:
-        raise SamplerError(
-            f"The sampler raised {type(error).__name__} for feature {title(feature)!r}: {error}"
-        ) from error
+    redraw = drawn_by(question.sampler, question.table, feature, rngs, question.weights, exact=per_row)
     more = None if before is None else before.extended(redraw, n_repeats)
     if before is not None and more is not None:
         return more, _passes(more, redraw, before.n_repeats)
@@ -191,6 +184,20 @@ def _prepared(
         question.answers,
     )
     return tally, _passes(tally, redraw, 0, question.certifier)
+
+
+def drawn_by(
+    sampler: Fitted, table: Table, feature: Feature, rngs: Streams, weights: Floats | None, *, exact: bool = True
+) -> Redraw:
+    """The redraw of a feature; what a sampler raises is told with the feature's name."""
+    try:
+        return sampler.draw(table, feature, rngs, weights=weights, exact=exact)
+    except (SubgroveError, SubgroveWarning):
+        raise
+    except Exception as error:
+        raise SamplerError(
+            f"The sampler raised {type(error).__name__} for feature {title(feature)!r}: {error}"
+        ) from error
 
 
 def _passes(tally: Tally, redraw: Redraw, done: int, certifier: Certifier | None = None) -> Iterator[Pass]:

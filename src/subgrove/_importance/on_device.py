@@ -1,0 +1,253 @@
+"""`importance` of a model on a device: the sampler works on the host, everything else where the model is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._device.host import host_table, on_host
+from subgrove._device.losses import on_tensors
+from subgrove._device.matrix import Matrix, Sender, matrix_of
+from subgrove._device.model import DeviceModel
+from subgrove._device.torch import is_tensor
+from subgrove._fidelity.certificate import Certificate, Certifier
+from subgrove._fingerprint import fingerprint
+from subgrove._frames import Changes, Frames
+from subgrove._importance.both import read_counts, versions
+from subgrove._importance.device_asking import DeviceAsker, Pending, Prepared, ahead, prepared, refuse_not_finite
+from subgrove._importance.device_tally import Ground
+from subgrove._importance.result import ImportanceResult
+from subgrove._importance.scores import drawn_by
+from subgrove._importance.scoring import names_of
+from subgrove._importance.summed import SummedScores, scores_from_sums
+from subgrove._kinds import Floats
+from subgrove._model import Target, read_target
+from subgrove._moments import Moments
+from subgrove._parallel import one_blas_thread, progress_bar
+from subgrove._random import Streams
+from subgrove._result_tables import backend_of
+from subgrove._subgroups.names import asked_features
+from subgrove._table import Table, read_table
+from subgrove.losses import Loss
+from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.chosen import choices_of
+from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
+from subgrove.samplers.given import fitted_given, parts_of, read_given
+from subgrove.samplers.own import OwnFitted
+from subgrove.samplers.redraw import Redraw
+from subgrove.trees.training import refuse_another_index
+
+_MOST_WORKERS = 4  # threads that draw while a GPU works
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What the user asked for, read: see `importance`."""
+
+    sampler: Any
+    train: Any
+    features: Any
+    given: Any
+    losses: tuple[Loss, ...]
+    n_repeats: int
+    weights: Any
+    certify: bool
+    seed: int
+    progress: bool | None
+
+
+def goes_on_device(model: Any, losses: Sequence[Loss], response: Any, *others: Any) -> bool:
+    """Whether an importance is computed on the device: losses are known there, and nothing needs each prediction."""
+    if not isinstance(model, DeviceModel) or response is not None or any(other is not None for other in others):
+        return False
+    answers = ("value",) if model.gives == "value" else ("probability", "label")
+    return all(loss.response in answers and on_tensors(loss) is not None for loss in losses)
+
+
+def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> ImportanceResult:
+    """The importance of features for a model on a device."""
+    from subgrove._importance.importance import _trained_on, _warn_of_lone_rows, _warn_of_same_rows
+
+    host = host_table(X, model.columns)
+    table = read_table(host, lenient=True)
+    sampler = with_columns(asked.sampler)
+    features = asked_features(features_of(sampler) if asked.features is None else asked.features, table.names)
+    y, weights = on_host(y), on_host(asked.weights)
+    refuse_another_index(host, y=y, weights=weights)
+    probabilities = model.gives != "value"
+    target = read_target(y, table.n_rows, model.classes or (), asked.losses, probabilities=probabilities)
+    counted = read_counts(weights, table.n_rows)
+    matrix = _own_matrix(X, host, model)
+    rows, kept = host, None
+    if counted is not None and not (counted > 0).all():
+        kept = np.flatnonzero(counted > 0)
+        rows = Frames(host, table.columns).changed(kept, {})
+        table, counted, target = read_table(rows, lenient=True), counted[kept], target.taken(kept)
+        matrix = matrix[Sender(model.device)(kept)]
+    sets = None
+    if asked.given is not None:
+        sets = read_given(asked.given, features, table.names, named=asked.features is not None)
+    train = host_table(asked.train, model.columns, "train") if asked.train is not None else None
+    if sets is None:
+        fitted, redrawn = fitted_sampler(sampler, rows, table, train, features, model, asked.seed)
+    else:
+        fitted, redrawn = fitted_given(sampler, sets, rows, table, train, model, asked.seed)
+    frames = Frames(rows, redrawn.columns, fitted.train)
+    certifier = Certifier.of(frames, table, counted, asked.seed) if asked.certify else None
+    with ThreadPoolExecutor(1) as aside:
+        mark = aside.submit(fingerprint, table)  # reads the whole table, while the device works
+        with model.asked():
+            asker = _asker(model, matrix, frames, target, counted, asked.losses)
+            baseline = asker.ask_originals()
+            scores = _scored(asker, fitted, redrawn, features, asked, certifier)
+    _warn_of_same_rows(fitted, mark.result(), redrawn, train, level=4)
+    _warn_of_lone_rows(scores, level=4)
+    settings = {
+        "method": "importance",
+        "sampler": sampler_name(sampler),
+        "n_repeats": asked.n_repeats,
+        "seed": asked.seed,
+        "trained_on": _trained_on(fitted, train),
+        "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
+        "given": None if sets is None else {title(one): names and list(names) for one, names in sets.items()},
+        "computed_on": str(model.device),
+        "batch_rows": asker.batch,
+        "n_rows_asked": asker.n_asked,
+        "n_calls": asker.n_calls,
+        "fingerprint": mark.result(),
+        "versions": {**versions(), "torch": str(asker.torch.__version__)},
+    }
+    return ImportanceResult(
+        tuple(scores),
+        names_of(asked.losses),
+        tuple(baseline.tolist()),
+        settings,
+        backend=backend_of(host),
+        per_row_losses=(True,) * len(asked.losses),
+    )
+
+
+def _own_matrix(X: Any, host: Any, model: DeviceModel) -> Any:
+    """The table on the device, in memory of our own: columns of it are written."""
+    matrix = matrix_of(
+        X if is_tensor(X) or isinstance(X, np.ndarray) else host, model.columns, model.device, model.dtype
+    )
+    shared = is_tensor(X) and matrix.data_ptr() == X.data_ptr()
+    return matrix.clone() if shared or (isinstance(X, np.ndarray) and model.device.type == "cpu") else matrix
+
+
+def _asker(
+    model: DeviceModel, matrix: Any, frames: Frames, target: Target, counted: Floats | None, losses: Sequence[Loss]
+) -> DeviceAsker:
+    send = Sender(model.device)
+    names = frames.names if model.columns is None else model.columns
+    table = Matrix(matrix.contiguous(), names, send, frames.train_column)
+    weights = None if counted is None else send(np.append(counted, 0.0))
+    ground = Ground(table, weights, counted, len(losses), frames.n_rows)
+    answers = target.numbers if model.gives == "value" else target.codes
+    assert answers is not None
+    n_classes = 0 if model.gives == "value" else len(target.classes)
+    known = [loss for loss in map(on_tensors, losses) if loss is not None]
+    return DeviceAsker(model, ground, send(np.array(answers)), known, n_classes)
+
+
+def _scored(
+    asker: DeviceAsker,
+    fitted: Fitted,
+    table: Table,
+    features: tuple[Feature, ...],
+    asked: Asked,
+    certifier: Certifier | None,
+) -> list[SummedScores]:
+    """Scores of features: each is asked for before those of the last one are read."""
+    counted, n = asker.ground.counted, asker.ground.n_rows
+
+    def ready(feature: Feature) -> Prepared:
+        rngs = Streams(asked.seed, title(feature), asked.n_repeats)
+        return prepared(feature, drawn_by(fitted, table, feature, rngs, counted), n)
+
+    scores: list[SummedScores] = []
+    waiting: tuple[Prepared, Pending, _Look] | None = None
+    with progress_bar(asked.progress, len(features), "Asking the model") as done:
+        for one in ahead(ready, features, _workers(asker.model, fitted)):
+            look = _Look(one, certifier)
+            pending = asker.ask(one, asked.n_repeats, look)
+            if waiting is not None:
+                scores.append(_read(*waiting, counted))
+                done(1)
+            waiting = (one, pending, look)
+        if waiting is not None:
+            scores.append(_read(*waiting, counted))
+            done(1)
+    return scores
+
+
+class _Look:
+    """Sees the first draw of a feature, if a certificate is asked for."""
+
+    def __init__(self, one: Prepared, certifier: Certifier | None) -> None:
+        self.one, self.certifier = one, certifier
+        self.seen: Table | str | None = None
+
+    def __call__(self, changes: Changes) -> None:
+        if self.certifier is not None:
+            self.seen = self.certifier.drawn(changes)
+
+    def certificate(self) -> Certificate | None:
+        """What is judged of it; where all is exact, of a draw that is made for it."""
+        if self.certifier is None:
+            return None
+        seen = self.certifier.first(self.one.redraw) if self.seen is None else self.seen
+        with one_blas_thread():
+            return self.certifier.judged(self.one.feature, seen)
+
+
+def _workers(model: DeviceModel, fitted: Fitted) -> int:
+    """Threads that draw: one where the processor is needed for the model, or where the sampler is the user's own."""
+    if model.device.type == "cpu" or any(isinstance(part, OwnFitted) for part in parts_of(fitted)):
+        return 1
+    return min(_MOST_WORKERS, os.cpu_count() or 1)
+
+
+def _read(one: Prepared, pending: Pending, look: _Look, counted: Floats | None) -> SummedScores:
+    """The scores of a feature, once its sums are there."""
+    certificate = look.certificate()  # while the device works
+    sums = pending.arrays()
+    refuse_not_finite(sums["bad"], f"feature {title(one.feature)!r}")
+    return replace(_score(one.feature, one.redraw, sums, counted), certificate=certificate)
+
+
+def _score(feature: Feature, redraw: Redraw, sums: dict[str, Floats], counted: Floats | None) -> SummedScores:
+    groups, m = redraw.groups, sums["sums"].shape[1]
+    sizes = np.bincount(groups.code, weights=counted, minlength=len(groups)).astype(np.float64)
+    moments = sums["moments"]
+    n = np.broadcast_to(sizes, moments[:, 0].shape).copy()
+    spread = np.maximum(sums["squares"] - m * sums["squares_of_means"][0], 0.0)
+    if len(sums["squares_of_means"]) > 1:
+        of_donors = sums["squares_of_means"][1]
+        if counted is not None:
+            # Such draws also vary in how many rows a donor gives its value to.
+            spread += of_donors * (m - 1) / m
+        else:
+            spread += np.maximum(sums["squares"] - m * of_donors, 0.0)
+        if sums["among"]:
+            spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
+    exact = None if redraw.exact is None else redraw.exact.rows
+    drawn = np.bincount(groups.code if exact is None else groups.code[~exact], minlength=len(groups))
+    return scores_from_sums(
+        feature,
+        (groups.rules, groups.conditioning, groups.folds),
+        Moments(n, *(moments[:, at] for at in range(4))),
+        sums["sums"],
+        spread,
+        drawn.astype(np.float64),
+        redraw.population,
+        len(groups.code),
+        0 if exact is None else int(exact.sum()),
+        tuple(np.flatnonzero((redraw.population == 0) & (sizes > 0)).tolist()),
+    )
