@@ -2,43 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from subgrove._containers import names_and_rows, plain_columns, quote
-from subgrove._effects.ale import accumulated
-from subgrove._effects.asking import Asker, batch_rows
-from subgrove._effects.curves import Curve, Plan, conditional_mean, ice_curves, partial_dependence
-from subgrove._effects.grid import Wanted, read_grid, read_values
-from subgrove._effects.highlight import opacity_of
-from subgrove._effects.interactions import DEPTH, one_subgroup, sort_further
-from subgrove._effects.lattice import shared_points
-from subgrove._effects.outputs import Outputs, model_for_effect
-from subgrove._effects.parts import Part, Source
+from subgrove._effects.in_memory import Question, effect_in_memory
 from subgrove._effects.result import Effect
-from subgrove._effects.support import support_of
-from subgrove._effects.tables import Group
-from subgrove._fingerprint import fingerprint
-from subgrove._kinds import ColumnInfo
-from subgrove._result_tables import backend_of
+from subgrove._partitions import SAMPLE, is_partitioned, refuse_without_partitions
 from subgrove._subgroups import Partition, Subgroups
-from subgrove._table import read_like, read_weights
-from subgrove.exceptions import ColumnError, InputError, ParameterError, SameRowsWarning
-from subgrove.trees.conditions import ALL_ROWS
-from subgrove.trees.parameters import whole_number
-from subgrove.trees.training import refuse_another_index
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
-KINDS: dict[str, Callable[[Part, Sequence[Wanted], int], Plan | None]] = {
-    "pdp": partial_dependence,
-    "ice": ice_curves,
-    "ale": accumulated,
-    "mplot": conditional_mean,
-}
 
 
 def effect(
@@ -56,6 +29,10 @@ def effect(
     weights: Any = None,
     n_jobs: int | None = None,
     memory: float = 512,
+    sample: int = SAMPLE,
+    row_key: str | None = None,
+    checkpoint: str | Path | None = None,
+    partition_rows: int | None = None,
 ) -> Effect:
     """Curves of the prediction against a feature: one for all rows, or one in each subgroup.
 
@@ -172,172 +149,10 @@ def effect(
     >>> print(found.heterogeneity.sentence)
     temp: of the disagreement of curves, 0% by splits of dependence, 99% by 2 of interaction on hum; 1% is left.
     """
-    source = _read(X, feature, kind, subgroups, weights)
-    depth = _checked_interactions(interactions, kind, source)
-    wanted = _read_grids(grid, source)
-    steps = _checked_points(n_points)
-    asked = model_for_effect(model, response)
-    asker = Asker(asked, Outputs.of(asked, output), batch_rows(memory, len(source.frames.names)), n_jobs)
-    partition = _partition(subgroups, source.infos)
-    _warn_of_same_rows(X, subgroups)
-    if depth and partition is None:
-        partition = one_subgroup(source.X, source.infos[0])
-    parts = _parts(source, partition)
-    enough, way = [part for part in parts if _enough(part, partition)], ice_curves if depth else KINDS[kind]
-    points = [[own] for own in shared_points(enough, wanted[0], steps)] if depth else [wanted] * len(enough)
-    plans = [plan for part, own in zip(enough, points, strict=True) if (plan := way(part, own, steps))]
-    if not plans and subgroups is None:
-        raise InputError(f"No row of X has a value of {source.infos[0].name!r} within grid. Choose other values.")
-    curves = _carried_out(asker, plans)
-    told, reasons = None, ("",) * len(parts)
-    if depth and partition is not None:
-        found = sort_further(partition, source.X, [part.rows for part in parts], curves, depth, source.counted)
-        partition, told, reasons = found.partition, found.heterogeneity, found.reasons
-        curves = found.curves if kind == "ice" else [replace(curve, ice=None) for curve in found.curves]
-        parts = [Part(source, k, rule, found.rows[k]) for k, rule in enumerate(partition.rules)]
-        if subgroups is None and len(partition) == 1:
-            partition = None  # nothing was split
-    if kind == "ice" and partition is not None and subgroups is not None:
-        curves = [_highlighted(curve, partition) for curve in curves]
-    names = tuple(info.name for info in source.infos)
-    title = names[0] if len(names) == 1 else (names[0], names[1])
-    groups = tuple(_group(part, reason) for part, reason in zip(parts, reasons, strict=True))
-    counts, lines = (asked.n_rows, asked.n_calls), tuple(curves)
-    return Effect(title, kind, asker.labels, *counts, partition, source.infos, groups, lines, backend_of(X), told)
+    asked = Question(feature, kind, subgroups, interactions, grid, n_points, output, response, n_jobs, memory)
+    if not is_partitioned(X):
+        refuse_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
+        return effect_in_memory(model, X, weights, asked)
+    from subgrove._effects.partitioned import effect_of_partitions
 
-
-def _read(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -> Source:
-    """The table and the feature in it, checked."""
-    if kind not in KINDS:
-        raise ParameterError(f"kind must be one of {quote(KINDS)}; got {kind!r}.")
-    names = _names(feature)
-    if len(names) > 1 and kind != "pdp":
-        raise ParameterError(f"Only kind='pdp' takes two features; kind is {kind!r}. Name one feature.")
-    columns = plain_columns(X, "X", only=names)
-    present, n_rows = names_and_rows(X)
-    unknown = [name for name in names if name not in columns]
-    if unknown:
-        listed = quote(present[:30]) + (" ..." if len(present) > 30 else "")
-        raise ParameterError(f"feature names {quote(unknown)}, which X does not have. Its columns: {listed}.")
-    if not n_rows:
-        raise InputError("X has no rows; an effect is a mean over rows. Pass at least one.")
-    known = subgroups.columns if isinstance(subgroups, Subgroups) else ()
-    if isinstance(subgroups, Partition):
-        known = (subgroups.tree.target,)
-    kinds = {column.name: column.kind for column in known}
-    read = [read_values(columns[name], name, kinds.get(name)) for name in names]
-    refuse_another_index(X, weights=weights)
-    infos, x = zip(*read, strict=True)
-    return Source(X, infos, x, read_weights(weights, n_rows))
-
-
-def _checked_interactions(interactions: Any, kind: str, source: Source) -> int:
-    """How many interaction splits there may be above a group."""
-    if isinstance(interactions, bool | np.bool_):
-        depth = DEPTH if interactions else 0
-    else:
-        depth = whole_number("interactions", interactions, least=0)
-    if depth and (kind not in ("pdp", "ice") or len(source.infos) > 1):
-        what = f"kind is {kind!r}" if len(source.infos) == 1 else "there are two"
-        raise ParameterError(
-            f"interactions needs curves of single rows for one feature; {what}. Use kind='pdp' or 'ice', and name one."
-        )
-    return depth
-
-
-def _names(feature: Any) -> tuple[str, ...]:
-    if isinstance(feature, str | int | np.integer) and not isinstance(feature, bool):
-        return (str(feature),)
-    if isinstance(feature, list | tuple) and 1 <= len(feature) <= 2 and len(set(map(str, feature))) == len(feature):
-        return tuple(map(str, feature))
-    raise ParameterError(f"feature must be a column name, or a pair of different ones; got {feature!r}.")
-
-
-def _read_grids(grid: Any, source: Source) -> list[Wanted]:
-    names = [info.name for info in source.infos]
-    if len(names) > 1 and grid is not None and not isinstance(grid, str | Mapping):
-        raise ParameterError("grid must be a mapping from feature to values where there are two features.")
-    by_name = grid if isinstance(grid, Mapping) else dict.fromkeys(names, grid)
-    unknown = [str(name) for name in by_name if name not in names]
-    if unknown:
-        raise ParameterError(f"grid names {quote(unknown)}, which is not the feature.")
-    return [read_grid(by_name.get(info.name), info, x) for info, x in zip(source.infos, source.x, strict=True)]
-
-
-def _checked_points(n_points: Any) -> int:
-    if isinstance(n_points, bool) or not isinstance(n_points, int | np.integer) or n_points < 2:
-        raise ParameterError(f"n_points must be a whole number >= 2; got {n_points!r}.")
-    return int(n_points)
-
-
-def _partition(subgroups: Any, infos: Sequence[ColumnInfo]) -> Partition | None:
-    """The subgroups of the feature."""
-    names = {info.name for info in infos}
-    if subgroups is None:
-        return None
-    if isinstance(subgroups, Partition):
-        found = subgroups if set(subgroups.members) == names else None
-        there: Sequence[str] = (subgroups.feature,)
-    elif isinstance(subgroups, Subgroups):
-        found = next((each for each in subgroups.values() if set(each.members) == names), None)
-        there = list(subgroups)
-    else:
-        raise ParameterError(
-            f"subgroups must be what find_subgroups returned, or its part for the feature; "
-            f"got {type(subgroups).__name__}."
-        )
-    if found is None:
-        title = " + ".join(info.name for info in infos)
-        raise ParameterError(
-            f"subgroups has none of {title!r}; it has those of {quote(there)}. "
-            f"Name it in find_subgroups(..., features=[...])."
-        )
-    return found
-
-
-def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
-    """Say that trees have seen these rows. A partition on its own does not know its training rows."""
-    if not isinstance(subgroups, Subgroups) or not {each.name for each in subgroups.columns} <= {*names_and_rows(X)[0]}:
-        return
-    try:
-        mark = fingerprint(read_like(X, subgroups.columns))
-    except ColumnError:  # a column that is of another kind now, which is not the same table
-        return
-    if mark == subgroups.fingerprint:
-        warnings.warn(
-            "The subgroups were grown on the same rows as they are now used on. Grow them on training rows: "
-            "find_subgroups(train).",
-            SameRowsWarning,
-            stacklevel=3,
-        )
-
-
-def _parts(source: Source, partition: Partition | None) -> list[Part]:
-    """Rows of each subgroup."""
-    counted = np.ones(source.frames.n_rows, dtype=np.bool_) if source.weights is None else source.weights > 0
-    if partition is None:
-        return [Part(source, 0, ALL_ROWS, np.flatnonzero(counted))]
-    code = partition.assign(source.X)
-    return [Part(source, k, rule, np.flatnonzero(counted & (code == k))) for k, rule in enumerate(partition.rules)]
-
-
-def _enough(part: Part, partition: Partition | None) -> bool:
-    """Whether a curve is drawn: a subgroup of one row has none, and neither have rows without any value."""
-    if not len(part.rows) or any(np.isnan(x).all() for x in part.x):
-        return False
-    return partition is None or len(part.rows) > 1 or part.n >= 2
-
-
-def _carried_out(asker: Asker, plans: Sequence[Plan]) -> list[Curve]:
-    kept = iter(asker.run([work for plan in plans for work in plan.works]))
-    return [plan.finish([next(kept) for _ in plan.works]) for plan in plans]
-
-
-def _highlighted(curve: Curve, partition: Partition) -> Curve:
-    leaf = partition.tree.leaves[curve.subgroup]
-    return replace(curve, opacity=opacity_of(partition.tree, leaf, curve.axes[0]))
-
-
-def _group(part: Part, reason: str) -> Group:
-    supports = zip(part.source.infos, part.x, strict=True)
-    return Group(part.rule, part.n, tuple(support_of(info, x, part.weights) for info, x in supports), reason)
+    return effect_of_partitions(model, X, weights, asked, sample, row_key, checkpoint, partition_rows)

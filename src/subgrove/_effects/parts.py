@@ -30,17 +30,25 @@ class Source:
         Their values, as those of `Axis.points`; NaN where missing.
     weights : float array or None
         How often each row counts.
+    holding : Source or None
+        Where values of levels are taken from, if these rows need not hold all of them.
     """
 
     X: Any
     infos: tuple[ColumnInfo, ...]
     x: tuple[Floats, ...]
     weights: Floats | None
+    holding: Source | None = None
 
     @cached_property
     def frames(self) -> Frames:
         """All rows; values of levels are taken from them, as the user's container holds them."""
-        return Frames(self.X, self.infos, self.X)
+        return Frames(self.X, self.infos, self.holder.X)
+
+    @property
+    def holder(self) -> Source:
+        """Where values of levels are taken from."""
+        return self.holding or self
 
     @property
     def counted(self) -> Floats:
@@ -64,7 +72,7 @@ class Source:
         """What replaces the column of a feature so that it has these values."""
         if not has_levels(self.infos[which]):
             return points
-        return Donors(self.donors[which][points.astype(np.intp)], train=True)
+        return Donors(self.holder.donors[which][points.astype(np.intp)], train=True)
 
 
 def _first_rows(codes: Floats, n_levels: int) -> Rows:
@@ -101,7 +109,7 @@ class Part:
         whole = self.source.frames
         if len(self.rows) == whole.n_rows:
             return whole
-        return Frames(whole.changed(self.rows, {}), self.source.infos, self.source.X)
+        return Frames(whole.changed(self.rows, {}), self.source.infos, self.source.holder.X)
 
     @cached_property
     def x(self) -> tuple[Floats, ...]:

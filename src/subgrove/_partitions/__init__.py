@@ -2,6 +2,30 @@
 
 from subgrove._partitions.data import Partitioned, Piece, is_partitioned, read_partitioned
 from subgrove._partitions.keys import row_keys
+from subgrove._partitions.options import (
+    SAMPLE,
+    checked_folder,
+    checked_name,
+    checked_sample,
+    model_columns,
+    refuse_without_partitions,
+    selected,
+)
 from subgrove._partitions.sample import Sample, sample_rows
 
-__all__ = ["Partitioned", "Piece", "Sample", "is_partitioned", "read_partitioned", "row_keys", "sample_rows"]
+__all__ = [
+    "SAMPLE",
+    "Partitioned",
+    "Piece",
+    "Sample",
+    "checked_folder",
+    "checked_name",
+    "checked_sample",
+    "is_partitioned",
+    "model_columns",
+    "read_partitioned",
+    "refuse_without_partitions",
+    "row_keys",
+    "sample_rows",
+    "selected",
+]
