@@ -56,10 +56,15 @@ def _accumulate_numbers(part: Part, axis: Axis, interval: Ranks, steps: Floats) 
     the centre's: `middle` is the curve halfway through the interval, whose mean over rows is 0. Within an interval the
     first part has mean 0 and the second is the same for all rows, so their squares are added.
     """
-    n_steps, n = len(axis) - 1, part.n
+    n_steps = len(axis) - 1
     if n_steps < 1:
-        return _flat(part, axis, len(steps))
-    mass, mean, squares = _within(interval, steps, part.weights, n_steps)
+        return flat(part.subgroup, axis, part.n, len(steps))
+    return curve_of_steps(part.subgroup, axis, part.n, *_within(interval, steps, part.weights, n_steps))
+
+
+def curve_of_steps(subgroup: int, axis: Axis, n: float, mass: Floats, mean: Floats, squares: Floats) -> Curve:
+    """The curve from steps: of each interval the weight of its rows, and of each output mean and sum of squares."""
+    n_steps = len(axis) - 1
     # What is right of a step, and half of the rows at it, moves the centre with it.
     share = (mass.sum() - np.cumsum(mass) + mass / 2) / mass.sum()
     reach = np.tri(n_steps + 1, n_steps, -1) - share
@@ -67,7 +72,7 @@ def _accumulate_numbers(part: Part, axis: Axis, interval: Ranks, steps: Floats) 
     middle = curve[:-1] / 2 + curve[1:] / 2
     centre = mass @ middle**2 / n / (n - 1) if n > 1 else np.nan
     error = np.sqrt(reach**2 @ _noise(mass, squares).T + centre)
-    return Curve(part.subgroup, (axis,), np.full(len(axis), n), curve, error)
+    return Curve(subgroup, (axis,), np.full(len(axis), n), curve, error)
 
 
 def _noise(mass: Floats, squares: Floats) -> Floats:
@@ -87,13 +92,9 @@ def _noise(mass: Floats, squares: Floats) -> Floats:
 def _between_levels(part: Part, wanted: Wanted) -> Plan | None:
     """Each row at its own level, at the next and at the one before: at most three rows asked for each row."""
     (info,) = part.source.infos
-    axis = axis_of(info, part.x[0], part.weights, wanted, 0)
-    part = part.where(np.isin(part.x[0], axis.points))
-    axis = Axis(info, axis.points[np.isin(axis.points, part.x[0])])
+    part, axis = level_axis(part, wanted)
     if not len(axis):
         return None
-    if info.kind == "nominal" and isinstance(wanted, str):
-        axis = Axis(info, by_similarity(part, axis.points))
     place = np.zeros(len(info.levels), dtype=np.intp)
     place[axis.points.astype(np.intp)] = np.arange(len(axis))
     rank = place[part.x[0].astype(np.intp)]
@@ -107,17 +108,28 @@ def _between_levels(part: Part, wanted: Wanted) -> Plan | None:
     def finish(kept: list[Floats]) -> Curve:
         own = kept[0][0]
         if len(axis) < 2:
-            return _flat(part, axis, len(own))
+            return flat(part.subgroup, axis, part.n, len(own))
         up, down = kept[1][0] - own[:, moved[0][0]], own[:, moved[1][0]] - kept[2][0]
         return _accumulate_levels(part, axis, rank, up, down)
 
     return Plan(works, finish)
 
 
-def _flat(part: Part, axis: Axis, n_outputs: int) -> Curve:
+def level_axis(part: Part, wanted: Wanted) -> tuple[Part, Axis]:
+    """The levels of a curve in their order, and the rows that have them."""
+    (info,) = part.source.infos
+    axis = axis_of(info, part.x[0], part.weights, wanted, 0)
+    part = part.where(np.isin(part.x[0], axis.points))
+    axis = Axis(info, axis.points[np.isin(axis.points, part.x[0])])
+    if len(axis) and info.kind == "nominal" and isinstance(wanted, str):
+        axis = Axis(info, by_similarity(part, axis.points))
+    return part, axis
+
+
+def flat(subgroup: int, axis: Axis, n: float, n_outputs: int) -> Curve:
     """The curve of a feature that has one value."""
     zero = np.zeros((len(axis), n_outputs))
-    return Curve(part.subgroup, (axis,), np.full(len(axis), part.n), zero, zero)
+    return Curve(subgroup, (axis,), np.full(len(axis), n), zero, zero)
 
 
 def _accumulate_levels(part: Part, axis: Axis, rank: Ranks, up: Floats, down: Floats) -> Curve:

@@ -73,23 +73,23 @@ class Plan:
 
 def partial_dependence(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
     """Equation (2) of the paper, in one subgroup: the mean prediction of its rows, all given the same value."""
-    axes = _axes(part, wanted, n_points)
+    axes = axes_of(part, wanted, n_points)
     keep = _Spread(part.weights) if len(axes) == 1 and has_levels(axes[0].info) else _Moments(part.weights)
 
     def finish(kept: list[Floats]) -> Curve:
         return _curve(part.subgroup, axes, np.full(len(kept[0]), part.n), kept[0])
 
-    return Plan([Work(part.frames, _blocks(part, axes), keep)], finish)
+    return Plan([Work(part.frames, blocks_of(part, axes), keep)], finish)
 
 
 def ice_curves(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
     """The same without taking means: a curve for each row, and their mean."""
-    axes = _axes(part, wanted, n_points)
+    axes = axes_of(part, wanted, n_points)
 
     def finish(kept: list[Floats]) -> Curve:
         return averaged(part.subgroup, axes, Ice(kept[0], part.rows, part.weights))
 
-    return Plan([Work(part.frames, _blocks(part, axes), np.array)], finish)
+    return Plan([Work(part.frames, blocks_of(part, axes), np.array)], finish)
 
 
 def averaged(subgroup: int, axes: tuple[Axis, ...], ice: Ice) -> Curve:
@@ -116,7 +116,7 @@ def conditional_mean(part: Part, wanted: Sequence[Wanted], n_points: int) -> Pla
         part = part.where(np.isin(part.x[0], wanted[0]))
         if not len(part.rows):
             return None
-    axis, cell = _cells(part, wanted[0], n_points)
+    axis, cell = cells_of(part, wanted[0], n_points)
 
     def finish(kept: list[Floats]) -> Curve:
         n = np.bincount(cell, weights=part.weights, minlength=len(axis)).astype(np.float64)
@@ -137,7 +137,7 @@ def _curve(subgroup: int, axes: tuple[Axis, ...], n: Floats, summary: Floats, ic
     return Curve(subgroup, axes, n, summary[:, 0], summary[:, 1], spread, ice)
 
 
-def _cells(part: Part, wanted: Wanted, n_points: int) -> tuple[Axis, npt.NDArray[np.intp]]:
+def cells_of(part: Part, wanted: Wanted, n_points: int) -> tuple[Axis, npt.NDArray[np.intp]]:
     """Points of an M-plot, and the point that each row counts for."""
     (info,), (x,), weights = part.source.infos, part.x, part.weights
     if has_levels(info):
@@ -154,12 +154,14 @@ def _cells(part: Part, wanted: Wanted, n_points: int) -> tuple[Axis, npt.NDArray
     return Axis(info, sums / mass), cell
 
 
-def _axes(part: Part, wanted: Sequence[Wanted], n_points: int) -> tuple[Axis, ...]:
+def axes_of(part: Part, wanted: Sequence[Wanted], n_points: int) -> tuple[Axis, ...]:
+    """Points of each feature."""
     each = zip(part.source.infos, part.x, wanted, strict=True)
     return tuple(axis_of(info, x, part.weights, way, n_points) for info, x, way in each)
 
 
-def _blocks(part: Part, axes: Sequence[Axis]) -> list[Block]:
+def blocks_of(part: Part, axes: Sequence[Axis]) -> list[Block]:
+    """All rows at each point, or at each pair of points."""
     return [part.block(axes, place) for place in product(*(range(len(axis)) for axis in axes))]
 
 

@@ -40,9 +40,11 @@ def effect(
     ----------
     model : object with predict or predict_proba, or function
         A fitted model, or a function from a table like X to one number (or one line of numbers) for each row.
-    X : pandas or polars frame, pyarrow table or 2-d array
+    X : pandas or polars frame, pyarrow table or 2-d array; or data in partitions
         Rows to take means over, best those that the model was not trained on; columns of an array are called x0, x1,
-        and so on. It is not changed.
+        and so on. It is not changed. Data in partitions need not fit in memory: the path of a Parquet file, of a folder
+        of them or a pattern, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame. Of these the model is given the
+        columns that it was fitted on (`feature_names_in_`), else those of `subgroups`, else all.
     feature : str, or pair of str
         The feature; two of them give a surface (kind "pdp").
     kind : {"pdp", "ice", "ale", "mplot"}, default "pdp"
@@ -78,11 +80,20 @@ def effect(
     response : {"predict", "predict_proba", "decision_function"}, optional
         What the model is asked for: by default probabilities if it gives them, else what `predict` gives.
     weights : 1-d array, optional
-        How often each row counts. Rows of weight 0 are left out.
+        How often each row counts. Rows of weight 0 are left out. Of data in partitions the name of a column.
     n_jobs : int, optional
         Number of jobs that ask at once, as joblib counts them. The numbers are the same for any.
     memory : float, default 512
         MiB that the tables given to the model may take.
+    sample : int, default 100_000
+        Of data in partitions: rows that are drawn, uniformly, for the grid, box statistics and outliers, and for all of
+        kind "ice" and of `interactions`. Curves that are means, and counts, are of all rows.
+    row_key : str, optional
+        Of data in partitions: a column whose values tell rows apart. With it the order of rows does not matter, either.
+    checkpoint : path, optional
+        Of data in partitions: a folder in which sums of finished pieces are kept. The same call goes on from there.
+    partition_rows : int, optional
+        Of data in partitions: most rows of a piece, 250,000 by default. It changes no number.
 
     Returns
     -------
@@ -109,6 +120,9 @@ def effect(
     curves, which intervals do not cover. Their curves have the points of the subgroup that was split. Points of all
     subgroups lie on one lattice then, so that curves can be compared; that asks for no more rows than `n_points` points
     in each would.
+
+    Data in partitions are asked for as often, and for the predictions at levels of the sampled rows, from which their
+    box statistics come. Levels that no sampled row has get no points, with a warning.
 
     Rows in which the feature is missing are given values like all others by "pdp" and "ice"; "ale", "mplot" and the
     box statistics leave them out. Where an "ale" interval has a single row, its spread is taken to be that of the
@@ -148,6 +162,15 @@ def effect(
     3                season in {SUMMER} and hum > 69.125  interaction   20
     >>> print(found.heterogeneity.sentence)
     temp: of the disagreement of curves, 0% by splits of dependence, 99% by 2 of interaction on hum; 1% is left.
+
+    From a file, piece by piece:
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     test.X.to_parquet(f"{folder}/rows.parquet")
+    ...     found = sg.effect(model, f"{folder}/rows.parquet", "temp", n_points=3, partition_rows=50)
+    >>> found.curves["n"].tolist(), found.sampled
+    ([219, 219, 219], (219, 219))
     """
     asked = Question(feature, kind, subgroups, interactions, grid, n_points, output, response, n_jobs, memory)
     if not is_partitioned(X):

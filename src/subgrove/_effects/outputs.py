@@ -67,6 +67,15 @@ class Outputs:
             columns = list(range(n_outputs))
         return tuple(labels[column] for column in columns), columns
 
+    def told(self, n_chosen: int) -> tuple[Any, ...]:
+        """Labels of the outputs that have a curve, if all that is known of answers is how many these are."""
+        by_class = self.method == "predict_proba" or self._n_classes() > 2
+        n_outputs = self._n_classes() if by_class and self.method != "predict" else 0
+        if self.wanted is not None and not n_outputs:
+            return (self.wanted,)
+        labels, _ = self.chosen(n_outputs or n_chosen)
+        return labels if len(labels) == n_chosen else self.chosen(n_chosen)[0]
+
     def numbers(self, answer: Predictions, about: Callable[[], str]) -> Floats:
         """An answer as numbers: (rows, outputs that have a curve)."""
         if answer.dtype.kind not in "iufb":

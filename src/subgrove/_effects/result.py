@@ -43,6 +43,9 @@ class Effect:
     heterogeneity : Heterogeneity or None
         How far single curves disagree, and what splits explain of that, if `interactions` were looked for: `sentence`,
         `explained("dependence")`, `explained("interaction")`, `left` and `splits`.
+    sampled : (int, int), or None
+        Of data in partitions, how many rows were drawn for grids, box statistics, outliers and single curves, and of
+        how many. Counts, and curves that are means, are of all rows.
     splits : table
         The same: a row for each split, with its `reason`, `share` and `p_value`; the last row is what is left.
     curves : table
@@ -97,6 +100,7 @@ class Effect:
     lines: tuple[Curve, ...]
     backend: Backend
     heterogeneity: Heterogeneity | None = None
+    sampled: tuple[int, int] | None = None
 
     @property
     def curves(self) -> Any:

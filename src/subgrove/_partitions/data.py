@@ -74,7 +74,7 @@ class Piece:
             raise OSError(f"{self.name} could not be read: {text}") from error
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Partitioned:
     """Rows in pieces, the same columns in each.
 

@@ -70,7 +70,7 @@ def _with_folders(batch: Any, columns: Sequence[str], own: dict[str, Any]) -> An
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParquetReader:
     """The rows of one or more spans, in the types that all pieces have."""
 

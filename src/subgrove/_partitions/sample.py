@@ -26,7 +26,7 @@ Run = Callable[[Callable[[Piece], Sums], Sequence[Piece]], Iterable[tuple[int, S
 _AT_ONCE = 1 << 20  # row numbers that are hashed at a time
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """Rows drawn from data in partitions.
 
@@ -94,7 +94,7 @@ def sample_rows(
     return Sample(unpacked(parts, data.empty, columns, back), drawn.keys, len(drawn.keys), data.n_rows)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Drawn:
     """Numbers of rows, their keys and hashes; in the order of the hashes."""
 
@@ -158,7 +158,7 @@ class _Keying:
         return {"rows": drawn.rows, "keys": drawn.keys, "hashes": drawn.hashes}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Taking:
     """Work: the chosen rows of a piece, as bytes."""
 

@@ -20,7 +20,7 @@ import numpy as np
 from subgrove.exceptions import ColumnError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class View:
     """Types of columns, and how tables get them.
 

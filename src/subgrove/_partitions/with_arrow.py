@@ -97,7 +97,7 @@ def _unfiltered(part: Any) -> Any:
     return ds.dataset(part.files, **asked, partitioning=folders)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Kept:
     """The rows of a row group that a filter keeps, or some of them."""
 
@@ -122,7 +122,7 @@ class Kept:
                 return
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FilteredReader:
     """Rows that a filter keeps, of one or more row groups."""
 
@@ -168,7 +168,7 @@ def _piece(parts: Sequence[Kept], first: int, view: View) -> Piece:
     return Piece(name, first, n_rows, FilteredReader(tuple(parts), view))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TableReader:
     """Rows of a pyarrow table in memory."""
 

@@ -14,7 +14,7 @@ from subgrove._partitions.data import Partitioned, Piece, Places
 from subgrove._partitions.files import refuse_twice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DaskReader:
     """One partition of a Dask frame."""
 

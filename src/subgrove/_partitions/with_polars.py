@@ -23,7 +23,7 @@ _PLAIN = ("PARQUET SCAN", "PROJECT", "SLICE: ", "ROW_INDEX", "ESTIMATED ROWS", "
 _BY_ROW = (*_PLAIN, "[", "DF [")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LazyReader:
     """Some rows of a plan."""
 

@@ -1,0 +1,311 @@
+"""An effect over data in partitions: points from a uniform sample, means over all rows, added up piece by piece.
+
+Grids, box statistics and outliers need rows side by side and come from the sample; counts and curves are of all rows. A
+piece is read, sorted into subgroups, asked for, and forgotten but for its sums.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from subgrove._containers import plain_columns
+from subgrove._effects.asking import Asker, batch_rows
+from subgrove._effects.grid import Wanted, as_points, has_levels
+from subgrove._effects.in_memory import WAYS, Question, carried_out, effect_in_memory
+from subgrove._effects.outputs import Outputs, model_for_effect
+from subgrove._effects.parts import Part, Source
+from subgrove._effects.question import (
+    checked_interactions,
+    checked_points,
+    feature_names,
+    group_of,
+    is_enough,
+    partition_of,
+    parts_of,
+    read_grids,
+    read_source,
+)
+from subgrove._effects.result import Effect
+from subgrove._effects.summing import CURVES, LAID_OUT, SUMMED, Layout
+from subgrove._effects.tables import Group
+from subgrove._engines import carry_out
+from subgrove._kinds import ColumnInfo, Floats
+from subgrove._model import Model
+from subgrove._moments import Moments
+from subgrove._partitions import (
+    Partitioned,
+    Piece,
+    checked_folder,
+    checked_name,
+    checked_sample,
+    model_columns,
+    read_partitioned,
+    sample_rows,
+    selected,
+)
+from subgrove._subgroups import Partition, Subgroups
+from subgrove._table import read_weights
+from subgrove._values import values_like
+from subgrove.exceptions import InputError, UnseenValueWarning
+
+SEED = 0  # of the sample: the same call gives the same numbers
+Sums = Mapping[str, np.ndarray[Any, Any]]
+
+
+def effect_of_partitions(
+    model: Any, X: Any, weights: Any, asked: Question, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any
+) -> Effect:
+    """The effect of a feature over all rows of data in partitions."""
+    data = read_partitioned(X, partition_rows=partition_rows)
+    names = feature_names(asked.feature)
+    data.refuse_unknown(names, "feature")
+    weight = checked_name(weights, data, "weights", "whose values say how often rows count")
+    key = checked_name(row_key, data, "row_key", "whose values tell rows apart")
+    folder, n = checked_folder(checkpoint), checked_sample(sample)
+    known = tuple(column.name for column in asked.subgroups.columns) if isinstance(asked.subgroups, Subgroups) else ()
+    columns = model_columns(data, model, known, (weight, key))
+    run = partial(carry_out, n_jobs=asked.n_jobs, what="Sampling rows")
+    drawn = sample_rows(data, [*columns, *([weight] if weight else [])], n, SEED, key, run)
+    table, counted = selected(drawn.table, columns), drawn.table[weight] if weight else None
+    sampled = (drawn.n, drawn.of)
+    if asked.kind == "ice" or asked.interactions:
+        # Curves of single rows: of those that were drawn.
+        found = effect_in_memory(model, table, counted, asked)
+        return replace(found, sampled=sampled)
+    source = read_source(table, asked.feature, asked.kind, asked.subgroups, counted)
+    checked_interactions(asked.interactions, asked.kind, source)
+    plan = _planned(model, source, asked, columns, weight)
+    done = _added_up(plan.work, data, asked, folder)
+    return _result(plan, done, data, asked, sampled)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """What the sample says: where curves have points, and what is known of subgroups."""
+
+    work: _PieceWork
+    source: Source
+    parts: Sequence[Part]
+    wanted: Sequence[Wanted]
+    n_points: int
+
+
+def _planned(model: Any, source: Source, asked: Question, columns: Sequence[str], weight: str | None) -> _Plan:
+    wanted, n_points = read_grids(asked.grid, source), checked_points(asked.n_points)
+    counting = model_for_effect(model, asked.response)
+    partition = partition_of(asked.subgroups, source.infos)
+    parts = parts_of(source, partition)
+    enough = [part for part in parts if is_enough(part, partition)]
+    layouts = [layout for part in enough if (layout := LAID_OUT[asked.kind](part, wanted, n_points))]
+    work = _PieceWork(
+        counting,
+        Outputs.of(counting, asked.output),
+        batch_rows(asked.memory, len(columns)),
+        tuple(columns),
+        weight,
+        asked.kind,
+        partition,
+        _holding(source),
+        tuple(layouts),
+    )
+    return _Plan(work, source, parts, wanted, n_points)
+
+
+def _holding(source: Source) -> Source:
+    """The few sampled rows that hold the levels of the feature, one for each."""
+    rows = np.unique(np.concatenate([donors[donors >= 0] for donors in source.donors] + [np.zeros(1, dtype=np.intp)]))
+    few = source.frames.changed(rows, {})
+    return Source(few, source.infos, tuple(x[rows] for x in source.x), None)
+
+
+@dataclass(frozen=True, eq=False)
+class _PieceWork:
+    """What is done with each piece: read, sort into subgroups, ask, sum up. It is sent to workers once."""
+
+    model: Model
+    outputs: Outputs
+    batch_rows: int
+    columns: tuple[str, ...]
+    weight: str | None
+    kind: str
+    partition: Partition | None
+    holding: Source
+    layouts: tuple[Layout, ...]
+
+    def __call__(self, piece: Piece) -> Sums:
+        """Moments of each curve, counts of each subgroup, and what was asked for."""
+        source, strange = self._source(piece)
+        parts = parts_of(source, self.partition)
+        asker = Asker(self.model.fresh(), self.outputs, self.batch_rows, 1)
+        summing = {}
+        for number, layout in enumerate(self.layouts):
+            part = parts[layout.subgroup]
+            found = SUMMED[self.kind](part, layout) if len(part.rows) else None
+            if found is not None:
+                summing[number] = found
+        kept = iter(asker.run([work for one in summing.values() for work in one.works]))
+        sums: dict[str, np.ndarray[Any, Any]] = {
+            f"curve {number}": one.finish([next(kept) for _ in one.works]).array for number, one in summing.items()
+        }
+        sums |= _counts(source.infos, parts)
+        sums["strange"] = np.array(strange, dtype=np.float64)
+        sums["asked"] = np.array([asker.model.n_rows, asker.model.n_calls, len(asker.labels)], dtype=np.float64)
+        return sums
+
+    def _source(self, piece: Piece) -> tuple[Source, list[int]]:
+        """The rows of a piece, and how many have a level of the feature that the sample does not."""
+        whole = piece.read([*self.columns, *([self.weight] if self.weight else [])])
+        table = selected(whole, list(self.columns))
+        counted = _weights(whole[self.weight], piece.n_rows) if self.weight else None
+        found = plain_columns(table, "X", only=[info.name for info in self.holding.infos])
+        x, strange = [], []
+        for info in self.holding.infos:
+            plain = found[info.name]
+            values, _ = values_like(plain, info, "X")
+            points = as_points(info, values)
+            missing = np.isnan(plain.values) if plain.kind == "numeric" else plain.values < 0
+            strange.append(int((np.isnan(points) & ~missing).sum()))
+            x.append(points)
+        return Source(table, self.holding.infos, tuple(x), counted, self.holding), strange
+
+
+def _weights(column: Any, n_rows: int) -> Floats | None:
+    """Weights of a piece, which may all be 0; those of all pieces may not."""
+    values = np.asarray(column)
+    return np.zeros(n_rows) if not np.any(values) else read_weights(values, n_rows)
+
+
+def _counts(infos: Sequence[ColumnInfo], parts: Sequence[Part]) -> dict[str, np.ndarray[Any, Any]]:
+    """Weights of subgroups, of rows without a value, and of levels."""
+    sums = {"n": np.array([part.n for part in parts])}
+    for which, info in enumerate(infos):
+        missing, levels = [], []
+        for part in parts:
+            x, weights = part.x[which], np.ones(len(part.rows)) if part.weights is None else part.weights
+            absent = np.isnan(x)
+            missing.append(float(weights[absent].sum()))
+            if has_levels(info):
+                codes = x[~absent].astype(np.intp)
+                levels.append(np.bincount(codes, weights=weights[~absent], minlength=len(info.levels)))
+        sums[f"missing {which}"] = np.array(missing)
+        if levels:
+            sums[f"levels {which}"] = np.array(levels, dtype=np.float64)
+    return sums
+
+
+def _added_up(work: _PieceWork, data: Partitioned, asked: Question, checkpoint: Any) -> dict[str, Any]:
+    """Sums of all pieces, merged in their order."""
+    total: dict[str, Any] = {}
+    what = f"Effect of {' and '.join(info.name for info in work.holding.infos)}"
+    mark = _mark(work, data) if checkpoint is not None else ""
+    for _, sums in carry_out(work, data.pieces, n_jobs=asked.n_jobs, what=what, checkpoint=checkpoint, mark=mark):
+        for name, array in sums.items():
+            if name.startswith("curve "):
+                moments = Moments.from_array(array)
+                total[name] = total[name].merged(moments) if name in total else moments
+            elif name == "asked" and name in total:
+                total[name] = np.append(total[name][:2] + array[:2], max(total[name][2], array[2]))
+            else:
+                total[name] = total[name] + array if name in total else array
+    return total
+
+
+def _mark(work: _PieceWork, data: Partitioned) -> str:
+    """All that sums depend on, a line for each thing."""
+    points = [axis.points.tobytes() for layout in work.layouts for axis in layout.axes]
+    edges = [b"" if layout.edges is None else layout.edges.tobytes() for layout in work.layouts]
+    lines = {
+        "effect": f"{work.kind} of {[info.name for info in work.holding.infos]}",
+        "points": hashlib.blake2b(b"/".join(points + edges), digest_size=8).hexdigest(),
+        "columns": ", ".join(work.columns),
+        "subgroups": "; ".join(work.partition.rules) if work.partition else "none",
+        "model": model_mark(work.model),
+        "output": str(work.outputs.wanted),
+        "weights": str(work.weight),
+        "data": f"{data.description}, {data.n_rows} rows",
+    }
+    return "\n".join(f"{name}: {text}" for name, text in lines.items())
+
+
+def model_mark(model: Model) -> str:
+    """What can be said of a model without asking it: its kind, and a hash of what it holds if that can be had."""
+    import joblib
+
+    target = model.model
+    try:
+        return f"{type(target).__name__} {joblib.hash(target)}"
+    except Exception:  # whatever a model's own pickling raises; functions mostly cannot be hashed
+        return f"{type(target).__name__} {getattr(target, '__qualname__', '')}".strip()
+
+
+def _result(plan: _Plan, done: dict[str, Any], data: Partitioned, asked: Question, sampled: tuple[int, int]) -> Effect:
+    source, work = plan.source, plan.work
+    names = tuple(info.name for info in source.infos)
+    _warn_of_strange(names, done["strange"])
+    extra = work.model.fresh()
+    spreads = _spreads(plan, extra)
+    curves = [
+        CURVES[asked.kind](done[name], layout, float(done["n"][layout.subgroup]), spreads.get(layout.subgroup))
+        for number, layout in enumerate(work.layouts)
+        if (name := f"curve {number}") in done
+    ]
+    if not curves and asked.subgroups is None:
+        raise InputError(f"No row of X has a value of {names[0]!r} within grid. Choose other values.")
+    n_rows, n_calls, n_outputs = (int(value) for value in done["asked"])
+    labels = work.outputs.told(n_outputs)
+    groups = tuple(_group(part, done, k) for k, part in enumerate(plan.parts))
+    title = names[0] if len(names) == 1 else (names[0], names[1])
+    counts = (n_rows + extra.n_rows, n_calls + extra.n_calls)
+    return Effect(
+        title,
+        asked.kind,
+        labels,
+        *counts,
+        work.partition,
+        source.infos,
+        groups,
+        tuple(curves),
+        data.backend,
+        sampled=sampled,
+    )
+
+
+def _group(part: Part, done: dict[str, Any], k: int) -> Group:
+    """The subgroup: box statistics of the sample, counts of all rows."""
+    group = group_of(part, "")
+    supports = []
+    for which, support in enumerate(group.supports):
+        counts = done[f"levels {which}"][k] if f"levels {which}" in done else support.counts
+        supports.append(replace(support, missing=float(done[f"missing {which}"][k]), counts=counts))
+    return replace(group, n=float(done["n"][k]), supports=tuple(supports))
+
+
+def _spreads(plan: _Plan, model: Model) -> dict[int, Floats]:
+    """Box statistics of predictions at levels, which need predictions side by side: those of the sampled rows."""
+    work = plan.work
+    infos = plan.source.infos
+    if len(infos) > 1 or not has_levels(infos[0]) or work.kind == "ale":
+        return {}
+    asker = Asker(model, work.outputs, work.batch_rows, 1)
+    mine = {layout.subgroup for layout in work.layouts}
+    parts = [part for part in plan.parts if part.subgroup in mine]
+    plans = [found for part in parts if (found := WAYS[work.kind](part, plan.wanted, plan.n_points))]
+    return {curve.subgroup: curve.spread for curve in carried_out(asker, plans) if curve.spread is not None}
+
+
+def _warn_of_strange(names: Sequence[str], strange: Floats) -> None:
+    for name, n in zip(names, strange, strict=True):
+        if n:
+            warnings.warn(
+                f"{int(n):,} rows have levels of {name!r} that the sample does not; there are no points for them. "
+                f"Draw a larger sample, or write the column as a categorical one, whose levels are all known.",
+                UnseenValueWarning,
+                stacklevel=5,
+            )

@@ -1,0 +1,208 @@
+"""Effects over partitions: the same curves as from all rows in memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow.dataset as ds
+import pytest
+from pandas.testing import assert_frame_equal
+from sklearn.tree import DecisionTreeClassifier
+
+import subgrove as sg
+from subgrove.exceptions import InputError, ParameterError, UnseenValueWarning
+
+
+def made(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    z = rng.choice(["a", "b", "c"], n, p=[0.5, 0.3, 0.2])
+    x = np.round(rng.normal(size=n) + 2 * (z == "a"), 2)
+    x[rng.random(n) < 0.02] = np.nan
+    w = rng.integers(0, 4, n)
+    level = np.where(rng.random(n) < 0.6, np.char.upper(z.astype(str)), "B")
+    return pd.DataFrame({"x": x, "z": z, "u": rng.normal(size=n), "level": level, "w": w, "y": rng.random(n)})
+
+
+def model(X: Any) -> Any:
+    x, u = (np.nan_to_num(np.asarray(X[name], dtype=float)) for name in ("x", "u"))
+    z, level = (np.asarray(X[name]).astype(str) for name in ("z", "level"))
+    return x**2 + u * (z == "b") + np.where(level == "A", 1.0, u) * 2 + x * (level == "C")
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return made(3_000, 1)
+
+
+@pytest.fixture(scope="module")
+def path(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("rows")
+    for number, start in enumerate(range(0, 3_000, 900)):
+        frame[start : start + 900].to_parquet(folder / f"{number}.parquet", row_group_size=400)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def groups() -> sg.Subgroups:
+    return sg.find_subgroups(made(1_000, 2)[["x", "z", "u", "level"]], max_depth=1)
+
+
+def same(found: Any, expected: Any) -> None:
+    for name in ("curves", "support"):
+        assert_frame_equal(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, check_dtype=False)
+    assert found.outputs == expected.outputs
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize(("kind", "feature"), [(k, f) for k in ("pdp", "ale", "mplot") for f in ("x", "level")])
+def test_pieces_add_up_to_what_all_rows_give(
+    path: Path, frame: pd.DataFrame, groups: Any, kind: Any, feature: str, grouped: bool, weights: str | None
+) -> None:
+    # The sample holds all rows, so that points are the same; sums are formed in another order.
+    subgroups = groups if grouped else None
+    rows = frame[["x", "z", "u", "level"]]
+    counted = None if weights is None else frame[weights]
+    expected = sg.effect(model, rows, feature, kind=kind, subgroups=subgroups, weights=counted, n_points=6)
+    asked: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "weights": weights, "n_points": 6}
+    found = sg.effect(model, str(path), feature, partition_rows=700, **asked)
+    same(found, expected)
+    assert found.sampled == (3_000, 3_000)
+
+
+def test_two_features_and_several_outputs(path: Path, frame: pd.DataFrame) -> None:
+    def two(X: Any) -> Any:
+        return np.column_stack([model(X), np.asarray(X["u"])])
+
+    for feature in (["x", "level"], ["x", "u"]):
+        expected = sg.effect(two, frame, feature, n_points=4)
+        same(sg.effect(two, path, feature, n_points=4, partition_rows=1_000), expected)
+
+
+def test_classes_keep_their_names(path: Path, frame: pd.DataFrame) -> None:
+    rows = frame[["u", "w"]]
+    for classes in (["no", "yes"], ["one", "two", "three"]):
+        target = np.array(classes)[np.arange(3_000) % len(classes)]
+        tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(rows, target)
+        for output in (None, classes[0], 1):
+            expected = sg.effect(tree, rows, "u", n_points=4, output=output)
+            same(sg.effect(tree, path, "u", n_points=4, output=output, partition_rows=800), expected)
+
+
+@pytest.mark.parametrize("grid", [[-1.0, 0.0, 2.0], "quantiles"])
+@pytest.mark.parametrize("kind", ["pdp", "ale", "mplot"])
+def test_a_grid_is_the_same_with_a_small_sample(path: Path, frame: pd.DataFrame, kind: Any, grid: Any) -> None:
+    found = sg.effect(model, path, "x", kind=kind, grid=grid, sample=300)
+    assert found.sampled == (300, 3_000)
+    assert found.support["n"].tolist() == [3_000]
+    assert found.support["missing"].tolist() == [int(frame["x"].isna().sum())]
+    if grid != "quantiles":
+        expected = sg.effect(model, frame, "x", kind=kind, grid=grid)
+        assert_frame_equal(
+            found.curves.drop(columns=["in_box", "in_whiskers"]), expected.curves[found.curves.columns[:-2]]
+        )
+
+
+def test_numbers_do_not_depend_on_pieces_or_jobs(path: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame.to_parquet(tmp_path / "one.parquet")
+    asked: dict[str, Any] = {"sample": 500, "n_points": 5, "kind": "ale"}
+    one = sg.effect(model, tmp_path / "one.parquet", "x", **asked)
+    many = sg.effect(model, path, "x", partition_rows=150, **asked)
+    assert_frame_equal(one.curves, many.curves, rtol=1e-12)
+
+
+def test_each_container_gives_its_own_tables(path: Path) -> None:
+    expected = sg.effect(model, path, "x", n_points=5)
+    lazy = sg.effect(model, pl.scan_parquet(path), "x", n_points=5)
+    arrow = sg.effect(model, ds.dataset(path), "x", n_points=5)
+    assert isinstance(lazy.curves, pl.DataFrame)
+    assert type(arrow.curves).__module__.startswith("pyarrow")
+    for found in (lazy, arrow):
+        assert np.allclose(np.asarray(found.curves["estimate"]), expected.curves["estimate"], rtol=1e-12)
+
+
+def test_rows_asked_are_counted(path: Path, frame: pd.DataFrame) -> None:
+    assert sg.effect(model, path, "x", n_points=5).n_rows_asked == 5 * 3_000
+    assert sg.effect(model, path, "x", n_points=5, kind="mplot").n_rows_asked == frame["x"].notna().sum()
+    # Box statistics at levels are those of the sample.
+    assert sg.effect(model, path, "level", sample=100).n_rows_asked == 3 * 3_000 + 3 * 100
+
+
+def test_single_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:
+    found = sg.effect(model, path, "x", kind="ice", n_points=4, sample=200)
+    assert found.support["n"].tolist() == [200]
+    assert found.sampled == (200, 3_000)
+    split = sg.effect(model, path, "x", interactions=True, n_points=4, sample=500, subgroups=groups)
+    assert split.heterogeneity is not None
+    assert int(split.support["n"].sum()) == 500
+
+
+def test_the_model_gets_the_columns_it_knows(path: Path, frame: pd.DataFrame, groups: Any) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def noting(X: Any) -> Any:
+        seen.append(tuple(X.columns))
+        return X["x"].fillna(0)
+
+    sg.effect(noting, path, "x", n_points=2, subgroups=groups)
+    assert set(seen) == {("x", "z", "u", "level")}
+    tree = DecisionTreeClassifier(max_depth=2).fit(frame[["w", "u"]], frame["y"] > 0.5)
+    assert len(sg.effect(tree, path, "u", n_points=3).curves) == 3
+    with pytest.raises(ParameterError, match=r"feature_names_in_\) names 'other'"):
+        sg.effect(DecisionTreeClassifier().fit(frame[["w"]].set_axis(["other"], axis=1), frame["y"] > 0.5), path, "u")
+
+
+def test_levels_that_the_sample_lacks_are_told(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"x": np.arange(2_000.0), "level": ["a", "b"] * 999 + ["rare"] * 2})
+    rows.to_parquet(tmp_path / "rows.parquet")
+    with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample does not"):
+        found = sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "level", kind="mplot", sample=50)
+    assert found.curves["n"].tolist() == [999, 999]
+    rows["level"] = rows["level"].astype("category")
+    rows.to_parquet(tmp_path / "rows.parquet")
+    assert sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "level", sample=50).support["count"].sum() == 2_000
+
+
+def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def counting(X: Any) -> Any:
+        calls.append(len(X))
+        return X["u"]
+
+    asked: dict[str, Any] = {"n_points": 3, "checkpoint": tmp_path / "kept", "partition_rows": 900}
+    first = sg.effect(counting, path, "u", **asked)
+    before = len(calls)
+    again = sg.effect(counting, path, "u", **asked)
+    assert len(calls) == before
+    assert_frame_equal(first.curves, again.curves)
+
+
+@pytest.mark.parametrize("given", [{"sample": 10}, {"row_key": "x"}, {"checkpoint": "kept"}, {"partition_rows": 5}])
+def test_arguments_for_partitions_are_refused_for_tables(frame: pd.DataFrame, given: Any) -> None:
+    with pytest.raises(ParameterError, match=f"{next(iter(given))}=.* is for data in partitions"):
+        sg.effect(model, frame, "x", **given)
+
+
+def test_what_cannot_be_is_told(path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"feature names 'nope', which .* does not have"):
+        sg.effect(model, path, "nope")
+    with pytest.raises(ParameterError, match="weights must be the name of a column"):
+        sg.effect(model, path, "x", weights=np.ones(3_000))
+    with pytest.raises(ParameterError, match="row_key names 'id'"):
+        sg.effect(model, path, "x", row_key="id")
+    with pytest.raises(ParameterError, match="sample must be a whole number"):
+        sg.effect(model, path, "x", sample=0)
+    with pytest.raises(InputError, match="No row of X has a value of 'x' within grid"):
+        sg.effect(model, path, "x", kind="ale", grid=[90.0, 99.0])
+
+
+def test_a_piece_may_count_for_nothing(tmp_path: Path) -> None:
+    rows = pd.DataFrame({"x": np.arange(100.0), "w": [0.0] * 50 + [1.0] * 50})
+    rows.to_parquet(tmp_path / "rows.parquet", row_group_size=50)
+    found = sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "x", kind="mplot", weights="w", partition_rows=50)
+    assert found.support["n"].tolist() == [50]
