@@ -160,6 +160,14 @@ class DeviceModel:
         The columns that it takes, if they were given.
     batch_rows : int or None
         Rows that it is asked for at once, if that was given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import subgrove as sg
+    >>> model = sg.on_device(lambda X: X[:, 0] - X[:, 1])
+    >>> isinstance(model, sg.DeviceModel), model.predict(np.array([[3.0, 1.0], [1.0, 1.0]])).tolist()
+    (True, [2.0, 0.0])
     """
 
     model: Any
@@ -183,17 +191,17 @@ class DeviceModel:
 
     def _answers(self, X: Any) -> npt.NDArray[Any]:
         matrix = matrix_of(X, self.columns, self.device, self.dtype)
-        with self.asked():
-            parts = [self.answer(rows.clone()) for rows in matrix.split(self.rows_at_once(matrix))]
+        with self._asked():
+            parts = [self._answer(rows.clone()) for rows in matrix.split(self._rows_at_once(matrix))]
         found: npt.NDArray[Any] = torch_of().cat(parts).cpu().numpy()
         return found
 
-    def host_tables(self, *tables: Any) -> list[Any]:
+    def _host_tables(self, *tables: Any) -> list[Any]:
         """Tables of tensors and arrays on the host, with the names of `columns`; other tables as they are."""
         return [table if table is None else host_table(table, self.columns) for table in tables]
 
     @contextmanager
-    def asked(self) -> Iterator[None]:
+    def _asked(self) -> Iterator[None]:
         """A context in which the model is asked: no gradients, and a module in eval mode, put back afterwards."""
         modules = [one for one in self.model.modules() if one.training] if is_module(self.model) else []
         try:
@@ -205,7 +213,7 @@ class DeviceModel:
             for one in modules:
                 one.training = True
 
-    def answer(self, rows: Tensor, about: str = "predict") -> Tensor:
+    def _answer(self, rows: Tensor, about: str = "predict") -> Tensor:
         """What the model gives for some rows: (n,) or (n, k); of logits, the probabilities."""
         try:
             given = self.model(rows)
@@ -225,7 +233,7 @@ class DeviceModel:
             given = given.sigmoid() if given.ndim == 1 else given.softmax(dim=1)
         return given
 
-    def rows_at_once(self, matrix: Tensor) -> int:
+    def _rows_at_once(self, matrix: Tensor) -> int:
         """How many rows are asked for at once: always the same for the same model and device."""
         if self.batch_rows is not None:
             return self.batch_rows
@@ -233,7 +241,7 @@ class DeviceModel:
             return _CPU_ROWS
         columns = int(matrix.shape[1])
         if columns not in self._sizes:
-            self._sizes[columns] = _fitting_rows(self.answer, matrix)
+            self._sizes[columns] = _fitting_rows(self._answer, matrix)
         return self._sizes[columns]
 
 

@@ -123,7 +123,7 @@ class DeviceAsker:
         self.values = ground.matrix.values
         self.writes = False
         self.n_asked = self.n_calls = 0
-        self.batch = model.rows_at_once(self.values)
+        self.batch = model._rows_at_once(self.values)
         self.baseline = ground.zeros(ground.n_losses, ground.n_rows + 1)
         self.increase = ground.zeros(ground.n_losses, ground.n_rows + 1)
 
@@ -210,7 +210,7 @@ class DeviceAsker:
         return self.torch.cat(parts, dim=1) - self.baseline.index_select(1, here)
 
     def _losses(self, rows: Tensor, y: Tensor, about: str) -> list[Tensor]:
-        answer = self.model.answer(rows, about).to(self.torch.float64)
+        answer = self.model._answer(rows, about).to(self.torch.float64)
         self.n_asked += len(rows)
         self.n_calls += 1
         if self.n_classes and answer.ndim == 1:
@@ -231,7 +231,7 @@ class DeviceAsker:
         """A module that writes to its input (an activation in place, say) is given copies from then on."""
         with self.torch.inference_mode(False):
             trial = rows.clone()  # a tensor that counts how often it is written to
-        answer = self.model.answer(trial, "original rows")
+        answer = self.model._answer(trial, "original rows")
         self.writes = trial._version > 0
         if self.model.gives == "probability":
             low, high = float(answer.min()), float(answer.max())

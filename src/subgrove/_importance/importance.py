@@ -170,7 +170,7 @@ def importance(
         if goes_on_device(model, losses, response, enough, partition_resamples):
             wanted = Asked(sampler, train, features, given, losses, repeats, weights, certify, start, progress)
             return importance_on_device(model, X, y, wanted)
-        X, train, y, weights = *model.host_tables(X, train), on_host(y), on_host(weights)
+        X, train, y, weights = *model._host_tables(X, train), on_host(y), on_host(weights)
     needed = response_for(losses, response)
     asked = read_model(model, needed)
     table = read_table(X, lenient=True)

@@ -101,7 +101,7 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
     certifier = Certifier.of(frames, table, counted, asked.seed) if asked.certify else None
     with ThreadPoolExecutor(1) as aside:
         mark = aside.submit(fingerprint, table)  # reads the whole table, while the device works
-        with model.asked():
+        with model._asked():
             asker = _asker(model, matrix, frames, target, counted, asked.losses)
             baseline = asker.ask_originals()
             scores = _scored(asker, fitted, redrawn, features, asked, certifier)
