@@ -12,7 +12,12 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 1)
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -type f -not -path '*/__pycache__/*' -not -path '*.egg-info/*')
 
-.PHONY: browser demo docs gallery test test-slow benchmark reproduce clean
+# Tests run in a process for each core, so models have one thread each: many threads on few cores wait for each other.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# What one step has compiled is read by the next, also where a machine's settings forbid to keep it.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: browser demo docs docstrings gallery test test-slow types benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -20,10 +25,15 @@ demo: $(VENV)/.demo
 test: $(VENV)/.dev browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(MAKE) --no-print-directory --jobs 2 --output-sync types docstrings docs
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+# These three have one process each: `make test` runs them side by side.
+types: $(VENV)/.dev
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n auto -m "not slow"
-	$(BIN)/python -m pytest --doctest-modules --pyargs subgrove
-	$(MAKE) --no-print-directory docs
+
+docstrings: $(VENV)/.dev
+	$(ONE_THREAD) $(BIN)/python -m pytest --doctest-modules --pyargs subgrove
 
 docs: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
@@ -36,7 +46,7 @@ browser:
 	tools/browser.sh
 
 test-slow: $(VENV)/.dev browser
-	$(BIN)/python -m pytest -n auto -m slow
+	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 benchmark: $(VENV)/.dev
 	$(BIN)/python benchmarks/trees.py
@@ -62,5 +72,5 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt $(SOURCES)
 	rm -rf build
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt ".[dev]"
 	touch $@ $(VENV)/.demo
