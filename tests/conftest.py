@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, deadline=None)
 settings.load_profile("same")
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests stay to the end: the garbage collector need not look through them in every test."""
+    gc.collect()
+    gc.freeze()
