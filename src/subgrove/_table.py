@@ -52,12 +52,16 @@ class Table:
         Position of the level; -1 where missing, -2 where the level is not among `levels`.
     unseen : mapping
         Column name -> levels that are not among those of training.
+    places : tuple of int, or None
+        Where each column lies in `numbers` or `codes`, if others that are not among `columns` lie there too; None if
+        they lie side by side.
     """
 
     columns: tuple[ColumnInfo, ...]
     numbers: Floats
     codes: Codes
     unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: tuple[int, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -75,6 +79,8 @@ class Table:
 
     @cached_property
     def _positions(self) -> tuple[int, ...]:
+        if self.places is not None:
+            return self.places
         places, numbers, codes = [], 0, 0
         for column in self.columns:
             if column.is_nominal:
@@ -89,7 +95,13 @@ class Table:
         """Some rows; the table itself, where these are all of them in their order."""
         if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
             return self
-        return Table(self.columns, self.numbers[rows], self.codes[rows], self.unseen)
+        return Table(self.columns, self.numbers[rows], self.codes[rows], self.unseen, self.places)
+
+    def without(self, names: Sequence[str]) -> Table:
+        """The other columns, where they lie: nothing is copied."""
+        kept = [pair for pair in zip(self.columns, self.positions(), strict=True) if pair[0].name not in names]
+        columns, places = tuple(column for column, _ in kept), tuple(at for _, at in kept)
+        return Table(columns, self.numbers, self.codes, self.unseen, places)
 
     def values(self, name: str) -> npt.NDArray[Any]:
         """Values of a column: numbers, or codes if it is nominal."""

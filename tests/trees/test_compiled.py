@@ -9,6 +9,7 @@ from subgrove._table import Floats
 from subgrove.trees import TransformationTree, compiled, cuts
 from subgrove.trees.candidates import Block
 from subgrove.trees.density_fit import DensityFit, fit_density
+from subgrove.trees.prepared import ascending
 from subgrove.trees.transformation import linear_start
 
 needs_compiler = pytest.mark.skipif(compiled.inner is None, reason="the package was installed without a compiler")
@@ -114,7 +115,7 @@ def test_compiled_search_finds_the_cuts_found_in_numpy(monkeypatch: pytest.Monke
     values = np.where(inside, rng.integers(0, 12, (5, 200)) if ties else rng.normal(size=(5, 200)), np.inf)
     stacked = rng.normal(size=(5, 4, 200)) * inside[:, None, :]
     stacked[:, -1] = inside
-    arguments = (values, stacked, sizes, sizes.astype(float), np.full(5, 30.0))
+    arguments = (values, ascending(values), stacked, sizes, sizes.astype(float), np.full(5, 30.0))
     fast = cuts.cut_numbers(*arguments)
     monkeypatch.setattr(compiled, "inner", None)
     plain = cuts.cut_numbers(*arguments)

@@ -11,16 +11,14 @@ from subgrove._fingerprint import fingerprint
 from subgrove._kinds import MAX_LEVELS
 from subgrove._parallel import effective_jobs, one_blas_thread, side_by_side
 from subgrove._subgroups.depth import DEEPEST
-from subgrove._subgroups.growing import Settings, grown_partition
+from subgrove._subgroups.growing import Settings, grown_beside
 from subgrove._subgroups.names import Members, allowed_columns, asked_features
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove._table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees.training import (
-    TOGETHER,
-    refuse_another_index,
-)
+from subgrove.trees.prepared import Prepared
+from subgrove.trees.training import TOGETHER, refuse_another_index, select_columns
 
 AUTO = "auto"
 
@@ -165,7 +163,10 @@ def _found(
     settings.refuse_groups(asked)
     refuse_another_index(X, weights=weights)
     counted = read_weights(weights, table.n_rows)
-    task = partial(_partition, table, counted, allowed, settings)
+    prepared = Prepared.of(select_columns(table, allowed), shared=tree == "transformation")
+    if len(asked) > 1 and effective_jobs(n_jobs) > 1:
+        prepared = prepared.filled(tree)  # here, and not in every process
+    task = partial(_partition, prepared, table, counted, settings)
     with one_blas_thread():  # around all of them, since threads would set it back for one another
         partitions = tuple(side_by_side(task, asked, n_jobs))
     parameters = {
@@ -209,11 +210,11 @@ def _unusable(table: Table, column: ColumnInfo) -> str | None:
 
 
 def _partition(
-    table: Table, weights: Floats | None, allowed: Members, settings: Settings, members: Members
+    prepared: Prepared, table: Table, weights: Floats | None, settings: Settings, members: Members
 ) -> Partition:
     """The subgroups of one feature, or of a group."""
     try:
-        return grown_partition(table, weights, members, allowed, settings)
+        return grown_beside(prepared, table, weights, members, settings)
     except SubgroveError as error:
         raise type(error)(f"Feature {TOGETHER.join(members)!r}: {error}") from error
     except Exception as error:

@@ -13,6 +13,7 @@ from subgrove._table import Floats, Series, Table
 from subgrove.exceptions import ParameterError
 from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree
 from subgrove.trees.growth import Rules
+from subgrove.trees.prepared import Prepared
 from subgrove.trees.single import single_leaf
 from subgrove.trees.training import (
     TOGETHER,
@@ -69,15 +70,27 @@ def grown_partition(
     table: Table, weights: Floats | None, members: Members, allowed: Members, settings: Settings
 ) -> Partition:
     """The subgroups of a feature, or of a group, in a table; `allowed` are the columns that rules may ask for."""
-    others = select_columns(table, [name for name in allowed if name not in members])
-    return grown_from(others, members, tuple(table.series(name) for name in members), weights, settings)
+    return grown_beside(Prepared.of(select_columns(table, allowed), shared=False), table, weights, members, settings)
+
+
+def grown_beside(
+    prepared: Prepared, table: Table, weights: Floats | None, members: Members, settings: Settings
+) -> Partition:
+    """The same from columns that trees of other features use as well; it leaves its own out."""
+    features = tuple(table.series(name) for name in members)
+    return grown_from(prepared.table.without(members), members, features, weights, settings, prepared)
 
 
 def grown_from(
-    others: Table, members: Members, features: tuple[Series, ...], weights: Floats | None, settings: Settings
+    others: Table,
+    members: Members,
+    features: tuple[Series, ...],
+    weights: Floats | None,
+    settings: Settings,
+    prepared: Prepared | None = None,
 ) -> Partition:
     """The same from the columns that rules may ask for, and what the tree is for: features, or something of them."""
-    training = training_of(others, features, weights)
+    training = training_of(others, features, weights, prepared)
     many = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
     grower, stop = settings.grower(training), "many levels" if many else training.stop
     grown = (

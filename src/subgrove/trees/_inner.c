@@ -10,11 +10,8 @@
 
 #define PY_SSIZE_T_CLEAN
 #define Py_LIMITED_API 0x030b0000
-#include <Python.h>
+#include "_lanes.h"
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define MOST 33           /* most coefficients: order + 1 */
 #define RIDGE 1e-12       /* pull towards the current point, in units of the diagonal */
@@ -25,49 +22,28 @@
 #define TIE 1e-10         /* statistics that differ by less are equal */
 
 /* Bernstein polynomials of order p at u: b[0..p]. */
-static void bernstein(double u, int p, const double *binomial, double *b)
+INLINED void bernstein(lanes u, const int p, const double *binomial, lanes *b)
 {
-    double power = 1.0;
+    lanes power = u * 0.0 + 1.0, rest = 1.0 - u;
     for (int k = 0; k <= p; k++) {
         b[k] = binomial[k] * power;
         power *= u;
     }
-    power = 1.0;
+    power = u * 0.0 + 1.0;
     for (int k = p; k >= 0; k--) {
         b[k] *= power;
-        power *= 1.0 - u;
+        power *= rest;
     }
 }
 
-/* Basis of h from that of its slope (without its factor p): each from its two neighbours of the order below. */
-static inline void raise_order(double u, const int p, const double *b, double *values)
+/* What h gains by each step: sums of its basis from each polynomial on, without the first, which is 1. By the basis b of
+ * the order below, the sum from the k-th on is b[k] + b[k + 1] + ... and u b[k - 1]. */
+INLINED void gains(lanes u, const int p, const lanes *b, lanes *gain)
 {
-    values[0] = (1.0 - u) * b[0];
-    for (int k = 1; k < p; k++)
-        values[k] = (1.0 - u) * b[k] + u * b[k - 1];
-    values[p] = u * b[p - 1];
-}
-
-/* Gradient part and Hessian part of -sum log(slope): over rows, upper triangle only. */
-static inline void slope_terms(const double *slope, const double *roots, size_t m, const int p, const double *steps,
-                               double *gradient, double *hessian, double *inverse)
-{
-    for (size_t i = 0; i < m; i++) {
-        const double *b = slope + i * p;
-        double h = 0.0, g[MOST];
-        for (int k = 0; k < p; k++)
-            h += b[k] * steps[k];
-        double r = 1.0 / h;
-        inverse[i] = r;
-        double w = roots ? roots[i] : 1.0;
-        r *= w;
-        for (int k = 0; k < p; k++) {
-            g[k] = b[k] * r;
-            gradient[k] -= g[k] * w;
-        }
-        for (int k = 0; k < p; k++)
-            for (int l = k; l < p; l++)
-                hessian[k * p + l] += g[k] * g[l];
+    lanes tail = u * 0.0;
+    for (int k = p - 1; k >= 0; k--) {
+        gain[k] = tail + u * b[k];
+        tail += b[k];
     }
 }
 
@@ -168,51 +144,174 @@ static int bounded_step(const double *hessian, const double *gradient, const dou
     return 0;
 }
 
-/* What h gains by each step at a row: sums of the basis from each polynomial on, without the first, which is 1. */
-static inline void gains(double u, const int p, const double *slope, double *gain)
+/* Rows of a node in lanes: for each block of rows u within [0, 1], square roots of weights, and the Bernstein basis of the
+ * order below. What is missing in the last block has a weight of 0. */
+INLINED void pack(const double *u, const double *roots, size_t m, const int p, const double *binomial, lanes *packed)
 {
-    double lower[MOST], values[MOST];
-    for (int k = 0; k < p; k++)
-        lower[k] = slope[k] / p;
-    raise_order(u, p, lower, values);
-    double total = 0.0;
-    for (int k = p; k > 0; k--) {
-        total += values[k];
-        gain[k - 1] = total;
+    for (size_t i = 0; i < m; i += LANES, packed += p + 2) {
+        double inside[LANES], root[LANES];
+        for (size_t j = 0; j < LANES; j++) {
+            double v = i + j < m ? u[i + j] : 0.5;
+            inside[j] = v < 0.0 ? 0.0 : v > 1.0 ? 1.0 : v;
+            root[j] = i + j < m ? (roots ? roots[i + j] : 1.0) : 0.0;
+        }
+        packed[0] = load(inside);
+        packed[1] = load(root);
+        bernstein(packed[0], p - 1, binomial, packed + 2);
     }
 }
 
-/* One node. `u` and `roots` have m rows; `gamma` holds the start and then the maximum. Returns whether it was reached. */
-static int fit_node(const double *u, const double *roots, size_t m, int p, const double *binomial, double *gamma,
-                    double *log_likelihood, double *scores, size_t stride, double *slope, double *inverse)
+/* Mean of what h gains by each step, and n times its covariance, both triangles. Returns n. */
+INLINED double moments(const lanes *packed, size_t blocks, const int p, double *means, double *quadratic)
 {
-    double quadratic[MOST * MOST] = {0}, means[MOST] = {0}, gain[MOST], *steps = gamma + 1, n = 0.0, variance = 0.0;
-    int done = 0;
-    *log_likelihood = NAN;
-    for (size_t i = 0; i < m; i++) {
-        double v = u[i] < 0.0 ? 0.0 : u[i] > 1.0 ? 1.0 : u[i], w = roots ? roots[i] * roots[i] : 1.0;
-        bernstein(v, p - 1, binomial, slope + i * p);
-        for (int k = 0; k < p; k++)
-            slope[i * p + k] *= p;
-        gains(v, p, slope + i * p, gain);
-        n += w;
-        for (int k = 0; k < p; k++)
-            means[k] += w * gain[k];
-    }
+    lanes gain[MOST], total[MOST], n = packed[1] * 0.0, product[MOST * MOST];
     for (int k = 0; k < p; k++)
-        means[k] /= n;
-    for (size_t i = 0; i < m; i++) {
-        double v = u[i] < 0.0 ? 0.0 : u[i] > 1.0 ? 1.0 : u[i], w = roots ? roots[i] * roots[i] : 1.0;
-        gains(v, p, slope + i * p, gain);
+        total[k] = packed[1] * 0.0;
+    const lanes *at = packed;
+    for (size_t b = 0; b < blocks; b++, at += p + 2) {
+        lanes weight = at[1] * at[1];
+        gains(at[0], p, at + 2, gain);
+        n += weight;
         for (int k = 0; k < p; k++)
-            gain[k] -= means[k];
+            total[k] += weight * gain[k];
+    }
+    for (int k = 0; k < p; k++) {
+        means[k] = sum_of(total[k]) / sum_of(n);
+        for (int l = k; l < p; l++)
+            product[k * p + l] = packed[1] * 0.0;
+    }
+    at = packed;
+    for (size_t b = 0; b < blocks; b++, at += p + 2) {
+        gains(at[0], p, at + 2, gain);
+        for (int k = 0; k < p; k++)
+            gain[k] = (gain[k] - means[k]) * at[1];
         for (int k = 0; k < p; k++)
             for (int l = k; l < p; l++)
-                quadratic[k * p + l] += w * gain[k] * gain[l];
+                product[k * p + l] += gain[k] * gain[l];
     }
     for (int k = 0; k < p; k++)
-        for (int l = 0; l < k; l++)
-            quadratic[k * p + l] = quadratic[l * p + k];
+        for (int l = k; l < p; l++)
+            quadratic[k * p + l] = quadratic[l * p + k] = sum_of(product[k * p + l]);
+    return sum_of(n);
+}
+
+/* Slope of h in a block of rows; `rises` are the steps times the order. */
+INLINED lanes slope_of(const lanes *basis, const int p, const double *rises)
+{
+    lanes slope = basis[0] * rises[0];
+    for (int k = 1; k < p; k++)
+        slope += basis[k] * rises[k];
+    return slope;
+}
+
+/* Gradient and Hessian of -sum log(slope), both triangles. */
+INLINED void slope_terms(const lanes *packed, size_t blocks, const int p, const double *rises, double *gradient,
+                         double *hessian)
+{
+    lanes first[MOST], second[MOST * MOST], g[MOST];
+    for (int k = 0; k < p; k++) {
+        first[k] = packed[1] * 0.0;
+        for (int l = k; l < p; l++)
+            second[k * p + l] = packed[1] * 0.0;
+    }
+    const lanes *at = packed;
+    for (size_t b = 0; b < blocks; b++, at += p + 2) {
+        lanes root = at[1], r = p * root / slope_of(at + 2, p, rises);
+        for (int k = 0; k < p; k++) {
+            g[k] = at[2 + k] * r;
+            first[k] -= g[k] * root;
+        }
+        for (int k = 0; k < p; k++)
+            for (int l = k; l < p; l++)
+                second[k * p + l] += g[k] * g[l];
+    }
+    for (int k = 0; k < p; k++) {
+        gradient[k] = sum_of(first[k]);
+        for (int l = k; l < p; l++)
+            hessian[k * p + l] = hessian[l * p + k] = sum_of(second[k * p + l]);
+    }
+}
+
+/* How far along a direction a node may go so that no slope loses more than SHRINKAGE of itself.
+ * No slope loses a larger share than the step that loses most: the rows need to be asked only where that is too much. */
+INLINED double step_length(const lanes *packed, size_t blocks, const int p, const double *steps, const double *d)
+{
+    double rises[MOST], falls[MOST], most = 0.0, one[LANES];
+    for (int k = 0; k < p; k++) {
+        rises[k] = p * steps[k];
+        falls[k] = -p * d[k];
+        if (d[k] < 0.0 && !(-d[k] / steps[k] <= most))
+            most = -d[k] / steps[k];
+    }
+    if (most <= SHRINKAGE)
+        return 1.0;
+    lanes shrinkage = packed[1] * 0.0 + SHRINKAGE;
+    const lanes *at = packed;
+    for (size_t b = 0; b < blocks; b++, at += p + 2) {
+        lanes change = slope_of(at + 2, p, falls) / slope_of(at + 2, p, rises);
+        store(at[1], one);
+        if (b + 1 == blocks) { /* rows that are not there lose nothing */
+            double kept[LANES];
+            store(change, kept);
+            for (int j = 0; j < LANES; j++)
+                kept[j] = one[j] > 0.0 ? kept[j] : 0.0;
+            change = load(kept);
+        }
+        shrinkage = larger(change, shrinkage);
+    }
+    store(shrinkage, one);
+    most = one[0];
+    for (int j = 1; j < LANES; j++)
+        most = one[j] > most ? one[j] : most;
+    return SHRINKAGE / most;
+}
+
+/* Scores of the rows and their log-likelihood, without its constant. */
+INLINED double scores_of(const lanes *packed, size_t m, const int p, const double *means, const double *steps,
+                         double *scores, size_t stride)
+{
+    double rises[MOST], total = 0.0;
+    for (int k = 0; k < p; k++)
+        rises[k] = p * steps[k];
+    const lanes *at = packed;
+    for (size_t i = 0; i < m; i += LANES, at += p + 2) {
+        lanes gain[MOST], h = at[1] * 0.0, rise = slope_of(at + 2, p, rises), root = at[1], r = p * root / rise;
+        double squares[LANES], slopes[LANES], weights[LANES];
+        size_t count = m - i < LANES ? m - i : LANES;
+        gains(at[0], p, at + 2, gain);
+        for (int k = 0; k < p; k++)
+            h += (gain[k] - means[k]) * steps[k];
+        store(h * h, squares);
+        store(rise, slopes);
+        store(root * root, weights);
+        for (size_t j = 0; j < count; j++)
+            total += weights[j] * (log(slopes[j]) - squares[j] / 2);
+        h *= root;
+        for (int k = 0; k <= p; k++) {
+            lanes value = (k ? gain[k - 1] : 1.0 + 0.0 * h) - (k < p ? gain[k] : 0.0 * h);
+            lanes score = ((k ? at[1 + k] : 0.0 * h) - (k < p ? at[2 + k] : 0.0 * h)) * r - value * h;
+            if (count == LANES)
+                store(score, scores + k * stride + i);
+            else {
+                double last[LANES];
+                store(score, last);
+                memcpy(scores + k * stride + i, last, sizeof(double) * count);
+            }
+        }
+    }
+    return total;
+}
+
+/* One node. `u` and `roots` have m rows; `gamma` holds the start and then the maximum. Returns whether it was reached. */
+INLINED int fit_rows(const double *u, const double *roots, size_t m, const int p, const double *binomial, double *gamma,
+                     double *log_likelihood, double *scores, size_t stride, lanes *packed)
+{
+    double quadratic[MOST * MOST], means[MOST], *steps = gamma + 1, variance = 0.0;
+    size_t blocks = (m + LANES - 1) / LANES;
+    int done = 0;
+    *log_likelihood = NAN;
+    pack(u, roots, m, p, binomial, packed);
+    double n = moments(packed, blocks, p, means, quadratic);
     /* The best start among a + b h: h stretched to variance 1. */
     for (int k = 0; k < p; k++)
         for (int l = 0; l < p; l++)
@@ -221,18 +320,15 @@ static int fit_node(const double *u, const double *roots, size_t m, int p, const
         for (int k = 0; k < p; k++)
             steps[k] /= sqrt(variance);
     for (int step = 0; step < MAX_STEPS && !done; step++) {
-        double gradient[MOST] = {0}, hessian[MOST * MOST] = {0}, d[MOST], decrement = 0.0, shrinkage = SHRINKAGE;
-        if (p == 5)
-            slope_terms(slope, roots, m, 5, steps, gradient, hessian, inverse);
-        else
-            slope_terms(slope, roots, m, p, steps, gradient, hessian, inverse);
+        double gradient[MOST], hessian[MOST * MOST], d[MOST], rises[MOST], decrement = 0.0;
+        for (int k = 0; k < p; k++)
+            rises[k] = p * steps[k];
+        slope_terms(packed, blocks, p, rises, gradient, hessian);
         for (int k = 0; k < p; k++) {
-            for (int l = 0; l < k; l++)
-                hessian[k * p + l] = hessian[l * p + k];
-            for (int l = k; l < p; l++)
+            for (int l = 0; l < p; l++) {
                 hessian[k * p + l] += quadratic[k * p + l];
-            for (int l = 0; l < p; l++)
                 gradient[k] += quadratic[k * p + l] * steps[l];
+            }
             hessian[k * p + k] *= 1.0 + RIDGE;
         }
         if (bounded_step(hessian, gradient, steps, p, d))
@@ -240,72 +336,33 @@ static int fit_node(const double *u, const double *roots, size_t m, int p, const
         for (int k = 0; k < p; k++)
             for (int l = 0; l < p; l++)
                 decrement += d[k] * hessian[k * p + l] * d[l];
-        for (size_t i = 0; i < m; i++) {
-            double change = 0.0;
-            for (int k = 0; k < p; k++)
-                change -= slope[i * p + k] * d[k];
-            change *= inverse[i];
-            if (change > shrinkage && (!roots || roots[i] > 0.0))
-                shrinkage = change;
-        }
-        double length = SHRINKAGE / shrinkage;
+        double length = step_length(packed, blocks, p, steps, d);
         for (int k = 0; k < p; k++)
             steps[k] += length * d[k];
         done = decrement <= DECREMENT && length >= 1.0;
     }
-    double total = 0.0;
     gamma[0] = 0.0;
     for (int k = 0; k < p; k++)
         gamma[0] -= steps[k] * means[k];
-    for (size_t i = 0; i < m; i++) {
-        double v = u[i] < 0.0 ? 0.0 : u[i] > 1.0 ? 1.0 : u[i], h = 0.0, rise = 0.0, w = roots ? roots[i] : 1.0;
-        const double *b = slope + i * p;
-        gains(v, p, b, gain);
-        for (int k = 0; k < p; k++) {
-            h += (gain[k] - means[k]) * steps[k];
-            rise += b[k] * steps[k];
-        }
-        total += w * w * (log(rise) - h * h / 2);
-        double r = w / rise;
-        h *= w;
-        for (int k = 0; k <= p; k++) {
-            double value = (k ? gain[k - 1] : 1.0) - (k < p ? gain[k] : 0.0);
-            scores[k * stride + i] = -value * h + ((k ? b[k - 1] : 0.0) - (k < p ? b[k] : 0.0)) * r;
-        }
-    }
-    *log_likelihood = total;
-    return done && isfinite(total);
+    *log_likelihood = scores_of(packed, m, p, means, steps, scores, stride);
+    return done && isfinite(*log_likelihood);
 }
 
-static void release(Py_buffer *views, int count)
-{
-    for (int i = 0; i < count; i++)
-        if (views[i].obj)
-            PyBuffer_Release(&views[i]);
-}
+typedef int fit_node(const double *, const double *, size_t, int, const double *, double *, double *, double *, size_t,
+                     lanes *);
 
-/* Buffers of arrays of doubles (or 64-bit integers) of given sizes, those from `written` on to be written to; None gives
- * a null pointer. Returns 0, or -1 with an exception and nothing held. */
-static int hold(PyObject **objects, Py_buffer *views, int count, int written, const Py_ssize_t *items)
-{
-    for (int i = 0; i < count; i++) {
-        int flags = PyBUF_C_CONTIGUOUS | (i >= written ? PyBUF_WRITABLE : 0);
-        views[i].obj = NULL;
-        views[i].buf = NULL;
-        if (objects[i] == Py_None)
-            continue;
-        if (PyObject_GetBuffer(objects[i], &views[i], flags)) {
-            release(views, i);
-            return -1;
-        }
-        if (views[i].len != items[i] * (Py_ssize_t)sizeof(double)) {
-            release(views, i + 1);
-            PyErr_SetString(PyExc_ValueError, "an array has the wrong size");
-            return -1;
-        }
+/* The usual order is compiled on its own, with its loops unrolled. */
+#define FIT_NODE(name, attributes)                                                                                     \
+    attributes static int name(const double *u, const double *roots, size_t m, int p, const double *binomial,          \
+                               double *gamma, double *likelihood, double *scores, size_t stride, lanes *packed)        \
+    {                                                                                                                  \
+        if (p == 5)                                                                                                    \
+            return fit_rows(u, roots, m, 5, binomial, gamma, likelihood, scores, stride, packed);                      \
+        return fit_rows(u, roots, m, p, binomial, gamma, likelihood, scores, stride, packed);                          \
     }
-    return 0;
-}
+
+FIT_NODE(fit_plain, )
+FIT_NODE(fit_wide, WIDE)
 
 /* fit(u, roots or None, sizes, order, gamma, log_likelihood, scores, done): the last four are written to. */
 static PyObject *fit(PyObject *self, PyObject *args)
@@ -325,11 +382,13 @@ static PyObject *fit(PyObject *self, PyObject *args)
     const Py_ssize_t items[7] = {nodes * m, nodes * m, nodes, nodes * (p + 1), nodes, nodes * (p + 1) * m, nodes};
     if (hold(objects, views, 7, 3, items))
         return NULL;
-    double *slope = malloc(sizeof(double) * (size_t)(m * (p + 1)) + 1);
-    if (!slope) {
+    void *memory;
+    lanes *packed = room_for((size_t)(m + LANES) / LANES * (size_t)(p + 2), &memory);
+    if (!packed) {
         release(views, 7);
         return PyErr_NoMemory();
     }
+    fit_node *fit_one = has_wide() ? fit_wide : fit_plain;
     double binomial[MOST];
     binomial[0] = 1.0;
     for (int k = 1; k < p; k++)
@@ -342,13 +401,13 @@ static PyObject *fit(PyObject *self, PyObject *args)
         double *own = scores + k * (p + 1) * m;
         for (int j = 0; j <= p; j++)
             memset(own + j * m + size, 0, sizeof(double) * ((size_t)m - size));
-        done[k] = fit_node(u + k * m, roots ? roots + k * m : NULL, size, p, binomial, gamma + k * (p + 1),
-                           likelihood + k, own, (size_t)m, slope, slope + m * p);
+        done[k] = fit_one(u + k * m, roots ? roots + k * m : NULL, size, p, binomial, gamma + k * (p + 1),
+                          likelihood + k, own, (size_t)m, packed);
         if (done[k] == 0.0)
             memset(own, 0, sizeof(double) * (size_t)(m * (p + 1)));
     }
     Py_END_ALLOW_THREADS
-    free(slope);
+    free(memory);
     release(views, 7);
     Py_RETURN_NONE;
 }

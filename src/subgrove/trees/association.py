@@ -21,6 +21,7 @@ import numpy.typing as npt
 from subgrove._table import Floats
 from subgrove.trees.candidates import Block, Candidates, NominalColumn, power_of_two
 from subgrove.trees.chi_square import log_tails
+from subgrove.trees.column_sums import column_sums
 
 TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest eigenvalue
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are rounding, not variation
@@ -142,15 +143,8 @@ def best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
 def _test_complete(
     candidates: Candidates, block: Block, white: Whitened, statistic: Floats, df: npt.NDArray[np.int64]
 ) -> None:
-    nodes, n = len(block.n), block.n[:, None]
-    width = candidates.numbers.shape[1]
-    sums = np.zeros((nodes, white.stacked.shape[1], width))
-    squares = np.zeros((nodes, width))
-    for part, numbers in candidates.number_chunks(block):
-        stacked = white.stacked[:, :, part]
-        sums += np.matmul(stacked, numbers)
-        numbers *= numbers
-        squares += np.matmul(stacked[:, -1:], numbers)[:, 0]
+    n = block.n[:, None]
+    sums, squares = column_sums(candidates, block, white.stacked)
     linear, totals = sums[:, :-1], sums[:, -1]
     spread = squares - totals**2 / n
     length = (linear * linear).sum(axis=1)

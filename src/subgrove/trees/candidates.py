@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Codes, Floats, Table
-
-Rows = npt.NDArray[np.intp]
+from subgrove._kinds import Rows
+from subgrove._table import Floats, Table
+from subgrove.trees.prepared import Prepared, ascending
 
 CHUNK = 8192  # rows gathered at a time in a large node
 
@@ -79,21 +80,24 @@ class Candidates:
 
     Attributes
     ----------
-    numbers : float array (rows, columns)
-        Numeric and ordered columns without missing values, in the user's memory if possible.
+    prepared : Prepared
+        The columns, perhaps beside others, and what is known of them.
     complete : int array
-        Place among all columns of each column of `numbers`.
+        Place among all columns of each numeric or ordered column without missing values.
+    places : int array
+        Where these lie in the numbers of the table.
     partial : list of (place, values)
         Numeric and ordered columns with missing values.
     nominal : list of NominalColumn
     n_columns : int
     scale, shift : float array or None
-        What `numbers` are multiplied by (powers of two) and what is then taken off before sums are formed; None
-        where no column is so large or small that squares leave the range of floats, or lies far from 0.
+        What complete columns are multiplied by (powers of two) and what is then taken off before sums are formed;
+        None where no column is so large or small that squares leave the range of floats, or lies far from 0.
     """
 
-    numbers: Floats
+    prepared: Prepared
     complete: Rows
+    places: npt.NDArray[np.int64]
     partial: list[tuple[int, Floats]]
     nominal: list[NominalColumn]
     n_columns: int
@@ -101,39 +105,43 @@ class Candidates:
     shift: Floats | None
 
     @classmethod
-    def of(cls, table: Table) -> Candidates:
-        """Lay out the columns of a table."""
+    def of(cls, table: Table, prepared: Prepared | None = None) -> Candidates:
+        """Sort out the columns of a table; `prepared` is what is known of it, or of one with more columns."""
+        prepared = Prepared.of(table, shared=False) if prepared is None else prepared
         complete, partial, nominal, places = [], [], [], []
         for index, (column, at) in enumerate(zip(table.columns, table.positions(), strict=True)):
             if column.is_nominal:
-                codes = _missing_last(table.codes[:, at], len(column.levels))
-                nominal.append(NominalColumn(index, codes, len(column.levels) + column.has_missing))
+                nominal.append(NominalColumn(index, prepared.codes[at], len(column.levels) + column.has_missing))
             elif column.has_missing:
                 partial.append((index, np.ascontiguousarray(table.numbers[:, at])))
             else:
                 complete.append(index)
                 places.append(at)
-        numbers = table.numbers
-        if len(places) < numbers.shape[1]:
-            numbers = numbers[:, places]
-        scale, shift = _scale_and_shift(numbers)
+        lying = np.array(places, dtype=np.int64)
+        scale, shift = _scale_and_shift(prepared, lying)
         where = np.array(complete, dtype=np.intp)
-        return cls(numbers, where, partial, nominal, len(table.columns), scale, shift)
+        return cls(prepared, where, lying, partial, nominal, len(table.columns), scale, shift)
+
+    @cached_property
+    def numbers(self) -> Floats:
+        """The complete columns alone; a copy where others lie between them."""
+        numbers = self.prepared.table.numbers
+        return numbers if len(self.places) == numbers.shape[1] else numbers[:, self.places]
 
     def number_chunks(self, block: Block) -> Iterator[tuple[slice, Floats]]:
-        """Numbers of a block's rows, (nodes, rows, columns), piece by piece."""
-        nodes, m = block.rows.shape
+        """Numbers of a block's rows, (nodes, rows, complete columns), piece by piece."""
+        (nodes, m), all_numbers = block.rows.shape, self.numbers
         step = m if m <= 2 * CHUNK else CHUNK
-        by_column = self.numbers.flags.f_contiguous and not self.numbers.flags.c_contiguous
+        by_column = all_numbers.flags.f_contiguous and not all_numbers.flags.c_contiguous
         for start in range(0, m, step):
             part = slice(start, min(start + step, m))
             if block.whole:
-                numbers = self.numbers[None, part].copy(order="K")
+                numbers = all_numbers[None, part].copy(order="K")
             elif by_column:
-                flat = self.numbers.T.take(block.rows[:, part].ravel(), axis=1)
+                flat = all_numbers.T.take(block.rows[:, part].ravel(), axis=1)
                 numbers = flat.reshape(flat.shape[0], nodes, -1).transpose(1, 2, 0)
             else:
-                flat = self.numbers.take(block.rows[:, part].ravel(), axis=0)
+                flat = all_numbers.take(block.rows[:, part].ravel(), axis=0)
                 numbers = flat.reshape(nodes, -1, flat.shape[1])
             if self.scale is not None:
                 numbers *= self.scale
@@ -142,8 +150,8 @@ class Candidates:
             yield part, numbers
 
     def scaled_values(self, column: int, rows: Rows) -> Floats:
-        """Some values of a column of `numbers`, on the scale of its sums."""
-        values: Floats = self.numbers[rows, column]
+        """Some values of a complete column, on the scale of its sums."""
+        values: Floats = self.prepared.table.numbers[rows, self.places[column]]
         return values if self.scale is None else values * float(self.scale[column])
 
     def numeric_values(self, index: int) -> Floats:
@@ -151,7 +159,26 @@ class Candidates:
         for place, values in self.partial:
             if place == index:
                 return values
-        return self.numbers[:, int(np.searchsorted(self.complete, index))]
+        return self.prepared.table.numbers[:, self._place(index)]
+
+    def order_of_nodes(self, chosen: list[int], block: Block, nodes: list[int], values: Floats) -> Rows:
+        """Places in ascending order of the chosen columns of some nodes, whose `values` end in infinite padding."""
+        sizes, order = block.sizes[nodes], np.empty(values.shape, dtype=np.int64)
+        known = [
+            self.prepared.order_within(self._place(column), block.rows[node, :size])
+            for column, node, size in zip(chosen, nodes, sizes, strict=True)
+        ]
+        unknown = [k for k, places in enumerate(known) if places is None]
+        for k, places in enumerate(known):
+            if places is not None:
+                order[k, : sizes[k]] = places
+                order[k, sizes[k] :] = np.arange(sizes[k], values.shape[1])
+        if unknown:
+            order[unknown] = ascending(values[unknown])
+        return order
+
+    def _place(self, index: int) -> int:
+        return int(self.places[np.searchsorted(self.complete, index)])
 
 
 def power_of_two(values: Floats) -> float:
@@ -160,22 +187,20 @@ def power_of_two(values: Floats) -> float:
     return float(np.ldexp(1.0, -min(max(int(np.frexp(peak)[1]), -1000), 1000))) if peak > 0 else 1.0
 
 
-def _scale_and_shift(numbers: Floats) -> tuple[Floats | None, Floats | None]:
+def _scale_and_shift(prepared: Prepared, places: npt.NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
     """Factors for columns whose squares would leave the range of floats, and middles of columns far from 0."""
-    if not numbers.size:
+    if not places.size:
         return None, None
-    low, high = numbers.min(axis=0), numbers.max(axis=0)
+    low, high = (ends[places] for ends in prepared.ranges)
     peak = np.maximum(high, -low)
     scale = None
     extreme = (peak > 1e100) | ((peak < 1e-100) & (peak > 0))
     if extreme.any():
-        scale = np.array([power_of_two(numbers[:, at]) if extreme[at] else 1.0 for at in range(numbers.shape[1])])
+        numbers = prepared.table.numbers
+        scale = np.array(
+            [power_of_two(numbers[:, at]) if far else 1.0 for at, far in zip(places, extreme, strict=True)]
+        )
         low, high = low * scale, high * scale
     middle = (low + high) / 2
     far = np.abs(middle) > 30 * (high - low)
     return scale, np.where(far, middle, 0.0) if far.any() else None
-
-
-def _missing_last(codes: Codes, n_levels: int) -> npt.NDArray[np.intp]:
-    """Codes with missing values as one more level."""
-    return np.where(codes < 0, n_levels, codes).astype(np.intp)

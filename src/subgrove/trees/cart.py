@@ -193,7 +193,7 @@ class _Growth:
         search = SplitSearch(self.training, Response.of(self.training), self.limits.min_leaf)
         root = self._add(None, 0, np.arange(self.training.n_rows))
         self.least_risk = self.limits.cp * _checked_risk(root, self.training) * (1 + ROUNDING)
-        waiting = [(root, SortedRows.of(self.training.table))] if root.stop is None else []
+        waiting = [(root, SortedRows.of(self.training))] if root.stop is None else []
         while waiting:
             node, rows = waiting.pop()
             found = search.best(rows)

@@ -6,7 +6,8 @@ Requirements this design meets:
   indicator columns around their means, so regression has one column of numbers here and K classes have K.
   A cut with weight A on one side and B on the other reduces it by  sum_k S_k^2 (A + B) / (A B),
   where S_k is the sum on one side of column k, centred at the mean of the node;
-- all numeric columns are scanned at once. They are sorted once, at the root; children inherit the order;
+- all numeric columns are scanned at once. They are sorted once, at the root, for all features that share a table;
+  children inherit the order;
 - rounding does not choose. Gains that differ by no more than rounding are ties, and the first one wins, so neither
   the order of the rows nor weights in place of repeated rows can decide;
 - a missing value is a value of its own, tried on both sides of each cut and alone against all others.
@@ -21,9 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo, Floats, Table
+from subgrove._table import ColumnInfo, Floats
 from subgrove.trees.cuts import MAX_ENUMERATED, order_of_levels
 from subgrove.trees.nodes import Side, Split, goes_left, settled
+from subgrove.trees.prepared import Prepared
 from subgrove.trees.training import Training
 
 Rows = npt.NDArray[np.intp]
@@ -80,11 +82,10 @@ class SortedRows:
     values: Floats
 
     @classmethod
-    def of(cls, table: Table) -> SortedRows:
-        """All rows of a table."""
-        columns = np.ascontiguousarray(table.numbers.T)
-        order = np.argsort(columns, axis=1)
-        return cls(np.arange(table.n_rows), order, np.take_along_axis(columns, order, axis=1))
+    def of(cls, training: Training) -> SortedRows:
+        """All rows of a training sample."""
+        known = Prepared.of(training.table, shared=False) if training.prepared is None else training.prepared
+        return cls(np.arange(training.n_rows), *known.sorted_numbers)
 
     def part(self, rows: Rows, n_rows: int) -> SortedRows:
         """Some of the rows, in the order they already have; `n_rows` is the size of the training table."""

@@ -6,3 +6,4 @@ from subgrove._compiled import load_compiled
 
 MOST_COMPILED = 32  # coefficients of a model beyond the first, or scores of a row, that the compiled loops take
 inner = load_compiled("subgrove.trees._inner")
+sums = load_compiled("subgrove.trees._sums")

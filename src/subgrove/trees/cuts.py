@@ -14,9 +14,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats
+from subgrove._kinds import Floats, Rows
 from subgrove.trees import compiled
-from subgrove.trees.candidates import Rows
 
 MAX_ENUMERATED = 12  # levels up to which all partitions are tried
 _TIE = 1e-10  # above the rounding that the fit leaves in the scores
@@ -32,13 +31,17 @@ class Cut:
     missing_left: bool | None = None
 
 
-def cut_numbers(values: Floats, stacked: Floats, sizes: Rows, n: Floats, least: Floats) -> list[Cut | None]:
+def cut_numbers(
+    values: Floats, order: Rows, stacked: Floats, sizes: Rows, n: Floats, least: Floats
+) -> list[Cut | None]:
     """Best cut of each node of a block in a column without missing values.
 
     Parameters
     ----------
     values : float array (nodes, m)
         Infinite where padded.
+    order : int array (nodes, m)
+        Places of each node in ascending order of its values.
     stacked : float array (nodes, q + 1, m)
         Whitened scores and, last, weights; 0 where padded.
     sizes : int array (nodes,)
@@ -46,7 +49,6 @@ def cut_numbers(values: Floats, stacked: Floats, sizes: Rows, n: Floats, least: 
     n, least : float array (nodes,)
         Weight of the node, and least weight of a side.
     """
-    order = np.argsort(values, axis=1)
     q = stacked.shape[1] - 1
     if compiled.inner is None or q > compiled.MOST_COMPILED:
         best, at = _scan(order, values, stacked, n, least)

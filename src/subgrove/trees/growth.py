@@ -19,10 +19,11 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._kinds import Rows
 from subgrove._parallel import one_blas_thread
 from subgrove._table import ColumnInfo, Floats
 from subgrove.trees.association import BlockTests, Whitened, best_columns, test_columns, whiten
-from subgrove.trees.candidates import Block, Candidates, Rows
+from subgrove.trees.candidates import Block, Candidates
 from subgrove.trees.cells import Cells
 from subgrove.trees.cuts import Cut, cut_levels, cut_numbers, cut_partial
 from subgrove.trees.nodes import Node, Side, Split, Tests, goes_left, settled
@@ -261,13 +262,14 @@ class _Grower:
             line[int(block.sizes[k]) :] = np.inf
         everyone = len(together) == len(block.n)
         stacked = white.stacked if everyone else white.stacked[together]
-        found = cut_numbers(values, stacked, block.sizes[together], block.n[together], least[together])
+        order = self.candidates.order_of_nodes([chosen[k] for k in together], block, together, values)
+        found = cut_numbers(values, order, stacked, block.sizes[together], block.n[together], least[together])
         return dict(zip(together, found, strict=True))
 
     def _split(self, node: int, column: int, cut: Cut, criterion: float) -> None:
         draft, table = self.drafts[node], self.training.table
         info, at = table.columns[column], self.positions[column]
-        values = (table.codes if info.is_nominal else table.numbers)[draft.rows, at]
+        values = (table.codes if info.is_nominal else table.numbers)[:, at][draft.rows]
         split = _as_split(cut, info)
         left = goes_left(split, info, values)
         rows = (draft.rows[left], draft.rows[~left])
@@ -299,7 +301,8 @@ def _as_split(cut: Cut, column: ColumnInfo) -> Split:
 def grow(training: Training, response: Response, rules: Rules, method: str, parameters: Mapping[str, Any]) -> Tree:
     """Grow a tree of x by tests of its scores."""
     names = training.table.names
-    grower = _Grower(training, Candidates.of(training.table), response, rules, names, training.table.positions())
+    candidates = Candidates.of(training.table, training.prepared)
+    grower = _Grower(training, candidates, response, rules, names, training.table.positions())
     with one_blas_thread():
         grower.grow()
     cells = Cells.of(training.target, training.values)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from subgrove._table import ColumnInfo, Floats, Kind, Series, Table, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
+from subgrove.trees.prepared import Prepared, ascending
 
 TOGETHER = " + "
 """Between the names of features that share a tree."""
@@ -28,11 +29,14 @@ class Training:
         x, or each of several features that share a tree; no missing values.
     weights : float array or None
         None where every row counts once.
+    prepared : Prepared or None
+        What is known of the rows of the table, and perhaps of more columns; None where nothing is.
     """
 
     table: Table
     members: tuple[Series, ...]
     weights: Floats | None
+    prepared: Prepared | None = None
 
     @property
     def n_rows(self) -> int:
@@ -50,6 +54,14 @@ class Training:
     def values(self) -> npt.NDArray[Any]:
         """Numbers of x, or codes if it is nominal."""
         return self.members[0].values
+
+    @property
+    def order(self) -> npt.NDArray[Any]:
+        """Rows in ascending order of x; taken from what is known of the table, if x is a column of it."""
+        shared = self.prepared
+        if shared is None or shared.orders is None or self.target.name not in shared.table.names:
+            return ascending(self.values)
+        return shared.order(shared.table.positions()[shared.table.names.index(self.target.name)])
 
     @property
     def stop(self) -> str | None:
@@ -98,27 +110,31 @@ def checked_training(table: Table, members: tuple[Series, ...], weights: Floats 
     return training
 
 
-def training_of(table: Table, members: tuple[Series, ...], weights: Floats | None) -> Training:
-    """The rows with a value of every member and a weight above 0."""
+def training_of(
+    table: Table, members: tuple[Series, ...], weights: Floats | None, prepared: Prepared | None = None
+) -> Training:
+    """The rows with a value of every member and a weight above 0; what is known of all rows helps if these are all."""
     used = ~np.logical_or.reduce([member.missing for member in members])
     if weights is not None:
         used &= weights > 0
     if not used.all():
         rows = np.flatnonzero(used)
-        table = table.rows(rows)
+        table, prepared = table.rows(rows), None
         members = tuple(Series(member.info, member.values[rows]) for member in members)
         weights = None if weights is None else weights[rows]
     if weights is not None and (weights == 1).all():
         weights = None
-    return Training(table, members, weights)
+    return Training(table, members, weights, prepared)
 
 
 def select_columns(table: Table, names: Sequence[str]) -> Table:
-    """A copy of some columns, in the order of the table.
+    """Some columns, in the order of the table: a copy, or the table itself if it has these alone.
 
     Each column lies in one piece whatever the order of the table is, so that sums over it are the same to the last
     digit.
     """
+    if len(names) == len(table.columns) and all(_by_column(values) for values in (table.numbers, table.codes)):
+        return table
     kept = [(column, at) for column, at in zip(table.columns, table.positions(), strict=True) if column.name in names]
     numbers = _copied(table.numbers, [at for column, at in kept if not column.is_nominal])
     codes = _copied(table.codes, [at for column, at in kept if column.is_nominal])
@@ -148,6 +164,10 @@ def refuse_another_index(X: Any, **others: Any) -> None:
                 f"Align them, as in {name}.loc[X.index], or pass {name}.to_numpy() if they belong together by their "
                 f"places."
             )
+
+
+def _by_column(values: npt.NDArray[Any]) -> bool:
+    return values.flags.f_contiguous
 
 
 def _copied(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._kinds import Rows
 from subgrove._table import ColumnInfo, Floats, Kind
 from subgrove.exceptions import InputError
-from subgrove.trees.candidates import Block, Rows
+from subgrove.trees.candidates import Block
 from subgrove.trees.density_fit import DensityFit, fit_density
 from subgrove.trees.growth import Response, Rules, Scored, grow
 from subgrove.trees.likelihood import Interval
 from subgrove.trees.newton import maximise
 from subgrove.trees.parameters import Parameters, public_names, whole_number
+from subgrove.trees.prepared import ascending
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 from subgrove.trees.transformation import Support, checked_likelihood, linear_start
@@ -107,7 +109,7 @@ class TransformationTree(Parameters):
                 f"x ({training.target.name!r}) is {training.target.kind}, but a transformation tree needs numbers. "
                 f"Use ConditionalInferenceTree for it, or convert it if it holds numbers."
             )
-        response = transformation_response(training.target, training.values, order, likelihood)
+        response = transformation_response(training.target, training.values, order, likelihood, lambda: training.order)
         return grow(training, response, rules, self._method, self.plain_params())
 
     def _checked(self) -> tuple[Rules, int, str]:
@@ -119,21 +121,29 @@ class TransformationTree(Parameters):
         return public_names(Tree)
 
 
-def transformation_response(target: ColumnInfo, values: Floats, order: int, likelihood: str) -> Response:
-    """What a numeric x contributes: scores of its transformation model."""
+def transformation_response(
+    target: ColumnInfo,
+    values: Floats,
+    order: int,
+    likelihood: str,
+    sorted_rows: Callable[[], npt.NDArray[Any]] | None = None,
+) -> Response:
+    """What a numeric x contributes: scores of its transformation model; `sorted_rows` gives its ascending order."""
     support = Support.of(values)
     whole = likelihood == "interval" or (likelihood == "auto" and target.is_integer)
-    return _Whole(values, support, order) if whole else _Continuous(values, support, order)
+    if whole:
+        return _Whole(values, support, order)
+    return _Continuous(values, support, order, sorted_rows or (lambda: ascending(values)))
 
 
 class _Continuous:
     """Scores of the density likelihood."""
 
-    def __init__(self, x: Floats, support: Support, order: int) -> None:
+    def __init__(self, x: Floats, support: Support, order: int, sorted_rows: Callable[[], npt.NDArray[Any]]) -> None:
         self.u = support.scaled(x)
         self.support = support
         self.order = order
-        self._bin = _quantile_bins(x) if len(x) >= _BINNED_FROM else None
+        self._bin = _quantile_bins(sorted_rows()) if len(x) >= _BINNED_FROM else None
 
     def score(self, block: Block, starts: list[Any]) -> Scored:
         u = np.asarray(block.gather(self.u), dtype=np.float64)
@@ -200,8 +210,8 @@ class _Whole:
         return likelihood, point, done
 
 
-def _quantile_bins(x: Floats) -> npt.NDArray[np.intp]:
-    """Bins with the same number of rows each."""
-    bins = np.empty(len(x), dtype=np.intp)
-    bins[np.argsort(x)] = np.arange(len(x)) * _BINS // len(x)
+def _quantile_bins(order: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Bins with the same number of rows each; `order` puts the rows in ascending order."""
+    bins = np.empty(len(order), dtype=np.intp)
+    bins[order] = np.arange(len(order)) * _BINS // len(order)
     return bins
