@@ -17,8 +17,11 @@ from __future__ import annotations
 
 import argparse
 import copy
+import cProfile
+import pstats
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -44,6 +47,7 @@ class Setting:
     repeats: int
     agree_rows: int
     passes: int
+    profile: bool
 
 
 def main() -> None:
@@ -75,8 +79,11 @@ def main() -> None:
             bare = _bare(torch, net, on_device, batch, setting)
             peak = _peak(torch, device)
             begin = time.perf_counter()
-            imp = _importance(net, table, y, groups, setting.repeats)
+            with cProfile.Profile() if setting.profile else nullcontext() as profile:
+                imp = _importance(net, table, y, groups, setting.repeats)
             seconds = time.perf_counter() - begin
+            if profile is not None:
+                pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
             expected = setting.rows * (1 + setting.columns * setting.repeats)
             assert imp.settings["n_rows_asked"] == expected, imp.settings
             print(
@@ -98,6 +105,7 @@ def _read(torch: Any) -> tuple[Setting, tuple[str, ...]]:
     parser.add_argument("--passes", type=int, help="bare passes that are timed; all of them if not given")
     parser.add_argument("--precision", choices=("highest", "high"), help="one of both: float32 or TF32")
     parser.add_argument("--quick", action="store_true", help="2,000 rows x 6 columns, layers of 32")
+    parser.add_argument("--profile", action="store_true", help="tell where the host's time goes, which takes some more")
     given = parser.parse_args()
     if given.quick:
         given.rows, given.columns, given.width = 2_000, 6, 32
@@ -111,6 +119,7 @@ def _read(torch: Any) -> tuple[Setting, tuple[str, ...]]:
         given.repeats,
         min(given.rows, 20_000),
         passes,
+        given.profile,
     )
     tf32 = ("highest", "high") if given.device.startswith("cuda") else ("highest",)
     return setting, (given.precision,) if given.precision else tf32

@@ -35,6 +35,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 _LOOKED_AT = 1_024  # rows that show whether the model writes to its input
 _ROUNDING = 1e-6  # how far beyond 0 and 1 a probability may be
+_JUDGED = 2**22  # numbers that losses are computed of at once
 _AHEAD_BYTES = 2**28  # of draws that are made before they are needed
 
 
@@ -184,15 +185,19 @@ class DeviceAsker:
 
     def _whole_pass(self, into: Tensor, about: str, *, first: bool = False) -> None:
         """Losses of all rows; unless they are the first, less those of the rows as they are."""
-        n = self.ground.n_rows
+        n, held, size, begin = self.ground.n_rows, [], 0, 0
+        if first:
+            self._look_at_first(self.values[:_LOOKED_AT])
         for start in range(0, n, self.batch):
-            here = slice(start, min(start + self.batch, n))
-            rows = self.values[here]
-            if first and start == 0:
-                self._look_at_first(rows[:_LOOKED_AT])
-            losses = self._losses(rows.clone() if self.writes else rows, self.y[here], about)
-            for line, loss in zip(into, losses, strict=True):
-                line[here] = loss
+            rows = self.values[start : start + self.batch]
+            held.append(self._answer(rows.clone() if self.writes else rows, about))
+            size += held[-1].numel()
+            end = start + len(rows)
+            # Answers of several batches are judged together: small steps would keep a GPU waiting.
+            if size >= _JUDGED or end == n:
+                for line, loss in zip(into, self._losses(held, self.y[begin:end], about), strict=True):
+                    line[begin:end] = loss
+                held, size, begin = [], 0, end
         if not first:
             into -= self.baseline
 
@@ -206,13 +211,18 @@ class DeviceAsker:
             rows = self.values.index_select(0, some)
             for name, column in new.items():
                 rows[:, matrix.place[name]] = column[start : start + self.batch]
-            parts.append(self.torch.stack(self._losses(rows, self.y.index_select(0, some), about)))
+            answer = self._answer(rows, about)
+            parts.append(self.torch.stack(self._losses([answer], self.y.index_select(0, some), about)))
         return self.torch.cat(parts, dim=1) - self.baseline.index_select(1, here)
 
-    def _losses(self, rows: Tensor, y: Tensor, about: str) -> list[Tensor]:
-        answer = self.model._answer(rows, about).to(self.torch.float64)
+    def _answer(self, rows: Tensor, about: str) -> Tensor:
         self.n_asked += len(rows)
         self.n_calls += 1
+        return self.model._answer(rows, about)
+
+    def _losses(self, answers: list[Tensor], y: Tensor, about: str) -> list[Tensor]:
+        """Losses of answers below each other, of each kind."""
+        answer = (answers[0] if len(answers) == 1 else self.torch.cat(answers)).to(self.torch.float64)
         if self.n_classes and answer.ndim == 1:
             answer = self.torch.stack([1.0 - answer, answer], dim=1)
         if self.n_classes and answer.shape[1] != self.n_classes:
