@@ -160,3 +160,11 @@ def test_samples_of_all_containers_are_the_same_rows(folder: Path, frame: pd.Dat
         numbers = [list(map(int, sample.table["id"].to_numpy())) for sample in drawn]
         assert all(other == numbers[0] for other in numbers[1:])
         assert [type(sample.table).__module__.split(".")[0] for sample in drawn][:3] == ["pandas", "pyarrow", "polars"]
+
+
+@pytest.mark.slow
+def test_what_a_cluster_holds_is_read_from_it(frame: pd.DataFrame) -> None:
+    dd, distributed = pytest.importorskip("dask.dataframe"), pytest.importorskip("distributed")
+    with distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
+        data = read_partitioned(dd.from_pandas(frame[["id", "x"]], npartitions=2).persist())
+        assert_frame_equal(whole(data), frame[["id", "x"]])
