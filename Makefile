@@ -46,6 +46,7 @@ browser:
 	tools/browser.sh
 
 test-slow: $(VENV)/.dev browser
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "ray>=2.10"
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 benchmark: $(VENV)/.dev

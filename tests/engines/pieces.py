@@ -6,7 +6,7 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,7 @@ class Add:
     at: int = -1
     times: int = 1_000
     seconds: float = 0.0
+    seconds_of_wait: float = 60.0
 
     def __call__(self, piece: Rows) -> Mapping[str, np.ndarray]:
         with open(self.log, "a") as file:  # short appended lines are whole
@@ -63,7 +64,7 @@ class Add:
         if self.how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.how == "wait":
-            time.sleep(60)
+            time.sleep(self.seconds_of_wait)
 
     def lines(self) -> list[tuple[int, int]]:
         """Process and first row of each piece that was begun."""
@@ -74,3 +75,25 @@ class Add:
     def attempts(self) -> list[int]:
         """First row of the bad piece, once for each attempt."""
         return [row for _, row in self.lines() if row == self.at]
+
+
+def total(results: Iterable[tuple[int, Mapping[str, np.ndarray]]]) -> list[int]:
+    return [int(sums["sum"][0]) for _, sums in results]
+
+
+def begun(work: Add) -> None:
+    """Wait until the bad piece is worked on."""
+    for _ in range(600):
+        if work.attempts():
+            return
+        time.sleep(0.05)
+    raise AssertionError("the piece was not begun within half a minute")
+
+
+def runs(pid: int) -> bool:
+    """Whether a process is there and is no zombie."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0]

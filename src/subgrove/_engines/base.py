@@ -35,7 +35,11 @@ Work = Callable[[Any], Sums]
 
 
 class WorkerLostError(Exception):
-    """The worker that had a piece is gone; another one may do it."""
+    """The worker that had a piece is gone, or several were, one after the other; yet another one may do it."""
+
+    def __init__(self, message: str, n_workers: int = 1) -> None:
+        super().__init__(message)
+        self.n_workers = n_workers
 
 
 class ClusterLostError(Exception):

@@ -147,6 +147,7 @@ class _Run:
         try:
             sums = engine.sums(ticket)
         except WorkerLostError as error:
+            self.attempts[number] += error.n_workers - 1
             self._again(number, error)
             (self.todo.appendleft if engine.tells_which_was_lost else self.suspects.append)(number)
         except ClusterLostError:

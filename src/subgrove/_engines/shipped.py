@@ -15,7 +15,7 @@ from typing import Any
 
 from subgrove._engines.base import PieceLike, Sums, Work
 from subgrove._version import __version__
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import ClusterError, ParameterError
 
 Told = tuple[type[Warning], str]
 Reply = tuple[dict[str, Any], list[Told]]
@@ -54,7 +54,13 @@ def unpacked(sent: Parcel) -> Work:
             f"A worker has subgrove {__version__}, but the work comes from subgrove {sent.version}. "
             f"Install the same version everywhere."
         )
-    work: Work = pickle.loads(sent.data)
+    try:
+        work: Work = pickle.loads(sent.data)
+    except Exception as error:
+        raise ClusterError(
+            f"A worker cannot load the model or another part of the work ({type(error).__name__}: {error}). Workers "
+            f"need the packages of this process in the same versions; a module of your own must be found there too."
+        ) from error
     return work
 
 

@@ -1,7 +1,7 @@
 """A Dask cluster: the work is a plugin that each worker gets once, workers that come later included.
 
-The scheduler gives pieces of a worker that died to others by itself (as often as its `allowed-failures` says); what it
-gives up is tried again by the loop. Pieces that wait are cancelled when the run is; a piece that a worker is at is
+The scheduler gives pieces of a worker that died to others by itself, as often as its `allowed-failures` says; the loop
+counts these as attempts. Pieces that wait are cancelled when the run is; a piece that a worker is at is
 finished there and thrown away, since Dask does not stop threads.
 """
 
@@ -38,6 +38,7 @@ class Dask(Engine):
         self.sent = parcel(work)
         self.plugin = f"subgrove-{self.sent.run}"
         self.n_started = 0
+        self.gone = False
         try:
             client.register_plugin(Shipment(self.sent), name=self.plugin)
         except ModuleNotFoundError as error:
@@ -51,8 +52,7 @@ class Dask(Engine):
 
     def room(self) -> int:
         """Two pieces for each thread that the workers have now."""
-        threads = sum(worker["nthreads"] for worker in self.client.scheduler_info(n_workers=-1)["workers"].values())
-        return 2 * max(threads, 1) if self.most is None else self.most
+        return 2 * max(self._n_threads(), 1) if self.most is None else self.most
 
     def start(self, piece: PieceLike) -> Any:
         """A future of the reply."""
@@ -61,7 +61,7 @@ class Dask(Engine):
         try:
             return self.client.submit(on_worker, self.plugin, piece, key=key, pure=False)
         except (OSError, RuntimeError) as error:
-            raise ClusterLostError(str(error)) from error
+            raise self._lost() from error
 
     def first_done(self, tickets: Sequence[Any]) -> Any:
         """Whichever is done; the oldest of several."""
@@ -71,27 +71,42 @@ class Dask(Engine):
                 done = distributed.wait(tickets, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
                 return next(future for future in tickets if future in done)
             except TimeoutError:
-                if not warned and not self.client.scheduler_info(n_workers=-1)["workers"]:
+                if not warned and not self._n_threads():
                     text = f"{self.name} has no worker; pieces wait until there is one."
                     warnings.warn(text, SubgroveWarning, stacklevel=2)
                     warned = True
             except (CancelledError, OSError) as error:
-                raise ClusterLostError(str(error)) from error
+                raise self._lost() from error
 
     def sums(self, ticket: Any) -> Sums:
         """What the work gave, its error, or what was lost."""
         try:
             return heard(ticket.result())
         except distributed.KilledWorker as error:
-            raise WorkerLostError(f"workers died while they were at it ({error})") from error
+            n_workers = error.allowed_failures + 1
+            raise WorkerLostError(
+                f"{n_workers} workers died, one after the other, while they were at it", n_workers
+            ) from error
         except (CancelledError, distributed.comm.CommClosedError) as error:
-            raise ClusterLostError(f"{type(error).__name__} {error}".strip()) from error
+            raise self._lost() from error
 
     def close(self, outstanding: Sequence[Any]) -> None:
         """Cancel what is outstanding, and take the work from the workers."""
-        with contextlib.suppress(Exception):  # a cluster that is gone has nothing left of us
+        if self.gone:  # and has nothing left of us; asking it would only wait for it
+            return
+        with contextlib.suppress(OSError, CancelledError, RuntimeError):  # gone since
             self.client.cancel(list(outstanding), force=True)
             self.client.unregister_worker_plugin(self.plugin)
+
+    def _n_threads(self) -> int:
+        try:
+            return sum(self.client.nthreads().values())
+        except (OSError, CancelledError) as error:
+            raise self._lost() from error
+
+    def _lost(self) -> ClusterLostError:
+        self.gone = True
+        return ClusterLostError("its scheduler is gone, was restarted, or has cancelled the pieces")
 
 
 class Shipment(distributed.WorkerPlugin):  # type: ignore[misc]  # Dask is optional, so its classes have no type here
