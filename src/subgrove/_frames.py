@@ -207,6 +207,11 @@ class Frames:
             self._pools[name] = self._container.like(self._place[name], theirs, name)
         return self._pools[name]
 
+    def plain(self, name: str, train: bool = False) -> npt.NDArray[Any]:
+        """A column of the table, or of the training table in the dtype that the table has, as an array."""
+        column = self.train_column(name) if train else self._container.column(self._place[name])
+        return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+
     def mixed(self, name: str, blocks: Sequence[Column | None]) -> Any:
         """A column of several copies of the table, replaced in those that are not None."""
         place, n = self._place[name], self.n_rows

@@ -139,10 +139,14 @@ def importance(
 
     Notes
     -----
-    The model is asked for n rows (the rows as they are) and, for each feature, for `n_repeats` times the rows that are
-    drawn, plus, for each row whose expectation is exact, the number of other values in its subgroup. With `budget`,
-    `settings["repeats_used"]` says how many repeats each feature had. Each of the `partition_resamples` asks for the
-    same again with `n_repeats` redraws, at most 10.
+    The model is asked for n rows (the rows as they are) and, for each feature, for at most `n_repeats` times the rows
+    that are drawn, plus, for each row whose expectation is exact, the number of other values in its subgroup. With
+    `budget`, `settings["repeats_used"]` says how many repeats each feature had. Each of the `partition_resamples` asks
+    for the same again with `n_repeats` redraws, at most 10.
+
+    It is asked for fewer where redrawn rows repeat each other: in tables of at least 20,000 / `n_repeats` rows, for
+    a feature whose values many rows share, or where at most half of the rows are different. Predictions of equal rows
+    are taken to be equal then; `settings["n_rows_asked"]` says how many were asked for.
 
     Examples
     --------
@@ -219,6 +223,7 @@ def importance(
         Certifier.of(frames, table, counted, start) if certify else None,
         answers,
         enough,
+        before,
     )
     scores = _score_all(question, chosen, n_jobs, progress)
     _warn_of_lone_rows(scores)

@@ -4,6 +4,7 @@ Requirements this design meets:
 
 - the model is asked in large batches, that hold several repeats, and several features where tables are small;
 - no table is copied for a repeat: only the redrawn column is written;
+- equal rows are asked for once, where they are many (`repeated.py`);
 - memory is bounded: a batch has a given number of rows, however many rows there are;
 - sums are formed feature by feature and repeat by repeat in the same order whatever the batches are.
 """
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import numpy.typing as npt
 from subgrove._fidelity.certificate import Certifier
 from subgrove._frames import Changes, Donors, Frames, Rows
 from subgrove._importance.budget import Budget
+from subgrove._importance.repeated import classes_of, repeated_rows
 from subgrove._importance.scoring import Scoring
 from subgrove._importance.tally import FeatureScores, Tally
 from subgrove._kinds import Floats
@@ -61,6 +64,8 @@ class Question:
         Predictions of the rows as they are, if they are numbers.
     budget : Budget or None
         When a feature has had redraws enough; `n_repeats` of them if None.
+    before : array or None
+        Predictions of the rows as they are, as the model gave them. Without them every row is asked for.
     """
 
     model: Model
@@ -77,6 +82,12 @@ class Question:
     certifier: Certifier | None = None
     answers: Floats | None = None
     budget: Budget | None = None
+    before: Predictions | None = None
+
+    @cached_property
+    def classes(self) -> Rows | None:
+        """A number for each row, the same for equal rows, if these are many."""
+        return classes_of(self.table, self.frames)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,17 +161,36 @@ def _one_round(
 
     for feature in features:
         tally, passes = _prepared(question, feature, n_repeats, held.pop(feature, None))
-        n_passes = 0
-        for one in passes:
-            asker.add(one)
-            n_passes += 1
-        tally.n_passes = n_passes
+        tally.n_passes = _add_all(asker, tally, passes, n_repeats)
         waiting.append(tally)
         del tally, passes
         close()
     asker.finish()
     close()
     return finished
+
+
+def _add_all(asker: _Asker, tally: Tally, passes: Iterator[Pass], n_repeats: int) -> int:
+    """Have a feature's passes asked, those of repeated rows once; how many there are."""
+    first = next(passes, None)
+    if first is None:
+        return 0
+    question = asker.question
+    known = repeated_rows(question, tally.feature, tally.redraw, first, n_repeats, asker.progress, _Together)
+    n_passes = 0
+    for one in chain([first], passes):
+        n_passes += 1
+        if known is not None and known.takes(one):
+            known.add(one)
+            continue
+        if known is not None:
+            known.finish()  # so that sums have the same order whatever the batches are
+        asker.add(one)
+        if known is not None:
+            asker.finish()
+    if known is not None:
+        known.finish()
+    return n_passes
 
 
 def _prepared(
