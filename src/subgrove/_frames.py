@@ -147,16 +147,20 @@ class Frames:
         What is known of its columns.
     train : frame, table or 2-d array, optional
         Rows that donors may be taken from besides those of `X`.
+    pools : dict, optional
+        Where columns of `train` are kept once they were asked for; tables of the same types may share it.
     """
 
-    def __init__(self, X: Any, columns: Sequence[ColumnInfo], train: Any = None) -> None:
+    def __init__(
+        self, X: Any, columns: Sequence[ColumnInfo], train: Any = None, pools: dict[str, Any] | None = None
+    ) -> None:
         self.X = X
         self.names, self.n_rows = names_and_rows(X)
         self.infos = {column.name: column for column in columns}
         self.train = train
         self._place = {name: place for place, name in enumerate(self.names)}
         self._container = container_of(X)
-        self._pools: dict[str, Any] = {}
+        self._pools: dict[str, Any] = {} if pools is None else pools
         self._circled: tuple[int, Rows, npt.NDArray[Any]] | None = None
 
     @property

@@ -237,7 +237,7 @@ def read_target(
     raw = _raw(y)
     if len(raw) != n_rows:
         raise LengthError(f"y has {len(raw)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
-    missing = _missing(raw)
+    missing = missing_in(raw)
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise InputError(
@@ -283,7 +283,8 @@ def _raw(y: Any) -> npt.NDArray[Any]:
     return raw
 
 
-def _missing(raw: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def missing_in(raw: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows of y have no value."""
     if raw.dtype.kind == "f":
         missing = np.isnan(raw)
     elif raw.dtype == object:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,17 +88,17 @@ class Here(Engine):
         """One piece, which is done when it is asked for."""
         return 1
 
-    def start(self, piece: PieceLike) -> PieceLike:
-        """The piece is its own ticket."""
-        return piece
+    def start(self, piece: PieceLike) -> partial[Sums]:
+        """The call that does the piece; a piece itself may hold what cannot be a key, such as levels of columns."""
+        return partial(self.work, piece)
 
-    def first_done(self, tickets: Sequence[PieceLike]) -> PieceLike:
+    def first_done(self, tickets: Sequence[partial[Sums]]) -> partial[Sums]:
         """The only one."""
         return tickets[0]
 
-    def sums(self, ticket: PieceLike) -> Sums:
+    def sums(self, ticket: partial[Sums]) -> Sums:
         """The work itself."""
-        return self.work(ticket)
+        return ticket()
 
     def close(self, outstanding: Sequence[Any]) -> None:
         """There is nothing to leave behind."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,35 +17,32 @@ from subgrove._importance.both import make_result, read_counts, refuse_weighted_
 from subgrove._importance.budget import read_budget, refuse_budget, repeats_used, warn_of_the_bound
 from subgrove._importance.moves import answers_and_rest
 from subgrove._importance.partition import read_resamples, with_partition_noise
+from subgrove._importance.partitioned import over_partitions, refuse_with_partitions
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import ALL, Scoring, original_rows
 from subgrove._importance.source import Source
-from subgrove._importance.summed import Scores
 from subgrove._importance.tally import FeatureScores
+from subgrove._importance.warned import trained_on, warn_of_lone_rows, warn_of_same_rows
 from subgrove._model import Model, Predictions, default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._parallel import effective_jobs, progress_bar, side_by_side
+from subgrove._partitions import is_partitioned
+from subgrove._partitions.options import SAMPLE, refuse_without_partitions
 from subgrove._random import read_seed
 from subgrove._subgroups.names import asked_features
 from subgrove._table import Table, read_table
-from subgrove.exceptions import LoneRowWarning, ParameterError, SameRowsWarning
+from subgrove.exceptions import ParameterError
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, Fitted, title
 from subgrove.samplers.chosen import choices_of
-from subgrove.samplers.cross_fit import CrossFitted
 from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
-from subgrove.samplers.given import fitted_given, parts_of, read_given
-from subgrove.samplers.marginal import FittedMarginal
-from subgrove.samplers.own import OwnFitted
-from subgrove.samplers.subgroup import FittedSubgroups
-from subgrove.samplers.unchanged import FittedUnchanged
+from subgrove.samplers.given import fitted_given, read_given
 from subgrove.trees.parameters import whole_number
 from subgrove.trees.training import refuse_another_index
 
 _BATCH_ROWS = 100_000  # rows the model is asked for at once, memory allowing
 _LEAST_ROWS = 1_000
 _COPIES = 6  # how many times the size of a batch it takes to build and predict it
-_LEARNED_NOTHING = (FittedMarginal, FittedUnchanged)
 _KEPT_BYTES = 21  # what a result keeps of each row and feature
 
 
@@ -71,6 +67,10 @@ def importance(
     n_jobs: int | None = None,
     memory: float = 512,
     progress: bool | None = None,
+    sample: int = SAMPLE,
+    row_key: str | None = None,
+    checkpoint: str | Path | None = None,
+    partition_rows: int | None = None,
 ) -> ImportanceResult:
     """How much the loss of a model grows when a feature is redrawn (Algorithm 1 of the paper).
 
@@ -78,19 +78,22 @@ def importance(
     ----------
     model : object or callable
         Anything fitted that has `predict` or `predict_proba`, or a function of a table.
-    X : pandas or polars frame, pyarrow table or 2-d array
-        Test rows, as the model takes them. They are not changed.
-    y : column or array
-        Target of the test rows; two-dimensional if the model has several outputs.
+    X : pandas or polars frame, pyarrow table or 2-d array; or data in partitions
+        Test rows, as the model takes them. They are not changed. Data in partitions need not fit in memory: a Parquet
+        file, a folder or pattern of them, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame.
+    y : column or array; str
+        Target of the test rows; two-dimensional if the model has several outputs. Of data in partitions the name of its
+        column.
     sampler : str, sampler or Subgroups, default "auto"
         How features are redrawn: "auto" (conditional on the other columns, by the way that foretells each feature best
         on training rows; `choices` tells which), "subgroups" (within the subgroups of a transformation tree of depth
         2), "shifted_subgroups", "cart" (subgroups of CART), "marginal" (permutation importance), "knockoffs",
         "imputation", "intervals", "forest_nodes", "unchanged"; an object of `subgrove.samplers` or of your own; or what
         `find_subgroups` returned.
-    train : table, optional
+    train : table or data in partitions, optional
         Rows that the sampler is fitted on. Without it the sampler is cross-fitted: the rows of X are halved, and each
-        half is redrawn by a sampler that was fitted on the other one.
+        half is redrawn by a sampler that was fitted on the other one. Of data in partitions it is fitted on `sample`
+        rows, which are then left out.
     features : list, optional
         Names of columns; a list of names among them is a group that is redrawn together. If not given, those that
         `sampler` has subgroups for, or else all columns.
@@ -106,8 +109,9 @@ def importance(
         Number of redraws. Repeats of "subgroups" and "marginal" never use the same donor twice for a row before all
         have been used. Where a subgroup has no more than `n_repeats` other values, each is predicted once with its
         probability, which is exact.
-    weights : array, optional
-        How often each row counts; a row of weight 2 is the same as two equal rows.
+    weights : array or str, optional
+        How often each row counts; a row of weight 2 is the same as two equal rows. Of data in partitions the name of
+        a column.
     response : str, optional
         Which method of the model to call ("predict", "predict_proba", "decision_function"), where the loss leaves it
         open.
@@ -130,6 +134,15 @@ def importance(
         Budget in MiB for what is needed beyond the inputs, apart from the model's own needs.
     progress : bool, optional
         Whether to show a progress bar; None shows it in a terminal.
+    sample : int, default 100000
+        Of data in partitions: how many rows, drawn at random, the sampler is fitted on; at most half of them.
+    row_key : str, optional
+        Of data in partitions: a column whose value tells a row from all others. Draws then depend on it, and not on
+        the order of rows. It is not given to the model.
+    checkpoint : path, optional
+        Of data in partitions: a folder that keeps what is done, so that the same call goes on after a failure.
+    partition_rows : int, optional
+        Of data in partitions: most rows that are held at once; 250,000 by default.
 
     Returns
     -------
@@ -148,6 +161,11 @@ def importance(
     a feature whose values many rows share, or where at most half of the rows are different. Predictions of equal rows
     are taken to be equal then; `settings["n_rows_asked"]` says how many were asked for.
 
+    Data in partitions are read, a part at a time, by whichever engine is active (`docs/large_data.md`). The sampler
+    takes values from training rows, and numbers are the same for any partitions, engine and number of jobs. The model
+    is given the columns that it was trained on (`feature_names_in_`), or else all but y, weights and `row_key`. Sums
+    are kept, not rows: `.per_row`, `.test`, `.compare` and `.gap` are not there. The model is asked for 400 rows more.
+
     Examples
     --------
     >>> import subgrove as sg
@@ -158,12 +176,47 @@ def importance(
     >>> imp = sg.importance(model, test.X, test.y, sampler=groups, loss="absolute_error", n_repeats=20, seed=1)
     >>> imp.overall.set_index("feature")["estimate"].round()[["temp", "yr", "wind"]].to_dict()
     {'temp': 178.0, 'yr': 274.0, 'wind': 0.0}
+
+    Data that need not fit in memory are named, not read beforehand:
+
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bike.parquet"
+    >>> sg.datasets.bike().X.assign(cnt=sg.datasets.bike().y).to_parquet(path)
+    >>> large = sg.importance(model, path, "cnt", features=["temp", "yr"], loss="absolute_error", seed=1)
+    >>> large.n_rows, large.settings["trained_on"], large.settings["left_out"]
+    (366, 'sample', 365)
     """
+    if is_partitioned(X):
+        refuse_with_partitions(budget=budget, partition_resamples=partition_resamples)
+        _refuse_no_memory(memory)
+        _refuse_strange_certify(certify)
+        return over_partitions(
+            model,
+            X,
+            y,
+            sampler=sampler,
+            train=train,
+            features=features,
+            given=given,
+            loss=loss,
+            n_repeats=n_repeats,
+            weights=weights,
+            response=response,
+            certify=certify,
+            seed=seed,
+            n_jobs=n_jobs,
+            memory=memory,
+            progress=progress,
+            sample=sample,
+            row_key=row_key,
+            checkpoint=checkpoint,
+            partition_rows=partition_rows,
+        )
+    refuse_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
     repeats = whole_number("n_repeats", n_repeats, least=1)
     enough = read_budget(budget, max_repeats, repeats)
     _refuse_no_memory(memory)
-    if not isinstance(certify, bool):
-        raise ParameterError(f"certify must be True or False; got {certify!r}.")
+    _refuse_strange_certify(certify)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start = read_seed(seed)
     model = as_model(model)
@@ -198,9 +251,9 @@ def importance(
         return fitted_given(sampler, sets, rows, table, training, model, start)
 
     fitted, redrawn = fitted_on(train)
-    resamples = read_resamples(partition_resamples, _trained_on(fitted, train))
+    resamples = read_resamples(partition_resamples, trained_on(fitted, train))
     mark = fingerprint(table)
-    _warn_of_same_rows(fitted, mark, redrawn, train)
+    warn_of_same_rows(fitted, mark, redrawn, train)
     frames = Frames(rows, redrawn.columns, fitted.train)
     batch = _batch_rows(frames, len(chosen), len(losses), memory)
     before = _original(asked, frames, batch)
@@ -226,13 +279,13 @@ def importance(
         before,
     )
     scores = _score_all(question, chosen, n_jobs, progress)
-    _warn_of_lone_rows(scores)
+    warn_of_lone_rows(scores)
     warn_of_the_bound(enough, scores, counted)
     if resamples:
         scores = with_partition_noise(
             question,
             scores,
-            None if _trained_on(fitted, train) == "nothing" else train,
+            None if trained_on(fitted, train) == "nothing" else train,
             resamples,
             fitted_on,
             lambda again: _score_all(again, chosen, n_jobs, progress),
@@ -244,7 +297,7 @@ def importance(
         **({} if enough is None else {"budget": enough.share, "repeats_used": repeats_used(scores)}),
         **({"partition_resamples": resamples} if resamples else {}),
         "seed": start,
-        "trained_on": _trained_on(fitted, train),
+        "trained_on": trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
         "given": None if sets is None else {title(feature): _listed(names) for feature, names in sets.items()},
         "n_rows_asked": asked.n_rows,
@@ -260,6 +313,11 @@ def importance(
 def _refuse_no_memory(memory: Any) -> None:
     if isinstance(memory, bool) or not isinstance(memory, int | float | np.number) or not memory > 0:
         raise ParameterError(f"memory must be a number of MB above 0; got {memory!r}.")
+
+
+def _refuse_strange_certify(certify: Any) -> None:
+    if not isinstance(certify, bool):
+        raise ParameterError(f"certify must be True or False; got {certify!r}.")
 
 
 def _batch_rows(frames: Frames, n_features: int, n_losses: int, memory: float) -> int:
@@ -315,44 +373,3 @@ def _no_progress(done: int) -> None:
 
 def _listed(names: tuple[str, ...] | None) -> list[str] | None:
     return None if names is None else list(names)
-
-
-def _trained_on(fitted: Fitted, train: Any) -> str:
-    parts = [part for part in parts_of(fitted) if part.gives_training_rows or not isinstance(part, _LEARNED_NOTHING)]
-    if not parts:
-        return "nothing"
-    if any(isinstance(part, CrossFitted) for part in parts):
-        return "cross-fitted"
-    return "before" if train is None else "train"
-
-
-def _warn_of_same_rows(fitted: Fitted, mark: str, redrawn: Table, train: Any, level: int = 3) -> None:
-    fitted = next((part for part in parts_of(fitted) if not isinstance(part, FittedMarginal)), fitted)
-    if isinstance(fitted, FittedSubgroups):
-        trained = fitted.groups.fingerprint
-        # Kinds that the user chose in find_subgroups make another fingerprint of the same rows.
-        mark = fingerprint(redrawn) if fitted.groups.parameters.get("kinds") else mark
-    elif train is None or isinstance(fitted, CrossFitted | FittedMarginal | FittedUnchanged | OwnFitted):
-        return
-    else:
-        trained = fingerprint(read_table(getattr(train, "X", train), lenient=True))
-    if trained == mark:
-        warnings.warn(
-            "The sampler was fitted on the same rows as it is now used on. Fit it on training rows, or leave train "
-            "out, which cross-fits.",
-            SameRowsWarning,
-            stacklevel=level,
-        )
-
-
-def _warn_of_lone_rows(scores: Sequence[Scores], level: int = 3) -> None:
-    """Say which subgroups had one row, which no other row of the same subgroup could be given to."""
-    alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.lone]
-    if alone:
-        more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
-        warnings.warn(
-            f"Subgroups of one row cannot be redrawn from themselves, so their importance is 0: "
-            f"{'; '.join(alone[:3])}{more}. Use samplers.Subgroups(donors='train'), a smaller max_depth or more rows.",
-            LoneRowWarning,
-            stacklevel=level,
-        )

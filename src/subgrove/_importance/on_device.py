@@ -71,7 +71,7 @@ def goes_on_device(model: Any, losses: Sequence[Loss], response: Any, *others: A
 
 def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> ImportanceResult:
     """The importance of features for a model on a device."""
-    from subgrove._importance.importance import _trained_on, _warn_of_lone_rows, _warn_of_same_rows
+    from subgrove._importance.warned import trained_on, warn_of_lone_rows, warn_of_same_rows
 
     host = host_table(X, model.columns)
     table = read_table(host, lenient=True)
@@ -105,14 +105,14 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
             asker = _asker(model, matrix, frames, target, counted, asked.losses)
             baseline = asker.ask_originals()
             scores = _scored(asker, fitted, redrawn, features, asked, certifier)
-    _warn_of_same_rows(fitted, mark.result(), redrawn, train, level=4)
-    _warn_of_lone_rows(scores, level=4)
+    warn_of_same_rows(fitted, mark.result(), redrawn, train, level=4)
+    warn_of_lone_rows(scores, level=4)
     settings = {
         "method": "importance",
         "sampler": sampler_name(sampler),
         "n_repeats": asked.n_repeats,
         "seed": asked.seed,
-        "trained_on": _trained_on(fitted, train),
+        "trained_on": trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
         "given": None if sets is None else {title(one): names and list(names) for one, names in sets.items()},
         "computed_on": str(model.device),

@@ -1,0 +1,173 @@
+"""Some hundred rows of data in partitions, on which things are tried out before all rows are asked for.
+
+They tell whether the model, the losses and the sampler work at all; what the subgroups of each feature are; whether
+redraws pass for real data; and what a run can be told from another by, for its checkpoint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from subgrove._fidelity.certificate import Certificate, Certifier
+from subgrove._fingerprint import fingerprint
+from subgrove._frames import Frames
+from subgrove._importance.batch import Batch, raw_column
+from subgrove._importance.piecework import Names, PieceWork, redraw_of
+from subgrove._importance.scoring import Scoring, original_rows
+from subgrove._kinds import Floats
+from subgrove._model import Model, Predictions, missing_in, read_target
+from subgrove._parallel import one_blas_thread
+from subgrove._random import KeyedStreams, Keys
+from subgrove._table import read_like, read_table
+from subgrove.exceptions import InputError, ParameterError
+from subgrove.losses import Loss
+from subgrove.samplers.base import Feature, title
+from subgrove.samplers.redraw import Redraw
+
+_DIGITS = 6  # of predictions that tell one model from another: rounding depends on who asks
+
+
+@dataclass(frozen=True, eq=False)
+class Probe:
+    """Rows to try things out on.
+
+    Attributes
+    ----------
+    rows : table
+        The columns of the model.
+    keys : uint64 array
+        Keys of the rows.
+    scoring : Scoring
+        Losses, once it is known which of them have a value for each row.
+    answers : array
+        Predictions of the rows.
+    """
+
+    rows: Any
+    keys: Keys
+    names: Names
+    scoring: Scoring
+    answers: Predictions
+
+    @classmethod
+    def of(
+        cls,
+        table: Any,
+        keys: Keys,
+        names: Names,
+        model: Model,
+        losses: tuple[Loss, ...],
+        probabilities: bool,
+        sampled: Any,
+    ) -> Probe:
+        """Ask the model about the rows; `sampled` are more rows, whose y tells which classes there are."""
+        every = raw_column(sampled, names.target)
+        every = every[~missing_in(every)]  # where such rows are judged, their piece is told
+        known = read_target(every, len(every), model.classes, losses, probabilities=probabilities)
+        y = raw_column(table, names.target)
+        kept = np.flatnonzero(~missing_in(y))
+        if not len(kept):
+            raise InputError(f"y, {names.target!r}, is missing in all of {len(y)} rows drawn at random. Name another.")
+        y, keys = y[kept], keys[kept]
+        target = read_target(y, len(y), known.classes, losses, probabilities=probabilities)
+        rows = Batch.of(table, names.model, kept).table
+        frames = Frames(rows, ())
+        given = frames.changed(slice(0, len(y)), {})
+        answers = model.ask(given, len(y), original_rows)
+        model.writes = model.writes or not frames.holds(given, slice(0, len(y)))
+        scoring = Scoring(losses, target, probabilities).settled(answers)
+        whole = [loss.name for loss in scoring.losses if not loss.per_row]
+        if whole:
+            raise ParameterError(
+                f"loss {', '.join(whole)} is a score of all rows together, and of data in partitions these are never "
+                f"all at hand. Use a loss that has a value for each row, such as 'log_loss' or 'squared_error'."
+            )
+        return cls(rows, keys, names, scoring, answers)
+
+    def only_columns(self, training: Any) -> Any:
+        """Training rows with the columns of the model alone, in the order of these."""
+        present = list(training.column_names if hasattr(training, "column_names") else training.columns)
+        wanted = [name for name in self.names.model if name in present]
+        return training.select(wanted) if hasattr(training, "select") else training[wanted]
+
+    def redraws(self, work: PieceWork) -> dict[Feature, Redraw]:
+        """The redraw of each feature in these rows: the same as when the model is asked."""
+        batch = Batch.of(self.rows, self.names.model, slice(0, len(self.keys)))
+        found: dict[Feature, Redraw] = {}
+        for feature, fitted in work.samplers.items():
+            rngs = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
+            found[feature] = redraw_of(fitted, batch.read_by(fitted), feature, rngs)
+        return found
+
+    def certificates(self, work: PieceWork, redraws: Mapping[Feature, Redraw]) -> dict[Feature, Certificate]:
+        """Whether redraws pass for real data, feature by feature."""
+        certifiers: dict[int, Certifier] = {}
+        table = read_table(self.rows, lenient=True)
+        found: dict[Feature, Certificate] = {}
+        with one_blas_thread():
+            for feature, fitted in work.samplers.items():
+                if id(fitted) not in certifiers:
+                    frames = Frames(self.rows, fitted.columns, fitted.train)
+                    certifiers[id(fitted)] = Certifier.of(frames, table, None, work.seed)
+                certifier = certifiers[id(fitted)]
+                found[feature] = certifier.judged(feature, certifier.first(redraws[feature]))
+        return found
+
+    def mark(self, work: PieceWork, redraws: Mapping[Feature, Redraw], description: str) -> str:
+        """All that sums depend on, a line for each thing."""
+        names = self.names
+        lines = {
+            "data": description,
+            "rows looked at": fingerprint(read_table(self.rows, lenient=True)),
+            "columns": ", ".join(names.model),
+            "y": names.target,
+            "weights": names.weights,
+            "row_key": names.row_key,
+            "features": ", ".join(map(title, work.samplers)),
+            "loss": ", ".join(loss.name for loss in work.losses),
+            "n_repeats": work.n_repeats,
+            "seed": work.seed,
+            "rows left out": sha256(work.left_out.tobytes()).hexdigest()[:16],
+            "model": _digest(self.answers),
+            "sampler": self._of_samplers(work, redraws),
+        }
+        return "\n".join(f"{what}: {value}" for what, value in lines.items())
+
+    def _of_samplers(self, work: PieceWork, redraws: Mapping[Feature, Redraw]) -> str:
+        """Of the subgroups of the rows, and what the first draw gives them."""
+        digest = sha256()
+        for feature, fitted in work.samplers.items():
+            redraw = redraws[feature]
+            frames = Frames(self.rows, fitted.columns, fitted.train)
+            columns = [column for column in fitted.columns if column.name in feature]
+            digest.update(repr((feature, redraw.groups.rules)).encode())
+            for changes in redraw.draws():
+                table = read_like(frames.changed(slice(0, len(self.keys)), changes), columns)
+                digest.update(_rounded(table.numbers) + np.ascontiguousarray(table.codes).tobytes())
+                break
+        return digest.hexdigest()[:16]
+
+    def fingerprint(self, mark: str) -> str:
+        """What tells these data from others."""
+        lines = [
+            line for line in mark.splitlines() if line.split(":")[0] in ("data", "rows looked at", "rows left out")
+        ]
+        return sha256("\n".join(lines).encode()).hexdigest()[:32]
+
+
+def _digest(answers: Predictions) -> str:
+    kept = _rounded(answers.astype(np.float64)) if answers.dtype.kind in "iufb" else str(answers.tolist()).encode()
+    return sha256(kept).hexdigest()[:16]
+
+
+def _rounded(values: Floats) -> bytes:
+    """Numbers to some digits of the largest of them, and how large that is."""
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    unit = 10.0 ** np.floor(np.log10(largest)) if largest > 0 else 1.0
+    rounded = np.round(values / unit, _DIGITS) + 0.0  # -0 becomes 0
+    return repr(float(unit)).encode() + np.ascontiguousarray(rounded).tobytes()

@@ -1,0 +1,307 @@
+"""Importance over data in partitions: the same numbers whatever the partitions are, and those of a table in memory."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._importance.summed import with_rows
+from subgrove._partitions import read_partitioned, row_keys, sample_rows
+from subgrove._random import KeyedStreams
+from subgrove.samplers.base import Fitted
+from subgrove.samplers.redraw import Redraw
+
+N = 700
+COLUMNS = ["a", "b", "c", "level", "flag"]
+
+
+def rows_of(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    a = rng.normal(size=n)
+    table = pd.DataFrame({"a": a, "b": a + rng.normal(size=n), "c": rng.normal(size=n)})
+    table.loc[rng.random(n) < 0.1, "c"] = np.nan
+    table["level"] = pd.Categorical(np.where(a > 0, "high", rng.choice(["low", "mid"], n)), ["low", "mid", "high"])
+    table["flag"] = rng.random(n) < 0.4
+    table["id"] = rng.permutation(n) + 10_000
+    table["weight"] = rng.integers(0, 4, n).astype(float)
+    table["y"] = 3 * a + table["b"] + table["flag"] + rng.normal(size=n)
+    return table
+
+
+def model(X: pd.DataFrame) -> Any:
+    known = np.asarray(X["c"], dtype=float)
+    parts = 3 * X["a"] + X["b"] + X["flag"] + 2 * (X["level"] == "high") + np.where(np.isnan(known), 1.0, known)
+    return np.asarray(parts, dtype=float)
+
+
+DATA = rows_of(N, 1)
+TRAIN = rows_of(400, 2)[COLUMNS]
+ASKED: dict[str, Any] = {
+    "sampler": "subgroups",
+    "features": ["a", "level", "flag"],
+    "n_repeats": 3,
+    "seed": 1,
+    "sample": 250,
+    "certify": False,
+    "progress": False,
+}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    DATA.drop(columns=["id", "weight"]).to_parquet(place, row_group_size=300)
+    return place
+
+
+@pytest.fixture(scope="module")
+def with_ids(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("rows") / "ids.parquet"
+    DATA.to_parquet(place)
+    return place
+
+
+@pytest.fixture(scope="module")
+def whole(path: Path) -> sg.ImportanceResult:
+    return sg.importance(model, path, "y", **ASKED)
+
+
+def assert_same(one: sg.ImportanceResult, two: sg.ImportanceResult, rtol: float = 1e-12) -> None:
+    for name in ("overall", "by_subgroup", "repeats"):
+        first, second = (
+            pd.DataFrame(
+                getattr(result, name).to_dict(as_series=False) if result.backend == "polars" else getattr(result, name)
+            )
+            for result in (one, two)
+        )
+        pd.testing.assert_frame_equal(first, second, rtol=rtol, atol=1e-13, check_exact=False)
+    assert one.baseline == pytest.approx(two.baseline, rel=rtol)
+
+
+@pytest.mark.parametrize("partition_rows", [1000, 97, 300])
+def test_numbers_are_the_same_for_any_partitions(path: Path, whole: sg.ImportanceResult, partition_rows: int) -> None:
+    again = sg.importance(model, path, "y", partition_rows=partition_rows, **ASKED)
+    assert_same(again, whole)
+    assert (again.by_subgroup["n"] == whole.by_subgroup["n"]).all()
+    assert again.settings["pieces"] > N // partition_rows
+
+
+def test_numbers_are_the_same_for_files_and_other_batches(tmp_path: Path, whole: sg.ImportanceResult) -> None:
+    for number, part in enumerate(np.array_split(np.arange(N), [50, 400])):
+        DATA.drop(columns=["id", "weight"]).iloc[part].to_parquet(tmp_path / f"part-{number}.parquet")
+    assert_same(sg.importance(model, tmp_path, "y", memory=1e-6, **ASKED), whole)
+
+
+def test_numbers_are_the_same_for_any_number_of_jobs(path: Path, whole: sg.ImportanceResult) -> None:
+    with joblib.parallel_config(backend="threading"):
+        again = sg.importance(model, path, "y", n_jobs=3, partition_rows=97, **ASKED)
+    assert_same(again, whole)
+
+
+def test_with_a_row_key_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
+    asked = {**ASKED, "row_key": "id", "weights": "weight"}
+    found = []
+    for seed in (1, 2):
+        place = tmp_path / f"{seed}.parquet"
+        DATA.sample(frac=1, random_state=seed).to_parquet(place)
+        found.append(sg.importance(model, place, "y", partition_rows=150 * seed, **asked))
+    assert_same(found[0], found[1], rtol=1e-10)
+    other = sg.importance(model, place, "y", **{**asked, "row_key": None, "features": ["a"]}).overall
+    assert abs(other["estimate"][0] - found[0].overall["estimate"][0]) > 1e-6
+
+
+@pytest.mark.parametrize("kind", ["dataset", "lazy"])
+def test_other_containers_have_the_same_numbers(path: Path, whole: sg.ImportanceResult, kind: str) -> None:
+    if kind == "dataset":
+        import pyarrow.dataset
+
+        X: Any = pyarrow.dataset.dataset(path)
+    else:
+        import polars
+
+        X = polars.scan_parquet(path)
+
+    def asked(X: Any) -> Any:
+        return model(X.to_pandas())
+
+    found = sg.importance(asked, X, "y", **ASKED)
+    estimates = np.asarray(found.overall["estimate"], dtype=float)
+    np.testing.assert_allclose(estimates, whole.overall["estimate"], rtol=1e-12)
+    assert found.backend == ("pyarrow" if kind == "dataset" else "polars")
+
+
+@dataclass(frozen=True, eq=False)
+class Keyed(Fitted):
+    """Another sampler, whose draws in memory are those of rows with these keys."""
+
+    fitted: Fitted = field(kw_only=True)
+    keys: Any = field(kw_only=True)
+
+    def draw(self, table: Any, feature: Any, rngs: Any, *, weights: Any = None, exact: bool = True) -> Redraw:
+        return self.fitted.draw(table, feature, KeyedStreams(rngs.seed, rngs.key, len(rngs), rows=self.keys))
+
+
+CASES: dict[str, tuple[Any, Sequence[Any]]] = {
+    "auto": (sg.samplers.Auto(), ["a", "b", "c", "level", "flag", ["a", "b"]]),
+    "subgroups": (sg.samplers.Subgroups(donors="train"), ["a", "c", "level", ["a", "level"]]),
+    "marginal": (sg.samplers.Marginal(donors="train"), ["a", "flag", ["b", "level"]]),
+    "shifted": (sg.samplers.ShiftedSubgroups(), ["a", "level"]),
+    "imputation": (sg.samplers.Imputation(n_trees=10), ["a", "level"]),
+    "intervals": (sg.samplers.Intervals(10), ["a"]),
+}
+
+
+@pytest.mark.parametrize("weights", [None, "weight"])
+@pytest.mark.parametrize("name", CASES)
+def test_tables_are_those_of_rows_in_memory_with_the_same_draws(with_ids: Path, name: str, weights: str | None) -> None:
+    method, features = CASES[name]
+    fitted = method.fit(TRAIN, list(features))
+
+    def asked(X: pd.DataFrame) -> Any:
+        return model(X)
+
+    asked.feature_names_in_ = COLUMNS  # type: ignore[attr-defined]
+    call: dict[str, Any] = {
+        "features": list(features), "n_repeats": 3, "seed": 1, "loss": ["squared_error", "absolute_error"],
+        "certify": False, "progress": False,
+    }  # fmt: skip
+    outside = sg.importance(asked, with_ids, "y", sampler=fitted, weights=weights, partition_rows=200, **call)
+    data = read_partitioned(with_ids)
+    keys = row_keys(data.pieces[0], None)
+    counted = DATA["weight"].to_numpy() if weights else None
+    kept = slice(None) if counted is None else counted > 0
+    sampler = Keyed(fitted.columns, fitted.train, fitted=fitted, keys=keys[kept])
+    inside = sg.importance(model, DATA[COLUMNS], DATA["y"], sampler=sampler, weights=counted, **call)
+    wide = tuple(replace(score, influence=score.rows) for score in with_rows(inside.scores, "the test"))
+    assert_same(outside, replace(inside, scores=wide), rtol=1e-10)
+    for one, two in zip(outside.scores, inside.scores, strict=True):
+        assert one.n_exact == two.n_exact
+
+
+def test_rows_that_the_sampler_is_fitted_on_are_not_judged(with_ids: Path) -> None:
+    seen: set[int] = set()
+
+    def asked(X: pd.DataFrame) -> Any:
+        seen.update(X["id"].tolist())
+        return model(X)
+
+    found = sg.importance(asked, with_ids, "y", **ASKED)
+    sampled = sample_rows(read_partitioned(with_ids), ["id"], 250, 1).table["id"].tolist()
+    assert found.settings["left_out"] == 250
+    assert found.n_rows == N - 250
+    assert len(seen) == N - 250
+    assert not seen & set(sampled)
+    assert found.settings["trained_on"] == "sample"
+
+
+def test_the_model_is_asked_for_the_rows_that_are_documented(path: Path) -> None:
+    asked_for = []
+
+    def asked(X: pd.DataFrame) -> Any:
+        asked_for.append(len(X))
+        return model(X)
+
+    found = sg.importance(asked, path, "y", train=TRAIN, **{**ASKED, "sampler": "marginal", "features": ["a", "flag"]})
+    others = N  # a flag has one other value
+    assert sum(asked_for) == found.settings["n_rows_asked"] == 400 + N + 3 * N + others
+    assert len(asked_for) == found.settings["n_calls"]
+    assert found.settings["trained_on"] == "train"
+    assert found.settings["left_out"] == 0
+
+
+def test_training_rows_may_be_in_partitions_and_a_sampler_fitted_before(path: Path, tmp_path: Path) -> None:
+    TRAIN.assign(more=1.0).to_parquet(tmp_path / "train.parquet")
+    call = {**ASKED, "sample": 100_000}
+    given = sg.importance(model, path, "y", train=tmp_path / "train.parquet", **call)
+    assert given.settings["sample"] == len(TRAIN)
+    assert given.n_rows == N
+    groups = sg.find_subgroups(TRAIN, features=["a", "level", "flag"])
+    found = sg.importance(model, path, "y", **{**call, "sampler": groups, "features": None, "train": TRAIN})
+    assert found.features == ("a", "level", "flag")
+    assert found.subgroups["a"].rules == groups["a"].rules
+    fitted = sg.samplers.Subgroups(donors="train", groups=groups).fit(TRAIN)
+    before = sg.importance(model, path, "y", **{**call, "sampler": fitted})
+    assert_same(before, found)
+    assert before.settings["trained_on"] == "before"
+
+
+def test_given_is_the_marginal_importance_without_columns_and_the_usual_one_with_all(path: Path) -> None:
+    call = {**ASKED, "features": ["a"]}
+    none = sg.importance(model, path, "y", given=[], **call)
+    marginal = sg.importance(model, path, "y", **{**call, "sampler": "marginal"})
+    assert none.overall["estimate"][0] == pytest.approx(marginal.overall["estimate"][0], rel=1e-12)
+    some = sg.importance(model, path, "y", given=["b", "level"], **call)
+    assert set(some.scores[0].conditioning) <= {"b", "level"}
+    assert some.settings["given"] == {"a": ["b", "level"]}
+
+
+def test_classes_are_judged_by_their_probabilities(tmp_path: Path) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    label = np.where(DATA["y"] > 0, "yes", "no")
+    table = DATA[["a", "b"]].assign(label=label)
+    table.to_parquet(tmp_path / "rows.parquet")
+    classifier = LogisticRegression().fit(TRAIN[["a", "b"]], TRAIN["a"] > 0)
+    classifier.classes_ = np.array(["no", "yes"])
+    call: dict[str, Any] = {"loss": ["log_loss", "zero_one"], "sampler": "marginal", "certify": False, "seed": 1}
+    found = sg.importance(classifier, tmp_path / "rows.parquet", "label", train=TRAIN[["a", "b"]], **call)
+    inside = sg.importance(classifier, table[["a", "b"]], label, **call)
+    assert found.baseline == pytest.approx(inside.baseline, rel=1e-12)
+    apart = (found.overall["estimate"] - inside.overall["estimate"]).abs()
+    assert (apart < 4 * np.hypot(found.overall["mc_error"], inside.overall["mc_error"])).all()
+
+
+def test_a_model_that_writes_to_its_table_changes_nothing(tmp_path: Path) -> None:
+    DATA[["a", "b", "y"]].to_parquet(tmp_path / "rows.parquet")
+
+    def tidy(X: pd.DataFrame) -> Any:
+        return np.asarray(3 * X["a"] + X["b"], dtype=float)
+
+    def writes(X: pd.DataFrame) -> Any:
+        answer = tidy(X)
+        X["a"] = 0.0
+        X.iloc[:, 1] = 7.0
+        return answer
+
+    call = {**ASKED, "features": ["a", "b", ["a", "b"]]}
+    one, two = (sg.importance(each, tmp_path / "rows.parquet", "y", **call) for each in (tidy, writes))
+    assert_same(one, two)
+
+
+def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.ImportanceResult) -> None:
+    asked_for = []
+
+    def asked(X: pd.DataFrame) -> Any:
+        asked_for.append(len(X))
+        return model(X)
+
+    call = {**ASKED, "partition_rows": 97, "checkpoint": tmp_path / "kept"}
+    assert_same(sg.importance(asked, path, "y", **call), whole)
+    asked_for.clear()
+    assert_same(sg.importance(asked, path, "y", **call), whole)
+    assert asked_for == [400]  # what the run is known by
+    with pytest.raises(sg.exceptions.ParameterError, match="holds another run: model"):
+        sg.importance(lambda X: 2 * model(X), path, "y", **call)
+    with pytest.raises(sg.exceptions.ParameterError, match="seed: 1"):
+        sg.importance(asked, path, "y", **{**call, "seed": 2})
+
+
+def test_a_result_of_partitions_is_saved_shown_and_told(path: Path, tmp_path: Path) -> None:
+    whole = sg.importance(model, path, "y", **{**ASKED, "sampler": "auto", "features": ["a"], "certify": True})
+    whole.save(tmp_path / "result.json")
+    again = sg.ImportanceResult.load(tmp_path / "result.json")
+    pd.testing.assert_frame_equal(again.overall, whole.overall, check_exact=True)
+    pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(whole)).by_subgroup, whole.by_subgroup, check_exact=True)
+    assert "450 rows" in whole._repr_html_()
+    assert whole.explain("a").sentences
+    assert len(whole.choices) > 0
+    assert set(whole.certificates["certificate"]) <= {"passes", "fails", "unknown"}

@@ -1,0 +1,196 @@
+"""What importance over partitions refuses, in words that say what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import subgrove as sg
+from subgrove.exceptions import (
+    ColumnError,
+    InputError,
+    ModelError,
+    ParameterError,
+    PartitionError,
+    SubgroveError,
+    UnseenValueWarning,
+)
+
+N = 300
+RNG = np.random.default_rng(3)
+DATA = pd.DataFrame({"a": RNG.normal(size=N), "b": RNG.normal(size=N), "w": 1.0})
+DATA["y"] = DATA["a"] + RNG.normal(size=N)
+
+
+def model(X: Any) -> Any:
+    return np.asarray(X["a"], dtype=float)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    DATA.to_parquet(place)
+    return place
+
+
+def refused(kind: type[Exception], words: str, *given: Any, **options: Any) -> None:
+    asked = {"sampler": "marginal", "n_repeats": 1, "seed": 1, "certify": False, "progress": False, **options}
+    with pytest.raises(kind, match=words) as caught:
+        sg.importance(*given, **asked)
+    assert isinstance(caught.value, SubgroveError)
+
+
+class Own:
+    """A sampler of a user."""
+
+    def fit(self, X: Any, features: Any) -> Own:
+        return self
+
+    def redraw(self, X: Any, feature: Any, rngs: Any) -> Any:
+        return (rng.permutation(X[feature]) for rng in rngs)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budget": 0.1}, "budget=0.1 is not there for data in partitions: each round.* Choose n_repeats"),
+        ({"partition_resamples": 5}, "partition_resamples=5 is not there for data in partitions"),
+        ({"sampler": "forest_nodes"}, "values of other rows that are redrawn.* Use 'auto', 'subgroups'"),
+        ({"sampler": sg.samplers.Imputation(residuals="test")}, "Use residuals='oob'"),
+        ({"sampler": sg.samplers.Marginal(fixed_points=True)}, "fixed_points=True has no meaning"),
+        ({"sampler": Own()}, "sampler 'Own' is your own and draws from random generators.* a table in memory"),
+        ({"sampler": "strange"}, "sampler='strange' is not a sampler"),
+        ({"sample": 1}, "sample must be a whole number >= 2"),
+        ({"row_key": "nowhere"}, "row_key names 'nowhere', which .* does not have. Its columns: 'a', 'b', 'w', 'y'"),
+        ({"weights": DATA["w"]}, "weights must be the name of a column of .*, how often each row counts; got Series"),
+        ({"features": ["y"]}, "features names 'y', but X has the columns 'a', 'b', 'w'"),
+        ({"partition_rows": 0}, "partition_rows must be a whole number >= 1"),
+        ({"memory": 0}, "memory must be a number of MB above 0"),
+        ({"certify": "yes"}, "certify must be True or False"),
+        ({"loss": sg.losses.score(lambda y, p: float(np.mean(p)), name="average")}, "loss average is a score of all"),
+    ],
+)
+def test_arguments_that_partitions_do_not_take(path: Path, options: dict[str, Any], words: str) -> None:
+    refused(ParameterError, words, model, path, "y", **options)
+
+
+@pytest.mark.parametrize("name", ["row_key", "checkpoint", "partition_rows", "sample"])
+def test_arguments_that_a_table_in_memory_does_not_take(name: str) -> None:
+    words = f"{name}=7 is for data in partitions, and X is a table in memory. Leave it out"
+    refused(ParameterError, words, model, DATA[["a", "b"]], DATA["y"], **{name: 7})
+    refused(InputError, "y must be a column with one value for each row; got str", model, DATA[["a", "b"]], "y")
+
+
+def test_y_is_the_name_of_a_column(path: Path) -> None:
+    refused(ParameterError, "y names 'z', which .* does not have. Its columns: 'a', 'b'", model, path, "z")
+    refused(ParameterError, "y must be the name of a column .* got ndarray", model, path, DATA["y"].to_numpy())
+    refused(ParameterError, "y must be the name of a column .* got ndarray", model, pl.LazyFrame(DATA), np.ones(3))
+    refused(InputError, "there is no such file or folder", model, "nowhere", "y")
+
+
+def test_a_column_that_the_model_was_trained_on_is_missing(path: Path) -> None:
+    def trained(X: Any) -> Any:
+        return model(X)
+
+    trained.feature_names_in_ = ["a", "z"]  # type: ignore[attr-defined]
+    refused(ParameterError, "names 'z', which .* does not have", trained, path, "y")
+
+
+def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> None:
+    faults = {
+        "y": (np.nan, "rows.parquet, rows 200 to 299: y has 1 missing values"),
+        "w": (-1.0, "rows.parquet, rows 200 to 299: weights names 'w'; weights must be finite and >= 0"),
+        "b": (np.inf, "In rows drawn at random from .*rows.parquet.*: Column 'b' of X has 1 infinite values"),
+    }
+    for name, (value, words) in faults.items():
+        wrong = DATA.copy()
+        wrong.loc[270, name] = value
+        wrong.to_parquet(tmp_path / "rows.parquet")
+        refused(
+            InputError,
+            words,
+            model,
+            tmp_path / "rows.parquet",
+            "y",
+            weights="w",
+            partition_rows=100,
+            train=DATA[["a", "b"]],
+            features=["a"],
+        )
+
+
+def test_a_model_that_raises_is_told_with_piece_feature_and_repeat(path: Path) -> None:
+    calls = []
+
+    def breaks(X: Any) -> Any:
+        calls.append(1)
+        if len(calls) > 12:
+            raise ZeroDivisionError("too many")
+        return model(X)
+
+    words = r"ZeroDivisionError on 100 rows \(rows.parquet, rows 100 to 199, feature 'b', repeat 0\): too many"
+    refused(
+        ModelError, words, breaks, path, "y", features=["a", "b"], n_repeats=3, train=DATA[["a", "b", "w"]],
+        partition_rows=100,
+    )  # fmt: skip
+
+
+def test_predictions_that_are_not_finite_are_told_with_their_row(path: Path) -> None:
+    def strange(X: Any) -> Any:
+        answer = model(X).copy()
+        answer[np.isclose(X["b"], DATA["b"][250])] = np.nan
+        return answer if len(X) < N else np.nan_to_num(answer)
+
+    words = r"rows.parquet, rows 200 to 299, original rows, row 250\)"
+    refused(ModelError, words, strange, path, "y", train=DATA[["a", "b", "w"]], partition_rows=100)
+
+
+def test_too_few_rows_ask_for_training_rows(tmp_path: Path) -> None:
+    DATA.head(3).to_parquet(tmp_path / "few.parquet")
+    refused(InputError, "has 3 rows, too few .* Pass training rows as train", model, tmp_path / "few.parquet", "y")
+
+
+def test_rows_without_weight_leave_nothing(tmp_path: Path) -> None:
+    DATA.assign(w=0.0).to_parquet(tmp_path / "rows.parquet")
+    refused(
+        InputError, r"No row is left to judge: weights \('w'\) are 0", model, tmp_path / "rows.parquet", "y",
+        weights="w",
+    )  # fmt: skip
+
+
+def test_a_fitted_sampler_takes_no_training_rows(path: Path) -> None:
+    fitted = sg.samplers.Auto().fit(DATA[["a", "b", "w"]], ["a"])
+    refused(ParameterError, "train has no effect here", model, path, "y", sampler=fitted, train=DATA[["a", "b", "w"]])
+
+
+def test_a_column_of_another_kind_in_training_is_refused(path: Path) -> None:
+    text = DATA[["a", "b", "w"]].assign(b="text")
+    refused(ColumnError, "Column 'b' of X is numeric, but in training it was nominal", model, path, "y", train=text)
+
+
+def test_levels_that_training_did_not_have_are_told_of(tmp_path: Path) -> None:
+    level = np.where(DATA["a"] > 0, "high", "low")
+    table = DATA.assign(level=level)
+    train = table[["a", "b", "w", "level"]]
+    table.loc[290:, "level"] = "new"
+    table.to_parquet(tmp_path / "rows.parquet")
+    groups = sg.find_subgroups(train, features=["a"], given=["level"])
+    with pytest.warns(UnseenValueWarning, match="'new'"):
+        found = sg.importance(
+            model, tmp_path / "rows.parquet", "y", sampler=groups, train=train, seed=1, certify=False, n_repeats=1
+        )
+    assert found.n_rows == N
+
+
+def test_a_file_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None:
+    whole = tmp_path / "rows.parquet"
+    DATA.to_parquet(whole, row_group_size=100)
+    raw = bytearray(whole.read_bytes())
+    raw[20:400] = bytes(380)  # pages of the first row group; the footer is at the end
+    whole.write_bytes(bytes(raw))
+    refused(PartitionError, "rows.parquet", model, whole, "y", train=DATA[["a", "b", "w"]])
