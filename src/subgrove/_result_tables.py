@@ -9,6 +9,8 @@ import numpy as np
 
 Backend = str  # "pandas", "polars", "pyarrow": whose tables a result is given in
 
+_ROUNDING = 1e-12  # of sums of weights that are a whole number
+
 
 def backend_of(X: Any) -> Backend:
     """Whose tables results are given in: the container of X, or pandas for arrays."""
@@ -42,4 +44,5 @@ def table_of_lines(backend: Any, lines: Sequence[Mapping[str, Any]], names: Sequ
 
 def as_count(n: float) -> float | int:
     """A number of rows as a whole number, if it is one; weights may add up to others."""
-    return int(n) if float(n).is_integer() else float(n)
+    whole = round(n)
+    return whole if abs(n - whole) <= _ROUNDING * abs(n) else float(n)

@@ -61,6 +61,8 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "found before": {"sampler": GROUPS},
     "auto": {"sampler": "auto", "train": TRAIN},
     "auto cross-fitted": {"sampler": "auto"},
+    "calibrated": {"sampler": "auto", "train": TRAIN, "calibrate": True},
+    "marginal calibrated": {"sampler": "marginal", "calibrate": TRAIN},
     "shifted subgroups": {"sampler": "shifted_subgroups", "train": TRAIN},
     "cross-fitted": {"sampler": "subgroups"},
     "cart": {"sampler": "cart", "train": TRAIN},

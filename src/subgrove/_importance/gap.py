@@ -42,6 +42,7 @@ Weights = dict[Set, float]  # factor of each set in a step
 def gap_between(imp: ImportanceResult, marginal: Any, feature: Any, loss: str | None, *, average: bool) -> Gap:
     """What `ImportanceResult.gap` returns."""
     _refuse_other_results(imp, marginal)
+    _refuse_calibrated(imp, marginal)
     name = imp.losses[0] if loss is None else loss
     one, base = imp.for_loss(name), _for_loss(marginal, name)
     if not np.isclose(one.baseline[0], base.baseline[0], rtol=_ROUNDING, atol=0):
@@ -233,6 +234,15 @@ class _Sets:
             return 0.0, 0.0
         rows = combined_variance(full, self.imp.weights) if per_row else np.nan
         return float(np.sqrt(rows)), float(np.sqrt(combined_mc_variance(full, per_row=per_row)))
+
+
+def _refuse_calibrated(*results: ImportanceResult) -> None:
+    """Between the two ends the model is asked again without calibration, so that steps would not add up."""
+    if any(result.settings.get("calibrated") for result in results):
+        raise ParameterError(
+            "gap needs results without calibration: its steps are not calibrated, and would not add up to a difference "
+            "of ends that are. Compute both with calibrate=False."
+        )
 
 
 def _of_loss(score: FeatureScores, at: int) -> FeatureScores:

@@ -15,6 +15,7 @@ from subgrove._fingerprint import fingerprint
 from subgrove._frames import Frames
 from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
 from subgrove._importance.budget import read_budget, refuse_budget, repeats_used, warn_of_the_bound
+from subgrove._importance.calibrating import calibrated, read_further, refuse_scores
 from subgrove._importance.moves import answers_and_rest
 from subgrove._importance.partition import read_resamples, with_partition_noise
 from subgrove._importance.partitioned import over_partitions, refuse_with_partitions
@@ -64,6 +65,7 @@ def importance(
     budget: float | None = None,
     max_repeats: int = 1000,
     partition_resamples: int | None = None,
+    calibrate: Any = False,
     n_jobs: int | None = None,
     memory: float = 512,
     progress: bool | None = None,
@@ -128,6 +130,11 @@ def importance(
     partition_resamples : int, optional
         How often the sampler is fitted again on random halves of `train`, for the noise of the partition:
         `.with_noise("test rows", "redraw", "partition")`; 20 is a good number.
+    calibrate : bool or table, default False
+        True weights test rows so that they are, on average, as all rows that are known, `train` included: the same
+        importance with less noise. A table has other rows to use for that; neither needs a target. All rows must be
+        draws from the same source, as those of a random split are; where they are not, the estimate is of other rows
+        than X. `calibration` shows what it changed.
     n_jobs : int, optional
         Number of processes; None follows `joblib.parallel_config`.
     memory : float, default 512
@@ -224,7 +231,7 @@ def importance(
     if isinstance(model, DeviceModel):
         from subgrove._importance.on_device import Asked, goes_on_device, importance_on_device
 
-        if goes_on_device(model, losses, response, enough, partition_resamples):
+        if calibrate is False and goes_on_device(model, losses, response, enough, partition_resamples):
             wanted = Asked(sampler, train, features, given, losses, repeats, weights, certify, start, progress)
             return importance_on_device(model, X, y, wanted)
         X, train, y, weights = *model._host_tables(X, train), on_host(y), on_host(weights)
@@ -250,6 +257,7 @@ def importance(
             return fitted_sampler(sampler, rows, table, training, chosen, model, start)
         return fitted_given(sampler, sets, rows, table, training, model, start)
 
+    further = read_further(calibrate, train, weights, table)
     fitted, redrawn = fitted_on(train)
     resamples = read_resamples(partition_resamples, trained_on(fitted, train))
     mark = fingerprint(table)
@@ -260,6 +268,8 @@ def importance(
     scoring = scoring.settled(before)
     refuse_weighted_scores(scoring, counted)
     refuse_budget(enough, scoring.per_row)
+    if further is not None:
+        refuse_scores([one.name for one in scoring.losses if not one.per_row])
     answers, rest = answers_and_rest(before, scoring.target, probabilities=scoring.probabilities)
     question = Question(
         asked,
@@ -290,12 +300,15 @@ def importance(
             fitted_on,
             lambda again: _score_all(again, chosen, n_jobs, progress),
         )
+    if further is not None:
+        scores = calibrated(scores, table, further, start, gives_training_rows=fitted.gives_training_rows)
     settings = {
         "method": "importance",
         "sampler": sampler_name(sampler),
         "n_repeats": repeats,
         **({} if enough is None else {"budget": enough.share, "repeats_used": repeats_used(scores)}),
         **({"partition_resamples": resamples} if resamples else {}),
+        **({} if further is None else {"calibrated": {"further_rows": further.n_rows}}),
         "seed": start,
         "trained_on": trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},

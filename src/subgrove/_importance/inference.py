@@ -28,19 +28,26 @@ def overall_variance(score: Scores, weights: Floats | None) -> Floats:
     excess = (score.excess * share).sum(axis=1)
     if isinstance(score, SummedScores):
         return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
-    return _variance(score.influence.astype(np.float64), weights, excess)
+    return mean_variance(score.influence.astype(np.float64), weights, excess) + further_variance(score)
+
+
+def further_variance(score: FeatureScores) -> Floats:
+    """What is in the variance of a calibrated estimate because of the rows that it was calibrated on."""
+    return np.zeros(len(score.rows)) if score.calibration is None else score.calibration.further_variance
 
 
 def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
     """Variance of the estimates of each loss and subgroup: (losses, subgroups)."""
     if isinstance(score, SummedScores):
         return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
+    if score.calibration is not None:
+        return score.calibration.subgroup_variance
     variances = np.full((len(score.influence), len(score.rules)), np.nan)
     for k in range(len(score.rules)):
         rows = np.flatnonzero(score.code == k)
         own = None if weights is None else weights[rows]
         if len(rows):
-            variances[:, k] = _variance(score.influence[:, rows].astype(np.float64), own, score.excess[:, k])
+            variances[:, k] = mean_variance(score.influence[:, rows].astype(np.float64), own, score.excess[:, k])
     return variances
 
 
@@ -70,17 +77,19 @@ def paired_variance(
     """Variance of the difference of two estimates on the same rows.
 
     With the same draws in both, their noise is in part the same and the difference has less of it; how much is not
-    known, so nothing is taken off.
+    known, so nothing is taken off. Rows that both were calibrated on may count against each other: the most that
+    they can add is taken.
     """
     first, second = [pair[0] for pair in losses], [pair[1] for pair in losses]
     values = one.influence[first].astype(np.float64) - two.influence[second].astype(np.float64)
+    further: Floats = (np.sqrt(further_variance(one)[first]) + np.sqrt(further_variance(two)[second])) ** 2
     if same_draws:
-        return _variance(values, weights, np.zeros(len(values)))
+        return mean_variance(values, weights, np.zeros(len(values))) + further
     excess = sum(
         (score.excess[places] * (score.sizes / score.sizes.sum())).sum(axis=1)
         for score, places in ((one, first), (two, second))
     )
-    return _variance(values, weights, np.asarray(excess))
+    return mean_variance(values, weights, np.asarray(excess)) + further
 
 
 def combined_variance(terms: Sequence[tuple[float, FeatureScores, int]], weights: Floats | None) -> float:
@@ -90,7 +99,7 @@ def combined_variance(terms: Sequence[tuple[float, FeatureScores, int]], weights
     """
     values = sum(factor * score.influence[at].astype(np.float64) for factor, score, at in terms)
     excess = sum(factor**2 * (score.excess[at] * score.sizes).sum() / score.sizes.sum() for factor, score, at in terms)
-    return float(_variance(np.asarray(values)[None, :], weights, np.array([excess]))[0])
+    return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]))[0])
 
 
 def combined_mc_variance(terms: Sequence[tuple[float, FeatureScores, int]], *, per_row: bool) -> float:
@@ -107,7 +116,7 @@ def combined_mc_variance(terms: Sequence[tuple[float, FeatureScores, int]], *, p
     return total
 
 
-def _variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
+def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
     """Variance of the mean of each line; weights count rows.
 
     Of two rows each is the other's donor: there is one number, and no spread to learn from.

@@ -11,6 +11,7 @@ from subgrove._importance.certified import EXPLAINED, MARK, certificate_columns,
 from subgrove._importance.inference import interval_columns, overall_leaning, subgroup_leaning
 from subgrove._importance.noise import REDRAW, TEST_ROWS, added, label, overall_parts, subgroup_parts
 from subgrove._importance.summed import Scores
+from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._result_tables import as_count
 
@@ -36,7 +37,7 @@ def overall_line(result: ImportanceResult, score: Scores, at: int) -> dict[str, 
         "n": as_count(n),
         **{name: float(value) for name, value in columns.items()},
         "mc_error": float(np.sqrt(parts[REDRAW][0])),
-        "noise": "none" if unknown else label(result.covered),
+        "noise": "none" if unknown else label(result.covered, calibrated=_is_calibrated(score)),
         **certificate_columns(score),
     }
 
@@ -55,11 +56,15 @@ def subgroup_lines(result: ImportanceResult, score: Scores, at: int) -> list[dic
             "n": as_count(score.sizes[k]),
             **{name: float(values[k]) for name, values in columns.items()},
             "mc_error": float(np.sqrt(score.mc_variance[at, k])),
-            "noise": label(result.covered),
+            "noise": label(result.covered, calibrated=_is_calibrated(score)),
             **verdict_column(score),
         }
         for k in range(len(score.rules))
     ]
+
+
+def _is_calibrated(score: Scores) -> bool:
+    return isinstance(score, FeatureScores) and score.calibration is not None and bool(score.calibration.columns)
 
 
 def subgroup_columns(score: Scores, k: int) -> dict[str, Any]:

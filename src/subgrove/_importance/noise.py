@@ -33,9 +33,9 @@ _HOW = {
 }
 
 
-def label(sources: Sequence[str]) -> str:
+def label(sources: Sequence[str], *, calibrated: bool = False) -> str:
     """Sources in the words of the column `noise`."""
-    return " + ".join(sources)
+    return " + ".join(f"{one} (calibrated)" if calibrated and one == TEST_ROWS else one for one in sources)
 
 
 def known_sources(scores: Sequence[Scores], settings: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance.association import tested
+from subgrove._importance.calibration_table import CALIBRATION_COLUMNS, calibration_lines
 from subgrove._importance.certified import certificate_lines
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import CHOICE_COLUMNS, Explanation, choice_lines, explained
@@ -180,6 +181,28 @@ class ImportanceResult:
                 largest = max(known, key=lambda name: known[name]) if known else "none"
                 lines.append({**loss_column(self.losses, at), "feature": score.title, **errors, "largest": largest})
         return table_of_lines(self.backend, lines)
+
+    @property
+    def calibration(self) -> Any:
+        """One row for each feature (and loss): what `calibrate=` changed; no row where it was not asked for.
+
+        `estimate` and `std_error` are those of `overall`, without the noise of the draws; `estimate_before` and
+        `std_error_before` are what they would be if all rows counted alike. `columns` are the columns by which rows
+        were weighted; it is empty where nothing was found to weight them by, and numbers are then as before.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> linear = sg.simulate.scenario("linear")
+        >>> train, test = linear.sample(2000, seed=1), linear.sample(400, seed=2)
+        >>> imp = sg.importance(
+        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], calibrate=True, n_repeats=20, seed=1
+        ... )
+        >>> line = imp.calibration.iloc[0]
+        >>> f"by {line['columns']}: {line['std_error_before']:.2f}, then {line['std_error']:.2f}"
+        'by x2: 0.37, then 0.27'
+        """
+        return table_of_lines(self.backend, calibration_lines(self), CALIBRATION_COLUMNS)
 
     @property
     def certificates(self) -> Any:

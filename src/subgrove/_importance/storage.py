@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._fidelity.certificate import Certificate
+from subgrove._importance.calibration import Calibration
 from subgrove._importance.summed import Scores, SummedScores
 from subgrove._importance.tally import FeatureScores
 from subgrove._moments import Moments
@@ -108,16 +109,20 @@ def _index(values: Any) -> Any:
 
 def _score_dict(score: Scores) -> dict[str, Any]:
     certificate = None if score.certificate is None else asdict(score.certificate)
-    kept = {entry.name: getattr(score, entry.name) for entry in fields(score)}
+    kept = {entry.name: getattr(score, entry.name) for entry in fields(score) if entry.name != "calibration"}
     if isinstance(score, SummedScores):
         kept["moments"] = score.moments.array
-    return {**{name: packed(value) for name, value in kept.items()}, "certificate": certificate}
+    made = getattr(score, "calibration", None)  # written where there is one, so that earlier versions read the others
+    more = {} if made is None else {"calibration": {one.name: packed(getattr(made, one.name)) for one in fields(made)}}
+    return {**{name: packed(value) for name, value in kept.items()}, "certificate": certificate, **more}
 
 
 def _score_from(values: dict[str, Any]) -> Scores:
     stated = values.get("certificate")  # absent in files of earlier versions
-    kept = {name: unpacked(value) for name, value in values.items() if name != "certificate"}
+    kept = {name: unpacked(value) for name, value in values.items() if name not in ("certificate", "calibration")}
     kept["certificate"] = None if stated is None else Certificate(**stated)
+    if values.get("calibration") is not None:
+        kept["calibration"] = Calibration(**{name: unpacked(one) for name, one in values["calibration"].items()})
     if "moments" in kept:
         return SummedScores(**{**kept, "moments": Moments.from_array(kept["moments"])})
     return FeatureScores(**kept)

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from subgrove._fidelity.certificate import Certificate
 from subgrove._frames import Donors, Ring, Rows
+from subgrove._importance.calibration import Calibration
 from subgrove._importance.moves import Moves
 from subgrove._importance.scoring import Scoring
 from subgrove._importance.sums import GroupSums, group_sums, left_by_draws, narrow
@@ -75,6 +76,8 @@ class FeatureScores:
         Variance of the overall estimate over samplers that were fitted on other training rows, where it was asked for.
     partition_resamples : int
         How many of these there were.
+    calibration : Calibration or None
+        How much each row counts, where rows were made to be as the training rows are.
     """
 
     feature: Feature
@@ -96,6 +99,7 @@ class FeatureScores:
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
     partition_variance: Floats | None = None
     partition_resamples: int = 0
+    calibration: Calibration | None = None
 
     def __repr__(self) -> str:
         return f"<FeatureScores of {self.title!r}: {len(self.code)} rows, {len(self.rules)} subgroups>"
@@ -122,6 +126,7 @@ class FeatureScores:
             excess=self.excess[own],
             mc_variance=self.mc_variance[own],
             partition_variance=None if self.partition_variance is None else self.partition_variance[own],
+            calibration=None if self.calibration is None else self.calibration.for_loss(at),
         )
 
 

@@ -140,7 +140,7 @@ def _checked(fitted: Fitted, X: Any, table: Table, features: Sequence[Feature]) 
         raise InputError(
             f"The sampler was fitted on other columns: it does not know {unknown[0]!r}. Fit it on the columns of X."
         )
-    _refuse_other_kinds([column for column in fitted.columns if column.name not in _chosen_kinds(fitted)], table)
+    refuse_other_kinds([column for column in fitted.columns if column.name not in _chosen_kinds(fitted)], table)
     return fitted, fitted.read(X)
 
 
@@ -186,7 +186,7 @@ def _refuse_other_columns(train: Any, X: Any, table: Table, features: Sequence[F
             SubgroveWarning,
             stacklevel=4,
         )
-    _refuse_other_kinds(theirs.columns, table)
+    refuse_other_kinds(theirs.columns, table)
     read_like(X, theirs.columns)
 
 
@@ -198,7 +198,7 @@ def _chosen_kinds(fitted: Fitted) -> Collection[str]:
     return (parameters["kinds"] or ()) if "kinds" in parameters else [column.name for column in fitted.columns]
 
 
-def _refuse_other_kinds(columns: Sequence[ColumnInfo], table: Table) -> None:
+def refuse_other_kinds(columns: Sequence[ColumnInfo], table: Table) -> None:
     """Numbers in training and text in X, or the reverse, are refused, also if the text looks like numbers."""
     ours = {column.name: column for column in table.columns}
     for theirs in columns:

@@ -1,0 +1,237 @@
+"""Calibrated test rows: the same importance with less noise, and tables that add up."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+
+import subgrove as sg
+from subgrove._importance.row_terms import RowTerms
+from subgrove._importance.tally import FeatureScores
+from subgrove._table import read_like, read_table
+from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
+
+LINEAR = sg.simulate.scenario("linear")
+TRAIN, TEST = LINEAR.sample(600, seed=1), LINEAR.sample(200, seed=2)
+ASKED: dict[str, Any] = {"features": ["x1"], "n_repeats": 5, "seed": 3, "certify": False}
+
+
+def computed(**options: Any) -> sg.ImportanceResult:
+    return sg.importance(LINEAR.model, TEST.X, TEST.y, **{"train": TRAIN.X, "calibrate": True, **ASKED, **options})
+
+
+@cache
+def auto() -> sg.ImportanceResult:
+    return computed(features=["x1", "x3"], loss=["squared_error", "absolute_error"])
+
+
+def weights(imp: sg.ImportanceResult, at: int = 0) -> npt.NDArray[np.float64]:
+    score = imp.scores[at]
+    assert isinstance(score, FeatureScores)
+    assert score.calibration is not None
+    return score.calibration.weights
+
+
+def test_tables_add_up_as_weighted_means() -> None:
+    imp = auto()
+    assert weights(imp).sum() == pytest.approx(200, abs=1e-9)
+    assert weights(imp).min() > 0
+    for loss in imp.losses:
+        overall = imp.overall.query("feature == 'x1' and loss == @loss")["estimate"].item()
+        groups = imp.by_subgroup.query("feature == 'x1' and loss == @loss")
+        assert len(groups) > 1
+        assert (groups["n"] * groups["estimate"]).sum() / groups["n"].sum() == pytest.approx(overall, rel=1e-12)
+        assert (weights(imp) * imp.per_row[f"x1: {loss}"]).mean() == pytest.approx(overall, rel=1e-12)
+        assert imp.repeats.query("feature == 'x1' and loss == @loss")["estimate"].mean() == pytest.approx(overall)
+
+
+def test_rows_are_weighted_by_the_column_that_tells_what_they_add() -> None:
+    line = auto().calibration.iloc[0]
+    # The model has x1 x2 + x1, so that a row adds (1 + x2)^2 times the square of what x1 moves by.
+    assert line["columns"].split(", ")[0] == "x2"
+    assert line["std_error"] < 0.9 * line["std_error_before"]
+    assert auto().overall["noise"].iloc[0] == "test rows (calibrated) + redraw"
+    assert auto().settings["calibrated"] == {"further_rows": 600}
+
+
+def test_before_is_the_result_without_calibration() -> None:
+    plain = computed(calibrate=False)
+    after = computed()
+    line = after.calibration.iloc[0]
+    assert line["estimate_before"] == plain.overall["estimate"].iloc[0]
+    assert line["std_error_before"] == pytest.approx(plain.noise["test rows"].iloc[0], rel=1e-12)
+    assert plain.calibration.empty
+    assert list(plain.calibration) == list(after.calibration)
+    assert plain.settings["n_rows_asked"] == after.settings["n_rows_asked"]
+    pd.testing.assert_frame_equal(plain.per_row, after.per_row)
+
+
+def test_numbers_stay_where_nothing_tells_what_rows_add() -> None:
+    rng = np.random.default_rng(0)
+    X, more = (pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc")) for n in (100, 300))
+    asked: dict[str, Any] = {"train": more, "features": ["a"], "seed": 1, "certify": False}
+    plain, after = (
+        sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], calibrate=calibrate, **asked)
+        for calibrate in (False, True)
+    )
+    assert after.calibration["columns"].tolist() == [""]
+    pd.testing.assert_frame_equal(plain.overall, after.overall)
+    pd.testing.assert_frame_equal(plain.by_subgroup, after.by_subgroup)
+
+
+def test_features_redrawn_from_training_rows_are_not_weighted_by_themselves() -> None:
+    def square(X: pd.DataFrame) -> npt.NDArray[np.float64]:
+        return np.asarray(X["x1"])
+
+    scenario = sg.simulate.scenario("independent")
+    train, test = scenario.sample(600, seed=1), scenario.sample(200, seed=2)
+    asked = {**ASKED, "y": test.X["x1"]}
+    assert sg.importance(square, test.X, train=train.X, calibrate=True, **asked).calibration["columns"].item() == ""
+    among = sg.importance(square, test.X, sampler="marginal", calibrate=train.X, **asked)
+    assert among.calibration["columns"].item() == "x1"  # donors are test rows: the rows are weighted in both roles
+
+
+@cache
+def simulated() -> npt.NDArray[np.float64]:
+    """Of 120 samples: estimate and standard error of the test rows with calibration and without."""
+    scenario = sg.simulate.scenario("independent")
+    lines = []
+    for at in range(120):
+        train, test = scenario.sample(600, seed=2 * at), scenario.sample(150, seed=2 * at + 1)
+        imp = sg.importance(
+            scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, calibrate=True, **ASKED
+        )
+        lines.append(imp.calibration.iloc[0, 1:5].to_numpy(np.float64))
+    return np.array(lines)
+
+
+def test_calibration_moves_no_estimate_on_average() -> None:
+    after, _, before, _ = simulated().T
+    moved = after - before
+    assert abs(moved.mean()) < 3.5 * moved.std() / np.sqrt(len(moved))  # 1 in 2000 by chance
+    assert abs(after.mean() - scenario_truth()) < 3.5 * after.std() / np.sqrt(len(after))
+
+
+def scenario_truth() -> float:
+    return sg.simulate.scenario("independent").importance
+
+
+def test_calibration_makes_the_error_smaller() -> None:
+    after, _, before, _ = simulated().T
+    # With 150 test and 600 further rows x1 and x2 make up 32 of 52 parts of the variance, of which a fifth is left, and
+    # draws add to both: about 0.6 of the error before. Of 120 samples it is known to about 0.08.
+    ratio = ((after - scenario_truth()) ** 2).mean() / ((before - scenario_truth()) ** 2).mean()
+    assert ratio < 0.8
+
+
+def test_standard_errors_are_those_of_the_calibrated_estimate() -> None:
+    after, error, _, before_error = simulated().T
+    drawn = 0.9  # of the spread; the rest is of the five draws, which this error leaves out
+    # A spread of 120 samples whose kurtosis is about 5 is known to sqrt((5 - 1) / 4 / 120) = 9 %.
+    assert np.sqrt((error**2).mean()) == pytest.approx(drawn * after.std(), rel=0.25)
+    assert (error < before_error).mean() > 0.9
+
+
+def test_levels_and_missing_values_tell_what_rows_add() -> None:
+    rng = np.random.default_rng(1)
+
+    def rows(n: int) -> pd.DataFrame:
+        kind = rng.choice(["ash", "elm", "oak"], n)
+        hole = np.where(rng.random(n) < 0.3, np.nan, rng.normal(size=n))
+        return pd.DataFrame({"a": rng.normal(size=n), "kind": kind, "hole": hole, "same": 1.0})
+
+    def by_kind(X: pd.DataFrame) -> npt.NDArray[np.float64]:
+        return np.asarray(X["a"] * (1 + 3 * (X["kind"] == "elm")))
+
+    def by_hole(X: pd.DataFrame) -> npt.NDArray[np.float64]:
+        return np.asarray(X["a"] * (1 + 3 * X["hole"].isna()))
+
+    X, more = rows(300), rows(900)
+    for model, column in ((by_kind, "kind"), (by_hole, "hole")):
+        imp = sg.importance(model, X, model(X), train=more, calibrate=True, features=["a"], seed=1, certify=False)
+        assert column in imp.calibration["columns"].item().split(", ")
+
+
+def test_weights_are_never_below_a_tenth() -> None:
+    far = TRAIN.X.assign(x2=TRAIN.X["x2"] + 6)
+    with pytest.warns(SubgroveWarning, match="not like the test rows .* of 'x1'"):
+        imp = computed(calibrate=far)
+    assert weights(imp).min() == pytest.approx(0.1)
+
+
+def test_numbers_depend_on_the_seed_alone() -> None:
+    alone, together = computed(seed=5), computed(seed=5, features=["x3", "x1"])
+    assert together.overall.iloc[1].to_dict() | {"p_holm": 0, "p_bh": 0} == alone.overall.iloc[0].to_dict() | {
+        "p_holm": 0,
+        "p_bh": 0,
+    }
+
+
+def test_a_saved_result_has_its_calibration(tmp_path: Path) -> None:
+    auto().save(tmp_path / "importance.json")
+    again = sg.ImportanceResult.load(tmp_path / "importance.json")
+    for name in ("overall", "by_subgroup", "calibration"):
+        pd.testing.assert_frame_equal(getattr(again, name), getattr(auto(), name))
+    assert np.array_equal(weights(again), weights(auto()))
+
+
+def test_one_loss_of_several_keeps_its_calibration() -> None:
+    one = auto().for_loss("absolute_error")
+    told = auto().calibration.query("loss == 'absolute_error'").drop(columns="loss").reset_index(drop=True)
+    pd.testing.assert_frame_equal(one.calibration, told)
+
+
+def test_results_can_be_compared_and_further_rows_count_in_the_error() -> None:
+    after, plain = computed(), computed(calibrate=False)
+    line = after.compare(plain).iloc[0]
+    assert line["estimate"] == pytest.approx(after.overall["estimate"].iloc[0] - plain.overall["estimate"].iloc[0])
+    score = after.scores[0]
+    assert isinstance(score, FeatureScores)
+    assert score.calibration is not None
+    assert line["std_error"] > np.sqrt(score.calibration.further_variance[0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"train": None}, "calibrate=True uses the training rows, and train is missing"),
+        ({"weights": np.ones(200)}, "cannot be used with weights"),
+        ({"calibrate": "yes"}, "must be True, False, or a table of further rows; got 'yes'"),
+        ({"calibrate": None}, "must be True, False, or a table of further rows; got None"),
+        ({"calibrate": 1}, "must be True, False, or a table of further rows; got 1"),
+        (
+            {"loss": "root_mean_squared_error"},
+            "calibrate weights rows, and root_mean_squared_error is a score of all rows together",
+        ),
+    ],
+)
+def test_what_calibration_has_no_meaning_for_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        computed(**options)
+
+
+def test_rows_with_other_columns_are_refused() -> None:
+    with pytest.raises(InputError, match="calibrate has none of the columns of X"):
+        computed(calibrate=pd.DataFrame({"z": [1.0, 2.0]}))
+
+
+def test_the_gap_needs_results_without_calibration() -> None:
+    marginal = sg.importance(LINEAR.model, TEST.X, TEST.y, sampler="marginal", **ASKED)
+    with pytest.raises(ParameterError, match="gap needs results without calibration"):
+        computed().gap(marginal, "x1")
+
+
+def test_terms_pull_far_values_in_and_leave_constants_out() -> None:
+    X = pd.DataFrame(
+        {"far": [0.0, 1.0, 2.0, 3.0, 1e300], "flag": [0.0, 1.0, 1.0, 0.0, 1.0], "same": 2.0, "none": [np.nan] * 5}
+    )
+    table = read_table(X, lenient=True)
+    terms = RowTerms(table, read_like(X, table.columns))
+    assert [(term.column, term.power) for term in terms.terms] == [("far", 1), ("far", 2), ("flag", 1)]
+    assert np.abs(terms.matrix(np.arange(5))).max() == 16  # the square of four spreads
