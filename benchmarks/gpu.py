@@ -106,7 +106,10 @@ def _read(torch: Any) -> tuple[Setting, tuple[str, ...]]:
     parser.add_argument("--precision", choices=("highest", "high"), help="one of both: float32 or TF32")
     parser.add_argument("--quick", action="store_true", help="2,000 rows x 6 columns, layers of 32")
     parser.add_argument("--profile", action="store_true", help="tell where the host's time goes, which takes some more")
+    parser.add_argument("--syncs", action="store_true", help="warn wherever the host waits for the GPU")
     given = parser.parse_args()
+    if given.syncs:
+        torch.cuda.set_sync_debug_mode("warn")
     if given.quick:
         given.rows, given.columns, given.width = 2_000, 6, 32
     passes = given.passes or 1 + given.columns * given.repeats

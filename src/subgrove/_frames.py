@@ -303,6 +303,10 @@ class _MatrixTile:
         self.written = [set(native)] * max(n_blocks, len(self.written))
         return self.container.wrap(self.buffer[: n_blocks * n])
 
+    def rows(self, rows: slice) -> Any:
+        """Some rows of what was filled last, as they lie."""
+        return self.container.wrap(self.buffer[rows])
+
     def _write(self, rows: slice, place: int, column: npt.NDArray[Any]) -> None:
         if column.dtype != self.buffer.dtype:
             self.buffer = self.buffer.astype(common_dtype(self.buffer.dtype, (column,)), copy=False)

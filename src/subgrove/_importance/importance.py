@@ -287,6 +287,7 @@ def importance(
         answers,
         enough,
         before,
+        _holds_copy(frames, batch, len(chosen), len(losses), memory),
     )
     scores = _score_all(question, chosen, n_jobs, progress)
     warn_of_lone_rows(scores)
@@ -338,6 +339,15 @@ def _batch_rows(frames: Frames, n_features: int, n_losses: int, memory: float) -
     kept = n_features * n_losses * frames.n_rows * _KEPT_BYTES
     left = max(memory * 2**20 - kept, memory * 2**20 / 8)
     return int(np.clip(left / (_COPIES * 8 * len(frames.names)), _LEAST_ROWS, _BATCH_ROWS))
+
+
+def _holds_copy(frames: Frames, batch: int, n_features: int, n_losses: int, memory: float) -> bool:
+    """Whether a copy of a table that is larger than a batch fits into the budget, beside all else."""
+    if not frames.is_matrix or frames.n_rows <= batch:
+        return False
+    kept = n_features * n_losses * frames.n_rows * _KEPT_BYTES
+    needed = 8 * len(frames.names) * (frames.n_rows + _COPIES * batch)
+    return memory * 2**20 >= kept + needed
 
 
 def _original(model: Model, frames: Frames, batch: int) -> Predictions:

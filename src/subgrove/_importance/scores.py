@@ -66,6 +66,8 @@ class Question:
         When a feature has had redraws enough; `n_repeats` of them if None.
     before : array or None
         Predictions of the rows as they are, as the model gave them. Without them every row is asked for.
+    holds_copy : bool
+        Whether there is memory for a copy of a table that is larger than a batch; it needs no copying in each repeat.
     """
 
     model: Model
@@ -83,6 +85,7 @@ class Question:
     answers: Floats | None = None
     budget: Budget | None = None
     before: Predictions | None = None
+    holds_copy: bool = False
 
     @cached_property
     def classes(self) -> Rows | None:
@@ -324,15 +327,26 @@ class _Asker:
     def _ask_in_pieces(self, one: Pass, n_rows: int) -> None:
         """A pass that is larger than a batch."""
         pieces = []
+        held = self._filled(one) if one.rows is None and self.question.holds_copy else None
         for start in range(0, n_rows, self.question.batch_rows):
             piece = slice(start, min(start + self.question.batch_rows, n_rows))
-            changes = {name: part(column, piece) for name, column in one.changes.items()}
-            rows = piece if one.rows is None else one.rows[piece]
-            table = self._built([one], partial(self.question.frames.changed, rows, changes))
+            if held is not None:
+                table = held.rows(piece)
+            else:
+                changes = {name: part(column, piece) for name, column in one.changes.items()}
+                rows = piece if one.rows is None else one.rows[piece]
+                table = self._built([one], partial(self.question.frames.changed, rows, changes))
             n = piece.stop - piece.start
             pieces.append(self.question.model.ask(table, n, one.about))
             self.progress(n)
         one.tally.add(one, np.concatenate(pieces), one.rows)
+
+    def _filled(self, one: Pass) -> Any:
+        """The copy of the whole table, whose rows a batch is taken from as they lie, with the columns of a pass."""
+        if self.tile is None:
+            self.tile = self.question.frames.tile(1)
+        self._built([one], lambda: self.tile.fill([one.changes]))
+        return self.tile
 
     def _built(self, passes: list[Pass], build: Callable[[], Any]) -> Any:
         """A table for the model; values that its columns cannot hold are the sampler's fault."""

@@ -1,0 +1,53 @@
+"""Tables with more rows than a batch: the same numbers, and one copy of the table for all repeats if memory allows."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import subgrove as sg
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(250, 3))
+Y = X[:, 0] + RNG.normal(size=250)
+CONTAINERS: dict[str, Callable[[Any], Any]] = {
+    "array": np.asarray,
+    "pandas": lambda X: pd.DataFrame(X, columns=list("abc")),
+}
+
+
+def asked(make: Callable[[Any], Any], model: Any, **more: Any) -> Any:
+    return sg.importance(model, make(X), Y, sampler="marginal", n_repeats=4, seed=1, certify=False, **more)
+
+
+def first_column(X: Any) -> Any:
+    """Predictions that are part of the table itself."""
+    return X[:, 0] if isinstance(X, np.ndarray) else X["a"]
+
+
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=list(CONTAINERS))
+@pytest.mark.parametrize("memory", [512, 0.01], ids=["room for a copy", "no room"])
+def test_numbers_do_not_depend_on_batches(make: Any, memory: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = asked(make, first_column)
+    monkeypatch.setattr(sys.modules["subgrove._importance.importance"], "_BATCH_ROWS", 100)
+    pieces = asked(make, first_column, memory=memory)
+    assert pieces.settings["n_calls"] == 3 * (1 + 3 * 4)
+    pd.testing.assert_frame_equal(pieces.per_row, whole.per_row, check_exact=True)
+
+
+@pytest.mark.parametrize("make", CONTAINERS.values(), ids=list(CONTAINERS))
+def test_one_copy_serves_all_features_and_repeats(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["subgrove._importance.importance"], "_BATCH_ROWS", 100)
+    places: list[int] = []
+
+    def model(X: Any) -> Any:
+        places.append(int(np.asarray(X).ctypes.data))
+        return np.array(first_column(X))
+
+    asked(make, model)
+    assert len(set(places[3:])) == 3  # three pieces of one copy; the first three are the rows as they are
