@@ -79,7 +79,8 @@ def importance(
     Parameters
     ----------
     model : object or callable
-        Anything fitted that has `predict` or `predict_proba`, or a function of a table.
+        Anything fitted that has `predict` or `predict_proba`, or a function of a table. A `torch.nn.Module`, or what
+        `on_device` returns, is computed on its device; X and y may then be tensors, and results hold no rows.
     X : pandas or polars frame, pyarrow table or 2-d array; or data in partitions
         Test rows, as the model takes them. They are not changed. Data in partitions need not fit in memory: a Parquet
         file, a folder or pattern of them, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame.
