@@ -53,7 +53,7 @@ def _one(name: str, asked: argparse.Namespace) -> int:
     if asked.step in ("table", "figure", "all"):
         results = _chosen(store.read(), size)
         if hasattr(module, "beside") and size.samplers:
-            results = module.beside(results, _chosen(_store_beside(asked, size).read(), size))
+            results = module.beside(results, _chosen(_beside(asked, size), size))
         if results.empty:
             print(f"{name}: no results in {store.folder}. Run `python -m experiments {name} run` first.")
             return 1
@@ -132,11 +132,15 @@ def stored_name(name: str, size: Size) -> str:
     return "_".join([*parts, *([f"seed{size.seed}"] if size.seed else [])])
 
 
-def _store_beside(asked: argparse.Namespace, size: Size) -> Store:
+def _beside(asked: argparse.Namespace, size: Size) -> pd.DataFrame:
     """What stands beside: to packages what samplers had of the same rows, to samplers what the paper's methods had."""
-    if asked.name == "peers":
-        return Store(asked.out / stored_name("ground_truth", size))
-    return Store(asked.out / (f"{asked.name}-quick" if asked.quick else asked.name))
+    if asked.name != "peers":
+        return Store(asked.out / (f"{asked.name}-quick" if asked.quick else asked.name)).read()
+    found = Store(asked.out / stored_name("ground_truth", size)).read()
+    if "auto" not in size.samplers or size.seed:
+        return found
+    more = Store(asked.out / "ground_truth_calibrated").read()
+    return found if more.empty else pd.concat([found, more[more["method"] == "auto_calibrated"]], ignore_index=True)
 
 
 def _refuse_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:

@@ -17,6 +17,7 @@ NAMES = {
     "fippy_gaussian": "fippy, Gaussian",
     "knockpy_sdp": "knockpy, sdp",
 }
+OURS = {"auto_calibrated": "`auto`, calibrated"}  # others by their own name
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
 
 
@@ -30,7 +31,12 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
         "rows and are asked about the test rows: `hidimstat.CFI` with a ridge regression (its default) or a forest of "
         "scikit-learn (its default size) for x1; the conditional importance of `fippy` with its Gaussian sampler; x1 "
         "replaced by the semidefinite knockoff of `knockpy`, whose importance is reckoned as ours. All of them count "
-        "the rise of the squared error whole, none halves it.",
+        "the rise of the squared error whole, none halves it."
+        + (
+            " *Calibrated* is `auto` with `calibrate=True`, which has to be asked for; `auto` alone is the default."
+            if "auto_calibrated" in set(cells["method"])
+            else ""
+        ),
         "![other packages beside the true sampler](images/beyond/peers.png)",
     ]
     for m in sorted(set(cells["m"]), reverse=True):
@@ -61,7 +67,11 @@ def ratio_table(cells: pd.DataFrame) -> str:
             f"{number(own[name]['ratio_true'])} ({number(own[name]['mse'])})" if name in own else "" for name in names
         ]
         lines.append((TITLES[str(scenario)], str(n), str(p), *entries, number(own["true"]["mse"])))
-    return markdown(("scenario", "n", "p", *(NAMES.get(name, f"`{name}`") for name in names), "true: error"), lines)
+    return markdown(("scenario", "n", "p", *map(_named, names), "true: error"), lines)
+
+
+def _named(name: str) -> str:
+    return NAMES.get(name, OURS.get(name, f"`{name}`"))
 
 
 def _repetitions(cells: pd.DataFrame) -> str:
@@ -77,7 +87,7 @@ def _worst(cells: pd.DataFrame) -> str:
     for name in methods(cells):
         worst = cells[cells["method"] == name].sort_values("ratio_true").iloc[-1]
         place = f"{TITLES[worst['scenario']]} {worst['n']} x {worst['p']}"
-        told.append(f"{NAMES.get(name, f'`{name}`')} {number(worst['ratio_true'])} ({place})")
+        told.append(f"{_named(name)} {number(worst['ratio_true'])} ({place})")
     return f"Worst cell of each, as a multiple of the true sampler's error: {', '.join(told)}."
 
 
@@ -88,7 +98,8 @@ def _beside(cells: pd.DataFrame, pairs: pd.DataFrame, name: str) -> str:
         return ""
     lost = own[own["more"] >= 0]
     clear = int((lost["more"] > 2 * lost["more_se"]).sum())
-    told = f"`{name}` has a smaller error than the best of the packages in {len(own) - len(lost)} of {len(own)} cells."
+    won = f"{len(own) - len(lost)} of {len(own)}"
+    told = f"{_named(name)} has a smaller error than the best of the packages in {won} cells."
     if lost.empty:
         return told
     where = "; ".join(_lost(cells, name, line) for line in lost.to_dict("records"))
@@ -121,7 +132,7 @@ def draw(cells: pd.DataFrame, folder: Path) -> Path:
         here = cells[cells["m"] == m].set_index(["scenario", "n", "p"])
         for name, color in zip(methods(cells), _COLORS, strict=False):
             own = here[here["method"] == name]["ratio_true"].reindex(keys)
-            ax.plot(own, range(len(keys)), "o", ms=4, color=color, label=NAMES.get(name, name))
+            ax.plot(own, range(len(keys)), "o", ms=4, color=color, label=_named(name).replace("`", ""))
         ax.axvline(1.0, color="#D55E00", lw=1, zorder=0)
         ax.set_xscale("log")
         ax.set_title(f"{m} redraw{'s' if m > 1 else ''}", fontsize=9)

@@ -195,7 +195,8 @@ def importance(
     (366, 'sample', 365)
     """
     if is_partitioned(X):
-        refuse_with_partitions(budget=budget, partition_resamples=partition_resamples)
+        weighting = None if calibrate is False else True
+        refuse_with_partitions(budget=budget, partition_resamples=partition_resamples, calibrate=weighting)
         _refuse_no_memory(memory)
         _refuse_strange_certify(certify)
         return over_partitions(

@@ -1,0 +1,146 @@
+"""Calibrated test rows on the rows of the ground-truth simulation, beside the same call without calibration.
+
+`auto` is what the same redraws give if all rows count alike, so that differences are of the same rows and draws.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import subgrove as sg
+from experiments.beside_published import CELL
+from experiments.beside_true import beside_true, mse_ratio
+from experiments.ground_truth import FEATURES, ROWS, in_order, rows_of
+from experiments.ground_truth_figures import TITLES
+from experiments.ground_truth_methods import FEATURE, redrawn
+from experiments.ground_truth_rows import REPEATS, Repetition, drawn_repetition
+from experiments.ground_truth_samplers import one_unit
+from experiments.parts.sections import markdown, number, with_error
+from experiments.units import Size, Unit, seed_of
+
+BEYOND = "calibrated test rows on the rows of ground_truth, setting I"
+CALIBRATED = "auto_calibrated"
+
+_REPETITIONS = {300: 200, 3000: 100}
+
+
+def units(size: Size) -> list[Unit]:
+    """Repetitions of all cells of setting I, the first of each before the second of any."""
+    names = ["linear"] if size.quick else sg.simulate.scenarios()
+    cells = list(product(names, (300,) if size.quick else ROWS, (10,) if size.quick else FEATURES))
+    listed = [(at, one_unit(size, "I", *cell, at)) for cell in cells for at in range(_repetitions(size, cell[1]))]
+    return [unit for _, unit in sorted(listed, key=lambda one: one[0])]
+
+
+def _repetitions(size: Size, n: int) -> int:
+    if size.reps is not None:
+        return size.reps if n == min(ROWS) else ceil(size.reps / 3)
+    return 2 if size.quick else _REPETITIONS[n]
+
+
+def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
+    """Estimates with and without calibration, and of the true sampler; rows are those of `ground_truth`."""
+    one = drawn_repetition(unit.params, seed_of("ground_truth", unit.key))
+    drawn = redrawn(one.scenario.sampler, one.train, one.test, REPEATS, one.seeds[1])
+    rows = rows_of(unit.params, one.truth, {"true": one.rises(drawn.columns)})
+    for m in (1, REPEATS):
+        told = {name: rows[0][name] for name in ("setting", "scenario", "n", "p", "rep", "truth")}
+        rows += [told | {"m": m, **line} for line in _asked(one, m)]
+    return rows
+
+
+def _asked(one: Repetition, m: int) -> list[dict[str, Any]]:
+    imp = sg.importance(
+        one.predict,
+        one.test,
+        one.y,
+        train=one.train,
+        features=[FEATURE],
+        n_repeats=m,
+        seed=one.seeds[1],
+        certify=False,
+        calibrate=True,
+    )
+    line = imp.calibration.iloc[0]
+    by = {"by": len(line["columns"].split(", ")) if line["columns"] else 0}
+    return [
+        {"method": "auto", "estimate": line["estimate_before"], "std_error": line["std_error_before"], "by": 0},
+        {"method": CALIBRATED, "estimate": line["estimate"], "std_error": line["std_error"], **by},
+    ]
+
+
+def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """`cells`: both estimates in every cell beside the true sampler; `pairs`: what calibration changes, run by run."""
+    results = results.assign(order=in_order(results)).sort_values(["order", "rep"], kind="stable")
+    return {"cells": beside_true(results), "pairs": _pairs(results)}
+
+
+def _pairs(results: pd.DataFrame) -> pd.DataFrame:
+    """The calibrated error as a multiple of the one before, and how far estimates move on average."""
+    lines = []
+    for key, part in results.groupby([*CELL, "m"], sort=False):
+        before, after = (part[part["method"] == name].set_index("rep") for name in ("auto", CALIBRATED))
+        ratio, error = mse_ratio(after, before)
+        moved = (after["estimate"] - before["estimate"]).to_numpy(np.float64)
+        told = dict(zip([*CELL, "m"], key if isinstance(key, tuple) else (key,), strict=True))
+        spread = float(moved.std(ddof=1) / np.sqrt(len(moved))) if len(moved) > 1 else float("nan")
+        lines.append({**told, "times": ratio, "times_se": error, "moved": moved.mean(), "moved_se": spread})
+    return pd.DataFrame(lines)
+
+
+def figures(results: pd.DataFrame, folder: Path) -> list[Path]:
+    """None: `peers` draws calibrated errors beside those of other packages."""
+    return []
+
+
+def report(tables: dict[str, pd.DataFrame]) -> str:
+    """The section of the page on what goes past the paper."""
+    cells, pairs = tables["cells"], tables["pairs"]
+    parts = [
+        "## Calibrated test rows",
+        "`sg.importance(..., calibrate=True)` weights test rows so that they are, on average, as test and training "
+        "rows together ([Inference](inference.md#calibrated-test-rows)). It is not the default. Setting I, the call "
+        "with `auto`; *times* is the mean squared error as a multiple of that of the same call without calibration "
+        "(same rows, same draws), *moved* how far estimates move on average, which shows a bias if it has one; both "
+        "with their standard errors.",
+    ]
+    for m in sorted(set(pairs["m"]), reverse=True):
+        here = pairs[pairs["m"] == m]
+        parts += [f"### {m} redraw{'s' if m > 1 else ''}", _table(cells[cells["m"] == m], here), _verdict(here)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
+    found = {(*(one[name] for name in CELL), one["method"]): one for one in cells.to_dict("records")}
+    lines = []
+    for one in pairs.to_dict("records"):
+        own = {name: found[(*(one[key] for key in CELL), name)] for name in ("auto", CALIBRATED, "true")}
+        lines.append(
+            (
+                *(TITLES[one["scenario"]], str(one["n"]), str(one["p"]), str(own["auto"]["reps"])),
+                *(number(own[name]["mse"]) for name in ("auto", CALIBRATED, "true")),
+                with_error(one["times"], one["times_se"]),
+                f"{one['moved']:+.2g} ± {one['moved_se']:.1g}",
+            )
+        )
+    return markdown(
+        ("scenario", "n", "p", "repetitions", "`auto`", "calibrated", "true sampler", "times", "moved"), lines
+    )
+
+
+def _verdict(pairs: pd.DataFrame) -> str:
+    smaller = int((pairs["times"] < 1).sum())
+    worse = pairs[pairs["times"] > 1 + 2 * pairs["times_se"]]
+    places = ", ".join(f"{TITLES[one['scenario']]} {one['n']} x {one['p']}" for one in worse.to_dict("records"))
+    biased = int((pairs["moved"].abs() > 2 * pairs["moved_se"]).sum())
+    return (
+        f"Smaller than without in {smaller} of {len(pairs)} cells; larger by more than two standard errors in "
+        f"{f'{len(worse)} ({places})' if len(worse) else 'none'}. Estimates move by more than two standard errors in "
+        f"{biased} of {len(pairs)} cells."
+    )
