@@ -60,6 +60,15 @@ def test_rows_are_weighted_by_the_column_that_tells_what_they_add() -> None:
     assert auto().settings["calibrated"] == {"further_rows": 600}
 
 
+def test_the_story_of_a_feature_tells_of_weights() -> None:
+    story = str(computed().explain("x1"))
+    before = computed(calibrate=False)
+    assert "Test rows are weighted by x2" in story
+    assert "as they and 600 further rows are together" in story
+    assert f"the estimate would be {before.overall['estimate'].iloc[0]:.3g}." in story
+    assert "weighted" not in str(before.explain("x1"))
+
+
 def test_before_is_the_result_without_calibration() -> None:
     plain = computed(calibrate=False)
     after = computed()

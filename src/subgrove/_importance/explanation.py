@@ -11,6 +11,7 @@ import numpy as np
 from subgrove._importance.lines import overall_line, subgroup_lines
 from subgrove._importance.notebook import explanation_html
 from subgrove._importance.summed import Scores
+from subgrove._importance.tally import FeatureScores
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import title
 from subgrove.samplers.choice import Choice
@@ -84,6 +85,7 @@ def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult
     sentences = [*redrawn(result, score)]
     for at in range(len(result.losses)):
         sentences += _costs(result, score, at)
+    sentences += _weighted(result, score)
     if all(result.per_row_losses):
         for at in range(len(result.losses)):
             sentences += _where(result, score, at)
@@ -126,6 +128,19 @@ def _costs(result: ImportanceResult, score: Scores, at: int) -> list[str]:
             f"differ by about {_number(line['mc_error'])}."
         )
     return sentences
+
+
+def _weighted(result: ImportanceResult, score: Scores) -> list[str]:
+    """By what test rows were weighted, and what the numbers would be without that."""
+    made = score.calibration if isinstance(score, FeatureScores) else None
+    if made is None or not made.columns:
+        return []
+    further = result.settings["calibrated"]["further_rows"]
+    before = _listed([_number(float(value)) for value in made.estimate_before])
+    return [
+        f"Test rows are weighted by {_listed(made.columns)}, so that they are, on average, as they and {further} "
+        f"further rows are together; counted alike, the estimate would be {before}."
+    ]
 
 
 def _told_cost(result: ImportanceResult, score: Scores, at: int, line: dict[str, Any]) -> str:
