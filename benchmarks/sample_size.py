@@ -128,16 +128,38 @@ def done(data: str, sampler: str, size: int, number: int, judged: int) -> dict[s
     }
 
 
+def compact(lines: list[dict[str, Any]]) -> None:
+    """The same for a page: a column for each data set, in each cell `off` and its error, and the noise."""
+    frame = pd.DataFrame(lines)
+    names = list(dict.fromkeys(frame["data"]))
+    print("| sampler | sampled rows | " + " | ".join(names) + " |")
+    print("| --- | --: | " + " | ".join(["--:"] * len(names)) + " |")
+    for key, part in frame.groupby(["sampler", "size"]):
+        cells = []
+        for name in names:
+            off, noise, _ = summary(part[part["data"] == name]) if (part["data"] == name).any() else (None, 0.0, 0.0)
+            cells.append(
+                "" if off is None else f"{off.mean():+.1f} +- {off.std() / np.sqrt(len(off)):.1f}, {noise:.1f}"
+            )
+        print(f"| {key[0]} | {key[1]:,} | " + " | ".join(cells) + " |")
+    print()
+
+
+def summary(part: pd.DataFrame) -> tuple[Any, float, float]:
+    """How far estimates are off in percent of the importance, their noise, and that of draws."""
+    off = 100 * part["off"] / part["reference"]
+    draws = 100 * float((part["mc_error"] / part["reference"]).mean())
+    return off, float(np.sqrt(max(off.var() - draws**2, 0.0))), draws
+
+
 def table(lines: list[dict[str, Any]]) -> None:
     print("| data | sampler | sampled rows | samples | off, % of the importance | noise, % | chosen | tree splits on |")
     print("| --- | --- | --: | --: | --: | --: | --- | --- |")
     frame = pd.DataFrame(lines)
     for key, part in frame.groupby(["data", "sampler", "size"], sort=False):
         data, sampler, size = key
-        off = 100 * part["off"] / part["reference"]
+        off, noise, _ = summary(part)
         error = off.std() / np.sqrt(len(off)) if len(off) > 1 else np.nan
-        draws = 100 * (part["mc_error"] / part["reference"]).mean()
-        noise = np.sqrt(max(off.var() - draws**2, 0.0))
         print(
             f"| {data} | {sampler} | {size:,} | {len(part)} | {off.mean():+.2f} +- {error:.2f} | {noise:.2f} "
             f"| {shares(part['chosen'])} | {shares(part['split'].map(', '.join))} |"
@@ -173,7 +195,9 @@ def main() -> None:
             RESULTS.parent.mkdir(exist_ok=True)
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(lines[-1]) + "\n")
-    table(sorted(lines, key=lambda line: (line["data"], line["sampler"], line["size"], line["number"])))
+    lines = sorted(lines, key=lambda line: (line["data"], line["sampler"], line["size"], line["number"]))
+    compact(lines)
+    table(lines)
 
 
 if __name__ == "__main__":
