@@ -164,6 +164,7 @@ def with_rows(scores: Sequence[Scores], what: str) -> tuple[FeatureScores, ...]:
     if len(kept) < len(scores):
         raise ParameterError(
             f"{what} needs numbers for each row, and this result holds sums alone: of data in partitions, and of "
-            f"models on a device, rows are not kept. Call importance with a table of some of the rows, in memory."
+            f"models on a device, rows are not kept. Call importance with a table of some of the rows, in memory, and "
+            f"of a model on a device with the function on_device(model).predict."
         )
     return kept
