@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -72,10 +73,15 @@ def may_import(importer: str, imported: str) -> bool:
     return above is not None and below is not None and above < below
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def imports_of(path: Path) -> set[str]:
     """Modules of this package that a file imports, anywhere in it."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -112,8 +118,9 @@ def test_walk_sees_a_forbidden_import(tmp_path: Path) -> None:
 
 
 def test_trees_import_no_container_library_at_the_top() -> None:
-    for name in ("pandas", "polars", "pyarrow", "matplotlib", "sklearn"):
-        assert importlib.util.find_spec(name) is not None
-        for path in FILES:
-            top = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.Import)]
-            assert all(alias.name != name for node in top for alias in node.names), f"{path} imports {name} at the top"
+    names = {"pandas", "polars", "pyarrow", "matplotlib", "sklearn"}
+    assert all(importlib.util.find_spec(name) is not None for name in names)
+    for path in FILES:
+        top = [node for node in parsed(path).body if isinstance(node, ast.Import)]
+        found = names & {alias.name for node in top for alias in node.names}
+        assert not found, f"{path} imports {found} at the top"

@@ -207,9 +207,13 @@ def test_same_seed_same_numbers_for_any_jobs_and_any_subset_and_order_of_feature
     assert not np.array_equal(numbers(TRAIN, TEST, features=["u", "label"], n_repeats=1, seed=8), whole)
 
 
+@pytest.fixture(scope="module")
+def whole() -> np.ndarray[Any, Any]:
+    return numbers(TRAIN, TEST, features=["u", "label"])
+
+
 @pytest.mark.parametrize("container", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
-def test_same_numbers_in_every_container_and_tables_of_its_kind(container: Any) -> None:
-    whole = numbers(TRAIN, TEST, features=["u", "label"])
+def test_same_numbers_in_every_container_and_tables_of_its_kind(container: Any, whole: np.ndarray[Any, Any]) -> None:
     train, test = container(TRAIN), container(TEST)
     np.testing.assert_allclose(numbers(train, test, features=["u", "label"])[0], whole[0], rtol=1e-9)
     result = sg.fidelity(train, test, samplers=[], features="u", n_repeats=1, classifier=False, seed=1)
