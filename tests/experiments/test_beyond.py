@@ -20,7 +20,10 @@ def test_the_page_is_what_the_stored_tables_give() -> None:
 def test_without_results_the_commands_are_named(tmp_path: Path) -> None:
     page = beyond.text(tmp_path)
     told = " ".join(page.split())
-    assert "`ground_truth --sampler auto`, `data_fidelity --sampler auto`, `inference`, `peers --sampler auto`" in told
+    assert (
+        "`ground_truth --sampler auto`, `data_fidelity --sampler auto`, `ground_truth_calibrated`, `inference`" in told
+    )
+    assert "`peers --sampler auto`" in told
     assert "no results yet" in told
 
 

@@ -97,6 +97,17 @@ def test_a_sampler_of_ours_is_put_beside_them_on_the_rows_that_they_had(error: f
     assert peers.beside(found, pd.DataFrame()) is found
 
 
+def test_calibrated_results_have_a_column_of_their_own_that_says_it_is_not_the_default() -> None:
+    ours = results()[lambda rows: rows["method"] == "true"]
+    worse = ours.assign(method="auto", estimate=4 + (ours["estimate"] - 4) * 2.5)
+    text = peers.report(peers.tables(pd.concat([results(), worse, ours.assign(method="auto_calibrated")])))
+    assert "| `auto` | `auto`, calibrated | true: error |" in text
+    assert "`auto` with `calibrate=True`, which has to be asked for; `auto` alone is the default" in text
+    assert "`auto` has a smaller error than the best of the packages in 0 of 1 cells." in text
+    assert "`auto`, calibrated has a smaller error than the best of the packages in 1 of 1 cells." in text
+    assert "calibrate" not in peers.report(peers.tables(results()))
+
+
 def test_a_lost_cell_says_how_sure_that_is() -> None:
     ours = results()[lambda rows: rows["method"] == "true"].assign(method="auto")
     ours["estimate"] = [4 + {0: 1.0, 1: 2.0, 2: 3.0}[rep] for rep in ours["rep"]]
