@@ -20,13 +20,20 @@ from subgrove._random import Keys
 from subgrove._table import Table
 from subgrove.samplers.base import Fitted
 
+_FIRST_BITS = 20
+_REST = np.uint64(64 - _FIRST_BITS)
+
 
 def judged_rows(keys: Keys, left_out: Keys, weights: Floats | None) -> tuple[Rows, int]:
     """Numbers of the rows that are judged (not left out, and with a weight above 0), and how many are left out."""
     kept = np.ones(len(keys), dtype=np.bool_)
     if len(left_out):
-        at = np.minimum(np.searchsorted(left_out, keys), len(left_out) - 1)
-        kept = left_out[at] != keys
+        # Most keys share their first bits with none of these, which is seen at a tenth of the cost of a search.
+        taken = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
+        taken[left_out >> _REST] = True
+        near = np.flatnonzero(taken[keys >> _REST])
+        at = np.minimum(np.searchsorted(left_out, keys[near]), len(left_out) - 1)
+        kept[near] = left_out[at] != keys[near]
     n_left_out = len(keys) - int(kept.sum())
     if weights is not None:
         kept &= weights > 0
