@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _EXITS = (
     "Exit codes: 0 done; 1 unexpected, or a failed selfcheck; 2 the file or an option cannot be used, nothing was "
-    "written; 3 the model or a sampler failed; 130 stopped by Ctrl-C."
+    "written; 3 the model or a sampler failed; 4 a part of the data or a cluster failed; "
+    "130 stopped by Ctrl-C."
 )
 
 app = typer.Typer(
@@ -125,6 +126,10 @@ def explain(
     na: o.Missing = None,
     delimiter: o.Delimiter = None,
     day_first: o.DayFirst = None,
+    cluster: o.Cluster = None,
+    checkpoint: o.Checkpoint = None,
+    sample: o.Sample = None,
+    row_key: o.RowKey = None,
     quiet: o.Quiet = False,
     debug: o.Debug = False,
 ) -> None:
@@ -139,6 +144,7 @@ def explain(
     subgrove explain credit.parquet -t class --forest --out credit.html --json credit.json
     subgrove explain rows.csv -t price --model model.skops --test new_rows.csv
     subgrove explain rows.csv -t price --quiet --json - | jq '.features[0].headline'
+    subgrove explain folder_of_parquet/ -t price --cluster tcp://host:8786 --checkpoint kept
     """
     given = locals()
 
@@ -146,6 +152,7 @@ def explain(
         from subgrove._cli.explain import Explain, Outputs
         from subgrove._cli.explain import explain as do
         from subgrove._cli.models import Trust
+        from subgrove._cli.parts import Large, is_large
 
         settings: dict[str, Any] = {
             "max_depth": max_depth,
@@ -166,7 +173,13 @@ def explain(
             features=tuple(features or ()),
             settings={name: value for name, value in settings.items() if value is not None},
         )
-        do(asked, output)
+        parts = Large(cluster, checkpoint, sample, row_key)
+        if is_large(data, parts):
+            from subgrove._cli.large import explain_large
+
+            explain_large(asked, parts, output)
+        else:
+            do(asked, output)
 
     run(work, debug=debug, quiet=quiet, piped=(out, json, markdown))
 

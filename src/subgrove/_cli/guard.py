@@ -6,6 +6,7 @@
     1    something unexpected (a fault of subgrove), or a check of `selfcheck` that failed
     2    the file, the columns or the options cannot be used as given; nothing was written
     3    the model or a sampler failed on the rows
+    4    a part of the data, or the cluster that works on it, failed; what is done is in the checkpoint
     130  stopped by Ctrl-C; nothing half-written is left
 """
 
@@ -20,9 +21,17 @@ from contextlib import contextmanager
 
 from subgrove._cli.memory import claim_little, is_lack, refuse_too_little
 from subgrove._cli.output import Output, safe
-from subgrove.exceptions import InputError, ModelError, SamplerError, SubgroveError, SubgroveWarning
+from subgrove.exceptions import (
+    ClusterError,
+    InputError,
+    ModelError,
+    PartitionError,
+    SamplerError,
+    SubgroveError,
+    SubgroveWarning,
+)
 
-OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, PART_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 
 class FailedError(Exception):
@@ -59,11 +68,17 @@ def _told(error: Exception) -> tuple[int, str]:
     if is_lack(error) and not isinstance(error, InputError):
         return BAD_INPUT, "Error: there is not enough memory. Use fewer rows (--max-rows) or columns (--columns)."
     if isinstance(error, SubgroveError):
-        return MODEL_FAILED if isinstance(error, ModelError | SamplerError) else BAD_INPUT, f"Error: {error}"
+        return _code(error), f"Error: {error}"
     if isinstance(error, OSError):
         return BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}."
     told = f"Unexpected {type(error).__name__}: {str(error)[:300]}"
     return UNEXPECTED, f"{told}. Run again with --debug and report what it prints."
+
+
+def _code(error: SubgroveError) -> int:
+    if isinstance(error, ModelError | SamplerError):
+        return MODEL_FAILED
+    return PART_FAILED if isinstance(error, PartitionError | ClusterError) else BAD_INPUT
 
 
 def _fail(code: int, text: str, debug: bool) -> None:

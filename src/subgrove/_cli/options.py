@@ -109,5 +109,42 @@ Markdown = Annotated[
         show_default=False,
     ),
 ]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="ADDRESS",
+        help="Ask about all rows of Parquet data on this cluster: tcp://... of Dask, ray://... of Ray.",
+        show_default=False,
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="DIR",
+        help="Ask about all rows of Parquet data, and keep what is done here.",
+        show_default=False,
+    ),
+]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        metavar="N",
+        min=2,
+        help="Ask about all rows of Parquet data; draw so many to train and to redraw from.",
+        show_default="100000",
+    ),
+]
+RowKey = Annotated[
+    str | None,
+    typer.Option(
+        "--row-key",
+        metavar="COL",
+        help="A column that tells rows apart; their order does not matter then.",
+        show_default=False,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]

@@ -61,9 +61,17 @@ def _by_pyarrow(source: Source, wanted: Wanted, most: int, seed: int) -> RawTabl
                 parts.append(file.read_row_group(group, columns=names, use_threads=False).take(within))
             start += n
         whole = pa.concat_tables(parts) if parts else schema.empty_table().select(names)
-    types = {name: schema.field(name).type for name in names}
-    columns = tuple(Raw(name, kinds[name], _arrow_values(whole[name], pa), str(types[name])) for name in names)
-    return RawTable(columns, tuple(chosen), total)
+    return RawTable(raw_columns(whole), tuple(chosen), total)
+
+
+def raw_columns(table: Any) -> tuple[Raw, ...]:
+    """Columns of a pyarrow table as plain values."""
+    import pyarrow as pa
+
+    types = {field.name: field.type for field in table.schema}
+    return tuple(
+        Raw(name, _arrow_kind(kind, pa), _arrow_values(table[name], pa), str(kind)) for name, kind in types.items()
+    )
 
 
 def _arrow_values(column: Any, pa: Any) -> list[Any]:

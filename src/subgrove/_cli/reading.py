@@ -17,6 +17,7 @@ from subgrove._cli.sources import find_source
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500
+LARGE = 1_000_000  # rows of a file from which on a user is told how to ask about all of them
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Data:
 def read_data(request: Request) -> Data:
     """The table of a file; a file that is no table is refused."""
     raw = _raw(request)
+    return typed(raw, request, (*raw.notes, *_sampled(raw, request)))
+
+
+def typed(raw: RawTable, request: Request, notes: tuple[str, ...]) -> Data:
+    """Rows as a table of columns of definite kinds, with what was found out about each."""
     wishes = _wishes(request, [column.name for column in raw.columns], raw.decimal_comma)
     series: dict[str, Any] = {}
     told: list[Column] = []
@@ -69,7 +75,7 @@ def read_data(request: Request) -> Data:
         raise InputError(f"{request.path} has {_count(len(series))} that can be used. Left out: {_reasons(told)}.")
     import pandas as pd
 
-    return Data(request.path, pd.DataFrame(series), tuple(told), raw.total, (*raw.notes, *_sampled(raw, request)))
+    return Data(request.path, pd.DataFrame(series), tuple(told), raw.total, notes)
 
 
 def read_like(request: Request, like: Data) -> Data:
@@ -118,7 +124,7 @@ def feature_names(given: Sequence[str], names: Sequence[str], option: str, targe
 
 def _raw(request: Request) -> RawTable:
     source = find_source(request.path)
-    wanted = partial(_wanted, request)
+    wanted = partial(wanted_columns, request)
     if source.format == "parquet":
         return read_parquet(source, wanted, most=request.most, seed=request.seed)
     records = read_records(source, wanted, most=request.most, seed=request.seed, delimiter=request.delimiter)
@@ -130,7 +136,7 @@ def _raw(request: Request) -> RawTable:
     return RawTable(columns, records.numbers, records.total, tuple(notes), decimal_comma=records.delimiter != ",")
 
 
-def _wanted(request: Request, names: Sequence[str]) -> list[str]:
+def wanted_columns(request: Request, names: Sequence[str]) -> list[str]:
     """Names of the columns to read; what the user named must be among those of the file."""
     for name, why in request.needed.items():
         if name not in names:
@@ -179,9 +185,10 @@ def _alternatives(name: str, names: Sequence[str]) -> str:
 def _sampled(raw: RawTable, request: Request) -> list[str]:
     if len(raw.numbers) == raw.total:
         return []
-    return [
+    drawn = (
         f"{len(raw.numbers):,} of {raw.total:,} rows were drawn at random (seed {request.seed}; --max-rows for more)."
-    ]
+    )
+    return [drawn + (" Of Parquet, --sample 100000 asks about all rows." if raw.total >= LARGE else "")]
 
 
 def _reasons(told: list[Column]) -> str:
