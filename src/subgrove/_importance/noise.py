@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._importance.inference import overall_variance, subgroup_variance
-from subgrove._importance.summed import Scores
+from subgrove._importance.summed import Scores, SummedScores
 from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
 
@@ -72,10 +72,9 @@ def _listed(sources: Sequence[str]) -> str:
 def overall_parts(score: Scores, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:
     """Source -> variance of the overall estimate, and its degrees of freedom; NaN where it is not known."""
     n = score.sizes.sum()
-    n_repeats = score.overall.shape[1]
     parts = {
         TEST_ROWS: np.array([overall_variance(score, weights)[at] if per_row else np.nan, n - 1]),
-        REDRAW: np.array([redraw_variance(score, at, per_row=per_row), n_repeats - 1]),
+        REDRAW: np.array([redraw_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
     }
     if score.partition_variance is not None:
         parts[PARTITION] = np.array([score.partition_variance[at], score.partition_resamples - 1])
@@ -93,11 +92,18 @@ def redraw_variance(score: Scores, at: int, *, per_row: bool) -> float:
 
 def subgroup_parts(score: Scores, at: int, weights: Floats | None) -> dict[str, Floats]:
     """The same for each subgroup: arrays of variances and of degrees of freedom."""
-    repeats = np.full(len(score.sizes), score.overall.shape[1] - 1.0)
     return {
         TEST_ROWS: np.array([subgroup_variance(score, weights)[at], score.sizes - 1]),
-        REDRAW: np.array([score.mc_variance[at], repeats]),
+        REDRAW: np.array([score.mc_variance[at], _draws_df(score)]),
     }
+
+
+def _draws_df(score: Scores, *, whole: bool = False) -> Any:
+    """How many numbers, beyond their means, the noise of the draws was learned from: for each subgroup, or for all."""
+    more = score.overall.shape[1] - 1.0
+    if isinstance(score, SummedScores) and score.independent:
+        return more * (score.sizes.sum() if whole else np.maximum(score.sizes, 1.0))
+    return more if whole else np.full(len(score.sizes), more)
 
 
 def refuse_partition(sources: Sequence[str]) -> None:

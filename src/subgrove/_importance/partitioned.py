@@ -141,6 +141,7 @@ def over_partitions(
                 total.n_rows,
                 part.n_exact,
                 certificate=certificates.get(feature),
+                independent=True,
             )
         )
     settings = {

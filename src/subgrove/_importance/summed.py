@@ -52,6 +52,8 @@ class SummedScores:
         Subgroups of a single row, which has no donor and keeps its value.
     certificate : Certificate or None
         Whether the redraw passes for real data, if that was asked for.
+    independent : bool
+        Whether rows draw on their own, so that the noise of the draws is known from all rows, not from repeats alone.
     """
 
     feature: Feature
@@ -70,6 +72,7 @@ class SummedScores:
     certificate: Certificate | None = None
     partition_variance: Floats | None = None
     partition_resamples: int = 0
+    independent: bool = False
 
     def __repr__(self) -> str:
         return f"<SummedScores of {self.title!r}: {self.n_rows} rows, {len(self.rules)} subgroups>"
@@ -108,6 +111,8 @@ def scores_from_sums(
     n_exact: int = 0,
     lone: tuple[int, ...] = (),
     certificate: Certificate | None = None,
+    *,
+    independent: bool = False,
 ) -> SummedScores:
     """Means and variances in place of sums.
 
@@ -129,6 +134,9 @@ def scores_from_sums(
         Rows of each subgroup that are drawn, not exact.
     population : float array (K,) or (1,)
         As `Redraw` has it.
+    independent : bool
+        Whether rows draw on their own. The spread of rows then holds the noise of the draws, and how much of it that
+        is, all rows tell together; else only the spread of repeats does.
     """
     sizes, m = moments.n[0], sums.shape[1]
     left = left_by_draws(population, m)
@@ -138,10 +146,22 @@ def scores_from_sums(
             excess, variance = np.zeros(spread.shape), np.full(spread.shape, np.nan)
         else:
             excess = np.where(sizes > 0, spread / sizes, 0.0) / (m - 1) / m * left
-            variance = repeats.var(axis=1, ddof=1) / m * left
+            variance = excess / sizes if independent else repeats.var(axis=1, ddof=1) / m * left
     variance = np.where(np.asarray(n_drawn) == 0, 0.0, variance)  # exact, but for rounding
     return SummedScores(
-        feature, *told, sizes, n_rows, moments, repeats, overall, excess, variance, n_exact, lone, certificate
+        feature,
+        *told,
+        sizes,
+        n_rows,
+        moments,
+        repeats,
+        overall,
+        excess,
+        variance,
+        n_exact,
+        lone,
+        certificate,
+        independent=independent,
     )
 
 
