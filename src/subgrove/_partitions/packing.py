@@ -1,7 +1,8 @@
-"""Tables as bytes and back, without pickle: rows travel between processes as Arrow's own format."""
+"""Tables as bytes and back, without pickle: rows travel between processes in Arrow's own format."""
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,9 +14,13 @@ Bytes = npt.NDArray[np.uint8]
 
 def packed(table: Any) -> Bytes:
     """A table as bytes."""
+    if _kind(table) == "polars":  # which writes the format by itself
+        buffer = io.BytesIO()
+        table.write_ipc_stream(buffer)
+        return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
     import pyarrow as pa
 
-    arrow = _as_arrow(table)
+    arrow = pa.Table.from_pandas(table, preserve_index=False) if _kind(table) == "pandas" else table
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, arrow.schema) as writer:
         writer.write_table(arrow)
@@ -24,17 +29,16 @@ def packed(table: Any) -> Bytes:
 
 def unpacked(parts: Sequence[Bytes], empty: Any, columns: Sequence[str], order: npt.NDArray[np.intp]) -> Any:
     """One table from the bytes of several, its rows in another order, with the types of an empty one."""
+    if _kind(empty) == "polars":
+        import polars as pl
+
+        return pl.concat([pl.read_ipc_stream(part.tobytes()) for part in parts])[order]
     import pyarrow as pa
 
     tables = [pa.ipc.open_stream(pa.py_buffer(part)).read_all() for part in parts]
     whole = pa.concat_tables(tables).take(order)
-    kind = type(empty).__module__.partition(".")[0]
-    if kind == "pyarrow":
+    if _kind(empty) == "pyarrow":
         return whole.combine_chunks()
-    if kind == "polars":
-        import polars as pl
-
-        return pl.from_arrow(whole)
     frame = whole.to_pandas()
     # A column of objects may look like another type once it travelled: booleans, of which none drawn is missing.
     known = [name for name in columns if name in empty.columns]
@@ -42,10 +46,5 @@ def unpacked(parts: Sequence[Bytes], empty: Any, columns: Sequence[str], order: 
     return frame.astype(wrong) if wrong else frame
 
 
-def _as_arrow(table: Any) -> Any:
-    import pyarrow as pa
-
-    kind = type(table).__module__.partition(".")[0]
-    if kind == "pandas":
-        return pa.Table.from_pandas(table, preserve_index=False)
-    return table.to_arrow() if kind == "polars" else table
+def _kind(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]
