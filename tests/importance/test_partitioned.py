@@ -182,21 +182,16 @@ def test_tables_are_those_of_rows_in_memory_with_the_same_draws(with_ids: Path, 
     sampler = Keyed(fitted.columns, fitted.train, fitted=fitted, keys=keys[kept])
     inside = sg.importance(model, DATA[COLUMNS], DATA["y"], sampler=sampler, weights=counted, **call)
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(inside.scores, "the test"))
-    assert_same(*_without_draws(outside, replace(inside, scores=wide)), rtol=1e-10)
+    assert_same(_without_draws(outside), _without_draws(replace(inside, scores=wide)), rtol=1e-10)
     pd.testing.assert_frame_equal(outside.repeats, inside.repeats, rtol=1e-10)
     for one, two in zip(outside.scores, inside.scores, strict=True):
         assert one.n_exact == two.n_exact
 
 
-def _without_draws(*found: sg.ImportanceResult) -> list[sg.ImportanceResult]:
-    """Results without the noise of the draws: in memory it is learned from repeats, in partitions from rows."""
-    return [
-        replace(
-            one.with_noise("test rows"),
-            scores=tuple(replace(score, mc_variance=np.zeros_like(score.mc_variance)) for score in one.scores),
-        )
-        for one in found
-    ]
+def _without_draws(found: sg.ImportanceResult) -> sg.ImportanceResult:
+    """The result without the noise of the draws: in memory it is learned from repeats, in partitions from rows."""
+    scores = tuple(replace(score, mc_variance=np.zeros_like(score.mc_variance)) for score in found.scores)
+    return replace(found.with_noise("test rows"), scores=scores)
 
 
 @pytest.mark.parametrize("n_repeats", [2, 5])
