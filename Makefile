@@ -22,7 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
 
-test: $(VENV)/.dev browser
+test:
+	$(MAKE) --no-print-directory --jobs 2 --output-sync $(VENV)/.dev browser
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(MAKE) --no-print-directory --jobs 2 --output-sync types docstrings docs
