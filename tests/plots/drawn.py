@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from io import BytesIO
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axes._base import _AxesBase
 from matplotlib.patches import FancyBboxPatch
@@ -58,6 +59,15 @@ def drawn(ax: Axes) -> Drawn:
         boxes=boxes,
         panels=[panel.get_window_extent() for panel in ax.child_axes],
     )
+
+
+def touching(texts: list[tuple[str, Bbox]], slack: float = 0.5) -> list[tuple[str, str]]:
+    """Pairs of texts whose boxes overlap by more than `slack` pixels in both directions."""
+    corners = np.array([box.extents for _, box in texts]).reshape(-1, 2, 2)
+    low = np.maximum(corners[:, None, 0], corners[None, :, 0])
+    high = np.minimum(corners[:, None, 1], corners[None, :, 1])
+    found = np.triu(((high - low) > slack).all(axis=-1), 1)
+    return [(texts[one][0], texts[other][0]) for one, other in np.argwhere(found)]
 
 
 def share(one: Bbox, other: Bbox, slack: float = 0.5) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from io import BytesIO
+from weakref import WeakSet
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from .drawn import share
+from .drawn import touching
+
+_DRAWN: WeakSet[Figure] = WeakSet()
 
 
 def words(ax: Axes) -> list[str]:
@@ -23,15 +25,17 @@ def texts(ax: Axes) -> list[tuple[str, Bbox]]:
     """Every text that is seen in the figure of the axes once it is drawn, and the box around it."""
     figure = ax.figure.figure
     assert isinstance(figure, Figure)
-    figure.savefig(BytesIO(), format="png", dpi="figure")
+    if figure.stale or figure not in _DRAWN:
+        figure.savefig(BytesIO(), format="png", dpi="figure")
+        figure.stale = False  # whatever is changed from now on says so
+        _DRAWN.add(figure)
     found = [text for each in figure.axes for text in _texts_of(each)]
     return [(text.get_text(), _box(text)) for text in found if text.get_visible() and text.get_text().strip()]
 
 
 def overlaps(ax: Axes) -> list[tuple[str, str]]:
     """Pairs of texts that touch."""
-    pairs = itertools.combinations(texts(ax), 2)
-    return [(one, other) for (one, box), (other, box_too) in pairs if share(box, box_too, slack=1.5)]
+    return touching(texts(ax), slack=1.5)
 
 
 def cut_off(ax: Axes, slack: float = 1.0) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from subgrove.exceptions import ParameterError
 from subgrove.plots.tree import MOST_LEAVES, tree
 from subgrove.trees import Node, Split, Tree
 
-from .drawn import Drawn, drawn, share
+from .drawn import Drawn, drawn, share, touching
 from .hand_made import COLUMNS, LONG, PLAIN, TreeMaker, hand_made_tree
 
 WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
@@ -34,8 +33,7 @@ def words(ax: Axes) -> list[str]:
 
 def overlaps(picture: Drawn) -> list[tuple[str, str]]:
     """Pairs of texts whose boxes overlap."""
-    pairs = itertools.combinations(picture.texts, 2)
-    return [(one, other) for (one, box), (other, box_too) in pairs if share(box, box_too)]
+    return touching(picture.texts)
 
 
 def test_is_exported() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -57,7 +58,12 @@ def new_figure(width: float, height: float) -> Figure:
 def size_of(ax: Axes) -> tuple[float, float]:
     """Width and height of axes in points, once their figure has given them their place."""
     figure = ax.figure.figure
-    if figure.get_layout_engine() is not None:
+    engine = figure.get_layout_engine()
+    if engine is not None and ax.get_axes_locator() is None:
+        with suppress(ValueError):  # as in the drawing of a figure: a window may be too small for any layout
+            engine.execute(figure)  # a third quicker than `draw_without_rendering`, which does this and draws
+        ax.apply_aspect()
+    elif engine is not None:
         figure.draw_without_rendering()
     box = ax.get_window_extent()
     return float(box.width) * POINTS / figure.dpi, float(box.height) * POINTS / figure.dpi
