@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import logging
 import statistics
 import tempfile
 import time
@@ -93,6 +94,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.files, options.rows, options.rounds = 16, 2_500, 1
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it tells of every worker that is killed here
     engines = [name for name in options.only or ENGINES if importlib.util.find_spec(PACKAGES[name])]
     print(machine("subgrove", "scikit-learn", "joblib", "distributed", "ray"))
     with tempfile.TemporaryDirectory() as temporary:
@@ -103,6 +105,9 @@ def main() -> None:
         print(f"\n{asked.n_rows:,} rows, {options.files} pieces.\n")
         header = ["engine", "counts", "largest relative difference", "workers killed", "seconds"]
         print(markdown(header, same_numbers(asked, engines)), "\n")
+        absent = [name for name in options.only or ENGINES if name not in engines]
+        if absent:
+            print(f"Not installed, so left out: {', '.join(absent)}.\n")
         if "dask" in engines:
             done = scheduler_killed(asked)
             counts, worst = differences(judged(asked, n_jobs=1), done.result)

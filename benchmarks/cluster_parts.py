@@ -136,7 +136,9 @@ def engine(name: str, n_workers: int) -> Iterator[Cluster]:
         quiet = {"distributed.deploy.lost-worker-timeout": "300s"}  # workers are slow to come back on a busy machine
         with (
             dask.config.set(quiet),
-            distributed.LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+            distributed.LocalCluster(
+                n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+            ) as cluster,
             distributed.Client(cluster) as client,
         ):
             yield Cluster(name, client)
