@@ -1,8 +1,9 @@
 """How fast trees grow: ratios to scikit-learn in the same run, to R's recorded times, memory and growth with n.
 
     python benchmarks/trees.py            everything (some minutes)
-    python benchmarks/trees.py --only sklearn r bike import scaling
+    python benchmarks/trees.py --only sklearn r bike import scaling together together-memory
     python benchmarks/trees.py --numpy    without the compiled loops
+    python benchmarks/trees.py --quick    the parts on trees found together with small tables
 
 Each line of the first part alternates between the two programs and compares medians, so that a busy machine slows
 both. R's times were recorded elsewhere (reference/timing.csv, CPU seconds); ours are CPU seconds too.
@@ -19,13 +20,17 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 import subgrove as sg
+from benchmarks.trees_together import together, together_memory
 from subgrove.trees import compiled
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
@@ -160,19 +165,29 @@ def scaling() -> None:
     print(f"  peak of the whole process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 
-PARTS = {"sklearn": against_sklearn, "r": against_r, "bike": bike, "import": import_time, "scaling": scaling}
+PARTS: dict[str, Callable[[], None]] = {
+    "sklearn": against_sklearn,
+    "r": against_r,
+    "bike": bike,
+    "import": import_time,
+    "scaling": scaling,
+}
+SIZED: dict[str, Callable[[bool], None]] = {"together": together, "together-memory": together_memory}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=list(PARTS), default=list(PARTS), help="parts to run")
+    names = [*PARTS, *SIZED]
+    parser.add_argument("--only", nargs="+", choices=names, default=names, help="parts to run")
+    parser.add_argument("--quick", action="store_true", help="small tables of trees found together")
     parser.add_argument("--numpy", action="store_true", help="without the compiled loops, as where no compiler is")
     arguments = parser.parse_args()
     if arguments.numpy:
-        compiled.inner = None
+        compiled.inner = compiled.sums = None
     print(f"compiled loops: {'no' if compiled.inner is None else 'yes'}")
-    for part in arguments.only:
-        PARTS[part]()
+    parts = PARTS | {name: partial(part, arguments.quick) for name, part in SIZED.items()}
+    for name in arguments.only:
+        parts[name]()
 
 
 if __name__ == "__main__":

@@ -5,14 +5,23 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._table import Floats
+from subgrove._table import Floats, read_table
 from subgrove.trees import TransformationTree, compiled, cuts
-from subgrove.trees.candidates import Block
+from subgrove.trees.candidates import Block, Candidates
+from subgrove.trees.column_sums import column_sums
 from subgrove.trees.density_fit import DensityFit, fit_density
-from subgrove.trees.prepared import ascending
+from subgrove.trees.prepared import Prepared, ascending
 from subgrove.trees.transformation import linear_start
 
-needs_compiler = pytest.mark.skipif(compiled.inner is None, reason="the package was installed without a compiler")
+needs_compiler = pytest.mark.skipif(
+    compiled.inner is None or compiled.sums is None, reason="the package was installed without a compiler"
+)
+
+
+def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("inner", "sums"):
+        monkeypatch.setattr(compiled, name, None)
+
 
 SHAPES = ["normal", "skewed", "two peaks", "heavy tails", "ties", "small part of the support"]
 
@@ -69,14 +78,14 @@ def test_trees_are_the_same_without_a_compiler(monkeypatch: pytest.MonkeyPatch) 
     X = rng.normal(size=(1500, 6))
     x = X[:, 0] + X[:, 1] * X[:, 2] + rng.normal(size=1500) * np.exp(X[:, 3] / 2)
     fast = TransformationTree().fit(X, x)
-    monkeypatch.setattr(compiled, "inner", None)
+    without_compiler(monkeypatch)
     plain = TransformationTree().fit(X, x)
     assert fast.rules == plain.rules
     assert len(fast.leaves) > 8
 
 
 def test_pruning_gives_the_smaller_tree_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compiled, "inner", None)
+    without_compiler(monkeypatch)
     rng = np.random.default_rng(4)
     X = rng.normal(size=(800, 4))
     x = X[:, 0] + X[:, 1] + rng.normal(size=800)
@@ -126,3 +135,48 @@ def test_compiled_search_finds_the_cuts_found_in_numpy(monkeypatch: pytest.Monke
         if one is not None and other is not None:
             assert one.threshold == other.threshold
             assert one.statistic == pytest.approx(other.statistic, rel=1e-12)
+
+
+@needs_compiler
+@pytest.mark.parametrize("scores", [1, 3, 6, 7, 11])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_compiled_sums_are_those_in_numpy(monkeypatch: pytest.MonkeyPatch, order: str, scores: int) -> None:
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(900, 11))
+    X[:, 2] += 1e6  # far from 0
+    X[:, 5] *= 1e-120  # squares would vanish
+    table = read_table(np.array(X, order=order))  # type: ignore[call-overload]
+    candidates = Candidates.of(table.without(["x4"]), Prepared.of(table, shared=True))
+    block = Block.of([np.arange(600), np.arange(300, 900, 2), np.arange(5)], rng.uniform(size=900), 900)
+    assert block.weights is not None
+    stacked = rng.normal(size=(3, scores + 1, 600)) * (block.weights > 0)[:, None, :]
+    stacked[:, -1] = block.weights
+    fast = column_sums(candidates, block, stacked)
+    without_compiler(monkeypatch)
+    for one, other in zip(fast, column_sums(candidates, block, stacked), strict=True):
+        assert one.shape == other.shape
+        assert np.abs(one - other).max() < 1e-12 * np.abs(other).max()
+
+
+@needs_compiler
+def test_sums_of_a_column_are_the_same_whatever_stands_beside_it() -> None:
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(700, 9))
+    block = Block.of([np.arange(700)], None, 700)
+    stacked = rng.normal(size=(1, 7, 700))
+    whole, squares = column_sums(Candidates.of(read_table(X)), block, stacked)
+    for at in range(9):
+        alone, square = column_sums(Candidates.of(read_table(X[:, [at]])), block, stacked)
+        assert np.array_equal(alone[:, :, 0], whole[:, :, at])
+        assert np.array_equal(square[:, 0], squares[:, at])
+
+
+@needs_compiler
+def test_compiled_sums_refuse_what_does_not_fit() -> None:
+    assert compiled.sums is not None
+    X, rows, one = np.ones((4, 2)), np.arange(4)[None], np.ones((1, 2, 4))
+    rest = (None, None, 1, 2, 4, 1, np.empty((1, 2, 1)), np.empty((1, 1)))
+    with pytest.raises(ValueError, match="no such columns"):
+        compiled.sums.sums(X, rows, one, np.array([4.0]), np.array([2]), *rest)
+    with pytest.raises(ValueError, match="wrong size"):
+        compiled.sums.sums(X, rows[:, :3], one, np.array([4.0]), np.array([1]), *rest)

@@ -26,7 +26,13 @@ from subgrove._kinds import Floats
 
 SURE = 4.0  # standard errors; a normal estimate is further off once in 16,000 times
 ROUNDING = 1e-12  # of numbers about as large as 1
-COMPILED = ("subgrove.trees._inner", "subgrove._fidelity._pairs", "subgrove._forest._grow", "subgrove._shift._path")
+COMPILED = (
+    "subgrove.trees._inner",
+    "subgrove.trees._sums",
+    "subgrove._fidelity._pairs",
+    "subgrove._forest._grow",
+    "subgrove._shift._path",
+)
 _ROWS, _TREE_ROWS = 20_000, 3000
 _SCENARIOS = ("independent", "linear", "nonlinear")
 
