@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
@@ -20,6 +21,7 @@ from subgrove._engines.base import ClusterLostError, Engine, PieceLike, Sums, Wo
 from subgrove._engines.shipped import Parcel, Reply, heard, parcel, reply_of, unpacked
 from subgrove.exceptions import ClusterError, ParameterError, SubgroveWarning
 
+LOOK_AGAIN = 2.0  # seconds after which the scheduler is asked for its workers again
 PATIENCE = 60  # seconds without any worker before a user is told
 
 
@@ -39,6 +41,7 @@ class Dask(Engine):
         self.plugin = f"subgrove-{self.sent.run}"
         self.n_started = 0
         self.gone = False
+        self.n_threads, self.look_again = 0, 0.0
         try:
             client.register_plugin(Shipment(self.sent), name=self.plugin)
         except ModuleNotFoundError as error:
@@ -99,10 +102,14 @@ class Dask(Engine):
             self.client.unregister_worker_plugin(self.plugin)
 
     def _n_threads(self) -> int:
-        try:
-            return sum(self.client.nthreads().values())
-        except (OSError, CancelledError) as error:
-            raise self._lost() from error
+        """Threads of all workers; the scheduler is asked every now and then, for workers come and go."""
+        if time.monotonic() >= self.look_again:
+            try:
+                self.n_threads = sum(self.client.nthreads().values())
+            except (OSError, CancelledError) as error:
+                raise self._lost() from error
+            self.look_again = time.monotonic() + LOOK_AGAIN
+        return self.n_threads
 
     def _lost(self) -> ClusterLostError:
         self.gone = True
