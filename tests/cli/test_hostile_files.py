@@ -190,7 +190,8 @@ def test_a_file_that_is_not_there() -> None:
 
 def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    refused(explain(tmp_path / "folder"), "is a folder")
+    refused(explain(tmp_path / "folder"), "Parquet", "folder")
+    refused(invoke("dependence", tmp_path / "folder"), "is a folder")
 
 
 def test_a_file_that_may_not_be_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
