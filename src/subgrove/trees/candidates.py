@@ -126,7 +126,7 @@ class Candidates:
     def numbers(self) -> Floats:
         """The complete columns alone; a copy where others lie between them."""
         numbers = self.prepared.table.numbers
-        return numbers if len(self.places) == numbers.shape[1] else numbers[:, self.places]
+        return numbers if len(self.places) == numbers.shape[1] else numbers.T[self.places].T
 
     def number_chunks(self, block: Block) -> Iterator[tuple[slice, Floats]]:
         """Numbers of a block's rows, (nodes, rows, complete columns), piece by piece."""
