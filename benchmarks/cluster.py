@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import logging
 import statistics
 import tempfile
 import time
@@ -94,7 +93,6 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.files, options.rows, options.rounds = 16, 2_500, 1
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # it tells of every worker that is killed here
     engines = [name for name in options.only or ENGINES if importlib.util.find_spec(PACKAGES[name])]
     print(machine("subgrove", "scikit-learn", "joblib", "distributed", "ray"))
     with tempfile.TemporaryDirectory() as temporary:

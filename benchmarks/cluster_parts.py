@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import subprocess
@@ -225,6 +226,8 @@ def own_dask(file: Path) -> Iterator[Any]:
     """A scheduler and 4 workers, each a process of its own, and a client; gives the process of the scheduler."""
     import distributed
 
+    for name in ("distributed", "distributed.client"):  # each tells of the scheduler that is killed here
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     start = [sys.executable, "-m", "distributed.cli"]
     quiet: dict[str, Any] = {"cwd": ROOT, "stderr": subprocess.DEVNULL}
     flags = ["--scheduler-file", str(file), "--no-dashboard"]
