@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, floor
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +52,9 @@ def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> Support:
     """The support of a feature in some rows."""
     absent = np.isnan(x)
     counted = np.ones(len(x)) if weights is None else weights
-    missing, values, counted = float(counted[absent].sum()), x[~absent], counted[~absent]
+    missing, values = 0.0, x
+    if absent.any():
+        missing, values, counted = float(counted[absent].sum()), x[~absent], counted[~absent]
     none = np.empty(0)
     if has_levels(info):
         counts = np.bincount(values.astype(np.intp), weights=counted, minlength=len(info.levels))
@@ -60,6 +63,8 @@ def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> Support:
         return Support(info, missing, np.full(len(BOX), np.nan), none, none, none)
     box = box_statistics(values, None if weights is None else counted)
     beyond = (values < box[1]) | (values > box[5])
+    if not beyond.any():
+        return Support(info, missing, box, none, none, none)
     outliers, place = np.unique(values[beyond], return_inverse=True)
     outlier_weights = np.bincount(place, weights=counted[beyond]).astype(np.float64)
     return Support(info, missing, box, outliers, outlier_weights, none)
@@ -72,28 +77,31 @@ def box_statistics(x: Floats, weights: Floats | None) -> Floats:
     that is no further than 1.5 times the distance of the hinges away from the box.
     """
     values, total = _cumulated(x, weights)
-    n = total[-1]
+    n = float(len(x)) if total is None else float(total[-1])
     whole = weights is None or not (weights % 1).any()
-    half = np.ceil(n / 2) if whole else n / 2
-    q1, median, q3 = (_middle(values, total, mass) for mass in (half / 2, n / 2, n - half / 2))
-    with np.errstate(over="ignore"):  # a reach beyond what a float holds has no outliers
-        reach = 1.5 * (q3 - q1)
-        inside = values[(values >= q1 - reach) & (values <= q3 + reach)]
-    return np.array([values[0], inside[0], q1, median, q3, inside[-1], values[-1]])
+    half = float(np.ceil(n / 2)) if whole else n / 2
+    q1, median, q3 = (_middle(values, total, n, mass) for mass in (half / 2, n / 2, n - half / 2))
+    reach = 1.5 * (q3 - q1)  # one beyond what a float holds is infinite, and has no outliers
+    first = values[np.searchsorted(values, q1 - reach, side="left")]
+    last = values[np.searchsorted(values, q3 + reach, side="right") - 1]
+    return np.array([values[0], first, q1, median, q3, last, values[-1]])
 
 
-def _cumulated(x: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
-    """Values in order, and the weight of the rows up to each of them."""
+def _cumulated(x: Floats, weights: Floats | None) -> tuple[Floats, Floats | None]:
+    """Values in order, and the weight of the rows up to each of them; None if each counts once."""
     if weights is None:
-        return np.sort(x), np.arange(1.0, len(x) + 1)
+        return np.sort(x), None
     order = np.argsort(x, kind="stable")
     return x[order], np.cumsum(weights[order])
 
 
-def _middle(values: Floats, total: Floats, mass: float) -> float:
+def _middle(values: Floats, total: Floats | None, n: float, mass: float) -> float:
     """The value below which a mass lies; the mean of two if it lies between them."""
-    close = _CLOSE * total[-1]
+    low, high = mass - _CLOSE * n, mass + _CLOSE * n
     last = len(values) - 1
-    before = min(int(np.searchsorted(total, mass - close, side="left")), last)
-    after = min(int(np.searchsorted(total, mass + close, side="right")), last)
+    if total is None:  # 1, 2, and so on
+        before, after = min(max(ceil(low) - 1, 0), last), min(floor(high), last)
+    else:
+        before = min(int(np.searchsorted(total, low, side="left")), last)
+        after = min(int(np.searchsorted(total, high, side="right")), last)
     return float(values[before] / 2 + values[after] / 2) if before != after else float(values[before])
