@@ -3,6 +3,7 @@
 #             documentation site
 # make docs   the documentation site, in site/; open site/index.html
 # make gallery   runs the scripts of examples/ at full size and writes docs/gallery/ (one to three minutes)
+# make bench  every benchmark; says first how long that takes (BENCH="--quick", or BENCH="--only trees effects", for less)
 # make reproduce   the paper's tables and figures, and docs/reproduction.md; goes on where it was stopped
 #                  (SIZE="--reps 10 --jobs 4" for less, or on more cores)
 
@@ -17,7 +18,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 # What one step has compiled is read by the next, also where a machine's settings forbid to keep it.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser demo docs docstrings gallery test test-slow types benchmark reproduce clean
+.PHONY: browser demo docs docstrings gallery test test-slow types bench benchmark reproduce clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/bike.py --out demo
@@ -50,11 +51,10 @@ test-slow: $(VENV)/.dev browser
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt "ray>=2.10"
 	$(ONE_THREAD) $(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
-benchmark: $(VENV)/.dev
-	$(BIN)/python benchmarks/trees.py
-	$(BIN)/python benchmarks/importance.py
-	$(BIN)/python benchmarks/effects.py
-	$(BIN)/python benchmarks/interval.py
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.everything $(BENCH)
+
+benchmark: bench
 
 reproduce: $(VENV)/.dev
 	$(BIN)/python -m experiments everything --jobs $(JOBS) $(SIZE)

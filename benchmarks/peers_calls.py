@@ -1,7 +1,8 @@
 """How each package is asked for the same thing: one function for each row of the tables of `benchmarks/peers.py`.
 
-A call takes a `Task` (fitted model, test rows, training rows) and computes importance or curves of all features. Every
-package runs in one process on one core, and is given the container it asks for; ours is given the same one.
+A call takes a `Task` (fitted model, test rows, training rows) and computes importance of all features, or curves of the
+first ones. Every package runs in one process on one core, and is given the container it asks for; ours is given the
+same one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pandas as pd
 REPEATS = 10
 POINTS = 30  # what effector's partial dependence has, and cannot be told otherwise
 INTERVALS = 20
+CURVES = 5  # features that have curves
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,14 @@ class Task:
     @cached_property
     def grids(self) -> dict[int, Any]:
         """Of each column equal steps from the least to the greatest value: where curves have points."""
-        columns = np.asarray(self.X).T
+        columns = np.asarray(self.X).T[:CURVES]
         return {at: np.linspace(column.min(), column.max(), POINTS) for at, column in enumerate(columns)}
 
     @cached_property
     def borders(self) -> dict[int, Any]:
         """Of each column its quantiles: borders of the intervals of accumulated local effects."""
         steps = np.linspace(0, 1, INTERVALS + 1)
-        return {at: np.unique(np.quantile(column, steps)) for at, column in enumerate(np.asarray(self.X).T)}
+        return {at: np.unique(np.quantile(column, steps)) for at, column in enumerate(np.asarray(self.X).T[:CURVES])}
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,8 @@ def hidimstat_conditional(task: Task) -> Any:
 
 
 def fippy_marginal(task: Task) -> Any:
-    return _fippy(task, None).pfi(task.X, task.y, n_repeats=REPEATS)
+    with _quiet():
+        return _fippy(task, None).pfi(task.X, task.y, n_repeats=REPEATS)
 
 
 def fippy_conditional(task: Task) -> Any:
@@ -223,14 +226,14 @@ def sage_values(task: Task) -> Any:
 def ours_pdp(task: Task) -> Any:
     import subgrove as sg
 
-    grids = zip(task.names, task.grids.values(), strict=True)
+    grids = zip(task.names[:CURVES], task.grids.values(), strict=True)
     return [sg.effect(task.model, task.X, name, kind="pdp", grid=grid) for name, grid in grids]
 
 
 def ours_ale(task: Task) -> Any:
     import subgrove as sg
 
-    grids = zip(task.names, task.borders.values(), strict=True)
+    grids = zip(task.names[:CURVES], task.borders.values(), strict=True)
     return [sg.effect(task.model, task.X, name, kind="ale", grid=grid) for name, grid in grids]
 
 
@@ -238,7 +241,7 @@ def sklearn_pdp(task: Task) -> Any:
     from sklearn.inspection import partial_dependence
 
     options: dict[str, Any] = {"method": "brute", "kind": "average", "percentiles": (0, 1), "grid_resolution": POINTS}
-    return [partial_dependence(task.model, task.X, [at], **options)["average"][0] for at in range(task.X.shape[1])]
+    return [partial_dependence(task.model, task.X, [at], **options)["average"][0] for at in task.grids]
 
 
 def alibi_pdp(task: Task) -> Any:
@@ -273,7 +276,7 @@ def pyale_ale(task: Task) -> Any:
     with _quiet():
         found = [
             ale(task.X, task.model, [name], feature_type="continuous", grid_size=INTERVALS, include_CI=True, plot=False)
-            for name in task.names
+            for name in task.names[:CURVES]
         ]
     return [table["eff"].to_numpy() for table in found]
 
@@ -283,7 +286,10 @@ def effector_ale(task: Task) -> Any:
 
     with _quiet():
         found = effector.ALE(task.X, task.model.predict, nof_instances="all")
-        found.fit("all", binning_method=effector.axis_partitioning.Fixed(nof_bins=INTERVALS, min_points_per_bin=0))
+        found.fit(
+            list(task.borders),
+            binning_method=effector.axis_partitioning.Fixed(nof_bins=INTERVALS, min_points_per_bin=0),
+        )
         return [found.eval(at, grid, centering=True) for at, grid in task.borders.items()]
 
 
