@@ -47,6 +47,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
             ratio_table(here),
             _worst(here),
             *(_beside(here, pairs, name) for name in methods(here) if name not in NAMES),
+            _only_calibrated(here, pairs),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -106,6 +107,26 @@ def _beside(cells: pd.DataFrame, pairs: pd.DataFrame, name: str) -> str:
     how = "none of these" if not clear else f"{clear} of these"
     verb = "differences is" if clear == 1 or not clear else "differences are"
     return f"{told} Not in {where}. Of the same rows, {how} {verb} more than two standard errors."
+
+
+def _only_calibrated(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
+    """The cells that are won with calibration and are not without: by how much, and how sure that is."""
+    own = pairs[pairs["m"].isin(cells["m"])] if len(pairs) else pd.DataFrame(columns=["method"])
+    keys = ["scenario", "n", "p"]
+    lost, won = own[own["method"] == "auto"], own[own["method"] == "auto_calibrated"]
+    if lost.empty or won.empty:
+        return ""
+    both = won[won["more"] < 0].merge(lost.loc[lost["more"] >= 0, keys], on=keys)
+    told = []
+    for line in both.to_dict("records"):
+        here = cells[(cells[keys] == pd.Series({key: line[key] for key in keys})).all(axis=1)]
+        errors = here.set_index("method")["mse"]
+        told.append(
+            f"{TITLES[line['scenario']]} {line['n']} x {line['p']} ({number(errors['auto_calibrated'])} against "
+            f"{number(errors[line['best']])} of {NAMES[line['best']]}: {number(-line['more'])} less, standard error "
+            f"{number(line['more_se'])}, {line['reps']} repetitions; `auto` alone {number(errors['auto'])})"
+        )
+    return f"Won with `calibrate=True` alone: {'; '.join(told)}." if told else ""
 
 
 def _lost(cells: pd.DataFrame, name: str, line: dict[Hashable, Any]) -> str:

@@ -106,6 +106,9 @@ def test_calibrated_results_have_a_column_of_their_own_that_says_it_is_not_the_d
     assert "`auto` has a smaller error than the best of the packages in 0 of 1 cells." in text
     assert "`auto`, calibrated has a smaller error than the best of the packages in 1 of 1 cells." in text
     assert "calibrate" not in peers.report(peers.tables(results()))
+    # Squares of 2.5 and 1 against 2: 6.25 and 1 against 4, in each of three repetitions.
+    won = "linear 300 x 10 (1.00 against 4.00 of hidimstat, ridge: 3.00 less, standard error 0, 3 repetitions; `auto`"
+    assert f"Won with `calibrate=True` alone: {won} alone 6.25)." in text
 
 
 def test_a_lost_cell_says_how_sure_that_is() -> None:
