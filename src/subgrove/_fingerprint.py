@@ -11,6 +11,7 @@ import numpy.typing as npt
 from subgrove._table import ColumnInfo, Table
 
 _DIGITS = 32
+_ROUNDED = 6  # digits of predictions that tell one model from another: rounding depends on who asks
 
 
 def fingerprint(table: Table) -> str:
@@ -47,3 +48,23 @@ def _text(text: str) -> bytes:
     """The text with its length before it, so that no two lists of texts run together alike."""
     encoded = text.encode("utf-8", "surrogatepass")
     return len(encoded).to_bytes(8, "little") + encoded
+
+
+def digest_of(answers: npt.NDArray[Any]) -> str:
+    """A short text that tells predictions from others, but for rounding."""
+    if answers.dtype.kind not in "iufb":
+        return exact_digest(answers)
+    return sha256(rounded(answers.astype(np.float64))).hexdigest()[:16]
+
+
+def exact_digest(values: npt.NDArray[Any]) -> str:
+    """A short text that tells values from others: numbers or labels, as they are."""
+    return sha256(str(values.tolist()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def rounded(values: npt.NDArray[np.float64]) -> bytes:
+    """Numbers to some digits of the largest of them, and how large that is."""
+    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
+    unit = 10.0 ** np.floor(np.log10(largest)) if largest > 0 else 1.0
+    numbers = np.round(values / unit, _ROUNDED) + 0.0  # -0 becomes 0
+    return repr(float(unit)).encode() + np.ascontiguousarray(numbers).tobytes()

@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 from sklearn.tree import DecisionTreeClassifier
 
 import subgrove as sg
-from subgrove.exceptions import InputError, ParameterError, UnseenValueWarning
+from subgrove.exceptions import InputError, ModelError, ParameterError, UnseenValueWarning
 
 
 def made(n: int, seed: int) -> pd.DataFrame:
@@ -163,7 +163,39 @@ def test_levels_that_the_sample_lacks_are_told(tmp_path: Path) -> None:
     assert found.curves["n"].tolist() == [999, 999]
     rows["level"] = rows["level"].astype("category")
     rows.to_parquet(tmp_path / "rows.parquet")
-    assert sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "level", sample=50).support["count"].sum() == 2_000
+    with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample does not"):
+        known = sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "level", sample=50)
+    assert known.support["count"].sum() == 2_000  # a categorical column tells of the level, but no row can be taken
+
+
+def test_a_checkpoint_of_another_model_or_of_changed_data_is_refused(tmp_path: Path) -> None:
+    frame, file = made(100, 4), tmp_path / "rows.parquet"
+    frame.to_parquet(file)
+
+    def asked(X: Any) -> Any:
+        return factor * model(X)
+
+    factor = 1.0
+    call = {"kind": "pdp", "n_points": 3, "checkpoint": tmp_path / "kept"}
+    first = sg.effect(asked, file, "u", **call).curves
+    assert_frame_equal(sg.effect(asked, file, "u", **call).curves, first)
+    factor = 2.0  # a function that was edited has the same name
+    with pytest.raises(ParameterError, match="holds another run: model: "):
+        sg.effect(asked, file, "u", **call)
+    factor = 1.0
+    frame.assign(x=frame["x"] + 1).to_parquet(file)
+    with pytest.raises(ParameterError, match=r"holds another run: .*files: "):
+        sg.effect(asked, file, "u", **call)
+
+
+def test_what_goes_wrong_is_told_with_the_piece(path: Path) -> None:
+    def burns(X: Any) -> Any:
+        if len(X) > 40:
+            raise RuntimeError("it burns")
+        return model(X)
+
+    with pytest.raises(ModelError, match=r"^0.parquet, rows 0 to 399: The model raised RuntimeError .*it burns"):
+        sg.effect(burns, path, "u", kind="pdp", n_points=2, sample=10, partition_rows=400)
 
 
 def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
@@ -177,7 +209,7 @@ def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
     first = sg.effect(counting, path, "u", **asked)
     before = len(calls)
     again = sg.effect(counting, path, "u", **asked)
-    assert len(calls) == before
+    assert calls[before:] == [400]  # what the run is known by
     assert_frame_equal(first.curves, again.curves)
 
 

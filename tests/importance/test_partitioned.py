@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import subgrove as sg
@@ -315,6 +317,23 @@ def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.Impo
         sg.importance(lambda X: 2 * model(X), path, "y", **call)
     with pytest.raises(sg.exceptions.ParameterError, match="seed: 1"):
         sg.importance(asked, path, "y", **{**call, "seed": 2})
+
+
+def test_a_checkpoint_of_data_that_changed_since_is_refused(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "rows.parquet"
+    shutil.copy(path, copy)
+    call = {**ASKED, "partition_rows": 200, "checkpoint": tmp_path / "kept"}
+    sg.importance(model, copy, "y", **call)
+    changed = pd.read_parquet(path)
+    changed["y"] += 1  # the columns of the model stay, and so do the rows it is tried out on
+    changed.to_parquet(copy)
+    with pytest.raises(sg.exceptions.ParameterError, match=r"holds another run: files: .*, y: y "):
+        sg.importance(model, copy, "y", **call)
+    call |= {"checkpoint": tmp_path / "of a frame", "features": ["a"]}
+    of_frame, now = (pl.from_pandas(rows).lazy() for rows in (pd.read_parquet(path), changed))
+    sg.importance(lambda X: X["a"], of_frame, "y", **call)
+    with pytest.raises(sg.exceptions.ParameterError, match="holds another run: y: y "):
+        sg.importance(lambda X: X["a"], now, "y", **call)  # where nothing but the rows can tell
 
 
 def test_a_result_of_partitions_is_saved_shown_and_told(path: Path, tmp_path: Path) -> None:

@@ -84,8 +84,15 @@ def test_columns_that_a_file_lacks_are_missing_as_pyarrow_has_it(tmp_path: Path)
 def test_folders_of_a_dataset_are_columns(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame.to_parquet(tmp_path, partition_cols=["text"])
     dataset = ds.dataset(tmp_path, partitioning="hive")
-    for some in (dataset, dataset.filter(ds.field("x") < 1)):
+    for some in (dataset, dataset.filter(ds.field("x") < 1), dataset.filter(ds.field("text") != "a")):
         assert whole(read_partitioned(some, partition_rows=100)).to_pydict() == some.to_table().to_pydict()
+
+
+def test_a_plan_that_polars_refuses_is_told(folder: Path) -> None:
+    with pytest.raises(InputError, match=r'X is a LazyFrame whose plan polars refuses: .*"nope"'):
+        read_partitioned(pl.scan_parquet(folder / "*.parquet").with_columns(z=pl.col("nope")))
+    with pytest.raises(InputError, match="train is a LazyFrame whose plan polars refuses"):
+        read_partitioned(pl.scan_parquet(folder / "nowhere" / "*.parquet"), argument="train")
 
 
 def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:

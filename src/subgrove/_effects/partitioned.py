@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from subgrove._containers import plain_columns
 from subgrove._effects.asking import Asker, batch_rows
@@ -36,6 +37,7 @@ from subgrove._effects.result import Effect
 from subgrove._effects.summing import CURVES, LAID_OUT, SUMMED, Layout
 from subgrove._effects.tables import Group
 from subgrove._engines import carry_out
+from subgrove._fingerprint import digest_of, fingerprint
 from subgrove._kinds import ColumnInfo, Floats
 from subgrove._model import Model
 from subgrove._moments import Moments
@@ -51,10 +53,11 @@ from subgrove._partitions import (
     selected,
 )
 from subgrove._subgroups import Partition, Subgroups
-from subgrove._table import read_weights
+from subgrove._table import read_table, read_weights
 from subgrove._values import values_like
-from subgrove.exceptions import InputError, UnseenValueWarning
+from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, UnseenValueWarning
 
+_LOOKED_AT = 400  # rows that tell the model and the data of a checkpoint from others
 SEED = 0  # of the sample: the same call gives the same numbers
 Sums = Mapping[str, np.ndarray[Any, Any]]
 
@@ -82,7 +85,7 @@ def effect_of_partitions(
     source = read_source(table, asked.feature, asked.kind, asked.subgroups, counted)
     checked_interactions(asked.interactions, asked.kind, source)
     plan = _planned(model, source, asked, columns, weight)
-    done = _added_up(plan.work, data, asked, folder)
+    done = _added_up(plan, data, asked, folder)
     return _result(plan, done, data, asked, sampled)
 
 
@@ -140,6 +143,13 @@ class _PieceWork:
     layouts: tuple[Layout, ...]
 
     def __call__(self, piece: Piece) -> Sums:
+        """Sums of a piece; what goes wrong is told with its name."""
+        try:
+            return self._sums(piece)
+        except (SubgroveError, SubgroveWarning) as error:
+            raise type(error)(f"{piece.name}: {error}") from error
+
+    def _sums(self, piece: Piece) -> Sums:
         """Moments of each curve, counts of each subgroup, and what was asked for."""
         source, strange = self._source(piece)
         parts = parts_of(source, self.partition)
@@ -166,14 +176,22 @@ class _PieceWork:
         counted = _weights(whole[self.weight], piece.n_rows) if self.weight else None
         found = plain_columns(table, "X", only=[info.name for info in self.holding.infos])
         x, strange = [], []
-        for info in self.holding.infos:
+        for which, info in enumerate(self.holding.infos):
             plain = found[info.name]
             values, _ = values_like(plain, info, "X")
             points = as_points(info, values)
             missing = np.isnan(plain.values) if plain.kind == "numeric" else plain.values < 0
-            strange.append(int((np.isnan(points) & ~missing).sum()))
+            strange.append(int((self._without_point(which, points) & ~missing).sum()))
             x.append(points)
         return Source(table, self.holding.infos, tuple(x), counted, self.holding), strange
+
+    def _without_point(self, which: int, points: Floats) -> npt.NDArray[np.bool_]:
+        """Rows whose level no sampled row has; a categorical column knows it, but there is no row to take it from."""
+        absent = np.isnan(points)
+        if has_levels(self.holding.infos[which]):
+            held = self.holding.donors[which] >= 0
+            absent[~absent] = ~held[points[~absent].astype(np.intp)]
+        return absent
 
 
 def _weights(column: Any, n_rows: int) -> Floats | None:
@@ -200,11 +218,12 @@ def _counts(infos: Sequence[ColumnInfo], parts: Sequence[Part]) -> dict[str, np.
     return sums
 
 
-def _added_up(work: _PieceWork, data: Partitioned, asked: Question, checkpoint: Any) -> dict[str, Any]:
+def _added_up(plan: _Plan, data: Partitioned, asked: Question, checkpoint: Any) -> dict[str, Any]:
     """Sums of all pieces, merged in their order."""
     total: dict[str, Any] = {}
+    work = plan.work
     what = f"Effect of {' and '.join(info.name for info in work.holding.infos)}"
-    mark = _mark(work, data) if checkpoint is not None else ""
+    mark = _mark(plan, data) if checkpoint is not None else ""
     for _, sums in carry_out(work, data.pieces, n_jobs=asked.n_jobs, what=what, checkpoint=checkpoint, mark=mark):
         for name, array in sums.items():
             if name.startswith("curve "):
@@ -217,8 +236,13 @@ def _added_up(work: _PieceWork, data: Partitioned, asked: Question, checkpoint: 
     return total
 
 
-def _mark(work: _PieceWork, data: Partitioned) -> str:
-    """All that sums depend on, a line for each thing."""
+def _mark(plan: _Plan, data: Partitioned) -> str:
+    """All that sums depend on, a line for each thing; the model is told by what it predicts for some rows."""
+    work = plan.work
+    n = min(_LOOKED_AT, plan.source.frames.n_rows)
+    rows = plan.source.frames.changed(np.arange(n), {})
+    seen = fingerprint(read_table(rows, lenient=True))
+    answers = work.model.fresh().ask(rows, n, lambda row: "rows drawn at random")
     points = [axis.points.tobytes() for layout in work.layouts for axis in layout.axes]
     edges = [b"" if layout.edges is None else layout.edges.tobytes() for layout in work.layouts]
     lines = {
@@ -226,23 +250,14 @@ def _mark(work: _PieceWork, data: Partitioned) -> str:
         "points": hashlib.blake2b(b"/".join(points + edges), digest_size=8).hexdigest(),
         "columns": ", ".join(work.columns),
         "subgroups": "; ".join(work.partition.rules) if work.partition else "none",
-        "model": model_mark(work.model),
+        "model": digest_of(answers),
         "output": str(work.outputs.wanted),
         "weights": str(work.weight),
         "data": f"{data.description}, {data.n_rows} rows",
+        "files": data.stamp,
+        "rows looked at": seen,
     }
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
-
-
-def model_mark(model: Model) -> str:
-    """What can be said of a model without asking it: its kind, and a hash of what it holds if that can be had."""
-    import joblib
-
-    target = model.model
-    try:
-        return f"{type(target).__name__} {joblib.hash(target)}"
-    except Exception:  # whatever a model's own pickling raises; functions mostly cannot be hashed
-        return f"{type(target).__name__} {getattr(target, '__qualname__', '')}".strip()
 
 
 def _result(plan: _Plan, done: dict[str, Any], data: Partitioned, asked: Question, sampled: tuple[int, int]) -> Effect:
@@ -305,7 +320,7 @@ def _warn_of_strange(names: Sequence[str], strange: Floats) -> None:
         if n:
             warnings.warn(
                 f"{int(n):,} rows have levels of {name!r} that the sample does not; there are no points for them. "
-                f"Draw a larger sample, or write the column as a categorical one, whose levels are all known.",
+                f"Draw a larger sample.",
                 UnseenValueWarning,
                 stacklevel=5,
             )

@@ -118,7 +118,7 @@ def over_partitions(
         np.sort(drawn.left_out),
     )
     redraws = probe.redraws(work)
-    mark = probe.mark(work, redraws, data.description)
+    mark = probe.mark(work, redraws, data)
     total = PieceSums(len(chosen), len(losses), repeats)
     results = carry_out(work, data.pieces, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=folder, mark=mark)
     for _, sums in results:
@@ -201,6 +201,8 @@ def _about_drawn_rows(data: Partitioned) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        if str(error).startswith("train "):
+            raise
         raise type(error)(f"In rows drawn at random from {data.description}: {error}") from error
 
 
@@ -215,7 +217,8 @@ def _drawn(data: Partitioned, names: Names, train: Any, method: Any, size: int, 
     n = min(size, data.n_rows // 2) if needs else 0
     if needs and n < 2:
         raise InputError(
-            f"{data.description} has {data.n_rows} rows, too few to fit the sampler on one half and judge the other. "
+            f"{data.description} has {data.n_rows} row{'s' * (data.n_rows > 1)}, too few to fit the sampler on one "
+            f"half and judge the other. "
             f"Pass training rows as train."
         )
     columns = (*names.model, *([names.target] if names.target not in names.model else []))

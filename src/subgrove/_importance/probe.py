@@ -13,23 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._containers import quote
 from subgrove._fidelity.certificate import Certificate, Certifier
-from subgrove._fingerprint import fingerprint
+from subgrove._fingerprint import digest_of, exact_digest, fingerprint, rounded
 from subgrove._frames import Frames
 from subgrove._importance.batch import Batch, raw_column
 from subgrove._importance.piecework import Names, PieceWork, redraw_of
 from subgrove._importance.scoring import Scoring, original_rows
-from subgrove._kinds import Floats
 from subgrove._model import Model, Predictions, missing_in, read_target
 from subgrove._parallel import one_blas_thread
+from subgrove._partitions import Partitioned
 from subgrove._random import KeyedStreams, Keys
 from subgrove._table import read_like, read_table
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import Redraw
-
-_DIGITS = 6  # of predictions that tell one model from another: rounding depends on who asks
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +90,14 @@ class Probe:
 
     def only_columns(self, training: Any) -> Any:
         """Training rows with the columns of the model alone, in the order of these."""
-        present = list(training.column_names if hasattr(training, "column_names") else training.columns)
+        named = getattr(training, "column_names", None)
+        if named is None and not hasattr(training, "columns"):
+            raise InputError(
+                f"train must be a table with the columns of the model ({quote(self.names.model[:10])}"
+                f"{' ...' if len(self.names.model) > 10 else ''}), or such data in partitions; got "
+                f"{type(training).__name__}, which has no names of columns."
+            )
+        present = list(training.columns if named is None else named)
         wanted = [name for name in self.names.model if name in present]
         return training.select(wanted) if hasattr(training, "select") else training[wanted]
 
@@ -118,14 +124,15 @@ class Probe:
                 found[feature] = certifier.judged(feature, certifier.first(redraws[feature]))
         return found
 
-    def mark(self, work: PieceWork, redraws: Mapping[Feature, Redraw], description: str) -> str:
+    def mark(self, work: PieceWork, redraws: Mapping[Feature, Redraw], data: Partitioned) -> str:
         """All that sums depend on, a line for each thing."""
         names = self.names
         lines = {
-            "data": description,
+            "data": data.description,
+            "files": data.stamp,
             "rows looked at": fingerprint(read_table(self.rows, lenient=True)),
             "columns": ", ".join(names.model),
-            "y": names.target,
+            "y": f"{names.target} {exact_digest(self.scoring.target.raw)}",
             "weights": names.weights,
             "row_key": names.row_key,
             "features": ", ".join(map(title, work.samplers)),
@@ -133,7 +140,7 @@ class Probe:
             "n_repeats": work.n_repeats,
             "seed": work.seed,
             "rows left out": sha256(work.left_out.tobytes()).hexdigest()[:16],
-            "model": _digest(self.answers),
+            "model": digest_of(self.answers),
             "sampler": self._of_samplers(work, redraws),
         }
         return "\n".join(f"{what}: {value}" for what, value in lines.items())
@@ -148,7 +155,7 @@ class Probe:
             digest.update(repr((feature, redraw.groups.rules)).encode())
             for changes in redraw.draws():
                 table = read_like(frames.changed(slice(0, len(self.keys)), changes), columns)
-                digest.update(_rounded(table.numbers) + np.ascontiguousarray(table.codes).tobytes())
+                digest.update(rounded(table.numbers) + np.ascontiguousarray(table.codes).tobytes())
                 break
         return digest.hexdigest()[:16]
 
@@ -158,16 +165,3 @@ class Probe:
             line for line in mark.splitlines() if line.split(":")[0] in ("data", "rows looked at", "rows left out")
         ]
         return sha256("\n".join(lines).encode()).hexdigest()[:32]
-
-
-def _digest(answers: Predictions) -> str:
-    kept = _rounded(answers.astype(np.float64)) if answers.dtype.kind in "iufb" else str(answers.tolist()).encode()
-    return sha256(kept).hexdigest()[:16]
-
-
-def _rounded(values: Floats) -> bytes:
-    """Numbers to some digits of the largest of them, and how large that is."""
-    largest = float(np.abs(values[np.isfinite(values)]).max(initial=0.0))
-    unit = 10.0 ** np.floor(np.log10(largest)) if largest > 0 else 1.0
-    rounded = np.round(values / unit, _DIGITS) + 0.0  # -0 becomes 0
-    return repr(float(unit)).encode() + np.ascontiguousarray(rounded).tobytes()

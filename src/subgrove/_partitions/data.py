@@ -96,6 +96,8 @@ class Partitioned:
         Columns that are read by name only, since pandas made them its index; good as `row_key`.
     kept : object
         What must live as long as the pieces, such as a temporary folder.
+    stamp : str
+        Changes when a file is written again, though its name and its number of rows stay; "" if that is not known.
     """
 
     pieces: tuple[Piece, ...]
@@ -106,6 +108,7 @@ class Partitioned:
     empty: Any = None
     beside: tuple[str, ...] = ()
     kept: Any = None
+    stamp: str = ""
 
     def refuse_unknown(self, columns: Sequence[str], argument: str) -> None:
         """All of these columns are there."""

@@ -7,8 +7,10 @@ dictionary columns are, and whole numbers and booleans for which a file has no s
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from subgrove._containers import quote
@@ -65,12 +67,26 @@ def footer(found: Found) -> tuple[File, Any]:
         with file.open() as opened:
             metadata, schema = opened.metadata, opened.schema_arrow
     except (pa.ArrowException, OSError) as error:
-        text = str(error).splitlines()[0]
+        text = str(error).splitlines()[0].rstrip(". ")
         raise InputError(
-            f"{found.name} is damaged or no Parquet file: {text} Write it again, or take it out of the folder."
+            f"{found.name} is damaged or no Parquet file: {text}. Write it again, or take it out of the folder."
         ) from error
     sizes = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
     return replace(file, group_rows=sizes, groups=tuple(range(len(sizes)))), schema
+
+
+def stamp_of(files: Sequence[File]) -> str:
+    """A short text that is another one after a file was written again: from sizes and times of change."""
+    digest = sha256()
+    for file in files:
+        if file.filesystem is None:
+            told = os.stat(file.path)
+            size, changed = told.st_size, told.st_mtime_ns
+        else:
+            info = file.filesystem.get_file_info(file.path)
+            size, changed = info.size, info.mtime_ns
+        digest.update(f"{file.path}\0{size}\0{changed}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
 
 
 def view_of(files: Sequence[File], schema: Any, backend: str) -> View:

@@ -22,6 +22,7 @@ from subgrove._partitions.files import (
     footer,
     index_columns,
     refuse_twice,
+    stamp_of,
     view_of,
 )
 from subgrove._partitions.paths import parquet_files
@@ -129,7 +130,8 @@ def of_files(files: Sequence[File], schema: Any, backend: str, description: str,
     columns = tuple(name for name in schema.names if name not in beside)
     pieces = tuple(_pieces(files, partition_rows, view))
     n_rows = sum(piece.n_rows for piece in pieces)
-    return Partitioned(pieces, columns, n_rows, backend, description, view.table([], columns), beside)
+    empty = view.table([], columns)
+    return Partitioned(pieces, columns, n_rows, backend, description, empty, beside, stamp=stamp_of(files))
 
 
 def _pieces(files: Sequence[File], most: int, view: View) -> Iterator[Piece]:

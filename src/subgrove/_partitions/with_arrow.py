@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from subgrove._partitions.data import Partitioned, Piece, Places
-from subgrove._partitions.files import BATCH_ROWS, File, refuse_twice, view_of
+from subgrove._partitions.files import BATCH_ROWS, File, refuse_twice, stamp_of, view_of
 from subgrove._partitions.parquet import of_files, taken
 from subgrove._partitions.view import View
 from subgrove.exceptions import InputError
@@ -31,13 +31,14 @@ def of_dataset(X: Any, argument: str, partition_rows: int) -> Partitioned:
     refuse_twice(X.schema.names, description)
     view = view_of([file for _, file, _ in files], X.schema, "pyarrow")
     groups = [
-        Kept(group, _filter(part), 0, group.count_rows(filter=_filter(part)), file.name, X.schema)
+        Kept(group, _filter(part), 0, _count(group, _filter(part), X.schema), file.name, X.schema)
         for part, file, fragment in files
         for group in fragment.split_by_row_group()
     ]
     pieces = tuple(_pieces(groups, view, partition_rows))
     n_rows, columns = sum(piece.n_rows for piece in pieces), tuple(X.schema.names)
-    return Partitioned(pieces, columns, n_rows, "pyarrow", description, view.table([], columns))
+    stamp, empty = stamp_of([file for _, file, _ in files]), view.table([], columns)
+    return Partitioned(pieces, columns, n_rows, "pyarrow", description, empty, stamp=stamp)
 
 
 def _file_datasets(X: Any, argument: str) -> Iterator[Any]:
@@ -60,6 +61,11 @@ def _file_datasets(X: Any, argument: str) -> Iterator[Any]:
 
 def _filter(part: Any) -> Any:
     return getattr(part, "_scan_options", {}).get("filter")
+
+
+def _count(group: Any, kept: Any, schema: Any) -> int:
+    """Rows of a row group that a filter keeps; with the whole schema, since it may ask for a column of folders."""
+    return int(group.scanner(schema=schema, columns=[], filter=kept).count_rows())
 
 
 def _files(part: Any, schema: Any) -> Iterator[tuple[File, Any]]:

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import finalize
 
 from subgrove._partitions.data import Partitioned, Piece, Places
+from subgrove.exceptions import InputError
 
 # Lines of a plan whose slices cost what they hold.
 _PLAIN = ("PARQUET SCAN", "PROJECT", "SLICE: ", "ROW_INDEX", "ESTIMATED ROWS", "SIMPLE Π", "WITH_COLUMNS", "SELECT ")
@@ -58,7 +59,7 @@ def of_lazy(X: Any, argument: str, partition_rows: int) -> Partitioned:
     """The pieces of a LazyFrame."""
     import polars as pl
 
-    schema, kept = X.collect_schema(), None
+    schema, kept = _schema(X, argument), None
     description = f"the LazyFrame {argument}"
     if not slices_are_cheap(X):
         kept = Kept(Path(mkdtemp(prefix="subgrove-")))
@@ -73,6 +74,17 @@ def of_lazy(X: Any, argument: str, partition_rows: int) -> Partitioned:
     )
     empty = pl.DataFrame(schema=schema)
     return Partitioned(pieces, tuple(schema.names()), n_rows, "polars", description, empty, kept=kept)
+
+
+def _schema(X: Any, argument: str) -> Any:
+    """Columns and types; a plan that cannot be carried out is told here, before anything is read."""
+    import polars as pl
+
+    try:
+        return X.collect_schema()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        text = str(error).splitlines()[0].rstrip(". ")
+        raise InputError(f"{argument} is a LazyFrame whose plan polars refuses: {text}. Mend the plan.") from error
 
 
 def slices_are_cheap(plan: Any) -> bool:
