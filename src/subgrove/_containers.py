@@ -5,6 +5,7 @@ Whatever the container, a column becomes numbers, or codes into levels. What is 
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -127,12 +128,24 @@ def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> d
     except TypeError:
         raise InputError(
             f"{argument} must be a pandas or polars frame, a pyarrow table or a 2-d array; got {type(X).__name__}."
+            f"{_how_to_read(X)}"
         ) from None
     return {
         str(name): _of_series(frame[name], str(name), argument)
         for name in frame.columns
         if only is None or name in only
     }
+
+
+def _how_to_read(X: Any) -> str:
+    """What to do with data that are not in memory, where rows are needed side by side."""
+    ways = {"collect": ".collect()", "to_table": ".to_table()", "compute": ".compute()"}  # of polars, pyarrow and Dask
+    way = next((call for name, call in ways.items() if hasattr(X, name)), None)
+    if isinstance(X, str | os.PathLike):
+        way = "pandas.read_parquet(path)"
+    if way is None:
+        return ""
+    return f" Only importance and effect take data in partitions; read the rows first ({way}), or some of them if many."
 
 
 def names_and_rows(X: Any) -> tuple[tuple[str, ...], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def test_a_column_that_the_model_was_trained_on_is_missing(path: Path) -> None:
 
 def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> None:
     faults = {
-        "y": (np.nan, "rows.parquet, rows 200 to 299: y has 1 missing values"),
+        "y": (np.nan, "rows.parquet, rows 200 to 299: y, 'y', is missing in 1 of the rows .* row 270. Leave"),
         "w": (-1.0, "rows.parquet, rows 200 to 299: weights names 'w'; weights must be finite and >= 0"),
         "b": (np.inf, "In rows drawn at random from .*rows.parquet.*: Column 'b' of X has 1 infinite values"),
     }
@@ -172,6 +173,49 @@ def test_a_fitted_sampler_takes_no_training_rows(path: Path) -> None:
 def test_a_column_of_another_kind_in_training_is_refused(path: Path) -> None:
     text = DATA[["a", "b", "w"]].assign(b="text")
     refused(ColumnError, "Column 'b' of X is numeric, but in training it was nominal", model, path, "y", train=text)
+
+
+def test_training_rows_without_names_are_refused(path: Path) -> None:
+    refused(InputError, r"^train must be a table .*'a', 'b'.*got ndarray", model, path, "y", train=DATA.to_numpy())
+    refused(InputError, "^train lacks the column 'b'", model, path, "y", train=DATA[["a"]])
+
+
+def test_a_model_of_an_array_with_fewer_columns_is_told(path: Path) -> None:
+    class Trained:
+        n_features_in_ = 2
+
+        def predict(self, X: Any) -> Any:
+            return np.asarray(X)[:, 0]
+
+    refused(ParameterError, "fitted on 2 columns without names, and .* has 3 .*: 'a', 'b', 'w'", Trained(), path, "y")
+    assert sg.importance(Trained(), path, "y", weights="w", sampler="marginal", n_repeats=1, seed=1, certify=False)
+
+
+def test_a_missing_y_is_told_by_its_row_among_all_rows(tmp_path: Path) -> None:
+    wrong = DATA.assign(y=np.where(DATA["y"] > 0, "up", "down").astype(object))
+    wrong.loc[200:, "y"] = None
+    wrong.to_parquet(tmp_path / "rows.parquet")
+    asked = {"loss": "zero_one", "partition_rows": 100, "sample": 40}  # rows of the sample are not judged
+    with pytest.raises(
+        InputError, match=r"rows 200 to 299: y, 'y', is missing in \d+ of .* first of them row (\d+)\."
+    ) as told:
+        sg.importance(said, tmp_path / "rows.parquet", "y", sampler="marginal", n_repeats=1, seed=1, **asked)
+    n, first = re.search(r"in (\d+) of .* row (\d+)\.", str(told.value)).groups()  # type: ignore[union-attr]
+    assert int(n) < 100 and int(first) == 200
+
+
+def said(X: Any) -> Any:
+    return np.where(np.asarray(X["a"], dtype=float) > 0, "up", "down")
+
+
+def test_other_functions_say_that_files_are_to_be_read_first(path: Path) -> None:
+    for X, way in (
+        (path, "pandas.read_parquet"),
+        (str(path), "pandas.read_parquet"),
+        (pl.scan_parquet(path), "collect"),
+    ):
+        with pytest.raises(InputError, match=f"Only importance and effect take data in partitions; .*{way}"):
+            sg.find_subgroups(X)
 
 
 def test_levels_that_training_did_not_have_are_told_of(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
@@ -154,6 +157,27 @@ def test_columns_with_dots_are_found_by_their_names(tmp_path: Path) -> None:
     assert read_partitioned(path).pieces[0].read(["a.c", "a"]).to_dict("list") == {"a.c": [3], "a": [1]}
 
 
+def test_names_are_strings_where_pandas_had_numbers(tmp_path: Path) -> None:
+    for number, values in enumerate(([1, 2], [3, None])):
+        pd.DataFrame({0: [0.5, 1.5], 1: pa.array(values).to_pandas()}).to_parquet(tmp_path / f"{number}.parquet")
+    data = read_partitioned(tmp_path, partition_rows=2)
+    assert data.columns == ("0", "1")
+    assert [piece.read(["1"])["1"].dtype for piece in data.pieces] == [float, float]
+
+
+def test_a_stamp_tells_files_that_were_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    pd.DataFrame({"x": [1.0, 2.0]}).to_parquet(path)
+    first, again = read_partitioned(path).stamp, read_partitioned(path).stamp
+    assert first == again != read_partitioned(ds.dataset(path)).stamp[:0]
+    told = path.stat()
+    os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns + 1_000))
+    of_dataset = [
+        read_partitioned(some).stamp for some in (ds.dataset(path), ds.dataset(path).filter(ds.field("x") > 0))
+    ]
+    assert {read_partitioned(path).stamp, *of_dataset}.isdisjoint({first, ""})
+
+
 def test_wider_numbers_are_taken_where_files_differ(tmp_path: Path) -> None:
     pd.DataFrame({"x": np.array([1, 2], np.int32)}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"x": [0.5]}).to_parquet(tmp_path / "2.parquet")
@@ -168,9 +192,13 @@ def test_paths_that_lead_nowhere_are_told(tmp_path: Path) -> None:
         read_partitioned(tmp_path)
     with pytest.raises(InputError, match="no Parquet file matches"):
         read_partitioned(f"{tmp_path}/*.parquet")
+    with pytest.raises(InputError, match="X is an empty string"):
+        read_partitioned("")
+    with pytest.raises(InputError, match=r"address 's3://rows'; .*pyarrow.dataset.dataset\('s3://rows'\)"):
+        read_partitioned("s3://rows")
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     for path in (tmp_path, tmp_path / "rows.csv"):
-        with pytest.raises(InputError, match="convert it once"):
+        with pytest.raises(InputError, match=f"convert it once: .*{re.escape(repr(str(path)))}, format='csv'"):
             read_partitioned(path, argument="train")
 
 

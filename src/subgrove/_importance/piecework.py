@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from subgrove._engines import Sums
 from subgrove._frames import Rows
@@ -24,7 +25,7 @@ from subgrove._importance.batch import Batch, judged_rows, raw_column
 from subgrove._importance.piece_sums import PieceSums
 from subgrove._importance.scoring import Scoring
 from subgrove._kinds import Floats
-from subgrove._model import Model, read_target
+from subgrove._model import Model, Target, missing_in, read_target
 from subgrove._partitions import Piece, row_keys
 from subgrove._random import KeyedStreams, Keys
 from subgrove._table import Table
@@ -114,7 +115,7 @@ class PieceWork:
             some = rows[at : at + self.batch_rows]
             place = slice(int(some[0]), int(some[-1]) + 1)
             where: slice | Rows = place if place.stop - place.start == len(some) else some
-            target = read_target(y[where], len(some), self.classes, self.losses, probabilities=self.probabilities)
+            target = self._target(y[where], piece.first_row + some)
             own = None if counted is None else counted[where]
             batch = Batch.of(table, self.names.model, where)
             about = partial(_about, piece, some)
@@ -122,6 +123,19 @@ class PieceWork:
             self._add_batch(total, asker, keys[where])
         total.n_asked += np.array([model.n_rows, model.n_calls])
         return total.arrays()
+
+    def _target(self, y: npt.NDArray[Any], numbers: Rows) -> Target:
+        """The y of a batch; rows without one are told by their numbers among all rows."""
+        try:
+            return read_target(y, len(y), self.classes, self.losses, probabilities=self.probabilities)
+        except InputError as error:
+            absent = missing_in(y)
+            if not absent.any():
+                raise
+            raise InputError(
+                f"y, {self.names.target!r}, is missing in {int(absent.sum()):,} of the rows that are judged, the first "
+                f"of them row {int(numbers[absent][0]):,}. Leave these rows out of the data."
+            ) from error
 
     def _add_batch(self, total: PieceSums, asker: Asker, keys: Keys) -> None:
         total.add_baseline(asker.ask_original(len(keys)), asker.weights)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._containers import quote
 from subgrove._partitions.data import Partitioned
 from subgrove.exceptions import ParameterError
 
@@ -49,9 +50,13 @@ def checked_name(name: Any, data: Partitioned, argument: str, why: str) -> str |
 
 def checked_folder(checkpoint: Any) -> Path | None:
     """Where finished pieces are kept."""
-    if checkpoint is None or isinstance(checkpoint, str | Path):
-        return None if checkpoint is None else Path(checkpoint)
-    raise ParameterError(f"checkpoint must be the path of a folder; got {type(checkpoint).__name__}.")
+    if checkpoint is None:
+        return None
+    if not isinstance(checkpoint, str | Path):
+        raise ParameterError(f"checkpoint must be the path of a folder; got {type(checkpoint).__name__}.")
+    if isinstance(checkpoint, str) and not checkpoint.strip():
+        raise ParameterError(f"checkpoint must be the path of a folder; got {checkpoint!r}, which names none.")
+    return Path(checkpoint)
 
 
 def model_columns(data: Partitioned, model: Any, known: tuple[str, ...], left_out: tuple[str | None, ...]) -> list[str]:
@@ -68,7 +73,21 @@ def model_columns(data: Partitioned, model: Any, known: tuple[str, ...], left_ou
         return fitted
     if known and set(known) <= set(data.columns):
         return list(known)
-    return [name for name in data.columns if name not in left_out]
+    found = [name for name in data.columns if name not in left_out]
+    _refuse_other_number(found, model, data)
+    return found
+
+
+def _refuse_other_number(found: list[str], model: Any, data: Partitioned) -> None:
+    """A model that was fitted on an array says how many columns it had, not which."""
+    n = getattr(model, "n_features_in_", None)
+    if isinstance(n, int | np.integer) and n != len(found):
+        listed = quote(found[:30]) + (" ..." if len(found) > 30 else "")
+        raise ParameterError(
+            f"The model was fitted on {n} columns without names, and {data.description} has {len(found)} that may be "
+            f"meant: {listed}. Pass data with the columns of the model alone (a LazyFrame with select, say) beside "
+            f"those that other arguments name, or fit the model on a table with names."
+        )
 
 
 def selected(table: Any, columns: list[str]) -> Any:

@@ -73,6 +73,7 @@ class View:
             return None
         told = json.loads(noted)
         told["index_columns"] = []
+        told["column_indexes"] = []  # names are strings, as in the file, also where pandas had numbers
         told["columns"] = [
             column for column in told.get("columns", []) if column.get("field_name", column["name"]) not in self.missing
         ]
@@ -145,6 +146,7 @@ def missing_matters(schema: Any) -> list[str]:
     import pyarrow as pa
 
     plain = schema.empty_table().to_pandas(ignore_metadata=False)
+    plain.columns = plain.columns.map(str)
     return [
         column.name
         for column in schema
