@@ -176,7 +176,7 @@ def test_a_checkpoint_of_another_model_or_of_changed_data_is_refused(tmp_path: P
         return factor * model(X)
 
     factor = 1.0
-    call = {"kind": "pdp", "n_points": 3, "checkpoint": tmp_path / "kept"}
+    call: dict[str, Any] = {"kind": "pdp", "n_points": 3, "checkpoint": tmp_path / "kept"}
     first = sg.effect(asked, file, "u", **call).curves
     assert_frame_equal(sg.effect(asked, file, "u", **call).curves, first)
     factor = 2.0  # a function that was edited has the same name
