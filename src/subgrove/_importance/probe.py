@@ -126,13 +126,13 @@ class Probe:
 
     def mark(self, work: PieceWork, redraws: Mapping[Feature, Redraw], data: Partitioned) -> str:
         """All that sums depend on, a line for each thing."""
-        names = self.names
+        names, rows = self.names, fingerprint(read_table(self.rows, lenient=True))
         lines = {
             "data": data.description,
             "files": data.stamp,
-            "rows looked at": fingerprint(read_table(self.rows, lenient=True)),
+            "rows looked at": sha256(f"{rows} {exact_digest(self.scoring.target.raw)}".encode()).hexdigest()[:16],
             "columns": ", ".join(names.model),
-            "y": f"{names.target} {exact_digest(self.scoring.target.raw)}",
+            "y": names.target,
             "weights": names.weights,
             "row_key": names.row_key,
             "features": ", ".join(map(title, work.samplers)),
