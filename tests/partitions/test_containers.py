@@ -151,6 +151,15 @@ def test_a_dask_frame_is_read_partition_by_partition(frame: pd.DataFrame) -> Non
     assert_frame_equal(pickle.loads(pickle.dumps(data.pieces[1])).read(["x"]), data.pieces[1].read(["x"]))
 
 
+def test_columns_of_a_dask_frame_that_are_named_by_numbers_are_read() -> None:
+    dd = pytest.importorskip("dask.dataframe")
+    data = read_partitioned(dd.from_pandas(pd.DataFrame({0: [1.0, 2.0], 1: [3, 4]}), npartitions=2))
+    assert [piece.read(["1", "0"]).to_dict("list") for piece in data.pieces] == [
+        {"1": [3], "0": [1.0]},
+        {"1": [4], "0": [2.0]},
+    ]
+
+
 def test_levels_of_a_dask_frame_are_those_of_all_partitions(folder: Path, frame: pd.DataFrame) -> None:
     dd = pytest.importorskip("dask.dataframe")
     data = read_partitioned(dd.read_parquet(folder))

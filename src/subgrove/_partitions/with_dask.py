@@ -64,6 +64,8 @@ def of_dask(X: Any, argument: str) -> Partitioned:
     """The partitions of a Dask DataFrame."""
     names = tuple(map(str, X.columns))
     refuse_twice(names, f"the Dask frame {argument}")
+    if names != tuple(X.columns):  # numbers, which are names by their digits, as elsewhere
+        X = X.rename(columns=dict(zip(X.columns, names, strict=True)))
     unknown = [name for name, dtype in X.dtypes.items() if dtype == "category" and not X[name].cat.known]
     if unknown:
         X = X.categorize(columns=unknown)
