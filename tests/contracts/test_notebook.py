@@ -18,7 +18,7 @@ import subgrove as sg
 from tests.test_notebook import walked
 
 SCRIPT, QUOTED, LEVELS = "<script>alert(1)</script>", 'a & "b"', ["<b>x</b>", "y", "z"]
-PARTS = {"GapStep"}  # a row of a result
+PARTS = {"DeviceModel", "GapStep"}  # a model, and a row of a result
 
 
 def frame(n: int = 130, seed: int = 0) -> tuple[pd.DataFrame, npt.NDArray[np.float64]]:
