@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from benchmarks.cluster_parts import Asked, engine
 from benchmarks.large_file import ASKED, COLUMNS
@@ -36,7 +37,8 @@ def cost_tables(asked: Asked, engines: list[str]) -> str:
     model, data = asked.model, read_partitioned(asked.path, partition_rows=asked.rows_each)
     frames: list[Any] = []
     read = _seconds(lambda: frames.append(data.pieces[0].read(COLUMNS)), 5) / asked.rows_each
-    predict = _seconds(lambda: model.predict(frames[0]), 5) / asked.rows_each
+    with threadpool_limits(1):
+        predict = _seconds(lambda: model.predict(frames[0]), 5) / asked.rows_each
     part = asked.first_files(asked.n_files // 4)
     whole = (asked.timed(1) - part.timed(1)) / (asked.n_rows - part.n_rows)
     rest = max(whole - read - PASSES * predict, 0.0)
