@@ -21,7 +21,7 @@ from subgrove._containers import names_and_rows
 from subgrove._kinds import ColumnInfo, Rows
 from subgrove._native import Matrix, common_dtype, container_of
 
-__all__ = ["Changes", "Column", "Donors", "Frames", "Ring", "Rows", "Tile"]
+__all__ = ["Changes", "Column", "Donors", "Frames", "Ring", "Rows", "Tile", "changes_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +124,11 @@ class Donors:
 
 Column = Donors | npt.NDArray[Any]  # what a column is replaced by: donors, or values
 Changes = Mapping[str, Column]  # column name -> what it is replaced by
+
+
+def changes_of(changes: Changes, rows: slice | Rows) -> dict[str, Column]:
+    """What replaces columns, for some of the rows."""
+    return {name: column.part(rows) if isinstance(column, Donors) else column[rows] for name, column in changes.items()}
 
 
 class Tile(Protocol):

@@ -16,7 +16,7 @@ import pytest
 from subgrove._engines import carry_out
 from subgrove._engines.local import drop_pool, thread_limits
 from subgrove.exceptions import ModelError, ParameterError, PartitionError, SubgroveWarning
-from tests.engines.pieces import Add, Rows, begun, pieces, runs, total
+from tests.engines.pieces import Add, Loaded, Rows, begun, pieces, runs, total
 
 EXPECTED = [3 * first + 3 for first in range(0, 30, 3)]
 
@@ -37,20 +37,6 @@ def test_work_is_shipped_once_to_each_process(tmp_path: Path) -> None:
     list(carry_out(work, pieces(), n_jobs=2))
     loads = [path.name for path in tmp_path.glob("load-*")]
     assert 1 <= len(loads) <= 2
-
-
-class Loaded:
-    """Leaves a file each time that it is unpickled."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = state
-        (self.folder / f"load-{os.getpid()}-{time.time_ns()}").touch()
-
-    def __call__(self, piece: Rows) -> dict[str, np.ndarray]:
-        return {"n": np.array(piece.n_rows)}
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import joblib
 import numpy as np
@@ -15,7 +14,7 @@ import pytest
 import subgrove as sg
 from subgrove._engines import carry_out
 from subgrove.exceptions import ModelError, PartitionError, SubgroveWarning
-from tests.engines.pieces import Add, begun, pieces, runs, total
+from tests.engines.pieces import Add, Loaded, begun, pieces, runs, total
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'subgrove[ray]'")
 pytestmark = [
@@ -64,20 +63,6 @@ def test_work_is_loaded_once_by_each_process(tmp_path: Path) -> None:
     loads = [path.name.split("-")[1] for path in tmp_path.glob("load-*")]
     assert loads
     assert len(loads) == len(set(loads))
-
-
-class Loaded:
-    """Leaves a file each time that another process unpickles it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ = state
-        (self.folder / f"load-{os.getpid()}-{time.time_ns()}").touch()
-
-    def __call__(self, piece: Any) -> dict[str, np.ndarray]:
-        return {"n": np.array(piece.n_rows)}
 
 
 def test_result_is_the_same_after_two_processes_died(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from pandas.testing import assert_frame_equal
 
 from subgrove._partitions import Partitioned, is_partitioned, read_partitioned
-from subgrove._partitions.parquet import ParquetReader
+from subgrove._partitions.parquet import BatchReader
 from subgrove.exceptions import ColumnError, InputError, ParameterError
 
 
@@ -253,7 +253,7 @@ def test_a_piece_is_let_go_batch_by_batch(tmp_path: Path) -> None:
     pd.DataFrame({f"x{k}": np.random.default_rng(k).normal(size=900_000) for k in range(2)}).to_parquet(path)
     data = read_partitioned(path, partition_rows=900_000)
     reader = data.pieces[0].reader
-    assert isinstance(reader, ParquetReader)
+    assert isinstance(reader, BatchReader)
     before = pa.total_allocated_bytes()
     peak = 0
     for batch in reader._batches(data.columns):

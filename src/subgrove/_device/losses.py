@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,10 +21,11 @@ def on_tensors(loss: Loss) -> TensorLoss | None:
     for name, function in _LOSSES.items():
         if losses.get(name).function is loss.function:
             return function
-    if isinstance(loss.function, _Pinball):
-        return lambda y, prediction: _pinball(y, prediction, loss.function.level)  # type: ignore[attr-defined]
-    if isinstance(loss.function, _Tweedie):
-        return lambda y, prediction: _tweedie(y, prediction, loss.function.power)  # type: ignore[attr-defined]
+    asked = loss.function
+    if isinstance(asked, _Pinball):
+        return partial(_pinball, level=asked.level)
+    if isinstance(asked, _Tweedie):
+        return partial(_tweedie, p=asked.power)
     return None
 
 

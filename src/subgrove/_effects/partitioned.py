@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -36,7 +36,7 @@ from subgrove._effects.question import (
 from subgrove._effects.result import Effect
 from subgrove._effects.summing import CURVES, LAID_OUT, SUMMED, Layout
 from subgrove._effects.tables import Group
-from subgrove._engines import carry_out
+from subgrove._engines import Sums, carry_out
 from subgrove._fingerprint import digest_of, fingerprint
 from subgrove._kinds import ColumnInfo, Floats
 from subgrove._model import Model
@@ -59,7 +59,6 @@ from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, Unse
 
 _LOOKED_AT = 400  # rows that tell the model and the data of a checkpoint from others
 SEED = 0  # of the sample: the same call gives the same numbers
-Sums = Mapping[str, np.ndarray[Any, Any]]
 
 
 def effect_of_partitions(

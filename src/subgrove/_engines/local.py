@@ -93,10 +93,11 @@ class Processes(Engine):
     def start(self, piece: PieceLike) -> Future[Reply]:
         """A future of the reply; the pool is made anew if it broke."""
         try:
-            return self._pool().submit(self.task, piece)  # type: ignore[no-any-return]  # joblib has no types
+            future: Future[Reply] = self._pool().submit(self.task, piece)
         except BrokenProcessPool:
             drop_pool()
-            return self._pool().submit(self.task, piece)  # type: ignore[no-any-return]
+            future = self._pool().submit(self.task, piece)
+        return future
 
     def first_done(self, tickets: Sequence[Future[Reply]]) -> Future[Reply]:
         """Whichever is done; the oldest of several."""

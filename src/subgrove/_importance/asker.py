@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Changes, Donors, Frames, Rows
+from subgrove._frames import Changes, Frames, Rows, changes_of
 from subgrove._importance.batch import Batch
-from subgrove._importance.piece_sums import FeatureSums, group_sums
+from subgrove._importance.piece_sums import FeatureSums, sums_by_group
 from subgrove._importance.scoring import ALL, Scoring
 from subgrove._kinds import Codes, Floats
 from subgrove._model import Model, Predictions
@@ -72,7 +72,7 @@ class Asker:
     ) -> None:
         """The same in all repeats."""
         own = None if self.weights is None else self.weights[exact]
-        found.sums += group_sums(means[:, exact], code[exact], n_groups, own)[:, None, :]
+        found.sums += sums_by_group(means[:, exact], code[exact], n_groups, own)[:, None, :]
 
     def _add_drawn(self, found: FeatureSums, means: Floats, feature: Feature, redraw: Redraw, frames: Frames) -> None:
         sampled = redraw.sampled
@@ -85,7 +85,7 @@ class Asker:
             table = self._built(feature, partial(self._table, frames, rows, changes))
             increase = self._increase(table, rows, f"feature {title(feature)!r}, repeat {repeat}")
             self.batch.put_back()
-            found.sums[:, repeat] += group_sums(increase, code, len(redraw.groups), weights)
+            found.sums[:, repeat] += sums_by_group(increase, code, len(redraw.groups), weights)
             if squares is None:
                 mean = increase
                 continue
@@ -94,7 +94,7 @@ class Asker:
             mean += away / (repeat + 1)
             squares += away * (increase - mean)
         if squares is not None:
-            found.spread += group_sums(squares, code, len(redraw.groups), weights)
+            found.spread += sums_by_group(squares, code, len(redraw.groups), weights)
         if rows is None:
             means[:] = mean
         else:
@@ -103,10 +103,7 @@ class Asker:
     def _table(self, frames: Frames, rows: Rows | None, changes: Changes) -> Any:
         if rows is None:
             return self.batch.written({name: frames.native(name, column) for name, column in changes.items()})
-        part = {
-            name: column.part(rows) if isinstance(column, Donors) else column[rows] for name, column in changes.items()
-        }
-        return frames.changed(rows, part)
+        return frames.changed(rows, changes_of(changes, rows))
 
     def _increase(self, table: Any, rows: Rows | None, what: str) -> Floats:
         n = self.baseline.shape[1] if rows is None else len(rows)

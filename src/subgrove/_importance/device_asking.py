@@ -23,9 +23,8 @@ import numpy as np
 from subgrove._device.losses import TensorLoss
 from subgrove._device.model import DeviceModel
 from subgrove._device.torch import Tensor
-from subgrove._frames import Changes, Donors
+from subgrove._frames import Changes, Donors, changes_of
 from subgrove._importance.device_tally import DeviceTally, Ground
-from subgrove._importance.scores import part
 from subgrove._kinds import Floats
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, title
@@ -158,7 +157,7 @@ class DeviceAsker:
                     self._write({column: matrix.new(column, changes[column]) for column in own})
                     self._whole_pass(self.increase, about)
                 else:
-                    changes = {column: part(changes[column], rows) for column in changes}
+                    changes = changes_of(changes, rows)
                     here = matrix.send(rows)
                     self.increase.zero_()
                     self.increase[:, here] = self._part_pass(here, changes, about)

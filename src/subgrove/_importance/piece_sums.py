@@ -115,7 +115,7 @@ class PieceSums:
                 self.add(number, FeatureSums.from_arrays({name.split(".")[1]: arrays[name] for name in names}))
 
 
-def group_sums(values: Floats, code: Codes | Rows, n_groups: int, weights: Floats | None) -> Floats:
+def sums_by_group(values: Floats, code: Codes | Rows, n_groups: int, weights: Floats | None) -> Floats:
     """Sums of each line by subgroup: (lines, subgroups)."""
     if weights is not None:
         values = values * weights

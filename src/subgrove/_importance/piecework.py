@@ -23,16 +23,15 @@ from subgrove._frames import Rows
 from subgrove._importance.asker import Asker
 from subgrove._importance.batch import Batch, judged_rows, raw_column
 from subgrove._importance.piece_sums import PieceSums
+from subgrove._importance.scores import drawn_by
 from subgrove._importance.scoring import Scoring
 from subgrove._kinds import Floats
 from subgrove._model import Model, Target, missing_in, read_target
 from subgrove._partitions import Piece, row_keys
 from subgrove._random import KeyedStreams, Keys
-from subgrove._table import Table
-from subgrove.exceptions import InputError, SamplerError, SubgroveError, SubgroveWarning
+from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, Fitted, title
-from subgrove.samplers.redraw import Redraw
 
 
 @dataclass(frozen=True)
@@ -142,21 +141,9 @@ class PieceWork:
         for number, (feature, fitted) in enumerate(self.samplers.items()):
             memory = self.memory.setdefault(title(feature), {"columns": {}})
             rngs = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=memory)
-            redraw = redraw_of(fitted, asker.batch.read_by(fitted), feature, rngs)
+            redraw = drawn_by(fitted.part_for(feature), asker.batch.read_by(fitted), feature, rngs, None)
             frames = asker.batch.frames_for(fitted, memory["columns"])
             total.add(number, asker.ask(feature, redraw, frames, self.n_repeats))
-
-
-def redraw_of(fitted: Fitted, table: Table, feature: Feature, rngs: KeyedStreams) -> Redraw:
-    """The redraw of a feature; what goes wrong in a sampler says for which."""
-    try:
-        return fitted.part_for(feature).draw(table, feature, rngs)
-    except (SubgroveError, SubgroveWarning):
-        raise
-    except Exception as error:
-        raise SamplerError(
-            f"The sampler raised {type(error).__name__} for feature {title(feature)!r}: {error}"
-        ) from error
 
 
 def _about(piece: Piece, numbers: Rows, what: str, row: int | None = None) -> str:

@@ -18,7 +18,8 @@ from subgrove._fidelity.certificate import Certificate, Certifier
 from subgrove._fingerprint import digest_of, exact_digest, fingerprint, rounded
 from subgrove._frames import Frames
 from subgrove._importance.batch import Batch, raw_column
-from subgrove._importance.piecework import Names, PieceWork, redraw_of
+from subgrove._importance.piecework import Names, PieceWork
+from subgrove._importance.scores import drawn_by
 from subgrove._importance.scoring import Scoring, original_rows
 from subgrove._model import Model, Predictions, missing_in, read_target
 from subgrove._parallel import one_blas_thread
@@ -107,7 +108,7 @@ class Probe:
         found: dict[Feature, Redraw] = {}
         for feature, fitted in work.samplers.items():
             rngs = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
-            found[feature] = redraw_of(fitted, batch.read_by(fitted), feature, rngs)
+            found[feature] = drawn_by(fitted.part_for(feature), batch.read_by(fitted), feature, rngs, None)
         return found
 
     def certificates(self, work: PieceWork, redraws: Mapping[Feature, Redraw]) -> dict[Feature, Certificate]:

@@ -18,10 +18,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from subgrove._fidelity.certificate import Certifier
-from subgrove._frames import Changes, Donors, Frames, Rows
+from subgrove._frames import Changes, Donors, Frames, Rows, changes_of
 from subgrove._importance.budget import Budget
 from subgrove._importance.repeated import classes_of, repeated_rows
 from subgrove._importance.scoring import Scoring
@@ -251,13 +250,8 @@ def _passes(tally: Tally, redraw: Redraw, done: int, certifier: Certifier | None
         if repeat == 0 and certifier is not None:
             tally.redrawn = certifier.drawn(changes)
         if rows is not None:
-            changes = {name: part(column, rows) for name, column in changes.items()}
+            changes = changes_of(changes, rows)
         yield Pass(tally, changes, rows, repeat)
-
-
-def part(column: Donors | npt.NDArray[Any], rows: slice | Rows) -> Donors | npt.NDArray[Any]:
-    """Some rows of what replaces a column."""
-    return column.part(rows) if isinstance(column, Donors) else column[rows]
 
 
 @dataclass(eq=False)
@@ -333,7 +327,7 @@ class _Asker:
             if held is not None:
                 table = held.rows(piece)
             else:
-                changes = {name: part(column, piece) for name, column in one.changes.items()}
+                changes = changes_of(one.changes, piece)
                 rows = piece if one.rows is None else one.rows[piece]
                 table = self._built([one], partial(self.question.frames.changed, rows, changes))
             n = piece.stop - piece.start

@@ -7,19 +7,16 @@ have nothing in common, and rows with different numbers never share a key.
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._partitions.data import Piece
+from subgrove._random import Keys, mixed, salt_of
 from subgrove.exceptions import ColumnError
 
-Keys = npt.NDArray[np.uint64]
-
-_STEP = np.uint64(0x9E3779B97F4A7C15)
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_STEP = 0x9E3779B97F4A7C15  # of splitmix64, from one number to the next
 
 
 def row_keys(piece: Piece, table: Any, row_key: str | None = None) -> Keys:
@@ -41,25 +38,12 @@ def row_keys(piece: Piece, table: Any, row_key: str | None = None) -> Keys:
 
 def numbered_keys(first_row: int, n_rows: int) -> Keys:
     """Keys of rows by their numbers."""
-    return mixed(np.arange(first_row, first_row + n_rows, dtype=np.uint64))
-
-
-def mixed(keys: Keys) -> Keys:
-    """Other whole numbers, as good as random, each from one: the step and finaliser of splitmix64."""
-    with np.errstate(over="ignore"):
-        z = keys + _STEP
-        z ^= z >> np.uint64(30)
-        z *= _FIRST
-        z ^= z >> np.uint64(27)
-        z *= _SECOND
-        z ^= z >> np.uint64(31)
-    return z
+    return mixed(np.arange(first_row, first_row + n_rows, dtype=np.uint64), _STEP)
 
 
 def salted(keys: Keys, seed: int, purpose: str) -> Keys:
     """Whole numbers as good as random, from keys, a seed and what they are for."""
-    digest = hashlib.blake2b(f"{seed}/{purpose}".encode(), digest_size=8).digest()
-    return mixed(keys ^ np.frombuffer(digest, dtype="<u8")[0])
+    return mixed(keys ^ np.uint64(salt_of(f"{seed}/{purpose}")), _STEP)
 
 
 def hashed(column: Any, name: str) -> Keys:
@@ -69,12 +53,12 @@ def hashed(column: Any, name: str) -> Keys:
     if values.dtype.kind in "Mm":
         values = values.astype("M8[us]" if values.dtype.kind == "M" else "m8[us]").view(np.int64)
     if values.dtype.kind in "biu":
-        return mixed(values.astype(np.uint64))  # negative numbers wrap around, each to its own
+        return mixed(values.astype(np.uint64), _STEP)  # negative numbers wrap around, each to its own
     if values.dtype.kind == "f":
-        return mixed((values.astype(np.float64) + 0.0).view(np.uint64))  # -0.0 and 0.0 are equal
+        return mixed((values.astype(np.float64) + 0.0).view(np.uint64), _STEP)  # -0.0 and 0.0 are equal
     from pandas.util import hash_array
 
-    return mixed(hash_array(values.astype(object), categorize=False))
+    return mixed(hash_array(values.astype(object), categorize=False), _STEP)
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:

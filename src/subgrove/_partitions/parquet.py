@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -71,11 +71,18 @@ def _with_folders(batch: Any, columns: Sequence[str], own: dict[str, Any]) -> An
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-@dataclass(frozen=True, eq=False)
-class ParquetReader:
-    """The rows of one or more spans, in the types that all pieces have."""
+class Batches(Protocol):
+    """Some rows of a file."""
 
-    spans: tuple[Span, ...]
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """They, as record batches of these columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class BatchReader:
+    """The rows of one or more parts, each of which gives record batches, in the types that all pieces have."""
+
+    parts: tuple[Batches, ...]
     view: View
 
     def read(self, columns: Sequence[str]) -> Any:
@@ -87,8 +94,8 @@ class ParquetReader:
         return self.view.table(taken(self._batches(columns), places), columns)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        for span in self.spans:
-            yield from span.batches(columns)
+        for part in self.parts:
+            yield from part.batches(columns)
 
 
 def taken(batches: Iterator[Any], places: Places) -> Iterator[Any]:
@@ -177,4 +184,4 @@ def _cut(span: Span, most: int) -> Iterator[Span]:
 
 def _piece(spans: Sequence[Span], first_row: int, view: View) -> Piece:
     name = spans[0].name if len(spans) == 1 else f"{spans[0].name} to {spans[-1].name}"
-    return Piece(name, first_row, sum(span.n_rows for span in spans), ParquetReader(tuple(spans), view))
+    return Piece(name, first_row, sum(span.n_rows for span in spans), BatchReader(tuple(spans), view))

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._engines import Sums
 from subgrove._partitions.data import Partitioned, Piece, Places
-from subgrove._partitions.keys import Keys, numbered_keys, row_keys, salted
+from subgrove._partitions.keys import numbered_keys, row_keys, salted
 from subgrove._partitions.packing import packed, unpacked
+from subgrove._random import Keys
 from subgrove.exceptions import ColumnError
 
-Sums = Mapping[str, npt.NDArray[Any]]
 Run = Callable[[Callable[[Piece], Sums], Sequence[Piece]], Iterable[tuple[int, Sums]]]
 
 _AT_ONCE = 1 << 20  # row numbers that are hashed at a time

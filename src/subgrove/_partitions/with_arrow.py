@@ -12,7 +12,7 @@ from typing import Any
 
 from subgrove._partitions.data import Partitioned, Piece, Places
 from subgrove._partitions.files import BATCH_ROWS, File, refuse_twice, stamp_of, view_of
-from subgrove._partitions.parquet import of_files, taken
+from subgrove._partitions.parquet import BatchReader, of_files
 from subgrove._partitions.view import View
 from subgrove.exceptions import InputError
 
@@ -128,26 +128,6 @@ class Kept:
                 return
 
 
-@dataclass(frozen=True, eq=False)
-class FilteredReader:
-    """Rows that a filter keeps, of one or more row groups."""
-
-    parts: tuple[Kept, ...]
-    view: View
-
-    def read(self, columns: Sequence[str]) -> Any:
-        """These columns, in this order."""
-        return self.view.table(self._batches(columns), columns)
-
-    def take(self, columns: Sequence[str], places: Places) -> Any:
-        """Some of the rows."""
-        return self.view.table(taken(self._batches(columns), places), columns)
-
-    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        for part in self.parts:
-            yield from part.batches(columns)
-
-
 def _pieces(groups: Sequence[Kept], view: View, most: int) -> Iterator[Piece]:
     first, held = 0, list[Kept]()
     for group in groups:
@@ -171,7 +151,7 @@ def _piece(parts: Sequence[Kept], first: int, view: View) -> Piece:
     names = list(dict.fromkeys(part.name for part in parts))
     files = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
     name = f"{files}, filtered rows {first:,} to {first + n_rows - 1:,}"
-    return Piece(name, first, n_rows, FilteredReader(tuple(parts), view))
+    return Piece(name, first, n_rows, BatchReader(tuple(parts), view))
 
 
 @dataclass(frozen=True, eq=False)
