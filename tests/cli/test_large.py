@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._cli import large
+from subgrove._cli import large, large_page
+from subgrove._cli.output import Output
 from subgrove._cli.training import train
+from subgrove._fidelity.certificate import Certificate
 from subgrove._partitions import read_partitioned, sample_rows
 
 from .conftest import rows
@@ -75,7 +77,21 @@ def test_a_folder_is_explained_with_all_rows(told: Told) -> None:
         assert text in page
     lines = told.result.stdout.split("Importance:")[1].splitlines()
     assert lines[2].split()[1] == f"{values['features'][0]['estimate']:.3g}"
+    assert values["loss"] == "absolute_error"  # as in the report of a table
+    assert "Content-Security-Policy" in page
     assert "| feature | n | estimate |" in (told.folder / "out.md").read_text(encoding="utf-8")
+
+
+def test_redraws_that_do_not_look_real_are_marked(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
+    assert {line["certificate"] for line in told.values["features"]} <= {"passes", "fails", "unknown"}
+    X = rows(60)[["a", "b"]]
+    found = sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], sampler="marginal", seed=1)
+    failed = Certificate("fails", "they are told apart")
+    scores = tuple(replace(score, certificate=failed) for score in found.scores)
+    findings = large_page.Findings("title", "price", ("about",), replace(found, scores=scores), ())
+    large_page.tell(findings, Output())
+    assert "redrawn rows do not look real" in capsys.readouterr().out
+    assert "rows which cannot exist" in large_page.page(findings)
 
 
 def test_column_of_very_many_levels_is_left_out_and_told(told: Told) -> None:
@@ -122,7 +138,8 @@ def test_model_of_a_file_is_asked_about_stored_rows(parts: Path) -> None:
     result = invoke("explain", parts, "-t", "price", *options)
     assert result.exit_code == 0, result.output
     sampler = sg.samplers.Auto(shown_depth=2)
-    known = sg.importance(model, str(parts), "price", sampler=sampler, n_repeats=2, seed=1, sample=400, certify=False)
+    asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 2, "seed": 1, "sample": 400, "certify": False}
+    known = sg.importance(model, str(parts), "price", sampler=sampler, **asked)
     told = {line["feature"]: line["estimate"] for line in json.loads(Path("line.json").read_text())["features"]}
     assert told == known.overall.set_index("feature")["estimate"].to_dict()
 

@@ -15,7 +15,7 @@ from subgrove._cli.target import Problem, pose
 from subgrove._cli.training import TRAIN_SHARE, Skill, cross_validate, split_rows, train
 from subgrove.exceptions import ParameterError
 
-_MARKS = {
+MARKS = {
     "fails": "redrawn rows do not look real",
     "unknown": "not known whether redrawn rows look real",
 }
@@ -216,7 +216,7 @@ def tell_findings(summary: Any, output: Output) -> None:
             number(one.conditional.estimate),
             _interval(one.conditional),
             number(one.marginal.estimate),
-            _MARKS.get("passes" if one.certificate is None else one.certificate.verdict, ""),
+            MARKS.get("passes" if one.certificate is None else one.certificate.verdict, ""),
         )
         for one in summary.features
     ]

@@ -224,9 +224,11 @@ def _asked_about_all(
     output: Output,
 ) -> Findings:
     import subgrove
+    from subgrove._report.asked import default_loss
 
     settings = dict(asked.settings)
     title, depth = settings.pop("title", None), settings.pop("max_depth", 2)
+    loss = settings.pop("loss", None) or default_loss(model, rows[asked.target])
     found = subgrove.importance(
         model,
         str(asked.request.path),
@@ -239,6 +241,7 @@ def _asked_about_all(
         checkpoint=large.checkpoint,
         progress=False if output.quiet else None,
         n_repeats=settings.pop("n_repeats", _REPEATS),
+        loss=loss,
         **settings,
     )
     judged = data.n_rows - int(found.settings["left_out"])

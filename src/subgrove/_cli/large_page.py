@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from subgrove._cli.explain import MARKS
 from subgrove._cli.output import Output, number
+from subgrove._importance.notebook import importance_html
 from subgrove._version import __version__
 
 NOT_HERE = (
     "Numbers of single rows are not kept where parts are added up. So this page has no gaps, no tests between features "
     "and no box plots of rows. Explain a sample, with `subgrove explain` on one file of some thousand rows, for these."
 )
-_COLUMNS = ("feature", "subgroup", "rule", "n", "estimate", "std_error", "conf_low", "conf_high")
+_COLUMNS = ("feature", "subgroup", "rule", "n", "estimate", "std_error", "conf_low", "conf_high", "certificate")
+_NOT_REAL = "what they cost may be that of rows which cannot exist"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # the tables have styles of their own, and nothing is fetched
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;color:#1b1b1b;"
     "background:#fff}h1{font-size:1.5em}h2{font-size:1.15em;margin-top:2em}"
@@ -68,11 +72,13 @@ class Findings:
 def page(found: Findings) -> str:
     """One HTML file that needs nothing else."""
     about = "".join(f"<p>{escape(text)}</p>" for text in found.about)
+    bars = importance_html(found.importance, _NOT_REAL)
     curves = "".join(curve._repr_html_() for curve in found.curves)
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(found.title)}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body><main>'
-        f"<h1>{escape(found.title)}</h1>{about}<h2>Importance, over all rows</h2>{found.importance._repr_html_()}"
+        f"<h1>{escape(found.title)}</h1>{about}<h2>Importance, over all rows</h2>{bars}"
         f"<h2>Curves, of drawn rows</h2>{curves}<h2>What is not here</h2><p>{escape(NOT_HERE)}</p>"
         f"</main></body></html>\n"
     )
@@ -83,12 +89,17 @@ def tell(found: Findings, output: Output) -> None:
     for text in found.about[-1:]:
         output.note(text)
     rows = [
-        (line["feature"], number(line["estimate"]), f"{number(line['conf_low'])} to {number(line['conf_high'])}")
+        (
+            line["feature"],
+            number(line["estimate"]),
+            f"{number(line['conf_low'])} to {number(line['conf_high'])}",
+            MARKS.get(line.get("certificate", "passes"), ""),
+        )
         for line in found.lines(by_subgroup=False)
     ]
     loss, now = found.importance.losses[0], number(found.importance.baseline[0])
     title = f"Importance: increase of {loss} (now {now}) when a feature is redrawn"
-    output.table(title, ("feature", "conditional", "95% interval"), rows, right=(1, 2))
+    output.table(title, ("feature", "conditional", "95% interval", "mark"), rows, right=(1, 2))
 
 
 def _records(table: Any) -> list[dict[str, Any]]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Line = dict[str, Any]
 
 
-def importance_html(result: ImportanceResult) -> str:
+def importance_html(result: ImportanceResult, why: str = ".certificates says why") -> str:
     """The largest importances with their intervals, marked where redraws fail, and their subgroups folded away."""
     best = sorted(result.scores, key=lambda score: -float(score.overall[0].mean()))[:MOST_ROWS]
     lines = [overall_line(result, score, 0) for score in best]
@@ -50,7 +50,7 @@ def importance_html(result: ImportanceResult) -> str:
         heads.append("redrawn rows")
         cells = [[*row, _verdict(score)] for row, score in zip(cells, best, strict=True)]
     shown = table(heads, cells, total=len(result.scores), rest=".overall")
-    told = f"{MARK} {NOT_REAL}: .certificates says why." if any(marks) else ""
+    told = f"{MARK} {NOT_REAL}: {why}." if any(marks) else ""
     title = f"Importance of {counted(len(result.scores), 'feature')}"
     return card(title, _about(result, lines), shown, sentences([told] if told else []), _subgroups(result, best))
 

@@ -212,7 +212,7 @@ def _features(features: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
 
 def _loss(loss: Any, model: Any, y: Any) -> Loss:
     """The loss, or that of the task: a report has one, with a value for each row."""
-    found = get_all(_default_loss(model, y) if loss is None else loss)
+    found = get_all(default_loss(model, y) if loss is None else loss)
     if len(found) > 1:
         raise ParameterError(f"loss names {len(found)} losses; a report is told in one. Name one of them.")
     if not found[0].per_row:
@@ -223,7 +223,8 @@ def _loss(loss: Any, model: Any, y: Any) -> Loss:
     return found[0]
 
 
-def _default_loss(model: Any, y: Any) -> str:
+def default_loss(model: Any, y: Any) -> str:
+    """The loss of the task, as a reader of a report expects it: numbers in the unit of the target."""
     if is_classifier(model) or not _are_numbers(y):
         asks = hasattr(model, "predict_proba") or not hasattr(model, "predict")
         return "log_loss" if asks else "zero_one"
