@@ -137,10 +137,10 @@ def _beside(asked: argparse.Namespace, size: Size) -> pd.DataFrame:
     if asked.name != "peers":
         return Store(asked.out / (f"{asked.name}-quick" if asked.quick else asked.name)).read()
     found = Store(asked.out / stored_name("ground_truth", size)).read()
-    if "auto" not in size.samplers or size.seed:
+    more = Store(asked.out / stored_name("ground_truth_calibrated", size)).read()
+    if more.empty:  # units of `peers` have the default call; what is stored beside is of earlier ones
         return found
-    more = Store(asked.out / "ground_truth_calibrated").read()
-    return found if more.empty else pd.concat([found, more[more["method"] == "auto_calibrated"]], ignore_index=True)
+    return pd.concat([found[found["method"] != "auto"] if len(found) else found, more], ignore_index=True)
 
 
 def _refuse_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:

@@ -1,6 +1,6 @@
-"""Calibrated test rows on the rows of the ground-truth simulation, beside the same call without calibration.
+"""`sg.importance` as it is called by default on the rows of the ground-truth simulation: test rows are calibrated.
 
-`auto` is what the same redraws give if all rows count alike, so that differences are of the same rows and draws.
+`auto_alike` is what the same redraws give if all rows count alike, so that differences are of the same rows and draws.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from experiments.ground_truth_samplers import one_unit
 from experiments.parts.sections import markdown, number, with_error
 from experiments.units import Size, Unit, seed_of
 
-BEYOND = "calibrated test rows on the rows of ground_truth, setting I"
-CALIBRATED = "auto_calibrated"
+BEYOND = "the default call, which calibrates test rows, on the rows of ground_truth, setting I"
+DEFAULT, ALIKE = "auto", "auto_alike"
 
 _REPETITIONS = {300: 200, 3000: 100}
 
@@ -48,11 +48,13 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Estimates with and without calibration, and of the true sampler; rows are those of `ground_truth`."""
     one = drawn_repetition(unit.params, seed_of("ground_truth", unit.key))
     drawn = redrawn(one.scenario.sampler, one.train, one.test, REPEATS, one.seeds[1])
-    rows = rows_of(unit.params, one.truth, {"true": one.rises(drawn.columns)})
-    for m in (1, REPEATS):
-        told = {name: rows[0][name] for name in ("setting", "scenario", "n", "p", "rep", "truth")}
-        rows += [told | {"m": m, **line} for line in _asked(one, m)]
-    return rows
+    return [*rows_of(unit.params, one.truth, {"true": one.rises(drawn.columns)}), *asked_by_default(unit, one)]
+
+
+def asked_by_default(unit: Unit, one: Repetition) -> list[dict[str, Any]]:
+    """Estimates of the default call, and of the same if all rows count alike, with one redraw and with many."""
+    told = {name: unit.params[name] for name in ("setting", "scenario", "n", "p", "rep")} | {"truth": one.truth}
+    return [told | {"m": m, **line} for m in (1, REPEATS) for line in _asked(one, m)]
 
 
 def _asked(one: Repetition, m: int) -> list[dict[str, Any]]:
@@ -65,14 +67,13 @@ def _asked(one: Repetition, m: int) -> list[dict[str, Any]]:
         n_repeats=m,
         seed=one.seeds[1],
         certify=False,
-        calibrate=True,
     )
-    line = imp.calibration.iloc[0]
-    by = {"by": len(line["columns"].split(", ")) if line["columns"] else 0}
-    return [
-        {"method": "auto", "estimate": line["estimate_before"], "std_error": line["std_error_before"], "by": 0},
-        {"method": CALIBRATED, "estimate": line["estimate"], "std_error": line["std_error"], **by},
-    ]
+    own = {"estimate": imp.overall["estimate"].iloc[0], "std_error": imp.noise["test rows"].iloc[0]}
+    before, by = own, 0
+    if len(imp.calibration):
+        line = imp.calibration.iloc[0]
+        before, by = {name: line[f"{name}_before"] for name in own}, len(line["columns"].split(", "))
+    return [{"method": DEFAULT, **own, "by": by}, {"method": ALIKE, **before, "by": 0}]
 
 
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -82,20 +83,23 @@ def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _pairs(results: pd.DataFrame) -> pd.DataFrame:
-    """The calibrated error as a multiple of the one before, and how far estimates move on average."""
+    """The error of the default call as a multiple of the one with rows alike, and how far estimates move on average."""
     lines = []
     for key, part in results.groupby([*CELL, "m"], sort=False):
-        before, after = (part[part["method"] == name].set_index("rep") for name in ("auto", CALIBRATED))
+        before, after = (part[part["method"] == name].set_index("rep") for name in (ALIKE, DEFAULT))
         ratio, error = mse_ratio(after, before)
         moved = (after["estimate"] - before["estimate"]).to_numpy(np.float64)
         told = dict(zip([*CELL, "m"], key if isinstance(key, tuple) else (key,), strict=True))
         spread = float(moved.std(ddof=1) / np.sqrt(len(moved))) if len(moved) > 1 else float("nan")
-        lines.append({**told, "times": ratio, "times_se": error, "moved": moved.mean(), "moved_se": spread})
+        weighted = float((after["by"] > 0).mean())
+        lines.append(
+            {**told, "weighted": weighted, "times": ratio, "times_se": error, "moved": moved.mean(), "moved_se": spread}
+        )
     return pd.DataFrame(lines)
 
 
 def figures(results: pd.DataFrame, folder: Path) -> list[Path]:
-    """None: `peers` draws calibrated errors beside those of other packages."""
+    """None: `peers` draws these errors beside those of other packages."""
     return []
 
 
@@ -104,11 +108,11 @@ def report(tables: dict[str, pd.DataFrame]) -> str:
     cells, pairs = tables["cells"], tables["pairs"]
     parts = [
         "## Calibrated test rows",
-        "`sg.importance(..., calibrate=True)` weights test rows so that they are, on average, as test and training "
-        "rows together ([Inference](inference.md#calibrated-test-rows)). It is not the default. Setting I, the call "
-        "with `auto`; *times* is the mean squared error as a multiple of that of the same call without calibration "
-        "(same rows, same draws), *moved* how far estimates move on average, which shows a bias if it has one; both "
-        "with their standard errors.",
+        "`sg.importance` weights test rows half of the way to how test and training rows are together, where that "
+        "takes much of the noise away ([Inference](inference.md#calibrated-test-rows)). Setting I, the default "
+        "call; *times* is the mean squared error as a multiple of that of the same call with `calibrate=False` (same "
+        "rows, same draws), *moved* how far estimates move on average, which shows a bias if it has one; both with "
+        "their standard errors. *Weighted* is the share of repetitions in which rows were weighted.",
     ]
     for m in sorted(set(pairs["m"]), reverse=True):
         here = pairs[pairs["m"] == m]
@@ -120,17 +124,19 @@ def _table(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
     found = {(*(one[name] for name in CELL), one["method"]): one for one in cells.to_dict("records")}
     lines = []
     for one in pairs.to_dict("records"):
-        own = {name: found[(*(one[key] for key in CELL), name)] for name in ("auto", CALIBRATED, "true")}
+        own = {name: found[(*(one[key] for key in CELL), name)] for name in (ALIKE, DEFAULT, "true")}
         lines.append(
             (
-                *(TITLES[one["scenario"]], str(one["n"]), str(one["p"]), str(own["auto"]["reps"])),
-                *(number(own[name]["mse"]) for name in ("auto", CALIBRATED, "true")),
+                *(TITLES[one["scenario"]], str(one["n"]), str(one["p"]), str(own[DEFAULT]["reps"])),
+                *(number(own[name]["mse"]) for name in (ALIKE, DEFAULT, "true")),
+                f"{100 * one['weighted']:.0f} %",
                 with_error(one["times"], one["times_se"]),
                 f"{one['moved']:+.2g} ± {one['moved_se']:.1g}",
             )
         )
     return markdown(
-        ("scenario", "n", "p", "repetitions", "`auto`", "calibrated", "true sampler", "times", "moved"), lines
+        ("scenario", "n", "p", "repetitions", "rows alike", "default", "true sampler", "weighted", "times", "moved"),
+        lines,
     )
 
 
@@ -140,7 +146,7 @@ def _verdict(pairs: pd.DataFrame) -> str:
     places = ", ".join(f"{TITLES[one['scenario']]} {one['n']} x {one['p']}" for one in worse.to_dict("records"))
     biased = int((pairs["moved"].abs() > 2 * pairs["moved_se"]).sum())
     return (
-        f"Smaller than without in {smaller} of {len(pairs)} cells; larger by more than two standard errors in "
+        f"Smaller than with rows alike in {smaller} of {len(pairs)} cells; larger by more than two standard errors in "
         f"{f'{len(worse)} ({places})' if len(worse) else 'none'}. Estimates move by more than two standard errors in "
         f"{biased} of {len(pairs)} cells."
     )

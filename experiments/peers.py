@@ -24,6 +24,7 @@ import subgrove as sg
 from experiments.beside_published import CELL
 from experiments.beside_true import beside_true
 from experiments.ground_truth import FEATURES, ROWS, in_order, rows_of
+from experiments.ground_truth_calibrated import asked_by_default
 from experiments.ground_truth_methods import FEATURE, redrawn
 from experiments.ground_truth_rows import REPEATS, Repetition, drawn_repetition
 from experiments.ground_truth_samplers import one_unit
@@ -59,11 +60,13 @@ def _repetitions(size: Size, n: int) -> int:
 
 
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
-    """Estimates of each package and of the true sampler; rows are those of the unit of that key in `ground_truth`."""
+    """Estimates of each package, of the true sampler and of our default call, on the rows of that unit's key."""
     one = drawn_repetition(unit.params, seed_of("ground_truth", unit.key))
     estimates = {name: ask(one) for name, ask in PEERS.items()}
     drawn = redrawn(one.scenario.sampler, one.train, one.test, REPEATS, one.seeds[1])
-    return rows_of(unit.params, one.truth, estimates | {"true": one.rises(drawn.columns)})
+    theirs = rows_of(unit.params, one.truth, estimates | {"true": one.rises(drawn.columns)})
+    ours = [{name: row[name] for name in theirs[0]} for row in asked_by_default(unit, one)]
+    return theirs + ours
 
 
 def _hidimstat_ridge(one: Repetition) -> Floats:
@@ -180,7 +183,8 @@ def beside(results: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
         return results
     keys = [*CELL, "rep", "truth"]  # the same truth is the same rows
     shared = ours[ours["method"] != "true"].merge(results[keys].drop_duplicates(), on=keys)
-    return pd.concat([results, shared[results.columns]], ignore_index=True)
+    both = pd.concat([results, shared[results.columns]], ignore_index=True)
+    return both.drop_duplicates([*keys, "method", "m"], ignore_index=True)
 
 
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -17,8 +17,9 @@ NAMES = {
     "fippy_gaussian": "fippy, Gaussian",
     "knockpy_sdp": "knockpy, sdp",
 }
-OURS = {"auto_calibrated": "`auto`, calibrated"}  # others by their own name
-_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#000000")
+OURS = {"auto_alike": "`auto`, rows alike"}  # others by their own name
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#000000", "#56B4E9")
+_RING = {"fillstyle": "none", "ms": 7, "mew": 1}  # so that what lies within is seen
 
 
 def section(tables: dict[str, pd.DataFrame]) -> str:
@@ -33,8 +34,8 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
         "replaced by the semidefinite knockoff of `knockpy`, whose importance is reckoned as ours. All of them count "
         "the rise of the squared error whole, none halves it."
         + (
-            " *Calibrated* is `auto` with `calibrate=True`, which has to be asked for; `auto` alone is the default."
-            if "auto_calibrated" in set(cells["method"])
+            " `auto` is `sg.importance` as it is called by default; *rows alike* is the same with `calibrate=False`."
+            if "auto_alike" in set(cells["method"])
             else ""
         ),
         "![other packages beside the true sampler](images/beyond/peers.png)",
@@ -47,7 +48,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
             ratio_table(here),
             _worst(here),
             *(_beside(here, pairs, name) for name in methods(here) if name not in NAMES),
-            _only_calibrated(here, pairs),
+            _only_weighted(here, pairs),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -109,11 +110,11 @@ def _beside(cells: pd.DataFrame, pairs: pd.DataFrame, name: str) -> str:
     return f"{told} Not in {where}. Of the same rows, {how} {verb} more than two standard errors."
 
 
-def _only_calibrated(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
-    """The cells that are won with calibration and are not without: by how much, and how sure that is."""
+def _only_weighted(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
+    """The cells that are won with weights of rows and are not without: by how much, and how sure that is."""
     own = pairs[pairs["m"].isin(cells["m"])] if len(pairs) else pd.DataFrame(columns=["method"])
     keys = ["scenario", "n", "p"]
-    lost, won = own[own["method"] == "auto"], own[own["method"] == "auto_calibrated"]
+    lost, won = own[own["method"] == "auto_alike"], own[own["method"] == "auto"]
     if lost.empty or won.empty:
         return ""
     both = won[won["more"] < 0].merge(lost.loc[lost["more"] >= 0, keys], on=keys)
@@ -122,11 +123,11 @@ def _only_calibrated(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
         here = cells[(cells[keys] == pd.Series({key: line[key] for key in keys})).all(axis=1)]
         errors = here.set_index("method")["mse"]
         told.append(
-            f"{TITLES[line['scenario']]} {line['n']} x {line['p']} ({number(errors['auto_calibrated'])} against "
+            f"{TITLES[line['scenario']]} {line['n']} x {line['p']} ({number(errors['auto'])} against "
             f"{number(errors[line['best']])} of {NAMES[line['best']]}: {number(-line['more'])} less, standard error "
-            f"{number(line['more_se'])}, {line['reps']} repetitions; `auto` alone {number(errors['auto'])})"
+            f"{number(line['more_se'])}, {line['reps']} repetitions; rows alike {number(errors['auto_alike'])})"
         )
-    return f"Won with `calibrate=True` alone: {'; '.join(told)}." if told else ""
+    return f"Won because rows are weighted: {'; '.join(told)}." if told else ""
 
 
 def _lost(cells: pd.DataFrame, name: str, line: dict[Hashable, Any]) -> str:
@@ -153,7 +154,8 @@ def draw(cells: pd.DataFrame, folder: Path) -> Path:
         here = cells[cells["m"] == m].set_index(["scenario", "n", "p"])
         for name, color in zip(methods(cells), _COLORS, strict=False):
             own = here[here["method"] == name]["ratio_true"].reindex(keys)
-            ax.plot(own, range(len(keys)), "o", ms=4, color=color, label=_named(name).replace("`", ""))
+            style: dict[str, Any] = {"ms": 4, "color": color} | ({**_RING, "color": "#555555"} if name in OURS else {})
+            ax.plot(own, range(len(keys)), "o", label=_named(name).replace("`", ""), **style)
         ax.axvline(1.0, color="#D55E00", lw=1, zorder=0)
         ax.set_xscale("log")
         ax.set_title(f"{m} redraw{'s' if m > 1 else ''}", fontsize=9)

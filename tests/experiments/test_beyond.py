@@ -105,7 +105,7 @@ def test_the_command_puts_stored_samplers_beside_packages(tmp_path: Path, monkey
     assert main(["ground_truth", "run", *asked]) == 0
     assert main(["peers", *asked]) == 0
     cells = pd.read_csv(tmp_path / "tables" / "peers_cells.csv")
-    assert set(cells["method"]) == {"fippy_gaussian", "marginal", "true"}
+    assert set(cells["method"]) == {"fippy_gaussian", "marginal", "true", "auto", "auto_alike"}
     assert set(cells["reps"]) == {1}
 
 

@@ -57,7 +57,7 @@ def test_rows_are_weighted_by_the_column_that_tells_what_they_add() -> None:
     assert line["columns"].split(", ")[0] == "x2"
     assert line["std_error"] < 0.9 * line["std_error_before"]
     assert auto().overall["noise"].iloc[0] == "test rows (calibrated) + redraw"
-    assert auto().settings["calibrated"] == {"further_rows": 600}
+    assert auto().settings["calibrated"] == {"further_rows": 600, "part": 1.0}
 
 
 def test_the_story_of_a_feature_tells_of_weights() -> None:
@@ -211,9 +211,9 @@ def test_results_can_be_compared_and_further_rows_count_in_the_error() -> None:
     [
         ({"train": None}, "calibrate=True uses the training rows, and train is missing"),
         ({"weights": np.ones(200)}, "cannot be used with weights"),
-        ({"calibrate": "yes"}, "must be True, False, or a table of further rows; got 'yes'"),
-        ({"calibrate": None}, "must be True, False, or a table of further rows; got None"),
-        ({"calibrate": 1}, "must be True, False, or a table of further rows; got 1"),
+        ({"calibrate": "yes"}, "must be 'auto', True, False, or a table of further rows; got 'yes'"),
+        ({"calibrate": None}, "must be 'auto', True, False, or a table of further rows; got None"),
+        ({"calibrate": 1}, "must be 'auto', True, False, or a table of further rows; got 1"),
         (
             {"loss": "root_mean_squared_error"},
             "calibrate weights rows, and root_mean_squared_error is a score of all rows together",
@@ -230,10 +230,94 @@ def test_rows_with_other_columns_are_refused() -> None:
         computed(calibrate=pd.DataFrame({"z": [1.0, 2.0]}))
 
 
-def test_the_gap_needs_results_without_calibration() -> None:
+def test_what_weights_change_is_a_step_of_the_gap() -> None:
     marginal = sg.importance(LINEAR.model, TEST.X, TEST.y, sampler="marginal", **ASKED)
-    with pytest.raises(ParameterError, match="gap needs results without calibration"):
-        computed().gap(marginal, "x1")
+    weighted, plain = computed(), computed(calibrate=False)
+    gap, before = weighted.gap(marginal, "x1"), plain.gap(marginal, "x1")
+    start, end = (imp.overall["estimate"].item() for imp in (marginal, weighted))
+    assert gap.steps["step"].sum() == pytest.approx(start - end, abs=1e-12)
+    assert (gap.marginal, gap.conditional) == (start, end)
+    assert gap.columns == (*before.columns, "weights of rows")
+    assert gap.steps["step"].tolist()[:-1] == pytest.approx(before.steps["step"].tolist(), abs=1e-12)
+    assert gap.conditional_noise[0] == pytest.approx(weighted.noise["test rows"].item())
+    assert "weights of rows" not in " ".join(gap.sentences)
+    assert "That rows are weighted (calibrate) makes it" in gap.sentences[-1]
+
+
+def test_scores_counted_alike_are_those_without_calibration() -> None:
+    after, before = (imp.scores[0] for imp in (auto(), computed(loss=auto().losses, calibrate=False)))
+    assert isinstance(after, FeatureScores)
+    assert isinstance(before, FeatureScores)
+    alike = after.counted_alike()
+    assert alike.calibration is None
+    for name in ("sizes", "repeats", "overall", "influence"):
+        np.testing.assert_allclose(getattr(alike, name), getattr(before, name), rtol=1e-12)
+
+
+def default(X: pd.DataFrame = TEST.X, y: Any = TEST.y, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(LINEAR.model, X, y, **{"train": TRAIN.X, **ASKED, **options})
+
+
+def test_rows_are_weighted_by_default_where_that_pays() -> None:
+    imp = default(features=["x1", "x3"])
+    line, whole = imp.calibration.iloc[0], computed().calibration.iloc[0]
+    moves = [one["estimate"] - one["estimate_before"] for one in (line, whole)]
+    assert moves[0] == pytest.approx(moves[1] / 2, rel=1e-9)
+    assert whole["std_error"] < line["std_error"] < line["std_error_before"]
+    # x3 has no product in the model, so that no column tells what rows add.
+    assert [line.split(", ")[0] for line in imp.calibration["columns"]] == ["x2", ""]
+    assert imp.settings["calibrated"] == {"further_rows": 600, "part": 0.5}
+    assert "half of the way to being as they and 600 further rows are together" in str(imp.explain("x1"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"features": ["x3"]},  # nothing is gained
+        {"sampler": "subgroups"},
+        {"sampler": "marginal"},
+        {"train": None},
+        {"train": TRAIN.X.head(20)},  # too few to save much
+        {"X": TEST.X.head(49), "y": TEST.y[:49]},
+        {"weights": np.arange(200) % 2 + 1},
+        {"loss": "root_mean_squared_error"},
+    ],
+)
+def test_rows_count_alike_where_weights_save_little_or_are_not_expected(options: dict[str, Any]) -> None:
+    imp = default(**options)
+    assert "calibrated" not in imp.settings
+    assert imp.calibration.empty
+    pd.testing.assert_frame_equal(imp.overall, default(**options, calibrate=False).overall)
+
+
+@pytest.mark.parametrize("column", ["x2", "x9"])
+def test_rows_count_alike_if_a_column_shows_that_the_split_was_not_random(column: str) -> None:
+    # Six standard errors; x9 tells nothing of what rows add, but of how they were split.
+    moved = TRAIN.X.assign(**{column: TRAIN.X[column] + 6 * np.sqrt(1 / 200 + 1 / 600)})
+    assert default(train=moved).calibration.empty
+
+
+@pytest.mark.slow
+def test_the_default_has_a_smaller_error_and_says_how_large_it_is() -> None:
+    scenario = sg.simulate.scenario("independent")
+    lines = []
+    for at in range(300):
+        train, test = scenario.sample(600, seed=2 * at), scenario.sample(200, seed=2 * at + 1)
+        imp = sg.importance(scenario.model, test.X, test.y, train=train.X, **{**ASKED, "n_repeats": 20})
+        before = imp.calibration["estimate_before"].iloc[0] if len(imp.calibration) else imp.overall["estimate"].iloc[0]
+        lines.append([*imp.overall[["estimate", "conf_low", "conf_high"]].iloc[0], before])
+    after, low, high, alike = np.array(lines, dtype=np.float64).T
+    moved = after - alike
+    assert abs(moved.mean()) < 3.5 * moved.std() / np.sqrt(300)  # 1 in 2000 by chance
+    # Half of the way to 600 further rows: about 0.78, known to 0.03 of 300 samples.
+    assert ((after - scenario_truth()) ** 2).mean() / ((alike - scenario_truth()) ** 2).mean() < 0.9
+    # 95 %, less what the sampler's own noise takes away (a point or two); of 300 samples it is known to 1.3 points.
+    assert ((low <= scenario_truth()) & (scenario_truth() <= high)).mean() > 0.89
+
+
+def test_training_rows_that_are_the_test_rows_weight_nothing() -> None:
+    with pytest.warns(SubgroveWarning, match="same rows"):
+        assert default(train=TEST.X).calibration.empty
 
 
 def test_terms_pull_far_values_in_and_leave_constants_out() -> None:

@@ -81,7 +81,8 @@ def rounded(value: float) -> float:
 NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]\d+)?"
 COST = re.compile(
     rf"(?P<verb>grow|fall|worse|better) by (?P<size>{NUMBER})(?:, from (?P<before>{NUMBER}) to (?P<after>{NUMBER}))?"
-    rf"(?: \((?P<level>[\d.]+) % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER}); noise: (?P<noise>[^)]+)\))?"
+    rf"(?: \((?P<level>[\d.]+) % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER});"
+    r" noise: (?P<noise>[^()]+(?:\(calibrated\)[^()]*)?)\))?"
 )
 
 

@@ -16,12 +16,13 @@ columns that its rows are weighted by, or the noise of these rows would count tw
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from subgrove._importance.alike import distance
 from subgrove._importance.calibration import Calibration
 from subgrove._importance.inference import mean_variance, overall_variance, subgroup_variance
 from subgrove._importance.row_learning import Foretold, RowLearner
@@ -33,13 +34,19 @@ from subgrove._table import Table, read_like, read_table
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 from subgrove.samplers.fitting import refuse_other_kinds, training_rows
 
+AUTO = "auto"
 _LEAST_WEIGHT = 0.1
 _FAR_APART = 4.5  # standard errors between test rows and further rows: by chance in one case of a hundred thousand
 
 
+def is_unasked(calibrate: Any) -> bool:
+    """Whether nobody asked for calibration, which "auto" leaves open."""
+    return calibrate is False or (isinstance(calibrate, str) and calibrate == AUTO)
+
+
 def read_further(calibrate: Any, train: Any, weights: Any, table: Table) -> Table | None:
     """The further rows, None where none are asked for; raises where calibration has no meaning."""
-    if calibrate is False:
+    if is_unasked(calibrate):
         return None
     if weights is not None:
         raise ParameterError(
@@ -51,7 +58,7 @@ def read_further(calibrate: Any, train: Any, weights: Any, table: Table) -> Tabl
             "rows from the same source as X; they need no target."
         )
     if calibrate is None or (isinstance(calibrate, int | float | str) and calibrate is not True):
-        raise ParameterError(f"calibrate must be True, False, or a table of further rows; got {calibrate!r}.")
+        raise ParameterError(f"calibrate must be 'auto', True, False, or a table of further rows; got {calibrate!r}.")
     argument, rows = ("train", train) if calibrate is True else ("calibrate", calibrate)
     rows = training_rows(rows)
     theirs = read_table(rows, argument=argument, lenient=True)
@@ -78,24 +85,27 @@ def calibrated(
     learner = RowLearner.of(RowTerms(table, further), seed)
     found, apart = [], []
     for score in scores:
-        without = score.feature if gives_training_rows else ()
-        told = [learner.foretold(one.astype(np.float64), without) for one in score.influence]
-        useful = [one for one, values in zip(told, score.influence, strict=True) if one and _holds(one, values)]
-        found.append(_with_weights(score, useful, further.n_rows))
-        apart += [score.title] * (max(map(_distance, useful), default=0.0) > _FAR_APART)
+        told = useful(learner, score, score.feature if gives_training_rows else ())
+        found.append(with_weights(score, told, further.n_rows))
+        apart += [score.title] * (apart_by(told) > _FAR_APART)
     _warn_of_other_rows(apart)
     return found
+
+
+def useful(learner: RowLearner, score: FeatureScores, without: Collection[str]) -> list[Foretold]:
+    """What is foretold of the rows, for the losses where that goes with what they add."""
+    told = [learner.foretold(one.astype(np.float64), without) for one in score.influence]
+    return [one for one, values in zip(told, score.influence, strict=True) if one and _holds(one, values)]
+
+
+def apart_by(told: Sequence[Foretold]) -> float:
+    """How far further rows are from test rows in what is foretold, at most, in standard errors."""
+    return max((distance(one.test, one.further) for one in told), default=0.0)
 
 
 def _holds(told: Foretold, values: Any) -> bool:
     """Whether what was foretold goes with what rows add: rows that were not learned on say so."""
     return bool(np.cov(told.test, values.astype(np.float64))[0, 1] > 0)
-
-
-def _distance(told: Foretold) -> float:
-    """How far further rows are from test rows in what is foretold, in standard errors."""
-    error = np.sqrt(told.test.var() / len(told.test) + told.further.var() / len(told.further))
-    return float(abs(told.test.mean() - told.further.mean()) / error) if error > 0 else 0.0
 
 
 def _warn_of_other_rows(features: Sequence[str]) -> None:
@@ -145,7 +155,8 @@ class _Foretellings:
         return squares * self.share / self.n_all
 
 
-def _with_weights(score: FeatureScores, told: Sequence[Foretold], m: int) -> FeatureScores:
+def with_weights(score: FeatureScores, told: Sequence[Foretold], m: int, part: float = 1.0) -> FeatureScores:
+    """The scores with rows weighted, a part of the way to where they are as all rows are."""
     n = len(score.code)
     before = score.overall.mean(axis=1), overall_variance(score, None)
     if not told or m < 2:
@@ -153,14 +164,15 @@ def _with_weights(score: FeatureScores, told: Sequence[Foretold], m: int) -> Fea
         return replace(score, calibration=nothing)
     found = _Foretellings.of(told)
     moved = found.test @ found.inverse @ found.gap
-    shrunk = min(1.0, (1.0 - _LEAST_WEIGHT) / max(-float(moved.min()), np.finfo(np.float64).tiny))
+    shrunk = min(part, (1.0 - _LEAST_WEIGHT) / max(-float(moved.min()), np.finfo(np.float64).tiny))
     weights = 1.0 + shrunk * moved
     values = _added_by_rows(score)
     slopes = found.slopes(values, shrunk)
     columns = tuple(dict.fromkeys(name for one in told for name in one.columns))
     subgroups = _subgroup_variance(score, found, values, weights, shrunk)
-    kept = Calibration(weights, found.variance(slopes), subgroups, *before, columns)
-    return _weighted(replace(score, influence=narrow(found.left(values, slopes)), calibration=kept), values, weights)
+    kept = Calibration(weights, found.variance(slopes), subgroups, *before, columns, _moves(score, values, weights))
+    kept = replace(kept, influence=score.influence)
+    return _weighted(replace(score, influence=narrow(found.left(values, slopes)), calibration=kept))
 
 
 def _added_by_rows(score: FeatureScores) -> Floats:
@@ -170,21 +182,29 @@ def _added_by_rows(score: FeatureScores) -> Floats:
     return score.influence.astype(np.float64)
 
 
-def _weighted(score: FeatureScores, values: Floats, weights: Floats) -> FeatureScores:
-    """Estimates of subgroups and of all rows, as weighted means; each repeat is moved alike."""
+def _moves(score: FeatureScores, values: Floats, weights: Floats) -> Floats:
+    """By how much the weighted mean of each subgroup is above its mean."""
     groups = len(score.rules)
     counts = np.bincount(score.code, minlength=groups)
-    sizes: Floats = np.bincount(score.code, weights=weights, minlength=groups).astype(np.float64)
+    sizes = np.bincount(score.code, weights=weights, minlength=groups)
     with np.errstate(divide="ignore", invalid="ignore"):
-        moves = np.array(
+        return np.array(
             [
                 np.bincount(score.code, weights=line * weights, minlength=groups) / sizes
                 - np.bincount(score.code, weights=line, minlength=groups) / counts
                 for line in values
             ]
         )
-    repeats = score.repeats + moves[:, None, :]
-    overall = (np.where(counts > 0, repeats, 0.0) * sizes).sum(axis=2) / sizes.sum()
+
+
+def _weighted(score: FeatureScores) -> FeatureScores:
+    """Estimates of subgroups and of all rows, as weighted means; each repeat is moved alike."""
+    made = score.calibration
+    assert made is not None
+    assert made.moves is not None
+    sizes: Floats = np.bincount(score.code, weights=made.weights, minlength=len(score.rules)).astype(np.float64)
+    repeats = score.repeats + made.moves[:, None, :]
+    overall = (np.where(sizes > 0, repeats, 0.0) * sizes).sum(axis=2) / sizes.sum()
     for kept in (repeats, overall, sizes):
         kept.flags.writeable = False
     return replace(score, repeats=repeats, overall=overall, sizes=sizes)

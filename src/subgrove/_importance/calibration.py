@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from subgrove._kinds import Floats
 
@@ -23,6 +27,10 @@ class Calibration:
         The overall estimate without calibration, and its variance over test rows.
     columns : tuple of str
         The columns by which rows were weighted; none where nothing was found to weight them by.
+    moves : float array (L, K), or None
+        By how much the estimates of subgroups moved; None where rows are not weighted.
+    influence : float array (L, n), or None
+        What each row adds to the noise of the estimate before; None where rows are not weighted.
     """
 
     weights: Floats
@@ -31,8 +39,11 @@ class Calibration:
     estimate_before: Floats
     variance_before: Floats
     columns: tuple[str, ...] = ()
+    moves: Floats | None = None
+    influence: npt.NDArray[np.floating[Any]] | None = None
 
     def for_loss(self, at: int) -> Calibration:
         """The calibration of one of several losses; weights are those of all of them."""
-        names = ("further_variance", "subgroup_variance", "estimate_before", "variance_before")
+        names = ["further_variance", "subgroup_variance", "estimate_before", "variance_before"]
+        names += [name for name in ("moves", "influence") if getattr(self, name) is not None]
         return replace(self, **{name: getattr(self, name)[at : at + 1] for name in names})

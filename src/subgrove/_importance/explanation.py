@@ -135,10 +135,11 @@ def _weighted(result: ImportanceResult, score: Scores) -> list[str]:
     made = score.calibration if isinstance(score, FeatureScores) else None
     if made is None or not made.columns:
         return []
-    further = result.settings["calibrated"]["further_rows"]
+    further, part = (result.settings["calibrated"].get(name, 1.0) for name in ("further_rows", "part"))
+    how = "so that they are, on average," if part == 1.0 else "so that they are, on average, half of the way to being"
     before = _listed([_number(float(value)) for value in made.estimate_before])
     return [
-        f"Test rows are weighted by {_listed(made.columns)}, so that they are, on average, as they and {further} "
+        f"Test rows are weighted by {_listed(made.columns)}, {how} as they and {further} "
         f"further rows are together; counted alike, the estimate would be {before}."
     ]
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance.gap_result import OTHER_DRAWS, Gap, GapStep
-from subgrove._importance.inference import combined_mc_variance, combined_variance
+from subgrove._importance.gap_words import WEIGHTED_ROWS
+from subgrove._importance.inference import combined_mc_variance, combined_variance, overall_variance
 from subgrove._importance.order import Block, block_title, by_dependence, in_blocks
 from subgrove._importance.scoring import names_of
 from subgrove._importance.source import Source
@@ -42,7 +43,6 @@ Weights = dict[Set, float]  # factor of each set in a step
 def gap_between(imp: ImportanceResult, marginal: Any, feature: Any, loss: str | None, *, average: bool) -> Gap:
     """What `ImportanceResult.gap` returns."""
     _refuse_other_results(imp, marginal)
-    _refuse_calibrated(imp, marginal)
     name = imp.losses[0] if loss is None else loss
     one, base = imp.for_loss(name), _for_loss(marginal, name)
     if not np.isclose(one.baseline[0], base.baseline[0], rtol=_ROUNDING, atol=0):
@@ -51,16 +51,21 @@ def gap_between(imp: ImportanceResult, marginal: Any, feature: Any, loss: str | 
             f"here and {base.baseline[0]:.6g} in marginal. Compute both for the same model, rows and loss."
         )
     conditional = _score_of(one, feature)
-    ends = conditional, _marginal_score(base, conditional)
+    results = conditional, _marginal_score(base, conditional)
+    ends = results[0].counted_alike(), results[1].counted_alike()
     sets = _Sets(one, conditional.feature, name, ends)
     steps, orders = _steps(sets.names, sets.seed, average=average)
     made = [sets.step(block, weights) for block, weights in zip(sets.names, steps, strict=True)]
     whole, start, end = (
-        sets.noise(terms) for terms in ([(1.0, ends[1]), (-1.0, ends[0])], [(1.0, ends[1])], [(1.0, ends[0])])
+        sets.noise(terms)
+        for terms in ([(1.0, results[1]), (-1.0, results[0])], [(1.0, results[1])], [(1.0, results[0])])
     )
-    first, last = _estimate(ends[1]), _estimate(ends[0])
-    if not made and first != last:
-        made = [GapStep(OTHER_DRAWS, first, last, first - last, *whole)]
+    first, last = _estimate(results[1]), _estimate(results[0])
+    alike = _estimate(ends[1]) - _estimate(ends[0])
+    if not made and alike != 0:
+        made = [GapStep(OTHER_DRAWS, 0.0, 0.0, alike, *sets.noise([(1.0, ends[1]), (-1.0, ends[0])]))]
+    if any(_is_weighted(score) for score in results):
+        made.append(GapStep(WEIGHTED_ROWS, 0.0, 0.0, first - last - alike, _noise_of_weights(results), 0.0))
     return Gap(
         conditional.title,
         name,
@@ -236,13 +241,18 @@ class _Sets:
         return float(np.sqrt(rows)), float(np.sqrt(combined_mc_variance(full, per_row=per_row)))
 
 
-def _refuse_calibrated(*results: ImportanceResult) -> None:
-    """Between the two ends the model is asked again without calibration, so that steps would not add up."""
-    if any(result.settings.get("calibrated") for result in results):
-        raise ParameterError(
-            "gap needs results without calibration: its steps are not calibrated, and would not add up to a difference "
-            "of ends that are. Compute both with calibrate=False."
-        )
+def _is_weighted(score: FeatureScores) -> bool:
+    return score.calibration is not None and bool(score.calibration.columns)
+
+
+def _noise_of_weights(scores: Iterable[FeatureScores]) -> float:
+    """Standard error of what weights change: the part of the noise that they take away."""
+    saved = [
+        float(score.calibration.variance_before[0] - overall_variance(score, None)[0])
+        for score in scores
+        if score.calibration is not None
+    ]
+    return float(np.sqrt(sum(max(one, 0.0) for one in saved)))
 
 
 def _of_loss(score: FeatureScores, at: int) -> FeatureScores:

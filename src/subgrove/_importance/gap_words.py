@@ -18,12 +18,15 @@ if TYPE_CHECKING:
 
 _CLEAR = 2.0  # standard errors
 _ALL = 0.995
+WEIGHTED_ROWS = "weights of rows"
+"""The step that holds what calibration changed, if one of the results has it."""
 _OTHERS = re.compile(r"the other \d+ columns")
 
 
 def sentences_of(gap: Gap) -> tuple[str, ...]:
     """The story of a gap."""
     told = [_start(gap), *_middle(gap)]
+    told += [_weights(part) for part in gap.parts if part.column == WEIGHTED_ROWS]
     if not gap.per_row:
         told.append(
             f"{_loss(gap).capitalize()} is a score of all rows together: of its noise, only that of the draws is known."
@@ -64,6 +67,20 @@ def _clear(value: float, noise: float) -> bool:
     return abs(value) > _CLEAR * noise
 
 
+def _columns(gap: Gap) -> tuple[GapStep, ...]:
+    """The steps that are columns."""
+    return tuple(part for part in gap.parts if part.column != WEIGHTED_ROWS)
+
+
+def _names(gap: Gap) -> str:
+    return listed([part.column for part in _columns(gap)])
+
+
+def _weights(part: GapStep) -> str:
+    change = f"{number(abs(part.step))} {'less' if part.step > 0 else 'more'}"
+    return f"That rows are weighted (calibrate) makes it {change}; in the steps all rows count alike."
+
+
 def _start(gap: Gap) -> str:
     noise = together(gap.marginal_noise)
     unclear = "" if _clear(gap.marginal, noise) else f", which is within noise (standard error {number(noise)})"
@@ -79,16 +96,16 @@ def _middle(gap: Gap) -> list[str]:
     if gap.kind in ("no split", "no columns"):
         return _no_columns(gap)
     if gap.marginal == gap.conditional == 0:
-        return [f"Given {listed(gap.columns)}, it costs nothing either."]
+        return [f"Given {_names(gap)}, it costs nothing either."]
     noise = together(gap.noise)
     if not _clear(gap.gap, noise):
         return [
-            f"Given {listed(gap.columns)}, it {_costs(gap)}: the difference of "
+            f"Given {_names(gap)}, it {_costs(gap)}: the difference of "
             f"{number(abs(gap.gap))} is no more than noise (standard error {number(noise)}), so it cannot be said that "
             f"other columns tell any of what {gap.feature} tells."
         ]
     if gap.gap < 0:
-        more = f"Given {listed(gap.columns)}, it {_costs(gap)}, which is {number(-gap.gap)} more"
+        more = f"Given {_names(gap)}, it {_costs(gap)}, which is {number(-gap.gap)} more"
         why = f": held to what other columns say, {gap.feature} matters more to the model, not less"
         return [f"{more}{why if gap.conditional > 0 else ''}.", *_amounts(gap)]
     if _shares_make_sense(gap):
@@ -117,15 +134,15 @@ def _shares_make_sense(gap: Gap) -> bool:
         return False
     if gap.conditional < 0 and _clear(gap.conditional, together(gap.conditional_noise)):
         return False
-    clear = [part for part in gap.parts if _clear(part.step, part.noise)]
-    return all(part.step > 0 for part in clear) and all(part.step <= 1.05 * gap.marginal for part in gap.parts)
+    clear = [part for part in _columns(gap) if _clear(part.step, part.noise)]
+    return all(part.step > 0 for part in clear) and all(part.step <= 1.05 * gap.marginal for part in _columns(gap))
 
 
 def _shares(gap: Gap) -> str:
     """What each column tells, as shares of the marginal importance; those in noise are named together."""
     told: list[str] = []
     seen = False  # whether a column has told something
-    for clear, group in groupby(gap.parts, key=lambda part: _clear(part.step, part.noise)):
+    for clear, group in groupby(_columns(gap), key=lambda part: _clear(part.step, part.noise)):
         parts = list(group)
         told += _clear_shares(gap, parts, first=not seen) if clear else [_unclear(gap, parts, first=not seen)]
         seen = seen or clear
@@ -172,7 +189,7 @@ def _rest(gap: Gap) -> str:
 def _amounts(gap: Gap) -> list[str]:
     """What each column changes, in numbers of the loss."""
     told = []
-    for place, part in enumerate(gap.parts):
+    for place, part in enumerate(_columns(gap)):
         change = f"{number(abs(part.step))} {'less' if part.step > 0 else 'more'}" if part.step else "as much as before"
         unclear = "" if _clear(part.step, part.noise) or part.step == 0 else " (within noise)"
         too = " too" if place and not gap.orders else ""

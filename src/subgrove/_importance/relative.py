@@ -110,6 +110,7 @@ def relative_importance(
             weights=weights,
             response=response,
             seed=start,
+            calibrate=False,  # results are compared with each other
             memory=memory,
             progress=False,
         )._computed_from(None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +61,23 @@ class RowLearner:
         order = rng.permutation(n)[:most]
         fold = np.arange(len(order)) % _FOLDS
         return cls(terms, order, terms.matrix(order), fold)
+
+    @cached_property
+    def _standard(self) -> tuple[Floats, Floats]:
+        """Mean and spread of each term."""
+        return self.matrix.mean(axis=0), self.matrix.std(axis=0)
+
+    def at_most(self, values: Floats, without: Collection[str]) -> float:
+        """The share of the variance of values that a few terms would tell if each told something else: a quick look."""
+        target = values[self.rows]
+        target = target - target.mean()
+        means, spreads = self._standard
+        usable = self.terms.allowed(without) & (spreads > 0)
+        size = np.sqrt(target @ target)
+        if len(self.rows) < LEAST_ROWS or not usable.any() or not 0 < size < np.inf:
+            return 0.0
+        told = (target @ self.matrix - target.sum() * means)[usable] / spreads[usable] / size
+        return float(np.sort(told**2)[-_MOST_TERMS:].sum() / len(target))
 
     def foretold(self, values: Floats, without: Collection[str]) -> Foretold | None:
         """Values of the rows, foretold from other columns than these; None where nothing is found to tell by."""

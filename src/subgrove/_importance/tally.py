@@ -129,6 +129,17 @@ class FeatureScores:
             calibration=None if self.calibration is None else self.calibration.for_loss(at),
         )
 
+    def counted_alike(self) -> FeatureScores:
+        """The scores without calibration."""
+        made = self.calibration
+        if made is None or made.moves is None or made.influence is None:
+            return replace(self, calibration=None)
+        sizes: Floats = np.bincount(self.code, minlength=len(self.rules)).astype(np.float64)
+        repeats = self.repeats - made.moves[:, None, :]
+        overall = (np.where(sizes > 0, repeats, 0.0) * sizes).sum(axis=2) / sizes.sum()
+        own = {"sizes": sizes, "repeats": repeats, "overall": overall, "influence": made.influence}
+        return replace(self, **own, calibration=None)
+
 
 @dataclass(eq=False)
 class Tally:

@@ -48,6 +48,7 @@ def summarise(
             "loss": asked.loss,
             "n_repeats": asked.n_repeats,
             "seed": asked.seed,
+            "calibrate": False,  # the two are told side by side
             "n_jobs": asked.n_jobs,
             "progress": False,
         }
