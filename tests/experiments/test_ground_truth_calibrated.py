@@ -25,14 +25,14 @@ def test_units_are_all_cells_of_setting_one() -> None:
 
 
 def test_rows_hold_the_same_call_with_calibration_and_without() -> None:
-    rows = pd.DataFrame(calibrated.run(one_unit(Size(), "I", "independent", 300, 10, 0), seed=9))
+    rows = pd.DataFrame(calibrated.run(one_unit(Size(), "I", "independent", 300, 10, 1), seed=9))
     assert set(zip(rows["method"], rows["m"], strict=True)) == {
         (method, m) for method in ("true", "auto", "auto_alike") for m in (1, 20)
     }
     assert rows["truth"].nunique() == 1
     wide = rows.pivot_table(index="m", columns="method", values="estimate")
     assert (wide["auto"] != wide["auto_alike"]).any()
-    again = pd.DataFrame(calibrated.run(one_unit(Size(), "I", "independent", 300, 10, 0), seed=1))
+    again = pd.DataFrame(calibrated.run(one_unit(Size(), "I", "independent", 300, 10, 1), seed=1))
     pd.testing.assert_frame_equal(rows, again)  # the rows are those of ground_truth, whatever the seed
 
 
