@@ -112,6 +112,11 @@ def test_loco_refuses_rows_in_another_order() -> None:
         sg.loco(CLASSIFIER, X, Y, train=(X, shuffled))
 
 
+def test_loco_refuses_training_rows_that_are_no_table() -> None:
+    with pytest.raises(InputError, match="train must be a pandas or polars frame"):
+        sg.loco(CLASSIFIER, X, Y, train=("rows/", Y))
+
+
 def test_loco_refuses_weights_for_a_score() -> None:
     with pytest.raises(ParameterError, match="weights cannot be used with auc"):
         sg.loco(CLASSIFIER, X, Y, train=(X, Y), loss="auc", weights=np.arange(N))

@@ -352,3 +352,14 @@ def test_progress_is_shown_when_asked_for(
     assert out == ""
     assert "Asking the model" in err
     assert equal(shown.overall, RESULT.overall)
+
+
+def test_place_that_is_none_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    imp = sg.importance(
+        lambda X: X["a"].to_numpy(), pd.DataFrame({"a": np.arange(9.0)}), np.zeros(9), sampler="marginal"
+    )
+    with pytest.raises(ParameterError, match="is in a folder that is not there"):
+        imp.save(tmp_path / "none" / "importance.json")
+    with pytest.raises(ParameterError, match="is a folder"):
+        imp.save(tmp_path)
+    assert not list(tmp_path.iterdir())

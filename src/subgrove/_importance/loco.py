@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._containers import names_and_rows
 from subgrove._fingerprint import fingerprint
 from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
 from subgrove._importance.result import ImportanceResult
@@ -181,7 +180,7 @@ def _training(train: Any) -> tuple[Any, Any]:
             f"train must be a pair (X, y), or have .X and .y; got {type(train).__name__}. Models are refitted on it."
         )
     rows, y = pair
-    n_rows = names_and_rows(rows)[1]
+    n_rows = read_table(rows, argument="train", lenient=True).n_rows
     if len(y) != n_rows:
         raise InputError(f"train has {n_rows} rows and {len(y)} values of y. They must be as many.")
     return rows, y

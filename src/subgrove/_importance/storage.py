@@ -17,7 +17,7 @@ from subgrove._importance.calibration import Calibration
 from subgrove._importance.summed import Scores, SummedScores
 from subgrove._importance.tally import FeatureScores
 from subgrove._moments import Moments
-from subgrove.exceptions import FormatError
+from subgrove.exceptions import FormatError, ParameterError
 
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
@@ -50,8 +50,17 @@ def write_result(result: ImportanceResult, path: str | Path) -> None:
     write_text(Path(path), json.dumps(values, allow_nan=True))
 
 
+def refuse_no_place(path: Path) -> None:
+    """A file needs a folder that is there, and must not be one."""
+    if path.is_dir():
+        raise ParameterError(f"path={str(path)!r} is a folder. Name a file in it.")
+    if not path.parent.is_dir():
+        raise ParameterError(f"path={str(path)!r} is in a folder that is not there. Make the folder first.")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
+    refuse_no_place(path)
     unfinished = path.parent / f".{path.name}.{secrets.token_hex(8)}"
     try:
         with unfinished.open("x", encoding="utf-8") as file:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subgrove._importance.storage import write_text
+from subgrove._importance.storage import refuse_no_place, write_text
 from subgrove._report.asked import read_asked
 from subgrove._report.fits import refuse_misfits
 from subgrove._report.summarise import summarise
@@ -89,10 +89,7 @@ class Report:
             raise ParameterError(
                 f"path={str(path)!r} must end in {', '.join(_FORMS)}, which says as what the report is written."
             )
-        if place.is_dir():
-            raise ParameterError(f"path={str(path)!r} is a folder. Name a file in it.")
-        if not place.parent.is_dir():
-            raise ParameterError(f"path={str(path)!r} is in a folder that is not there. Make the folder first.")
+        refuse_no_place(place)
         write_text(place, make())
 
     @classmethod
