@@ -108,7 +108,7 @@ def report(tables: dict[str, pd.DataFrame]) -> str:
     cells, pairs = tables["cells"], tables["pairs"]
     parts = [
         "## Calibrated test rows",
-        "`sg.importance` weights test rows half of the way to how test and training rows are together, where that "
+        "`sg.importance` weights test rows part of the way to how test and training rows are together, where that "
         "takes much of the noise away ([Inference](inference.md#calibrated-test-rows)). Setting I, the default "
         "call; *times* is the mean squared error as a multiple of that of the same call with `calibrate=False` (same "
         "rows, same draws), *moved* how far estimates move on average, which shows a bias if it has one; both with "

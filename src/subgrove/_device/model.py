@@ -72,8 +72,8 @@ def on_device(
     numbers; only the changed column is written; losses are computed and added up there, in float64. What comes back
     are sums by feature, subgroup and repeat, so that a result has no `per_row`. To keep numbers of each row, pass the
     function `predict` of what this returns. Losses of your own, scores of all rows (AUC), `budget`,
-    `partition_resamples` and `calibrate` need each prediction: they are computed in the ordinary way, with predictions
-    from the device. So are data in partitions.
+    `partition_resamples` and `calibrate=True` need each prediction: they are computed in the ordinary way, with
+    predictions from the device. So are data in partitions.
     Besides the rows that `settings["n_rows_asked"]` counts, at most 3,072 rows are asked for once, to see what a batch
     takes and whether the module writes to its input.
 

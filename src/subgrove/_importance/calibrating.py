@@ -8,6 +8,7 @@ whose target is not needed. With n test rows, m further rows, N = n + m and mean
     estimate    mean_n w z  =  mean_n z + slope (mean_N h - mean_n h),    z what a row adds, slope that of z on h
     variance    Var(z - (m / N) slope h) / n  +  slope^2 Var(h) m / N^2
 
+For a part k of the way, weights are 1 + k (w - 1), and k slope stands for the slope.
 It estimates the same as before, with less noise. Nothing of a further row is used but its columns: the model, which may
 have been fitted on it, is not asked about it. A feature that takes donors from the training rows is not among the
 columns that its rows are weighted by, or the noise of these rows would count twice.
@@ -113,8 +114,8 @@ def _warn_of_other_rows(features: Sequence[str]) -> None:
         more = f" and {len(features) - 5} more" if len(features) > 5 else ""
         warnings.warn(
             f"Training rows are not like the test rows in the columns that tell how much rows add to the importance of "
-            f"{', '.join(map(repr, features[:5]))}{more}, so calibrated estimates are of other rows than X. Leave "
-            f"calibrate out, or split rows at random.",
+            f"{', '.join(map(repr, features[:5]))}{more}, so calibrated estimates are of other rows than X. Pass "
+            f"calibrate=False, or split rows at random.",
             SubgroveWarning,
             stacklevel=4,
         )
@@ -170,8 +171,10 @@ def with_weights(score: FeatureScores, told: Sequence[Foretold], m: int, part: f
     slopes = found.slopes(values, shrunk)
     columns = tuple(dict.fromkeys(name for one in told for name in one.columns))
     subgroups = _subgroup_variance(score, found, values, weights, shrunk)
-    kept = Calibration(weights, found.variance(slopes), subgroups, *before, columns, _moves(score, values, weights))
-    kept = replace(kept, influence=score.influence)
+    moves = _moves(score, values, weights)
+    kept = Calibration(
+        weights, found.variance(slopes), subgroups, *before, columns, moves, score.influence, float(shrunk)
+    )
     return _weighted(replace(score, influence=narrow(found.left(values, slopes)), calibration=kept))
 
 

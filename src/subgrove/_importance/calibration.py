@@ -31,6 +31,8 @@ class Calibration:
         By how much the estimates of subgroups moved; None where rows are not weighted.
     influence : float array (L, n), or None
         What each row adds to the noise of the estimate before; None where rows are not weighted.
+    part : float
+        How far rows are weighted: 1 is so far that they are, on average, as all rows are.
     """
 
     weights: Floats
@@ -41,6 +43,12 @@ class Calibration:
     columns: tuple[str, ...] = ()
     moves: Floats | None = None
     influence: npt.NDArray[np.floating[Any]] | None = None
+    part: float = 1.0
+
+    @property
+    def is_used(self) -> bool:
+        """Whether rows are weighted."""
+        return bool(self.columns)
 
     def for_loss(self, at: int) -> Calibration:
         """The calibration of one of several losses; weights are those of all of them."""

@@ -133,10 +133,12 @@ def _costs(result: ImportanceResult, score: Scores, at: int) -> list[str]:
 def _weighted(result: ImportanceResult, score: Scores) -> list[str]:
     """By what test rows were weighted, and what the numbers would be without that."""
     made = score.calibration if isinstance(score, FeatureScores) else None
-    if made is None or not made.columns:
+    if made is None or not made.is_used:
         return []
-    further, part = (result.settings["calibrated"].get(name, 1.0) for name in ("further_rows", "part"))
-    how = "so that they are, on average," if part == 1.0 else "so that they are, on average, half of the way to being"
+    further = result.settings["calibrated"]["further_rows"]
+    how = "so that they are, on average,"
+    if made.part < 1:
+        how = f"so that they are, on average, {100 * made.part:.0f} % of the way to being"
     before = _listed([_number(float(value)) for value in made.estimate_before])
     return [
         f"Test rows are weighted by {_listed(made.columns)}, {how} as they and {further} "
@@ -208,7 +210,7 @@ def _where(result: ImportanceResult, score: Scores, at: int) -> list[str]:
 
 
 def _with_error(line: dict[str, Any]) -> str:
-    return f"{_number(line['estimate'])} +- {_number(line['std_error'])} ({line['n']:g} rows)"
+    return f"{_number(line['estimate'])} +- {_number(line['std_error'])} ({line['n']:.0f} rows)"
 
 
 def _trusted(result: ImportanceResult, score: Scores) -> list[str]:

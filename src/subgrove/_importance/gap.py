@@ -64,7 +64,7 @@ def gap_between(imp: ImportanceResult, marginal: Any, feature: Any, loss: str | 
     alike = _estimate(ends[1]) - _estimate(ends[0])
     if not made and alike != 0:
         made = [GapStep(OTHER_DRAWS, 0.0, 0.0, alike, *sets.noise([(1.0, ends[1]), (-1.0, ends[0])]))]
-    if any(_is_weighted(score) for score in results):
+    if any(score.calibration is not None and score.calibration.is_used for score in results):
         made.append(GapStep(WEIGHTED_ROWS, 0.0, 0.0, first - last - alike, _noise_of_weights(results), 0.0))
     return Gap(
         conditional.title,
@@ -241,18 +241,18 @@ class _Sets:
         return float(np.sqrt(rows)), float(np.sqrt(combined_mc_variance(full, per_row=per_row)))
 
 
-def _is_weighted(score: FeatureScores) -> bool:
-    return score.calibration is not None and bool(score.calibration.columns)
-
-
 def _noise_of_weights(scores: Iterable[FeatureScores]) -> float:
-    """Standard error of what weights change: the part of the noise that they take away."""
-    saved = [
-        float(score.calibration.variance_before[0] - overall_variance(score, None)[0])
-        for score in scores
-        if score.calibration is not None
-    ]
-    return float(np.sqrt(sum(max(one, 0.0) for one in saved)))
+    """Standard error of what weights change.
+
+    Going a part k of the way takes k (2 - k) of what can be foretold off the variance, and moves by k of it.
+    """
+    total = 0.0
+    for score in scores:
+        made = score.calibration
+        if made is not None and made.is_used:
+            saved = float(made.variance_before[0] - overall_variance(score, None)[0])
+            total += max(saved, 0.0) * made.part / (2 - made.part)
+    return float(np.sqrt(total))
 
 
 def _of_loss(score: FeatureScores, at: int) -> FeatureScores:

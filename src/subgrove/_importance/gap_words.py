@@ -77,8 +77,8 @@ def _names(gap: Gap) -> str:
 
 
 def _weights(part: GapStep) -> str:
-    change = f"{number(abs(part.step))} {'less' if part.step > 0 else 'more'}"
-    return f"That rows are weighted (calibrate) makes it {change}; in the steps all rows count alike."
+    change = f"{number(abs(part.step))} {'larger' if part.step > 0 else 'smaller'}"
+    return f"That rows are weighted (calibrate) makes the difference {change}; in the steps all rows count alike."
 
 
 def _start(gap: Gap) -> str:
@@ -124,8 +124,10 @@ def _no_columns(gap: Gap) -> list[str]:
         told = ["There is no other column that it could be conditional on."]
     else:
         told = [f"Its tree has no split: no column tells anything about {gap.feature}, as far as the tree can see."]
-    if gap.gap != 0:
-        told.append(f"The two results differ by {number(abs(gap.gap))} only because values came from other rows.")
+    told += [
+        f"The two results differ by {number(abs(part.step))} only because values came from other rows."
+        for part in _columns(gap)
+    ]
     return told
 
 

@@ -16,7 +16,7 @@ from subgrove._frames import Frames
 from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
 from subgrove._importance.budget import read_budget, refuse_budget, repeats_used, warn_of_the_bound
 from subgrove._importance.calibrating import calibrated, is_unasked, read_further, refuse_scores
-from subgrove._importance.calibrating_unasked import HALFWAY, calibrated_where_it_pays, may_calibrate
+from subgrove._importance.calibrating_unasked import calibrated_where_it_pays, may_calibrate
 from subgrove._importance.moves import answers_and_rest
 from subgrove._importance.partition import read_resamples, with_partition_noise
 from subgrove._importance.partitioned import over_partitions, refuse_with_partitions
@@ -126,7 +126,7 @@ def importance(
         Makes the numbers the same each time, whatever the number of jobs and the order of features.
     budget : float, optional
         Adds redraws to `n_repeats`, in doublings, until the Monte-Carlo error of a feature is at most this share of its
-        error of the test rows. Features that are there are not asked again.
+        error of the test rows, all counted alike. Features that are there are not asked again.
     max_repeats : int, default 1000
         Most redraws of a feature that `budget` may lead to.
     partition_resamples : int, optional
@@ -136,8 +136,9 @@ def importance(
         True weights test rows so that they are, on average, as all rows that are known, `train` included: the same
         importance with less noise. A table has other rows to use for that; neither needs a target. All rows must be
         draws from the same source, as those of a random split are; where they are not, the estimate is of other rows
-        than X. "auto" goes half of the way with sampler "auto" and `train`, for features where that takes at least
-        10 % off the variance, unless a column shows that the split was not random. `calibration` shows what changed.
+        than X. "auto" goes part of the way, half of it at most, with sampler "auto" and `train`, for features where
+        that takes at least 10 % off the variance, unless a column shows that the split was not random. `calibration`
+        shows what changed.
     n_jobs : int, optional
         Number of processes; None follows `joblib.parallel_config`.
     memory : float, default 512
@@ -308,10 +309,10 @@ def importance(
     weighted: dict[str, Any] = {}
     if further is not None:
         scores = calibrated(scores, table, further, start, gives_training_rows=fitted.gives_training_rows)
-        weighted = {"calibrated": {"further_rows": further.n_rows, "part": 1.0}}
+        weighted = {"calibrated": {"further_rows": further.n_rows}}
     elif calibrate is not False and may_calibrate(sampler, train, counted, scoring):
         scores, n_further = calibrated_where_it_pays(scores, table, train, mark, start)
-        weighted = {"calibrated": {"further_rows": n_further, "part": HALFWAY}} if n_further else {}
+        weighted = {"calibrated": {"further_rows": n_further}} if n_further else {}
     settings = {
         "method": "importance",
         "sampler": sampler_name(sampler),

@@ -77,19 +77,17 @@ def paired_variance(
     """Variance of the difference of two estimates on the same rows.
 
     With the same draws in both, their noise is in part the same and the difference has less of it; how much is not
-    known, so nothing is taken off. Rows that both were calibrated on may count against each other: the most that
-    they can add is taken.
+    known, so nothing is taken off. All rows count alike.
     """
     first, second = [pair[0] for pair in losses], [pair[1] for pair in losses]
     values = one.influence[first].astype(np.float64) - two.influence[second].astype(np.float64)
-    further: Floats = (np.sqrt(further_variance(one)[first]) + np.sqrt(further_variance(two)[second])) ** 2
     if same_draws:
-        return mean_variance(values, weights, np.zeros(len(values))) + further
+        return mean_variance(values, weights, np.zeros(len(values)))
     excess = sum(
         (score.excess[places] * (score.sizes / score.sizes.sum())).sum(axis=1)
         for score, places in ((one, first), (two, second))
     )
-    return mean_variance(values, weights, np.asarray(excess)) + further
+    return mean_variance(values, weights, np.asarray(excess))
 
 
 def combined_variance(terms: Sequence[tuple[float, FeatureScores, int]], weights: Floats | None) -> float:

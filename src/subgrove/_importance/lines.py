@@ -64,7 +64,7 @@ def subgroup_lines(result: ImportanceResult, score: Scores, at: int) -> list[dic
 
 
 def _is_calibrated(score: Scores) -> bool:
-    return isinstance(score, FeatureScores) and score.calibration is not None and bool(score.calibration.columns)
+    return isinstance(score, FeatureScores) and score.calibration is not None and score.calibration.is_used
 
 
 def subgroup_columns(score: Scores, k: int) -> dict[str, Any]:

@@ -184,7 +184,7 @@ class ImportanceResult:
 
     @property
     def calibration(self) -> Any:
-        """One row for each feature (and loss): what `calibrate=` changed; no row where it was not asked for.
+        """One row for each feature (and loss): what `calibrate=` changed; no row where no row of X was weighted.
 
         `estimate` and `std_error` are those of `overall`, without the noise of the draws; `estimate_before` and
         `std_error_before` are what they would be if all rows counted alike. `columns` are the columns by which rows
@@ -255,7 +255,10 @@ class ImportanceResult:
 
     @property
     def per_row(self) -> Any:
-        """One row for each row of the user's table, one column for each feature: the mean increase of its loss."""
+        """One row for each row of the user's table, one column for each feature: the mean increase of its loss.
+
+        Its mean is the estimate in `overall` where all rows count alike; `row_weights` says how much they count.
+        """
         self._refuse_scores("per_row", "a value for each row")
         scores = with_rows(self.scores, "per_row")
         columns = {}
@@ -263,6 +266,31 @@ class ImportanceResult:
             for score in scores:
                 name = score.title if len(self.losses) == 1 else f"{score.title}: {loss}"
                 columns[name] = self._expanded(score.rows[at])
+        return make_table(self.backend, columns, self.index)
+
+    @property
+    def row_weights(self) -> Any:
+        """One row for each row of the user's table, one column for each feature: how much the row counts in `overall`.
+
+        Where a feature's values come from training rows, weights times `per_row`, summed over rows and divided by the
+        sum of the weights, is the estimate.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> linear = sg.simulate.scenario("linear")
+        >>> train, test = linear.sample(600, seed=1), linear.sample(200, seed=2)
+        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1"], seed=1)
+        >>> weighted = (imp.row_weights * imp.per_row).sum() / imp.row_weights.sum()
+        >>> print(f"{weighted['x1']:.3f} {imp.overall['estimate'][0]:.3f} {imp.per_row['x1'].mean():.3f}")
+        3.727 3.727 3.769
+        """
+        scores = with_rows(self.scores, "row_weights")
+        given = np.ones(len(scores[0].code)) if self.weights is None else self.weights
+        columns = {
+            score.title: np.nan_to_num(self._expanded(given if made is None else made.weights))
+            for score, made in ((score, score.calibration) for score in scores)
+        }
         return make_table(self.backend, columns, self.index)
 
     @property
@@ -398,7 +426,8 @@ class ImportanceResult:
     def compare(self, other: ImportanceResult) -> Any:
         """Differences to another result, feature by feature: this one minus the other.
 
-        Features and losses that both have are compared. If both are of the same rows, the standard error is that of
+        Features and losses that both have are compared, with all rows counted alike, also where a result has weighted
+        them (`calibrate`). If both are of the same rows, the standard error is that of
         the paired differences; with the same seed and subgroups, as for two models, draws are the same too, and noise
         that they share goes out. The p-value is two-sided.
 

@@ -67,17 +67,20 @@ class RowLearner:
         """Mean and spread of each term."""
         return self.matrix.mean(axis=0), self.matrix.std(axis=0)
 
-    def at_most(self, values: Floats, without: Collection[str]) -> float:
-        """The share of the variance of values that a few terms would tell if each told something else: a quick look."""
+    def promise(self, values: Floats, without: Collection[str]) -> float:
+        """The share of the variance of values that terms would tell if each told something else: a quick look."""
         target = values[self.rows]
-        target = target - target.mean()
+        largest = float(np.abs(target).max(initial=0.0))
         means, spreads = self._standard
         usable = self.terms.allowed(without) & (spreads > 0)
-        size = np.sqrt(target @ target)
-        if len(self.rows) < LEAST_ROWS or not usable.any() or not 0 < size < np.inf:
+        if len(self.rows) < LEAST_ROWS or not usable.any() or not 0 < largest < np.inf:
             return 0.0
+        target = target / largest
+        target -= target.mean()
+        size = np.sqrt(target @ target) or np.inf
         told = (target @ self.matrix - target.sum() * means)[usable] / spreads[usable] / size
-        return float(np.sort(told**2)[-_MOST_TERMS:].sum() / len(target))
+        clear = np.abs(told) >= _bar(int(usable.sum()))
+        return float(np.sort(told[clear] ** 2)[-_MOST_TERMS:].sum() / len(target))
 
     def foretold(self, values: Floats, without: Collection[str]) -> Foretold | None:
         """Values of the rows, foretold from other columns than these; None where nothing is found to tell by."""
@@ -111,6 +114,11 @@ class RowLearner:
         return Foretold(test, further, tuple(dict.fromkeys(self.terms.terms[at].column for at in often)))
 
 
+def _bar(terms: int) -> float:
+    """What the best of as many terms of pure chance would have."""
+    return float(np.sqrt(2.0 * np.log(max(terms, 2))))
+
+
 def _chosen(
     matrix: Floats, target: Floats, learned: npt.NDArray[np.bool_], usable: npt.NDArray[np.bool_]
 ) -> tuple[Rows, Floats]:
@@ -120,7 +128,7 @@ def _chosen(
     means = share @ matrix
     spread = np.sqrt(np.maximum(share @ matrix**2 - means**2, 0.0))
     open_ = usable & (spread > 0)
-    bar = np.sqrt(2.0 * np.log(max(int(open_.sum()), 2)))
+    bar = _bar(int(open_.sum()))
     middle = target[learned].mean()
     left = np.where(learned, target - middle, 0.0)
     chosen: list[int] = []

@@ -100,7 +100,7 @@ def _tables(
 
 
 def _entry(line: dict[str, Any], alone: Sequence[int]) -> Entry:
-    rows = f"n = {format_count(line['n'])}"
+    rows = f"n = {format_count(round(line['n']))}"
     fold = f", fold {line['fold']}" if "fold" in line else ""
     kept = ", keeps its value" if line["subgroup"] in alone else ""
     return Entry(short_rule(line["rule"]), (rows + fold + kept,), rows, is_rule=True)
