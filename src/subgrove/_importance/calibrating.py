@@ -114,8 +114,8 @@ def _warn_of_other_rows(features: Sequence[str]) -> None:
         more = f" and {len(features) - 5} more" if len(features) > 5 else ""
         warnings.warn(
             f"The rows to weight by are not like the test rows in the columns that tell how much rows add to the "
-            f"importance of {', '.join(map(repr, features[:5]))}{more}, so calibrated estimates are of other rows than X. Pass "
-            f"calibrate=False, or split rows at random.",
+            f"importance of {', '.join(map(repr, features[:5]))}{more}, so calibrated estimates are of other "
+            f"rows than X. Pass calibrate=False, or split rows at random.",
             SubgroveWarning,
             stacklevel=4,
         )
