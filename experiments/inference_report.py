@@ -14,6 +14,7 @@ _WHOSE = {
     "doubting": "With fitted samplers, `imp.test`",
     "its own": "The test of hidimstat",
 }
+_COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7")
 _TESTS = {"rows": "t-test on rows", "doubting": "`imp.test`", "its own": "its own test"}
 
 
@@ -109,26 +110,33 @@ def draw(table: pd.DataFrame, folder: Path) -> Path:
     """A row for each sampler and test, a panel for size and one for power, a dot for each scenario and model."""
     from matplotlib.figure import Figure
 
-    shown = table
-    methods = list(dict.fromkeys(zip(shown["sampler"], shown["test"], shown["m"], strict=True)))
-    figure = Figure(figsize=(8, 0.35 * len(methods) + 1.4), layout="constrained")
+    methods = list(dict.fromkeys(zip(table["sampler"], table["test"], table["m"], strict=True)))
+    figure = Figure(figsize=(8, 0.3 * len(methods) + 1.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    strengths = sorted(set(shown["strength"]))
+    strengths = sorted(set(table["strength"]))
+    kinds = list(dict.fromkeys(zip(table["scenario"], table["model"], strict=True)))
+    scenarios, models = (list(dict.fromkeys(table[name])) for name in ("scenario", "model"))
     for ax, strength in zip(panels, (strengths[0], strengths[-1]), strict=True):
-        part = shown[shown["strength"] == strength]
-        for model, marker in zip(dict.fromkeys(part["model"]), "os^", strict=False):
-            own = part[part["model"] == model]
+        for scenario, model in kinds:
+            chosen = (table["scenario"] == scenario) & (table["model"] == model) & (table["strength"] == strength)
+            own = table[chosen]
             places = [methods.index(key) for key in zip(own["sampler"], own["test"], own["m"], strict=True)]
-            ax.plot(own["rejected"], places, marker, alpha=0.7, label=model)
+            marker, color = "os^"[models.index(model) % 3], _COLORS[scenarios.index(scenario) % len(_COLORS)]
+            ax.plot(own["rejected"], places, marker, color=color, ms=5, alpha=0.85, label=f"{scenario}, {model}")
         ax.set_xlim(-0.02, 1.02)
-        ax.set_title(
-            "of no use: should be 5 %" if strength == 0 else f"{strength:g} x1 in the target: the more the better"
-        )
-        ax.set_xlabel("share of runs that reject at 5 %")
-    panels[0].axvline(0.05, color="grey", linewidth=0.8)
-    panels[0].set_yticks(range(len(methods)), [_row(*key) for key in methods])
+        told = "x1 is of no use: should be 5 %" if strength == 0 else "x1 is of use: the more the better"
+        ax.set_title(told, fontsize=9)
+        ax.tick_params(labelsize=8)
+        ax.grid(axis="y", color="#dddddd", linewidth=0.6)
+        ax.set_axisbelow(True)
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)
+    panels[0].axvline(0.05, color="#555555", linewidth=1, zorder=0)
+    panels[0].set_yticks(range(len(methods)), [_row(*key) for key in methods], fontsize=8)
     panels[0].invert_yaxis()
-    panels[1].legend(title="model", frameon=False)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 4), frameon=False, fontsize=8)
+    figure.supxlabel("share of runs that reject at 5 %", fontsize=9)
     path = folder / "inference_tests.png"
     figure.savefig(path, dpi=150)
     return path
