@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 
@@ -143,7 +143,7 @@ def _cross_validated(asked: Asked) -> _Chosen:
         return _Chosen(np.zeros(p), asked.target, asked.target**2, 1.0)
     products, with_target, _ = asked.problems
     least = 1e-3 if n > 2 * p else 1e-2
-    paths = lasso_paths(products, with_target, largest * np.geomspace(1.0, least, _N_PENALTIES))
+    paths = lasso_paths(products, with_target, largest * _penalties(least))
     best = simple = int(asked.held_out_errors(paths[:-1]).argmin())
     residuals = asked.held_out(paths[:-1, best])
     best_errors = errors = residuals**2
@@ -161,12 +161,24 @@ def _cross_validated(asked: Asked) -> _Chosen:
     return _Chosen(b, residuals, errors, noise)
 
 
+@cache
+def _penalties(least: float) -> Floats:
+    """Shares of the largest penalty that are tried."""
+    return np.geomspace(1.0, least, _N_PENALTIES)
+
+
 def _least_squares_on(asked: Asked, chosen: Floats) -> Floats:
     """Coefficients without a penalty, of the columns that were chosen: without each fold, and of all rows."""
     products, with_target, _ = asked.problems
     found = np.zeros_like(chosen)
-    for g, c, used, out in zip(products, with_target, chosen, found, strict=True):
-        at = np.flatnonzero(used)
+    used = chosen != 0
+    if (used == used[0]).all():  # as it mostly is: all at once
+        at = np.flatnonzero(used[0])
+        squares = products[:, at[:, None], at] + RIDGE * np.eye(len(at))
+        found[:, at] = np.linalg.solve(squares, with_target[:, at, None])[:, :, 0]
+        return found
+    for g, c, own, out in zip(products, with_target, used, found, strict=True):
+        at = np.flatnonzero(own)
         if len(at):
             out[at] = np.linalg.solve(g[np.ix_(at, at)] + RIDGE * np.eye(len(at)), c[at])
     return found

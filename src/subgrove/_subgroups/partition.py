@@ -87,7 +87,7 @@ class Partition:
         return tuple(dict.fromkeys(column for _, _, column in sorted(splits)))
 
     def __len__(self) -> int:
-        return len(self.rules)
+        return len(self.tree.leaves)
 
     def __repr__(self) -> str:
         return f"<Partition of {self.feature!r}: {self._summary()}>"

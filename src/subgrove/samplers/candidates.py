@@ -86,7 +86,11 @@ class Comparison:
     @cached_property
     def tree(self) -> Partition:
         """The subgroups of the feature itself."""
-        return grown_from(self.others, (self.series.info.name,), (self.series,), None, self.setup.settings)
+        return self._grown_on(self.series, self.setup.settings)
+
+    def _grown_on(self, series: Series, settings: Settings) -> Partition:
+        """The subgroups of numbers of all rows: the feature, or something of it."""
+        return grown_from(self.others, (self.series.info.name,), (series,), None, settings, self.setup.prepared)
 
     @property
     def shown(self) -> Partition | None:
@@ -97,7 +101,7 @@ class Comparison:
             rules = self.setup.settings.rules
             shallow = replace(rules, max_depth=min(rules.max_depth, self.setup.shown))
             own = replace(self.setup.settings, rules=shallow)
-            tree = grown_from(self.others, (self.series.info.name,), (self.series,), None, own)
+            tree = self._grown_on(self.series, own)
         return tree if len(tree) > 1 else None
 
     @cached_property
@@ -115,7 +119,7 @@ class Comparison:
         """The subgroups of a number with their cuts in better places."""
         if self.series.info.kind != "numeric":
             return self.tree
-        training = training_of(self.others, (self.series,), None)
+        training = training_of(self.others, (self.series,), None, self.setup.prepared)
         return replace(self.tree, tree=polished(self.tree.tree, training, self.setup.settings.rules.min_leaf // 3 + 1))
 
     @property
@@ -190,10 +194,10 @@ class Comparison:
 
     def _shifted(self, found: FoundShift) -> Candidate:
         left, settings = left_by(found), self._of_residuals
-        if not self._is_clear(found) and len(self.tree) == 1:
-            tree = self.single  # neither column by column nor in sum is there more than chance brings
-        else:
-            tree = grown_from(self.others, (self.series.info.name,), (left,), None, settings)
+        nothing = (
+            not self._is_clear(found) and len(self.tree) == 1
+        )  # column by column or in sum, but what chance brings
+        tree = self.single if nothing else self._grown_on(left, settings)
         scores = left_out_scores(left, tree._assign_table(self.others))
         splits = len(tree) - 1
 

@@ -18,7 +18,6 @@ from subgrove.samplers.leaf_donors import LeafDonors
 from subgrove.samplers.setup import Setup
 from subgrove.samplers.shifted import Residuals, takes_levels
 from subgrove.samplers.sparse_levels import FittedLevels
-from subgrove.trees.training import select_columns
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +28,10 @@ class Choosing:
 
     def __call__(self, feature: Feature) -> tuple[Drawer, Choice, Partition | None]:
         """What redraws a feature, why, and the subgroups that results are told by if it is redrawn in none."""
-        others = select_columns(self.setup.table, [name for name in self.setup.allowed if name not in feature])
+        others = self.setup.others(feature)
         series = tuple(self.setup.table.series(name) for name in feature)
         if len(feature) > 1:
-            tree = grown_from(others, feature, series, None, self.setup.settings)
+            tree = grown_from(others, feature, series, None, self.setup.settings, self.setup.prepared)
             donors = donors_of(self.setup, tree)
             return donors, _told(Choice.of_group(title(feature), len(tree)), donors), None
         (one,) = series
@@ -55,19 +54,21 @@ class Choosing:
 
     def _without_scores(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
         """Numbers whose differences cannot be squared: a tree says by its tests whether there are subgroups."""
-        donors = donors_of(self.setup, grown_from(others, (series.info.name,), (series,), None, self.setup.settings))
+        setup = self.setup
+        tree = grown_from(others, (series.info.name,), (series,), None, setup.settings, setup.prepared)
+        donors = donors_of(setup, tree)
         chosen = "marginal" if len(donors.partition) == 1 else "subgroups"
         why = "its numbers are too large, or too close to each other, for scores"
         return donors, _told(Choice.only(series.info.name, chosen, why), donors)
 
     def _among_known(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""
-        tree = grown_from(others, (series.info.name,), (series,), None, self.setup.settings)
+        tree = grown_from(others, (series.info.name,), (series,), None, self.setup.settings, self.setup.prepared)
         known = np.flatnonzero(~series.missing)
         if len(known) < 4 or len(tree) == 1:
             single = donors_of(self.setup, tree.at_depth(0))
             return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
-        part = replace(self.setup, table=self.setup.table.rows(known), rows=self.setup.rows[known])
+        part = replace(self.setup, table=self.setup.table.rows(known), rows=self.setup.rows[known], prepared=None)
         compared = Comparison(part, Series(series.info, series.values[known]), others.rows(known))
         candidates = compared.judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]

@@ -15,6 +15,8 @@ from subgrove._subgroups.names import Members, allowed_columns
 from subgrove._table import Table
 from subgrove.samplers.base import Feature, read_training_table
 from subgrove.trees.parameters import whole_number
+from subgrove.trees.prepared import Prepared
+from subgrove.trees.training import select_columns
 
 MAX_ROWS = 20_000
 NO_LIMIT = 30  # depth of a tree that its tests stop
@@ -40,6 +42,8 @@ class Setup:
     shown : int
         Depth of the subgroups that results are told by.
     seed : int
+    prepared : Prepared or None
+        What trees on the allowed columns of all these rows share; None where only some of the rows are used.
     """
 
     table: Table
@@ -49,6 +53,13 @@ class Setup:
     settings: Settings
     shown: int
     seed: int
+    prepared: Prepared | None = None
+
+    def others(self, feature: Feature) -> Table:
+        """The columns that values of a feature may depend on."""
+        if self.prepared is None:
+            return select_columns(self.table, [name for name in self.allowed if name not in feature])
+        return self.prepared.table.without(feature)
 
 
 def read_setup(sampler: Any, X: Any, features: Any) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], Setup]:
@@ -63,7 +74,8 @@ def read_setup(sampler: Any, X: Any, features: Any) -> tuple[tuple[ColumnInfo, .
     rows = _used_rows(table.n_rows, sampler.max_rows, seed)
     used = table.rows(rows)
     allowed = allowed_columns(sampler.given, table.names)
-    return table.columns, asked, Setup(used, rows, Rivals.of(used, seed), allowed, settings, shown, seed)
+    prepared = Prepared.of(select_columns(used, allowed), shared=True)
+    return table.columns, asked, Setup(used, rows, Rivals.of(used, seed), allowed, settings, shown, seed, prepared)
 
 
 def _used_rows(n_rows: int, most: Any, seed: int) -> Rows:
