@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
 from subgrove._importance.alike import look_alike
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.row_terms import RowTerms
-from subgrove._importance.tally import FeatureScores
 from subgrove._table import read_like, read_table
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
@@ -305,6 +306,14 @@ def test_rows_count_alike_where_weights_save_little_or_are_not_expected(options:
     assert "calibrated" not in imp.settings
     assert imp.calibration.empty
     pd.testing.assert_frame_equal(imp.overall, default(**options, calibrate=False).overall)
+
+
+def test_no_row_of_the_bike_data_is_weighted_by_default() -> None:
+    """As docs/inference.md says: there is little to gain."""
+    train, test = sg.datasets.bike(split=0.7, seed=1)
+    names = ["temp", "hum", "wind"]
+    model = LinearRegression().fit(train.X[names], train.y)
+    assert sg.importance(model, test.X[names], test.y, train=train.X[names], seed=1).calibration.empty
 
 
 @pytest.mark.parametrize("column", ["x2", "x9"])
