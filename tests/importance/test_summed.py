@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.summed import SummedScores, scores_from_sums, with_rows
-from subgrove._importance.tally import FeatureScores
 from subgrove._moments import Moments, merged
 from subgrove.exceptions import ParameterError
 

@@ -23,9 +23,9 @@ import numpy as np
 
 from subgrove._fingerprint import fingerprint
 from subgrove._frames import Frames
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.foretold import unforetold
 from subgrove._importance.inference import interval_columns
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._random import stream
 from subgrove._result_tables import as_count

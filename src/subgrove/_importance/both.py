@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scoring import Scoring, names_of, weighted_mean
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._result_tables import backend_of
 from subgrove._table import read_weights

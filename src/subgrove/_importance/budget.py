@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.inference import overall_variance
-from subgrove._importance.tally import FeatureScores, Tally
+from subgrove._importance.tally import Tally
 from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.trees.parameters import whole_number

@@ -25,11 +25,11 @@ import numpy as np
 
 from subgrove._importance.alike import distance
 from subgrove._importance.calibration import Calibration
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.inference import mean_variance, overall_variance, subgroup_variance
 from subgrove._importance.row_learning import Foretold, RowLearner
 from subgrove._importance.row_terms import RowTerms
 from subgrove._importance.sums import narrow
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._table import Table, read_like, read_table
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning

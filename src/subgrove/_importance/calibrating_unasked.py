@@ -16,11 +16,11 @@ import numpy as np
 from subgrove._fingerprint import fingerprint
 from subgrove._importance.alike import hold_test_rows, look_alike
 from subgrove._importance.calibrating import AUTO, apart_by, useful, with_weights
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.inference import overall_variance
 from subgrove._importance.row_learning import LEAST_ROWS, RowLearner
 from subgrove._importance.row_terms import RowTerms
 from subgrove._importance.scoring import Scoring
-from subgrove._importance.tally import FeatureScores
 from subgrove._table import Table, read_like, read_table
 from subgrove.samplers.fitting import sampler_name, training_rows
 
@@ -43,6 +43,8 @@ def calibrated_where_it_pays(
 
     `mark` is the fingerprint of the test rows. Donors are training rows.
     """
+    if not LEAST_ROWS <= table.n_rows <= _MOST_ROWS:
+        return list(scores), 0
     theirs = read_table(training_rows(train), argument="train", lenient=True)
     further = _further(train, theirs, table, mark)
     if further is None:
@@ -60,9 +62,9 @@ def calibrated_where_it_pays(
 def _further(train: Any, theirs: Table, table: Table, mark: str) -> Table | None:
     """Training rows to weight by, with the levels of the test rows; None where they cannot save much."""
     shared = tuple(column for column in table.columns if column.name in theirs.names)
-    same = theirs.n_rows == table.n_rows and fingerprint(theirs) == mark
-    too_few = table.n_rows < LEAST_ROWS or _most_gain(table.n_rows, theirs.n_rows) <= _LEAST_GAIN
-    if too_few or table.n_rows > _MOST_ROWS or not shared or same:
+    if not shared or _most_gain(table.n_rows, theirs.n_rows) <= _LEAST_GAIN:
+        return None
+    if theirs.n_rows == table.n_rows and fingerprint(theirs) == mark:
         return None
     return read_like(training_rows(train), shared, argument="train")
 

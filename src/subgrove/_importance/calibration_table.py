@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.inference import overall_variance
 from subgrove._importance.lines import loss_column
-from subgrove._importance.tally import FeatureScores
 
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult

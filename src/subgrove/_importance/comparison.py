@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.inference import interval_columns, overall_variance, paired_variance
 from subgrove._importance.lines import loss_column
 from subgrove._importance.noise import REDRAW, TEST_ROWS, label, redraw_variance
 from subgrove._importance.summed import with_rows
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._result_tables import as_count
 from subgrove.exceptions import ParameterError

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.lines import overall_line, subgroup_lines
 from subgrove._importance.notebook import explanation_html
 from subgrove._importance.summed import Scores
-from subgrove._importance.tally import FeatureScores
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import title
 from subgrove.samplers.choice import Choice

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.gap_result import OTHER_DRAWS, Gap, GapStep
 from subgrove._importance.gap_words import WEIGHTED_ROWS
 from subgrove._importance.inference import combined_mc_variance, combined_variance, overall_variance
@@ -23,7 +24,6 @@ from subgrove._importance.order import Block, block_title, by_dependence, in_blo
 from subgrove._importance.scoring import names_of
 from subgrove._importance.source import Source
 from subgrove._importance.summed import with_rows
-from subgrove._importance.tally import FeatureScores
 from subgrove._random import stream
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title

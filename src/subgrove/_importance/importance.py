@@ -17,6 +17,7 @@ from subgrove._importance.both import make_result, read_counts, refuse_weighted_
 from subgrove._importance.budget import read_budget, refuse_budget, repeats_used, warn_of_the_bound
 from subgrove._importance.calibrating import calibrated, is_unasked, read_further, refuse_scores
 from subgrove._importance.calibrating_unasked import calibrated_where_it_pays, may_calibrate
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.moves import answers_and_rest
 from subgrove._importance.partition import read_resamples, with_partition_noise
 from subgrove._importance.partitioned import over_partitions, refuse_with_partitions
@@ -24,7 +25,6 @@ from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import ALL, Scoring, original_rows
 from subgrove._importance.source import Source
-from subgrove._importance.tally import FeatureScores
 from subgrove._importance.warned import trained_on, warn_of_lone_rows, warn_of_same_rows
 from subgrove._model import Model, Predictions, default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._parallel import effective_jobs, progress_bar, side_by_side

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.leaning import Leaning, leaning, reach
 from subgrove._importance.summed import Scores, SummedScores, leaning_of_rows, spread_of_rows
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 
 _LEAST_SHARE = 0.1  # what is taken off as noise of the draws leaves at least this share of a variance

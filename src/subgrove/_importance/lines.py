@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance.certified import EXPLAINED, MARK, certificate_columns, fails, verdict_column
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.inference import interval_columns, overall_leaning, subgroup_leaning
 from subgrove._importance.noise import REDRAW, TEST_ROWS, added, label, overall_parts, subgroup_parts
 from subgrove._importance.summed import Scores
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._result_tables import as_count
 

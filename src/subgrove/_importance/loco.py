@@ -11,9 +11,9 @@ import numpy as np
 
 from subgrove._fingerprint import fingerprint
 from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.scoring import ALL, Scoring, original_rows, weighted_mean
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._model import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._native import copied, without_columns

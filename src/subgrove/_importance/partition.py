@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from subgrove._frames import Frames
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.noise import redraw_variance
 from subgrove._importance.scores import Question
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._random import stream
 from subgrove._table import Table, read_table

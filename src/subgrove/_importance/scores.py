@@ -22,9 +22,10 @@ import numpy as np
 from subgrove._fidelity.certificate import Certifier
 from subgrove._frames import Changes, Donors, Frames, Rows, changes_of
 from subgrove._importance.budget import Budget
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.repeated import classes_of, repeated_rows
 from subgrove._importance.scoring import Scoring
-from subgrove._importance.tally import FeatureScores, Tally
+from subgrove._importance.tally import Tally
 from subgrove._kinds import Floats
 from subgrove._model import Model, Predictions
 from subgrove._parallel import one_blas_thread

@@ -14,9 +14,9 @@ import numpy as np
 
 from subgrove._fingerprint import fingerprint
 from subgrove._frames import Frames
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.scores import Question, score_features
 from subgrove._importance.scoring import original_rows
-from subgrove._importance.tally import FeatureScores
 from subgrove._subgroups import Partition
 from subgrove._table import Table, read_table
 from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from subgrove._fidelity.certificate import Certificate
 from subgrove._importance.calibration import Calibration
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.summed import Scores, SummedScores
-from subgrove._importance.tally import FeatureScores
 from subgrove._moments import Moments
 from subgrove.exceptions import FormatError, ParameterError
 

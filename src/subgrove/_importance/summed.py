@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from subgrove._fidelity.certificate import Certificate
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.leaning import Leaning, leaning_of
 from subgrove._importance.sums import left_by_draws
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._moments import Moments
 from subgrove.exceptions import ParameterError

@@ -10,9 +10,9 @@ import numpy as np
 
 from subgrove._importance import ImportanceResult
 from subgrove._importance.explanation import redrawn
+from subgrove._importance.feature_scores import FeatureScores
 from subgrove._importance.lines import overall_line, subgroup_lines
 from subgrove._importance.summed import Scores, with_rows
-from subgrove._importance.tally import FeatureScores
 from subgrove._kinds import Floats
 from subgrove._report.asked import Asked
 from subgrove._report.curves import Curves, curves_of
