@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+import subgrove as sg
 from subgrove._frames import Donors
 from subgrove._kinds import Floats, Rows
 from subgrove._random import Streams
@@ -64,10 +65,26 @@ def test_fit_is_that_of_scikit_learn_with_the_same_penalty() -> None:
     X = rng.normal(size=(200, 3))
     code = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
     matrix: Floats = np.hstack([np.ones((200, 1)), X])
-    ours = _softmax(matrix @ _fitted(matrix, code, 2))
+    ours = _softmax((matrix @ _fitted(matrix, code, 2)).T).T
     peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(X, code)
     # Here the intercept costs a thousandth as well.
     np.testing.assert_allclose(ours, peer.predict_proba(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("start", [None, "far"])
+def test_fit_is_the_least_cost_where_whole_steps_of_newton_lead_away(start: str | None) -> None:
+    """Days of the week by two indicators that rule most of them out: whole steps go round in circles there."""
+    X = sg.datasets.bike().X
+    day = pd.factorize(X["weekday"], sort=True)[0]
+    indicators = np.column_stack([X["work"] == "WORKING DAY", X["holiday"] == "NO HOLIDAY"]).astype(float)
+    scaled = (indicators - indicators.mean(axis=0)) / indicators.std(axis=0)
+    matrix: Floats = np.hstack([np.ones((len(X), 1)), scaled])
+    given = None if start is None else np.hstack([np.full((3, 6), 8.0), np.zeros((3, 1))])
+    b = _fitted(matrix, day, 7, given)
+    shares = _softmax((matrix @ b).T)[:6]
+    slope = matrix.T @ ((day[:, None] == np.arange(6)) - shares.T)
+    slope -= np.array([[1e-3], [1.0], [1.0]]) * b[:, :6]
+    np.testing.assert_allclose(slope, 0, atol=1e-5)
 
 
 def test_separated_levels_have_a_finite_fit() -> None:

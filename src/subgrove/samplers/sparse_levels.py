@@ -22,6 +22,8 @@ MOST_LEVELS = 12  # more have no shift
 _MOST_PARTS = 10
 _RIDGE = 1.0  # penalty on squares, in rows: one row's worth of doubt
 _MOST_STEPS = 30
+_MOST_HALVINGS = 30  # of a step that leads too far
+_SMALL_STEP = 1e-6  # the next one would be of the size of its square
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +57,7 @@ class LevelShift:
         """The probability of each level in each row."""
         ones = np.ones((table.n_rows, 1))
         known = [self.design.numbers(table, part)[:, None] for part in self.parts]
-        return _softmax(np.hstack([ones, *known]) @ self.coefficients)
+        return _softmax(self.coefficients.T @ np.hstack([ones, *known]).T).T
 
     def text(self, most: int = 6) -> str:
         """In one line: which columns make which level likely."""
@@ -85,9 +87,9 @@ class FoundLevels:
         """Log scores of rows by fits to the other half."""
         scores = np.empty(len(self.code))
         for rows, asked in halves:
-            b = _fitted(self.matrix[rows], self.code[rows], len(self.values))
-            shares = _softmax(self.matrix[asked] @ b)
-            scores[asked] = -np.log(np.maximum(shares[np.arange(len(asked)), self.code[asked]], 1e-300))
+            b = _fitted(self.matrix[rows], self.code[rows], len(self.values), self.shift.coefficients)
+            shares = _softmax(b.T @ self.matrix[asked].T)
+            scores[asked] = -np.log(np.maximum(shares[self.code[asked], np.arange(len(asked))], 1e-300))
         return scores
 
 
@@ -122,38 +124,62 @@ def _label(series: Series, value: np.generic) -> str:
 
 
 def _softmax(scores: Floats) -> Floats:
-    scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(scores / scores.sum(axis=1, keepdims=True))
+    """Shares of the levels, the first axis."""
+    scores = np.exp(scores - scores.max(axis=0))
+    return np.asarray(scores / scores.sum(axis=0))
 
 
-def _fitted(matrix: Floats, code: Rows, n_levels: int) -> Floats:
-    """Coefficients of a multinomial model by Newton's method, the last level's being 0; squares cost a little."""
+def _fitted(matrix: Floats, code: Rows, n_levels: int, start: Floats | None = None) -> Floats:
+    """Coefficients of a multinomial model by Newton's method, the last level's being 0; squares cost a little.
+
+    It starts from those of similar rows, or from the shares of the levels.
+    """
     d = matrix.shape[1]
     free = n_levels - 1
     b = np.zeros((d, n_levels))
     if not free:
         return b
-    if d == 1:  # without a column these are the shares of the levels, which may be very many
-        counts = np.maximum(np.bincount(code, minlength=n_levels), 0.5)
-        b[0] = np.log(counts / counts[-1])
+    counts = np.maximum(np.bincount(code, minlength=n_levels), 0.5)
+    b[0] = np.log(counts / counts[-1])
+    if d == 1:  # without a column there is nothing else, and levels may be very many
         return b
-    has = (code[:, None] == np.arange(free)).astype(np.float64)
+    if start is not None:
+        b = start.copy()
+    columns = np.ascontiguousarray(matrix.T)  # rows side by side: sums over levels are then quick
+    has = (np.arange(n_levels)[:, None] == code).astype(np.float64)
     penalty = np.full((d, free), _RIDGE)
     penalty[0] = 1e-3
+
+    def judged(b: Floats) -> tuple[float, Floats]:
+        shares = _softmax(b.T @ columns)
+        likely = np.log(np.maximum((shares * has).sum(axis=0), 1e-300)).sum()
+        return float((penalty * b[:, :free] ** 2).sum() / 2 - likely), shares[:free]
+
+    pairs = [(one, two) for one in range(free) for two in range(one, free)]
+    first, second = np.triu_indices(d)
+    products = columns[first] * columns[second]
+    bend = np.empty((free, free, d, d))
+    cost, shares = judged(b)
     for _ in range(_MOST_STEPS):
-        shares = _softmax(matrix @ b)[:, :free]
-        slope = matrix.T @ (has - shares) - penalty * b[:, :free]
-        bend = np.empty((free, d, free, d))
-        for one in range(free):
-            for two in range(one, free):
-                weight = shares[:, one] * ((one == two) - shares[:, two])
-                bend[one, :, two, :] = bend[two, :, one, :] = matrix.T @ (weight[:, None] * matrix)
-        full = bend.reshape(free * d, free * d) + np.diag(penalty.T.ravel())
-        step = np.linalg.solve(full, slope.T.ravel()).reshape(free, d).T
-        largest = float(np.abs(step).max())
-        b[:, :free] += step * min(1.0, 3.0 / max(largest, 1e-300))  # never far at once
-        if largest < 1e-6:
-            break
+        slope = columns @ (has[:free] - shares).T - penalty * b[:, :free]
+        weights = np.array([shares[one] * ((one == two) - shares[two]) for one, two in pairs])
+        for (one, two), sums in zip(pairs, weights @ products.T, strict=True):
+            bend[one, two, first, second] = bend[one, two, second, first] = sums
+            bend[two, one] = bend[one, two]
+        full = bend.transpose(0, 2, 1, 3).reshape(free * d, free * d) + np.diag(penalty.T.ravel())
+        step = np.zeros_like(b)
+        step[:, :free] = np.linalg.solve(full, slope.T.ravel()).reshape(free, d).T
+        if np.abs(step).max() < _SMALL_STEP:
+            return b + step
+        before = cost
+        for _ in range(_MOST_HALVINGS):
+            cost, shares = judged(b + step)
+            if cost < before:
+                break
+            step /= 2
+        else:
+            return b  # as near as floats can tell
+        b = b + step
     return b
 
 
