@@ -3,7 +3,7 @@
  * What makes it quick on tables of some thousand rows:
  * - Columns come as ranks (0, 1, ... in ascending order of their values; the last number stands for missing), so that
  *   rows of a node are put in order by whole numbers: a bit is set for each rank that is there, and bits are read in
- *   their order. Very few rows are put in order by insertion, ranks that lie far apart by radix.
+ *   their order. Very few rows are put in order by comparing all with all; ranks that lie far apart, by radix.
  * - A row that the bootstrap drew three times is one row with weight 3.
  * - Several outputs are summed together: indicators of classes make it a classification forest, for the drop of their
  *   summed squares is the drop of Gini's impurity.
@@ -20,7 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHORT 20         /* rows up to which insertion is the quickest way to put them in order; below 64 */
+#define SHORT 32         /* rows up to which comparing all with all is the quickest way to put them in order */
+#define SHORT_BITS 5     /* that hold a place among them; with the rank, which is below 2^26, they fill 31 */
 #define DENSE 96         /* a column with fewer ranks than this for each row of a node is put in order by marks */
 #define TIE 1e-10        /* cuts that differ by less are equal; the first one wins, whatever rounding does */
 #define LEAST_DROP 1e-12 /* share of a node's squares that a split must explain to be one */
@@ -254,26 +255,29 @@ static inline int sort_cuts(Room *room, const Column *column, const size_t k, co
     return cuts_in_order(room, room->keys, column->m, 32, k, any_lost, walk, best);
 }
 
-/* The same for very few rows. */
-static inline int insert_cuts(Room *room, const Column *column, const size_t k, const int any_lost, Walk walk, Cut *best)
+/* The same for very few rows: the place of a row is the number of keys below its own. Comparing all with all has no
+ * branch to foresee, and compilers do it several at a time. */
+static inline int count_cuts(Room *room, const Column *column, const size_t k, const int any_lost, Walk walk, Cut *best)
 {
+    int32_t given[SHORT];
     uint64_t keys[SHORT];
-    for (size_t i = 0; i < column->m; i++) {
-        uint64_t key = (uint64_t)column->ranks[column->rows[i]] << 6 | i;
-        size_t at = i;
-        while (at > 0 && keys[at - 1] > key) {
-            keys[at] = keys[at - 1];
-            at--;
-        }
-        keys[at] = key;
+    const size_t m = column->m;
+    for (size_t i = 0; i < m; i++)
+        given[i] = (int32_t)(column->ranks[column->rows[i]] << SHORT_BITS | (uint32_t)i);
+    for (size_t i = 0; i < m; i++) {
+        const int32_t own = given[i];
+        int32_t place = 0;
+        for (size_t j = 0; j < m; j++)
+            place += given[j] < own;
+        keys[place] = (uint64_t)own;
     }
-    return cuts_in_order(room, keys, column->m, 6, k, any_lost, walk, best);
+    return cuts_in_order(room, keys, m, SHORT_BITS, k, any_lost, walk, best);
 }
 
 static inline int cuts_of(Room *room, const Column *column, const size_t k, const int any_lost, Walk walk, Cut *best)
 {
     if (column->m <= SHORT)
-        return insert_cuts(room, column, k, any_lost, walk, best);
+        return count_cuts(room, column, k, any_lost, walk, best);
     if (column->missing < DENSE * column->m)
         return mark_cuts(room, column, k, any_lost, walk, best);
     return sort_cuts(room, column, k, any_lost, walk, best);

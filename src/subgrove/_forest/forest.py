@@ -183,15 +183,23 @@ class _Ranked:
 
 
 def _ranked(predictors: Floats) -> _Ranked:
-    ranks = np.empty(predictors.shape[::-1], dtype=np.uint32)
+    n, p = predictors.shape
+    ranks = np.empty((p, n), dtype=np.uint32)
+    sizes = np.empty(p, dtype=np.int64)
     values = []
-    for at, column in enumerate(predictors.T):
-        known = ~np.isnan(column)
-        found, rank = np.unique(column[known], return_inverse=True)
-        ranks[at] = len(found)
-        ranks[at, known] = rank
-        values.append(found)
-    sizes = np.array([len(found) for found in values], dtype=np.int64)
+    step = max(1, _NUMBERS_AT_ONCE // max(n, 1))  # columns at once: few rows, many of them
+    for start in range(0, p, step):
+        part = slice(start, start + step)
+        columns = np.ascontiguousarray(predictors[:, part].T)
+        order = np.argsort(columns, axis=1)
+        columns = np.take_along_axis(columns, order, axis=1)
+        known = ~np.isnan(columns)  # missing ones are last
+        first = known.copy()
+        first[:, 1:] &= columns[:, 1:] != columns[:, :-1]
+        sizes[part] = first.sum(axis=1)
+        place = np.where(known, np.cumsum(first, axis=1) - 1, sizes[part, None])
+        np.put_along_axis(ranks[part], order, place.astype(np.uint32), axis=1)
+        values.append(columns[first])
     return _Ranked(ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes)
 
 
