@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._kinds import Floats, Rows
-from subgrove._table import Table
 from subgrove.trees.cells import Cells
 from subgrove.trees.nodes import Node, Split, goes_left
+from subgrove.trees.prepared import ascending
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
 
@@ -41,10 +41,10 @@ def polished(tree: Tree, training: Training, least: int) -> Tree:
     if not cuts or len(tree.leaves) > _MOST_LEAVES:
         return tree
     work = _Polishing(tree, training, least)
-    work.polish(1, np.arange(training.n_rows))
-    leaf = work.leaf_of(1, np.arange(training.n_rows))
+    work.polish(tree.nodes[0], np.arange(training.n_rows))
+    leaf = work.leaf_of_rows()
     sizes = np.bincount(leaf, minlength=len(tree.leaves))
-    return tree if sizes.min() < least else work.rebuilt(leaf)
+    return tree if sizes.min() < least else work.rebuilt(leaf, sizes)
 
 
 def _can_move(split: Split) -> bool:
@@ -55,54 +55,54 @@ class _Polishing:
     """A tree whose splits are changed one after the other, from the root down."""
 
     def __init__(self, tree: Tree, training: Training, least: int) -> None:
-        self.tree = tree
-        self.table: Table = training.table
-        self.training = training
-        self.least = least
+        self.tree, self.training, self.least = tree, training, least
         self.nodes = {node.id: node for node in tree.nodes}
-        self.number = {node.id: at for at, node in enumerate(tree.leaves)}
+        self.columns = {column.name: column for column in training.table.columns}
+        self.splits = {node.id: node.split for node in tree.nodes if node.split is not None}
+        self.left = {id_: self._goes_left(split) for id_, split in self.splits.items()}
         x: Floats = training.values
-        leaf = self.leaf_of(1, np.arange(training.n_rows))
+        leaf = self.leaf_of_rows()
         counts = np.maximum(np.bincount(leaf, minlength=len(tree.leaves)), 1)
         mean = np.bincount(leaf, weights=x, minlength=len(counts)) / counts
         spread = np.sqrt(np.bincount(leaf, weights=(x - mean[leaf]) ** 2, minlength=len(counts)) / counts)
         spread = np.maximum(spread, _LEAST_SPREAD * float(x.std()))
-        self.fit: Floats = -0.5 * ((x[:, None] - mean) / spread) ** 2 - np.log(spread)
+        likely = -0.5 * ((x - mean[:, None]) / spread[:, None]) ** 2 - np.log(spread)[:, None]
+        # How likely each row is in the subgroup that it would reach below a node. The cuts below a node move after its
+        # own, so these hold until they are asked for.
+        self.likely = self._below({node.id: line for node, line in zip(tree.leaves, likely, strict=True)})
 
-    def leaf_of(self, id_: int, rows: Rows) -> Rows:
-        """The leaf below a node that each row would reach."""
-        found = np.empty(len(rows), dtype=np.intp)
-        waiting = [(id_, np.arange(len(rows)))]
-        while waiting:
-            at, places = waiting.pop()
-            node = self.nodes[at]
-            if node.split is None or node.children is None:
-                found[places] = self.number[at]
-                continue
-            left = self._goes_left(node.split, rows[places])
-            waiting += [(node.children[0], places[left]), (node.children[1], places[~left])]
+    def _below(self, of_leaves: dict[int, Any]) -> dict[int, npt.NDArray[Any]]:
+        """For each node what a row gets from the leaf that it would reach below it."""
+        found = dict(of_leaves)
+        for node in reversed(self.tree.nodes):  # children come after their parents
+            if node.children is not None:
+                found[node.id] = np.where(self.left[node.id], *(found[child] for child in node.children))
         return found
 
-    def polish(self, id_: int, rows: Rows) -> None:
-        """Move the cut of a node, then those below it."""
-        node = self.nodes[id_]
-        if node.split is None or node.children is None:
-            return
-        if _can_move(node.split):
-            self.nodes[id_] = node = replace(node, split=self._moved(node, node.split, rows))
-        assert node.split is not None
-        assert node.children is not None
-        left = self._goes_left(node.split, rows)
-        self.polish(node.children[0], rows[left])
-        self.polish(node.children[1], rows[~left])
+    def leaf_of_rows(self) -> Rows:
+        """The number of the leaf of each row."""
+        return self._below({node.id: number for number, node in enumerate(self.tree.leaves)})[1]
 
-    def _moved(self, node: Node, split: Split, rows: Rows) -> Split:
-        assert node.children is not None
-        values = self.table.values(split.column)[rows]
-        rows, values = rows[~np.isnan(values)], values[~np.isnan(values)]
-        sides = [self.fit[rows, self.leaf_of(child, rows)] for child in node.children]
-        gain = sides[0] - sides[1] if split.below == "left" else sides[1] - sides[0]
-        order = np.argsort(values, kind="stable")
+    def polish(self, node: Node, rows: Rows) -> None:
+        """Move the cut of a node, then those below it."""
+        if node.children is None:
+            return
+        split = self.splits[node.id]
+        if _can_move(split):
+            self.splits[node.id] = split = self._moved(node.children, split, rows)
+            self.left[node.id] = self._goes_left(split)
+        left = self.left[node.id][rows]
+        for child, own in zip(node.children, (rows[left], rows[~left]), strict=True):
+            self.polish(self.nodes[child], own)
+
+    def _moved(self, children: tuple[int, int], split: Split, rows: Rows) -> Split:
+        values = self.training.table.values(split.column)[rows]
+        known = ~np.isnan(values)
+        if not known.all():
+            rows, values = rows[known], values[known]
+        below, above = children if split.below == "left" else children[::-1]
+        gain = self.likely[below][rows] - self.likely[above][rows]
+        order = ascending(values)
         ordered, total = values[order], np.cumsum(gain[order])
         allowed = np.flatnonzero(ordered[1:] > ordered[:-1])
         allowed = allowed[(allowed >= self.least - 1) & (allowed < len(rows) - self.least)]
@@ -113,26 +113,24 @@ class _Polishing:
         middle = low / 2 + high / 2
         return replace(split, threshold=middle if low <= middle < high else low)
 
-    def _goes_left(self, split: Split, rows: Rows) -> npt.NDArray[np.bool_]:
-        column = self.table.columns[self.table.names.index(split.column)]
-        return goes_left(split, column, self.table.values(split.column)[rows])
+    def _goes_left(self, split: Split) -> npt.NDArray[np.bool_]:
+        """Whether each row would go left."""
+        return goes_left(split, self.columns[split.column], self.training.table.values(split.column))
 
-    def rebuilt(self, leaf: Rows) -> Tree:
+    def rebuilt(self, leaf: Rows, sizes: Rows) -> Tree:
         """The tree with the new cuts, its numbers of rows counted anew."""
-        cells = Cells.of(self.tree.target, self.training.values)
-        of_leaf = cells.counts(leaf, len(self.number), None)
-        sizes = np.bincount(leaf, minlength=len(self.number)).astype(np.float64)
-        counted: dict[int, tuple[float, Any]] = {}
+        counts = Cells.of(self.tree.target, self.training.values).counts(leaf, len(sizes), None)
+        counts.flags.writeable = False
+        counted: dict[int, tuple[float, Any]] = {
+            node.id: (float(size), line) for node, size, line in zip(self.tree.leaves, sizes, counts, strict=True)
+        }
         for node in reversed(self.tree.nodes):  # children come after their parents
-            if node.children is None:
-                counted[node.id] = float(sizes[self.number[node.id]]), of_leaf[self.number[node.id]]
-            else:
+            if node.children is not None:
                 one, two = (counted[child] for child in node.children)
                 counted[node.id] = one[0] + two[0], one[1] + two[1]
-        nodes = []
-        for node in self.tree.nodes:
-            n, counts = counted[node.id]
-            counts = np.array(counts)
-            counts.flags.writeable = False
-            nodes.append(replace(self.nodes[node.id], n=n, counts=counts))
+                counted[node.id][1].flags.writeable = False
+        nodes = [
+            replace(node, split=self.splits.get(node.id), n=counted[node.id][0], counts=counted[node.id][1])
+            for node in self.tree.nodes
+        ]
         return replace(self.tree, nodes=tuple(nodes))

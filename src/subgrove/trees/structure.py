@@ -73,7 +73,7 @@ class Tree:
     edges: tuple[float, ...] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def leaves(self) -> tuple[Node, ...]:
         """The nodes that were not split."""
         return tuple(node for node in self.nodes if node.is_leaf)
