@@ -10,13 +10,34 @@ import numpy as np
 
 from subgrove._kinds import Floats, Rows
 from subgrove._shift.design import is_extreme
-from subgrove._shift.rivals import N_FOLDS, Moments, Rivals
+from subgrove._shift.rivals import N_FOLDS, Moments, Rivals, product_scales
 
 RIDGE = 1e-9  # so that columns which are the same have a solution
 _MOST_PARTS = 300  # beyond it, those that are most related to the feature
 _ROWS_A_COLUMN = 5  # that it takes to see that columns have nothing to tell
 _CHANCE = 0.05  # level of the joint test below which a path is followed
 _CHANCE_CORRELATION = 3.0  # correlation times the root of the number of rows, likewise
+
+
+@dataclass(frozen=True, eq=False)
+class Problems:
+    """What least squares needs, without each fold and of all rows (last).
+
+    Attributes
+    ----------
+    products : float array (folds + 1, columns, columns)
+        Mean products of columns, about their means.
+    with_target : float array (folds + 1, columns)
+        The same of columns and target.
+    means : float array (folds + 1, columns)
+    levels : float array (folds + 1)
+        Means of the target.
+    """
+
+    products: Floats
+    with_target: Floats
+    means: Floats
+    levels: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,10 +57,12 @@ class Asked:
         parts = rivals.design.allowed(names)
         if is_extreme(x):
             return None
-        mean, scale = float(x.mean()), float(x.std())
+        mean = float(x.mean())
+        about = x[rivals.order] - mean
+        scale = float(np.sqrt(about @ about / len(x)))
         if not len(parts) or not scale > 0 or rivals.n_rows < 2 * N_FOLDS:
             return None
-        target = (x[rivals.order] - mean) / scale
+        target = about / scale
         parts = rivals.most_related(parts, target, _MOST_PARTS)
         values = rivals.values if len(parts) == rivals.values.shape[1] else rivals.values[:, parts]
         if rivals.values.shape[1] <= _MOST_PARTS:
@@ -55,79 +78,67 @@ class Asked:
         return Asked(self.rivals, self.parts, values, moments, self.target, self.mean, self.scale)
 
     @cached_property
-    def problems(self) -> tuple[Floats, Floats, list[tuple[Floats, float]]]:
-        """Mean products of columns, and with the target, about the means: without each fold, and of all rows (last).
+    def problems(self) -> Problems:
+        """What is known without each fold, and of all rows (last)."""
+        moments, target_sums = self.moments, self.target_sums[:, None]
+        n, sums, products, with_target, level = (
+            np.concatenate([part.sum(axis=0) - part, part.sum(axis=0, keepdims=True)])
+            for part in (moments.counts[:, None], moments.sums, moments.products, self.with_target, target_sums)
+        )
+        mean, level = sums / n, level / n
+        products = products / n[:, :, None] - mean[:, :, None] * mean[:, None]
+        return Problems(products, with_target / n - mean * level, mean, level[:, 0])
 
-        Also the means themselves, of columns and target.
-        """
-        folds = self.rivals.folds()
-        with_target = self.with_target
-        target_sums = np.array([self.target[rows].sum() for rows in folds])
-        moments = self.moments
-        n_folds, p = with_target.shape
-        products, crossed = np.empty((n_folds + 1, p, p)), np.empty((n_folds + 1, p))
-        means: list[tuple[Floats, float]] = []
-        whole = (moments.counts.sum(), moments.sums.sum(0), moments.products.sum(0), with_target.sum(0))
-        for k in range(n_folds + 1):
-            if k < n_folds:
-                n = whole[0] - moments.counts[k]
-                s, g, c = whole[1] - moments.sums[k], whole[2] - moments.products[k], whole[3] - with_target[k]
-                t = float(target_sums.sum() - target_sums[k])
-            else:
-                n, s, g, c = whole
-                t = float(target_sums.sum())
-            mean = s / n
-            products[k] = g / n - mean[:, None] * mean
-            crossed[k] = c / n - mean * (t / n)
-            means.append((mean, t / n))
-        return products, crossed, means
+    @cached_property
+    def target_sums(self) -> Floats:
+        """Sum of the target, by fold."""
+        return np.array([self.target[rows].sum() for rows in self.rivals.folds])
 
-    @property
+    @cached_property
     def mean_products(self) -> Floats:
         """Of each two columns."""
         return np.asarray(self.moments.products.sum(axis=0) / len(self.target))
 
     @property
-    def product_variances(self) -> Floats:
-        """Variance of the product of each two columns."""
+    def product_scales(self) -> Floats:
+        """One over the standard deviation of the product of each two columns; 0 where it is hardly above 0."""
         if self.values.shape[1] > len(self.parts):  # with products beside
-            squares = self.values**2
-            return np.asarray(squares.T @ squares / len(squares) - self.mean_products**2)
-        return self.rivals.product_variances[np.ix_(self.parts, self.parts)]
+            return product_scales(self.values, self.mean_products)
+        return self.rivals.product_scales[self.parts[:, None], self.parts]
 
     def held_out(self, coefficients: Floats) -> Floats:
-        """Residual of each row by the coefficients (folds, columns) that were fitted without its fold."""
-        _, _, means = self.problems
-        residuals = np.empty(len(self.target))
-        for k, rows in enumerate(self.rivals.folds()):
-            (mean, level), b = means[k], coefficients[k]
-            residuals[rows] = self.target[rows] - (self.values[rows] @ b + (level - mean @ b))
-        return residuals
+        """Residual of each row by the coefficients that were fitted without its fold.
+
+        They are (folds, columns), and a residual a row; or (folds, several, columns), and a line of these for each.
+        """
+        means, levels = self.problems.means[:-1], self.problems.levels[:-1]
+        residuals = np.empty((*coefficients.shape[1:-1], len(self.target)))
+        for rows, b, mean, level in zip(self.rivals.folds, coefficients, means, levels, strict=True):
+            own = residuals[..., rows]
+            np.matmul(b, self.values[rows].T, out=own)
+            own += (level - b @ mean)[..., None]  # intercepts
+        return np.subtract(self.target, residuals, out=residuals)
 
     def held_out_errors(self, coefficients: Floats) -> Floats:
         """Mean squared residual for each of several coefficients (folds, several, columns), from products alone."""
-        _, _, means = self.problems
-        total = np.zeros(coefficients.shape[1])
-        for k, (rows, cross) in enumerate(zip(self.rivals.folds(), self.with_target, strict=True)):
-            (mean, level), b = means[k], coefficients[k]
-            target = self.target[rows]
-            n, sums, products = self.moments.counts[k], self.moments.sums[k], self.moments.products[k]
-            moved = level - b @ mean  # intercepts
-            square = ((b @ products) * b).sum(axis=1)
-            total += square - 2 * (b @ cross) + target @ target + n * moved**2
-            total += 2 * moved * (b @ sums) - 2 * moved * target.sum()
-        return np.asarray(total / len(self.target))
+        b, known, moments = coefficients, self.problems, self.moments
+        moved = known.levels[:-1, None] - (b @ known.means[:-1, :, None])[:, :, 0]  # intercepts
+        square = ((b @ moments.products) * b).sum(axis=2)
+        crossed, sums = (np.asarray(b @ part[:, :, None])[:, :, 0] for part in (self.with_target, moments.sums))
+        total = square - 2 * crossed + moments.counts[:, None] * moved**2
+        total += 2 * moved * (sums - self.target_sums[:, None])
+        return np.asarray((total.sum(axis=0) + self.target @ self.target) / len(self.target))
 
     @cached_property
     def with_target(self) -> Floats:
         """Products of columns and target, by fold."""
-        return np.array([self.values[rows].T @ self.target[rows] for rows in self.rivals.folds()])
+        return np.array([self.values[rows].T @ self.target[rows] for rows in self.rivals.folds])
 
     @cached_property
     def of_all(self) -> tuple[Floats, Floats]:
         """Mean products of columns, and with the target, about the means, of all rows."""
         n, mean = len(self.target), self.moments.sums.sum(axis=0) / len(self.target)
-        products = self.moments.products.sum(axis=0) / n - mean[:, None] * mean
+        products = self.mean_products - mean[:, None] * mean
         return products, self.with_target.sum(axis=0) / n - mean * float(self.target.mean())
 
     @cached_property

@@ -113,10 +113,14 @@ class Design:
 
 def is_extreme(values: Floats) -> bool:
     """Whether numbers are so large, or so close to each other, that sums of their squares or products would not do."""
-    known = values[np.isfinite(values)]
-    if not len(known):
+    if not len(values):
         return False
-    low, high = float(known.min()), float(known.max())
+    low, high = float(values.min()), float(values.max())
+    if not np.isfinite(high - low):  # some are missing, or infinite
+        known = values[np.isfinite(values)]
+        if not len(known):
+            return False
+        low, high = float(known.min()), float(known.max())
     return max(abs(low), abs(high)) > _LARGEST or 0 < high - low < 1 / _LARGEST
 
 
@@ -124,13 +128,14 @@ def _numeric(column: ColumnInfo, values: Floats) -> list[tuple[Part, Floats]]:
     known = np.isfinite(values)
     if not known.any() or is_extreme(values):
         return []
-    mean, missing = float(values[known].mean()), ~known
-    raw = np.where(known, values, mean)
+    every = bool(known.all())
+    mean = float((values if every else values[known]).mean())
+    raw = values if every else np.where(known, values, mean)
     scale = float(raw.std())
     if not np.isfinite(scale) or scale <= _CONSTANT * max(abs(mean), 1e-300):
         return []
     found = [(Part(column.name, None, False, mean, scale), raw)]
-    return found + _indicator(column.name, None, True, missing)
+    return found if every else found + _indicator(column.name, None, True, ~known)
 
 
 def _nominal(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> list[tuple[Part, Floats]]:

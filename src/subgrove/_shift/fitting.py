@@ -19,15 +19,16 @@ import numpy as np
 
 from subgrove._kinds import Floats, Rows
 from subgrove._shift.asked import RIDGE, Asked
+from subgrove._shift.clear import is_clear
 from subgrove._shift.path import lasso_paths
 from subgrove._shift.rivals import Rivals
 from subgrove._shift.shift import Shift, Term
 
 _N_PENALTIES = 30
+_AHEAD = 6  # penalties whose residuals are formed at once
 _RIDGES = np.geomspace(1e-3, 1e2, 16)
 _MOST_SQUARED = 150  # parts whose products are looked at
 _MOST_PRODUCTS = 5
-_LEAST_VARIANCE = 1e-6  # of a product that can be told from a constant
 _LEVEL = 0.05  # of the test that lets products in, over all of them
 
 
@@ -77,8 +78,7 @@ def find_shift(
     if found:
         extra, means, scales = _products_of(asked.values, found)
         larger = _cross_validated(asked.beside(extra))
-        gain = chosen.errors - larger.errors
-        if gain.mean() > gain.std() / np.sqrt(len(gain)):
+        if is_clear(chosen.errors - larger.errors):
             chosen, pairs = larger, found
     if not chosen.coefficients.any():
         return None
@@ -106,12 +106,11 @@ def find_dense_shift(rivals: Rivals, feature: str, x: Floats, names: Sequence[st
     asked = Asked.of(rivals, x, names)
     if asked is None:
         return None
-    products, with_target, _ = asked.problems
-    n_problems, p = with_target.shape
-    found = np.empty((n_problems, len(_RIDGES), p))
-    for one, c, out in zip(products, with_target, found, strict=True):
-        lengths, axes = np.linalg.eigh(one)
-        out[:] = ((axes.T @ c) / (np.maximum(lengths, 0.0) + _RIDGES[:, None])) @ axes.T
+    known, p = asked.problems, len(asked.parts)
+    lengths, axes = np.linalg.eigh(known.products)
+    turned = axes.transpose(0, 2, 1)
+    along = turned @ known.with_target[:, :, None]
+    found = (along / (np.maximum(lengths, 0.0)[:, :, None] + _RIDGES)).transpose(0, 2, 1) @ turned
     best = int(asked.held_out_errors(found[:-1]).argmin())
     residuals, b = asked.held_out(found[:-1, best]), found[-1, best]
     terms, moved = [], asked.mean
@@ -141,24 +140,40 @@ def _cross_validated(asked: Asked) -> _Chosen:
     largest = float(np.abs(asked.of_all[1]).max())
     if not largest > 0 or asked.is_unrelated:
         return _Chosen(np.zeros(p), asked.target, asked.target**2, 1.0)
-    products, with_target, _ = asked.problems
+    known = asked.problems
     least = 1e-3 if n > 2 * p else 1e-2
-    paths = lasso_paths(products, with_target, largest * _penalties(least))
-    best = simple = int(asked.held_out_errors(paths[:-1]).argmin())
-    residuals = asked.held_out(paths[:-1, best])
-    best_errors = errors = residuals**2
-    while simple and paths[-1, simple - 1].any():  # with no term at all: many columns may tell a little each
-        left = asked.held_out(paths[:-1, simple - 1])
-        worse = left**2 - best_errors
-        if worse.mean() > worse.std() / np.sqrt(n):
-            break
-        simple, residuals, errors = simple - 1, left, left**2
+    paths = lasso_paths(known.products, known.with_target, largest * _penalties(least))
+    best = int(asked.held_out_errors(paths[:-1]).argmin())
+    simple, residuals = _simplest(asked, paths, best)
+    errors = residuals**2
     b, noise = paths[-1, simple], _noise(asked, paths[-1, best])
     unpenalised = _least_squares_on(asked, paths[:, simple])
     left = asked.held_out(unpenalised[:-1])
     if (left**2).mean() < errors.mean():
         b, residuals, errors = unpenalised[-1], left, left**2
     return _Chosen(b, residuals, errors, noise)
+
+
+def _simplest(asked: Asked, paths: Floats, best: int) -> tuple[int, Floats]:
+    """The largest penalty until which no error is clearly above that of the best one, and its held-out residuals.
+
+    One with no term at all is none of them: many columns may tell a little each.
+    """
+    simple, residuals, least = best, np.empty(0), None
+    for start in range(best, -1, -_AHEAD):
+        ahead = np.arange(start, max(start - _AHEAD, -1), -1)
+        ahead = ahead[(ahead == best) | paths[-1, ahead].any(axis=1)]
+        left = asked.held_out(paths[:-1, ahead])
+        errors = left**2
+        least = errors[0] if least is None else least  # those of the best
+        worse = errors - least
+        clear = worse.mean(axis=1) > worse.std(axis=1) / np.sqrt(len(least))
+        n_good = int(clear.argmax()) if clear.any() else len(ahead)
+        if n_good:
+            simple, residuals = int(ahead[n_good - 1]), left[n_good - 1]
+        if n_good < _AHEAD:
+            break
+    return simple, residuals
 
 
 @cache
@@ -169,18 +184,15 @@ def _penalties(least: float) -> Floats:
 
 def _least_squares_on(asked: Asked, chosen: Floats) -> Floats:
     """Coefficients without a penalty, of the columns that were chosen: without each fold, and of all rows."""
-    products, with_target, _ = asked.problems
-    found = np.zeros_like(chosen)
-    used = chosen != 0
-    if (used == used[0]).all():  # as it mostly is: all at once
-        at = np.flatnonzero(used[0])
-        squares = products[:, at[:, None], at] + RIDGE * np.eye(len(at))
-        found[:, at] = np.linalg.solve(squares, with_target[:, at, None])[:, :, 0]
-        return found
-    for g, c, own, out in zip(products, with_target, used, found, strict=True):
-        at = np.flatnonzero(own)
-        if len(at):
-            out[at] = np.linalg.solve(g[np.ix_(at, at)] + RIDGE * np.eye(len(at)), c[at])
+    known, found = asked.problems, np.zeros_like(chosen)
+    at = np.flatnonzero(chosen.any(axis=0))
+    used = chosen[:, at] != 0
+    both = used[:, :, None] & used[:, None]
+    # A column that a fold does not use stands alone there, and is told to be 0.
+    squares = np.where(both, known.products[:, at[:, None], at], 0.0)
+    squares += np.eye(len(at)) * np.where(used, RIDGE, 1.0)[:, :, None]
+    wanted = np.where(used, known.with_target[:, at], 0.0)
+    found[:, at] = np.linalg.solve(squares, wanted[:, :, None])[:, :, 0]
     return found
 
 
@@ -200,16 +212,19 @@ def _clear_products(asked: Asked, chosen: _Chosen) -> list[tuple[int, int]]:
     from scipy.special import ndtri
 
     left, values = chosen.residuals, asked.values
-    variances = asked.product_variances
+    spread = float(left.std())
+    if not spread > 0:
+        return []
     products = (left[:, None] * values).T @ values / n - left.mean() * asked.mean_products
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scores = np.sqrt(n) * np.abs(products) / (left.std() * np.sqrt(variances))
-    scores[~(variances > _LEAST_VARIANCE)] = 0.0
+    scores = np.abs(products) * asked.product_scales * (np.sqrt(n) / spread)
+    limit = float(ndtri(1 - _LEVEL / (p * (p + 1))))
+    if not scores.max() > limit:
+        return []
     first, second = _pairs_of(p)
     scores = scores[first, second]
-    limit = float(ndtri(1 - _LEVEL / (2 * len(scores))))
-    clear = np.argsort(-scores, kind="stable")[:_MOST_PRODUCTS]
-    return [(int(first[at]), int(second[at])) for at in clear if scores[at] > limit]
+    clear = np.flatnonzero(scores > limit)
+    clear = clear[np.argsort(-scores[clear], kind="stable")[:_MOST_PRODUCTS]]
+    return [(int(first[at]), int(second[at])) for at in clear]
 
 
 @lru_cache(maxsize=8)
@@ -221,6 +236,6 @@ def _pairs_of(p: int) -> tuple[Rows, Rows]:
 
 def _products_of(values: Floats, pairs: list[tuple[int, int]]) -> tuple[Floats, Floats, Floats]:
     """Products of columns with mean 0 and variance 1, and what their means and standard deviations were."""
-    raw = np.column_stack([values[:, one] * values[:, two] for one, two in pairs])
-    means, scales = raw.mean(axis=0), raw.std(axis=0)
-    return (raw - means) / scales, means, scales
+    raw = np.array([values[:, one] * values[:, two] for one, two in pairs])
+    means, scales = raw.mean(axis=1), raw.std(axis=1)
+    return ((raw - means[:, None]) / scales[:, None]).T, means, scales

@@ -14,6 +14,7 @@ from subgrove._shift.design import Design
 from subgrove._table import Table
 
 N_FOLDS = 5
+_LEAST_VARIANCE = 1e-6  # of a product that can be told from a constant
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +57,11 @@ class Rivals:
         return Moments.of(self.values, self.starts)
 
     @cached_property
-    def product_variances(self) -> Floats:
-        """Variance of the product of each two parts."""
-        squares = self.values**2
-        return np.asarray(squares.T @ squares / self.n_rows - (self.sums.products.sum(axis=0) / self.n_rows) ** 2)
+    def product_scales(self) -> Floats:
+        """One over the standard deviation of the product of each two parts; 0 where it is hardly above 0."""
+        return product_scales(self.values, self.sums.products.sum(axis=0) / self.n_rows)
 
+    @cached_property
     def folds(self) -> list[slice]:
         """Rows of each fold, in the order of `values`."""
         return [slice(a, b) for a, b in pairwise(self.starts)]
@@ -94,3 +95,10 @@ class Moments:
     def some(self, parts: Rows) -> Moments:
         """Of some columns."""
         return Moments(self.counts, self.sums[:, parts], self.products[:, parts[:, None], parts])
+
+
+def product_scales(values: Floats, mean_products: Floats) -> Floats:
+    """One over the standard deviation of the product of each two columns; 0 where it is hardly above 0."""
+    squares = values**2
+    variances = squares.T @ squares / len(values) - mean_products**2
+    return np.where(variances > _LEAST_VARIANCE, 1 / np.sqrt(np.maximum(variances, _LEAST_VARIANCE)), 0.0)
