@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from subgrove._kinds import Floats
-from subgrove._shift import FoundShift, Rivals, find_dense_shift, find_shift
+from subgrove._shift import FoundShift, Rivals, find_dense_shift, find_shift, fitting
 from subgrove._table import read_table
 
 
@@ -155,6 +155,27 @@ def test_a_duplicate_of_the_feature_leaves_nothing() -> None:
     assert shift is not None
     assert shift.shift.columns == ("z1",)
     assert np.abs(shift.residuals).max() < 0.05
+
+
+def test_nothing_is_known_of_noise_that_is_but_rounding() -> None:
+    Z = columns(300, 3, 9)
+    shift = found(Z, 1e5 * (Z["z1"] - 0.3 * Z["z2"]))
+    assert shift is not None
+    assert (shift.residuals**2).mean() < shift.noise < 1e-11 * 1e10 * (1 + 0.3**2) * 1.5
+
+
+def test_a_path_that_leaves_the_products_out_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may seem to be related by heavy tails; without them in the sum, their noise would not be that of the sum."""
+    Z = columns(250, 4, 9)
+    x = 0.8 * Z["z0"] + noise(250, 9)
+    without = found(Z, x, products=False)
+    monkeypatch.setattr(fitting, "_clear_products", lambda *_: [(1, 2), (2, 2)])
+    monkeypatch.setattr(fitting, "is_clear", lambda *_: True)  # as rounding may have it where both are the same
+    asked = found(Z, x)
+    assert asked is not None
+    assert without is not None
+    assert asked.shift.terms == without.shift.terms
+    assert asked.noise == without.noise
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])

@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._kinds import Floats, Rows
 from subgrove._shift.design import is_extreme
-from subgrove._shift.rivals import N_FOLDS, Moments, Rivals, product_scales
+from subgrove._shift.rivals import N_FOLDS, Moments, Rivals, Without, without_each
 
 RIDGE = 1e-9  # so that columns which are the same have a solution
 _MOST_PARTS = 300  # beyond it, those that are most related to the feature
@@ -48,6 +48,7 @@ class Asked:
     parts: Rows
     values: Floats
     moments: Moments
+    without: Without
     target: Floats
     mean: float
     scale: float
@@ -66,28 +67,26 @@ class Asked:
         parts = rivals.most_related(parts, target, _MOST_PARTS)
         values = rivals.values if len(parts) == rivals.values.shape[1] else rivals.values[:, parts]
         if rivals.values.shape[1] <= _MOST_PARTS:
-            moments = rivals.sums.some(parts)
+            moments, without = rivals.sums.some(parts), rivals.without.some(parts)
         else:
             moments = Moments.of(values, rivals.starts)
-        return cls(rivals, parts, values, moments, target, mean, scale)
+            without = Without.of(moments)
+        return cls(rivals, parts, values, moments, without, target, mean, scale)
 
     def beside(self, extra: Floats) -> Asked:
         """With more columns."""
         values = np.hstack([self.values, extra])
         moments = Moments.of(values, self.rivals.starts)
-        return Asked(self.rivals, self.parts, values, moments, self.target, self.mean, self.scale)
+        without = Without.of(moments)
+        return Asked(self.rivals, self.parts, values, moments, without, self.target, self.mean, self.scale)
 
     @cached_property
     def problems(self) -> Problems:
         """What is known without each fold, and of all rows (last)."""
-        moments, target_sums = self.moments, self.target_sums[:, None]
-        n, sums, products, with_target, level = (
-            np.concatenate([part.sum(axis=0) - part, part.sum(axis=0, keepdims=True)])
-            for part in (moments.counts[:, None], moments.sums, moments.products, self.with_target, target_sums)
-        )
-        mean, level = sums / n, level / n
-        products = products / n[:, :, None] - mean[:, :, None] * mean[:, None]
-        return Problems(products, with_target / n - mean * level, mean, level[:, 0])
+        known = self.without
+        levels = without_each(self.target_sums[:, None]) / known.counts
+        with_target = without_each(self.with_target) / known.counts - known.means * levels
+        return Problems(known.products, with_target, known.means, levels[:, 0])
 
     @cached_property
     def target_sums(self) -> Floats:
@@ -99,25 +98,24 @@ class Asked:
         """Of each two columns."""
         return np.asarray(self.moments.products.sum(axis=0) / len(self.target))
 
-    @property
-    def product_scales(self) -> Floats:
-        """One over the standard deviation of the product of each two columns; 0 where it is hardly above 0."""
-        if self.values.shape[1] > len(self.parts):  # with products beside
-            return product_scales(self.values, self.mean_products)
-        return self.rivals.product_scales[self.parts[:, None], self.parts]
-
     def held_out(self, coefficients: Floats) -> Floats:
         """Residual of each row by the coefficients that were fitted without its fold.
 
         They are (folds, columns), and a residual a row; or (folds, several, columns), and a line of these for each.
         """
         means, levels = self.problems.means[:-1], self.problems.levels[:-1]
-        residuals = np.empty((*coefficients.shape[1:-1], len(self.target)))
-        for rows, b, mean, level in zip(self.rivals.folds, coefficients, means, levels, strict=True):
-            own = residuals[..., rows]
-            np.matmul(b, self.values[rows].T, out=own)
-            own += (level - b @ mean)[..., None]  # intercepts
-        return np.subtract(self.target, residuals, out=residuals)
+        n, lines = len(self.target), coefficients if coefficients.ndim == 3 else coefficients[:, None]
+        residuals = np.empty((lines.shape[1], n))
+        moved = levels[:, None] - (lines @ means[:, :, None])[:, :, 0]  # intercepts
+        if n % len(lines) == 0:  # folds of one size: all at once
+            by_fold = self.values.reshape(len(lines), -1, self.values.shape[1])
+            foretold = lines @ by_fold.transpose(0, 2, 1) + moved[:, :, None]
+            residuals.reshape(len(residuals), len(lines), -1)[:] = foretold.transpose(1, 0, 2)
+        else:
+            for rows, b, away in zip(self.rivals.folds, lines, moved, strict=True):
+                residuals[:, rows] = b @ self.values[rows].T + away[:, None]
+        np.subtract(self.target, residuals, out=residuals)
+        return residuals if coefficients.ndim == 3 else residuals[0]
 
     def held_out_errors(self, coefficients: Floats) -> Floats:
         """Mean squared residual for each of several coefficients (folds, several, columns), from products alone."""
@@ -137,9 +135,8 @@ class Asked:
     @cached_property
     def of_all(self) -> tuple[Floats, Floats]:
         """Mean products of columns, and with the target, about the means, of all rows."""
-        n, mean = len(self.target), self.moments.sums.sum(axis=0) / len(self.target)
-        products = self.mean_products - mean[:, None] * mean
-        return products, self.with_target.sum(axis=0) / n - mean * float(self.target.mean())
+        n, means = len(self.target), self.without.means[-1]
+        return self.without.products[-1], self.with_target.sum(axis=0) / n - means * float(self.target.mean())
 
     @cached_property
     def least_squares(self) -> tuple[Floats, float]:

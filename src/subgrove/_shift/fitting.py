@@ -25,10 +25,11 @@ from subgrove._shift.rivals import Rivals
 from subgrove._shift.shift import Shift, Term
 
 _N_PENALTIES = 30
-_AHEAD = 6  # penalties whose residuals are formed at once
+_AHEAD = 4  # penalties whose residuals are formed at once
 _RIDGES = np.geomspace(1e-3, 1e2, 16)
 _MOST_SQUARED = 150  # parts whose products are looked at
 _MOST_PRODUCTS = 5
+_LEAST_NOISE = 1e-12  # of a feature's variance: less is rounding
 _LEVEL = 0.05  # of the test that lets products in, over all of them
 
 
@@ -71,14 +72,14 @@ def find_shift(
     asked = Asked.of(rivals, x, names)
     if asked is None:
         return None
-    chosen, extra = _cross_validated(asked), np.zeros((rivals.n_rows, 0))
+    chosen = _cross_validated(asked)
     pairs: list[tuple[int, int]] = []
-    means = np.zeros(0)
+    means = scales = np.zeros(0)
     found = _clear_products(asked, chosen) if products else []
     if found:
         extra, means, scales = _products_of(asked.values, found)
         larger = _cross_validated(asked.beside(extra))
-        if is_clear(chosen.errors - larger.errors):
+        if larger.coefficients[len(asked.parts) :].any() and is_clear(chosen.errors - larger.errors):
             chosen, pairs = larger, found
     if not chosen.coefficients.any():
         return None
@@ -163,6 +164,8 @@ def _simplest(asked: Asked, paths: Floats, best: int) -> tuple[int, Floats]:
     for start in range(best, -1, -_AHEAD):
         ahead = np.arange(start, max(start - _AHEAD, -1), -1)
         ahead = ahead[(ahead == best) | paths[-1, ahead].any(axis=1)]
+        if not len(ahead):
+            break
         left = asked.held_out(paths[:-1, ahead])
         errors = left**2
         least = errors[0] if least is None else least  # those of the best
@@ -200,8 +203,10 @@ def _noise(asked: Asked, b: Floats) -> float:
     """Variance about the best sum of all columns: by least squares, or where they are too many, by a penalised fit."""
     n, p = asked.values.shape
     if 2 * p < n:
-        return float(asked.least_squares[1] * n / (n - p - 1))
-    return float(asked.left_by(b) * n / max(n - np.count_nonzero(b) - 1, 1))
+        noise = asked.least_squares[1] * n / (n - p - 1)
+    else:
+        noise = asked.left_by(b) * n / max(n - np.count_nonzero(b) - 1, 1)
+    return max(float(noise), _LEAST_NOISE)
 
 
 def _clear_products(asked: Asked, chosen: _Chosen) -> list[tuple[int, int]]:
@@ -216,7 +221,8 @@ def _clear_products(asked: Asked, chosen: _Chosen) -> list[tuple[int, int]]:
     if not spread > 0:
         return []
     products = (left[:, None] * values).T @ values / n - left.mean() * asked.mean_products
-    scores = np.abs(products) * asked.product_scales * (np.sqrt(n) / spread)
+    scales = asked.rivals.product_scales[asked.parts[:, None], asked.parts]
+    scores = np.abs(products) * scales * (np.sqrt(n) / spread)
     limit = float(ndtri(1 - _LEVEL / (p * (p + 1))))
     if not scores.max() > limit:
         return []

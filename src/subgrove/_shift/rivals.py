@@ -57,9 +57,16 @@ class Rivals:
         return Moments.of(self.values, self.starts)
 
     @cached_property
+    def without(self) -> Without:
+        """Of all parts."""
+        return Without.of(self.sums)
+
+    @cached_property
     def product_scales(self) -> Floats:
         """One over the standard deviation of the product of each two parts; 0 where it is hardly above 0."""
-        return product_scales(self.values, self.sums.products.sum(axis=0) / self.n_rows)
+        squares, means = self.values**2, self.sums.products.sum(axis=0) / self.n_rows
+        variances = squares.T @ squares / self.n_rows - means**2
+        return np.where(variances > _LEAST_VARIANCE, 1 / np.sqrt(np.maximum(variances, _LEAST_VARIANCE)), 0.0)
 
     @cached_property
     def folds(self) -> list[slice]:
@@ -97,8 +104,37 @@ class Moments:
         return Moments(self.counts, self.sums[:, parts], self.products[:, parts[:, None], parts])
 
 
-def product_scales(values: Floats, mean_products: Floats) -> Floats:
-    """One over the standard deviation of the product of each two columns; 0 where it is hardly above 0."""
-    squares = values**2
-    variances = squares.T @ squares / len(values) - mean_products**2
-    return np.where(variances > _LEAST_VARIANCE, 1 / np.sqrt(np.maximum(variances, _LEAST_VARIANCE)), 0.0)
+@dataclass(frozen=True, eq=False)
+class Without:
+    """Columns without each fold, and in all rows (last).
+
+    Attributes
+    ----------
+    counts : float array (folds + 1, 1)
+        Numbers of rows.
+    means : float array (folds + 1, columns)
+    products : float array (folds + 1, columns, columns)
+        Mean products of columns, about their means.
+    """
+
+    counts: Floats
+    means: Floats
+    products: Floats
+
+    @classmethod
+    def of(cls, moments: Moments) -> Without:
+        """From sums by fold."""
+        counts = without_each(moments.counts[:, None])
+        means = without_each(moments.sums) / counts
+        about = without_each(moments.products) / counts[:, :, None] - means[:, :, None] * means[:, None]
+        return cls(counts, means, about)
+
+    def some(self, parts: Rows) -> Without:
+        """Of some columns."""
+        return Without(self.counts, self.means[:, parts], self.products[:, parts[:, None], parts])
+
+
+def without_each(by_fold: Floats) -> Floats:
+    """Sums of all folds but each, and of all (last)."""
+    whole = by_fold.sum(axis=0)
+    return np.concatenate([whole - by_fold, whole[None]])
