@@ -16,6 +16,7 @@ from subgrove._random import Streams
 from subgrove.exceptions import ParameterError, UnseenValueWarning
 from subgrove.samplers import Auto, CandidateScore, Choice
 from subgrove.samplers.auto import FittedAuto
+from subgrove.samplers.candidates import Candidate, Comparison
 
 
 def mixed(n: int, seed: int) -> pd.DataFrame:
@@ -94,6 +95,30 @@ def test_dependence_that_a_forest_sees_best_is_left_to_it() -> None:
     choice = Auto().fit(X, ["x"]).choices["x"]
     assert choice.chosen == "imputation"
     assert len(drawn(Auto().fit(X, ["x"]), X[:20], "x")[0]) == 20
+
+
+def test_a_forest_is_tried_where_the_best_has_many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def noted(self: Comparison, best: Candidate) -> bool:
+        tried.append(best.splits)
+        return False
+
+    monkeypatch.setattr(Comparison, "_forest_may_help", noted)
+    tables = [sg.simulate.scenario("nonlinear", p=10).sample(2000, seed=seed).X for seed in (1, 5, 7)]
+    sizes = [Auto().fit(X, ["x2"]).choices["x2"].n_subgroups for X in tables]
+    assert sizes == [5, 6, 7]
+    assert tried == [6]
+
+
+def test_what_goes_up_and_down_within_subgroups_is_left_to_a_forest() -> None:
+    """The tests of a tree see nothing more in most of its leaves here, and a sum sees less."""
+    rng = np.random.default_rng(3)
+    distance, hour = rng.gamma(2, 3, 6000), rng.integers(24, size=6000)
+    slow = np.isin(hour, [7, 8, 9, 16, 17, 18])
+    minutes = distance * np.where(slow, 4.5, 2.5) + rng.gamma(2, 2, 6000)
+    choice = Auto().fit(pd.DataFrame({"distance": distance, "hour": hour, "minutes": minutes}), ["minutes"])
+    assert choice.choices["minutes"].chosen == "imputation"
 
 
 def test_independent_columns_are_mostly_left_alone() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._kinds import ColumnInfo, Floats, Rows
 from subgrove._random import stream
-from subgrove._shift import FoundShift, find_dense_shift, find_shift
+from subgrove._shift import FoundShift, find_dense_shift, find_shift, is_clear, mean_and_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import Settings, grown_from
 from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
@@ -31,9 +31,9 @@ _RESIDUAL_DEPTH = 3
 _ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test that finds nothing may have missed something
 _FEW_TERMS = 3  # of a shift that needs no tree beside it to be read
 _FOREST_TREES = 100
-_PROBE_TREES, _PROBE_ROWS = 16, 500
-_PROBE_SLACK = 1.05  # a forest of few trees on few rows is as much worse than a whole one
-_FOREST_FROM = 4  # splits of the best candidate from which on a forest is tried
+_PROBE_TREES, _PROBE_ROWS = 12, 500
+_PROBE_SLACK = 1.1  # a forest of few trees on few rows is at least as much worse than a whole one
+_FOREST_FROM = {"subgroups": 6, "shifted_subgroups": 4}  # splits of the best from which on a forest is tried
 _DENSE_FROM = 5  # terms of a sparse shift from which on one of all columns is tried
 _ENOUGH_JUDGED = 1000  # rows on which trees that are grown again are judged; more would cost more than they tell
 _NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
@@ -158,7 +158,7 @@ class Comparison:
                 candidates.append(self._normal(dense))
         candidates = self.judged_again([*candidates, *self.subgroups()])
         best = best_of(candidates)
-        if best.splits >= _FOREST_FROM and self._forest_may_help(best):
+        if best.splits >= _FOREST_FROM.get(best.name, np.inf) and self._forest_may_help(best):
             candidates.append(self._forest())
         return candidates
 
@@ -211,8 +211,7 @@ class Comparison:
     def _is_clear(self, found: FoundShift) -> bool:
         """Whether held-out rows are clearly nearer to the shift than to their mean."""
         x = self.series.values
-        gain = (x - x.mean()) ** 2 - found.residuals**2
-        return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+        return is_clear((x - x.mean()) ** 2 - found.residuals**2)
 
     def _normal(self, found: FoundShift) -> Candidate:
         from scipy.special import ndtr, ndtri
@@ -241,8 +240,7 @@ class Comparison:
     def _leaves_nothing(marginal: Candidate, shifted: Candidate) -> bool:
         """Whether a shift is clearly better than no column, and what it leaves depends on none: a tree cannot add."""
         better = marginal.scores - shifted.scores
-        clear = bool(better.mean() > 2 * better.std() / np.sqrt(len(better)))
-        return clear and shifted.splits == 0 and len(better) >= _ROWS_TO_TRUST_TESTS
+        return shifted.splits == 0 and len(better) >= _ROWS_TO_TRUST_TESTS and is_clear(better, errors=2)
 
     def _forest(self) -> Candidate:
         name = self.series.info.name
@@ -264,7 +262,7 @@ class Comparison:
     def _grown(self, rows: Rows, n_trees: int) -> tuple[tuple[ColumnInfo, ...], Any, Floats]:
         """A forest on some rows, the columns it knows, and its scores out of bag."""
         name = self.series.info.name
-        table = select_columns(self.setup.table, [*self.others.names, name]).rows(rows)
+        table = select_columns(self.setup.table.rows(rows), [*self.others.names, name])
         grown = Imputation(n_trees=n_trees)._grown(table, name, self.others.names, stream(self.setup.seed, name))
         foretold, values = np.asarray(grown.forest.out_of_bag)[:, 0], self.series.values[rows]
         left = values - np.where(np.isnan(foretold), values.mean(), foretold)
@@ -282,12 +280,14 @@ class Comparison:
         within one standard error, and one with more parts if it is better by more than that; mostly either is clear
         whatever the charges are.
         """
+        if all(one.again is None for one in candidates):  # none is charged
+            return candidates
         best = min(candidates, key=lambda one: float(one.scores.mean()) + one.charge)
         unsure = []
         for one in candidates:
             behind = one.scores - best.scores
-            low, high = float(behind.mean()) - best.charge, float(behind.mean()) + one.charge
-            error = float(behind.std()) / np.sqrt(len(behind))
+            mean, error = mean_and_error(behind)
+            low, high = mean - best.charge, mean + one.charge
             limit = error if one.parts < best.parts else -error
             if one is not best and low <= limit < high:
                 unsure.append(one)
@@ -315,8 +315,7 @@ class Comparison:
 
 def _is_better(one: FoundShift, two: FoundShift) -> bool:
     """Whether its squared errors on held-out rows are clearly less."""
-    less = two.residuals**2 - one.residuals**2
-    return bool(less.mean() > less.std() / np.sqrt(len(less)))
+    return is_clear(two.residuals**2 - one.residuals**2)
 
 
 def best_of(candidates: list[Candidate]) -> Candidate:
@@ -326,5 +325,5 @@ def best_of(candidates: list[Candidate]) -> Candidate:
 
 def known(scores: Floats) -> Floats:
     """Those that are numbers; all, if none is."""
-    found = scores[~np.isnan(scores)]
-    return found if len(found) else scores
+    missing = np.isnan(scores)
+    return scores[~missing] if missing.any() and not missing.all() else scores

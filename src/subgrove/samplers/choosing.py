@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from subgrove._shift import is_extreme
+from subgrove._shift import is_extreme, mean_and_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.growing import grown_from
 from subgrove._table import Series, Table
@@ -40,12 +40,12 @@ class Choosing:
         if one.missing.any():
             return *self._among_known(one, others), None
         compared = Comparison(self.setup, one, others)
-        candidates = compared.levels() if takes_levels(one) else compared.numbers()
-        drawer, choice = self._settled(one, candidates)
+        levels = takes_levels(one)
+        drawer, choice = self._settled(one, compared.levels() if levels else compared.numbers(), levels)
         return drawer, choice, None if _has_subgroups(drawer) else compared.shown
 
-    def _settled(self, series: Series, candidates: list[Candidate]) -> tuple[Drawer, Choice]:
-        measure = "log score" if takes_levels(series) else "CRPS"
+    def _settled(self, series: Series, candidates: list[Candidate], levels: bool) -> tuple[Drawer, Choice]:
+        measure = "log score" if levels else "CRPS"
         best = best_of(candidates)
         scores = [_summary(candidate, best) for candidate in candidates]
         choice = Choice.between(series.info.name, measure, tuple(scores), len(self.setup.rows))
@@ -72,7 +72,7 @@ class Choosing:
         compared = Comparison(part, Series(series.info, series.values[known]), others.rows(known))
         candidates = compared.judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
-        return self._settled(series, candidates)
+        return self._settled(series, candidates, takes_levels(series))
 
     def _maker(self, name: str, tree: Partition) -> Callable[[], Drawer]:
         return lambda: donors_of(self.setup, tree if name == "subgroups" else tree.at_depth(0))
@@ -101,6 +101,5 @@ def _told(choice: Choice, drawer: Drawer) -> Choice:
 
 
 def _summary(candidate: Candidate, best: Candidate) -> CandidateScore:
-    worse = known(candidate.scores - best.scores)
-    error = float(worse.std() / np.sqrt(len(worse)))
-    return CandidateScore(candidate.name, candidate.score, float(worse.mean()), error, candidate.parts)
+    worse, error = mean_and_error(known(candidate.scores - best.scores))
+    return CandidateScore(candidate.name, candidate.score, worse, error, candidate.parts)
