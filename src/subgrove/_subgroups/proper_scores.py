@@ -15,12 +15,13 @@ import numpy as np
 
 from subgrove._kinds import Floats, Rows
 from subgrove._table import Series
+from subgrove.trees.prepared import ascending
 
 
 def crps(values: Floats, weights: Floats | None, y: Floats) -> Floats:
     """The CRPS of the empirical distribution of `values` at each of `y`."""
     # Distances from the middle, of halves, so that none overflows; then in units of the largest, so that no sum does.
-    order = np.argsort(values, kind="stable")
+    order = ascending(values)
     x, at = (part / 2 - values[order[len(order) // 2]] / 2 for part in (values[order], y))
     unit = float(max(np.abs(x).max(), np.abs(at).max())) or 1.0
     x, at = x / unit, at / unit
@@ -103,14 +104,15 @@ def _levels_left_out(codes: Rows, n_levels: int) -> Floats:
 def _numbers_left_out(values: Floats) -> Floats:
     """CRPS of each number by the others, E|X - y| - E|X - X'| / 2 with X and X' two of the others."""
     n = len(values)
-    order = np.argsort(values, kind="stable")
+    order = ascending(values)
     x = values[order] / 2 - values[order[n // 2]] / 2
     unit = float(np.abs(x).max()) or 1.0
     x = x / unit
-    below = np.concatenate([[0.0], np.cumsum(x)])
-    place = np.arange(n)
-    to_others = place * x - below[:-1] + (below[-1] - below[1:]) - (n - 1 - place) * x  # sums of distances
-    among = (to_others.sum() - 2 * to_others) / max((n - 1) * (n - 1), 1)  # as of draws with replacement
+    summed = np.cumsum(x)
+    # Of the number at place i: those below it add i x - their sum, those above it their sum - (n - 1 - i) x.
+    to_others = np.arange(2 - n, n + 1, 2) * x + (summed[-1] - 2 * summed)
+    # Draws X and X' are with replacement, so n - 1 times n - 1 pairs; among them is all but twice what the number adds.
+    pairs = max((n - 1) ** 2, 1)
     scores = np.empty(n)
-    scores[order] = (to_others / (n - 1) - among / 2) * unit * 2
+    scores[order] = to_others * (2 * unit * (1 / max(n - 1, 1) + 1 / pairs)) - unit * float(to_others.sum()) / pairs
     return scores

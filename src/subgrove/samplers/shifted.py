@@ -355,6 +355,5 @@ def takes_levels(series: Series) -> bool:
     """Whether values are told apart as levels: nominal, ordered, or few different numbers."""
     if series.info.kind != "numeric":
         return True
-    return (
-        len(np.unique(series.values[: 50 * FEW_VALUES])) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES
-    )
+    first = series.values[: 5 * FEW_VALUES]  # mostly enough to see that there are more
+    return len(np.unique(first)) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES

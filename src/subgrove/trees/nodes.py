@@ -373,7 +373,8 @@ def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
         node = nodes[id_]
         parent = None if node.parent is None else new[node.parent]
         children = None if node.children is None else (new[node.children[0]], new[node.children[1]])
-        renumbered.append(replace(node, id=new[id_], parent=parent, children=children))
+        same = (node.id, node.parent, node.children) == (new[id_], parent, children)
+        renumbered.append(node if same else replace(node, id=new[id_], parent=parent, children=children))
     return tuple(renumbered)
 
 

@@ -145,6 +145,8 @@ class Tree:
 
     def _leaf_numbers(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
         """For each row of such a table the number of its leaf among `leaves`, from 0."""
+        if len(self.nodes) == 1:
+            return np.zeros(table.n_rows, dtype=np.intp)
         found = self._by_answers(table) if len(self.nodes) - len(self.leaves) <= _FEW_SPLITS else None
         return self._routed(table, stacklevel + 1) if found is None else found
 
