@@ -4,7 +4,7 @@
     python benchmarks/auto.py --only fit        one of them: fit, whole
 
 fit     2,000 rows x 20 columns, every feature: `Auto` over `Subgroups` with trees of the same limits (max_depth=30) and
-        of the default depth 2; least over rounds, mean over five samples, for several kinds of dependence
+        of the default depth 2; least over rounds in turns, mean over five samples, several kinds of dependence
 whole   importance of a forest of 100 trees at n = 10,000 x 20, 10 repeats, 10,000 training rows: the share of the time
         that is not spent in the model, with the default sampler and certificates
 """
@@ -22,18 +22,19 @@ import pandas as pd
 
 import subgrove as sg
 
-_ROUNDS = 7
+_ROUNDS = 15
 _SAMPLES = 5  # how many features look dependent by chance differs from sample to sample
 
 
-def least(work: Callable[[], Any]) -> float:
-    """Seconds of the quickest of several rounds."""
-    found = []
+def least(works: list[Callable[[], Any]]) -> list[float]:
+    """Seconds of the quickest of several rounds, of each; they are taken in turns, so that a busy moment hits all."""
+    found: list[list[float]] = [[] for _ in works]
     for _ in range(_ROUNDS):
-        start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+        for times, work in zip(found, works, strict=True):
+            start = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - start)
+    return [min(times) for times in found]
 
 
 def correlated(n: int, p: int, seed: int) -> pd.DataFrame:
@@ -57,7 +58,7 @@ def fit() -> None:
     print(f"{'dependence':14}{'auto':>8}{'trees':>8}{'times':>8}{'depth 2':>9}{'times':>8}")
     samplers = (sg.samplers.Auto(), sg.samplers.Subgroups(max_depth=30), sg.samplers.Subgroups())
     for name, made in tables().items():
-        seconds = [[least(partial(sampler.fit, X)) for sampler in samplers] for X in made]
+        seconds = [least([partial(sampler.fit, X) for sampler in samplers]) for X in made]
         auto, trees, shallow = np.mean(seconds, axis=0) / made[0].shape[1] * 1e3
         times = f"{auto / trees:8.2f}{shallow:9.2f}{auto / shallow:8.2f}"
         print(f"{name:14}{auto:8.2f}{trees:8.2f}{times}", flush=True)
