@@ -63,11 +63,11 @@ class Auto(Method):
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, seed=1)
-    >>> sampler = sg.samplers.Auto().fit(train.X, ["hum", "weekday", "yr"])
+    >>> sampler = sg.samplers.Auto().fit(train.X, ["hum", "weather", "yr"])
     >>> for name, choice in sampler.choices.items():
     ...     print(name, choice.chosen)
     hum shifted_subgroups
-    weekday subgroups
+    weather subgroups
     yr marginal
     """
 
