@@ -114,5 +114,5 @@ def _numbers_left_out(values: Floats) -> Floats:
     # Draws X and X' are with replacement, so n - 1 times n - 1 pairs; among them is all but twice what the number adds.
     pairs = max((n - 1) ** 2, 1)
     scores = np.empty(n)
-    scores[order] = to_others * (2 * unit * (1 / max(n - 1, 1) + 1 / pairs)) - unit * float(to_others.sum()) / pairs
+    scores[order] = (to_others * (1 / max(n - 1, 1) + 1 / pairs) - float(to_others.sum()) / (2 * pairs)) * unit * 2
     return scores

@@ -24,6 +24,7 @@ _RIDGE = 1.0  # penalty on squares, in rows: one row's worth of doubt
 _MOST_STEPS = 30
 _MOST_HALVINGS = 30  # of a step that leads too far
 _SMALL_STEP = 1e-6  # the next one would be of the size of its square
+_SMALL_GAIN = 1e-12  # of the cost, where rounding would hide it
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +170,8 @@ def _fitted(matrix: Floats, code: Rows, n_levels: int, start: Floats | None = No
         full = bend.transpose(0, 2, 1, 3).reshape(free * d, free * d) + np.diag(penalty.T.ravel())
         step = np.zeros_like(b)
         step[:, :free] = np.linalg.solve(full, slope.T.ravel()).reshape(free, d).T
-        if np.abs(step).max() < _SMALL_STEP:
+        gain = float((slope * step[:, :free]).sum()) / 2  # what the step is to take off the cost
+        if np.abs(step).max() < _SMALL_STEP or gain < _SMALL_GAIN * max(1.0, abs(cost)):
             return b + step
         before = cost
         for _ in range(_MOST_HALVINGS):
