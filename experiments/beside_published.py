@@ -44,6 +44,7 @@ def summed_up(results: pd.DataFrame) -> pd.DataFrame:
                 "m": m,
                 "reps": reps,
                 "truth": truth,
+                "truth_variance": float(true.var(ddof=1)) if reps > 1 else np.nan,
                 "mean": mean,
                 "mean_se": _standard_error(estimate),
                 "sd": float(estimate.std(ddof=1)) if reps > 1 else np.nan,

@@ -24,17 +24,19 @@ from experiments.ground_truth_samplers import one_unit
 from experiments.parts.sections import markdown, number, with_error
 from experiments.units import Size, Unit, seed_of
 
-BEYOND = "the default call, which calibrates test rows, on the rows of ground_truth, setting I"
+BEYOND = "the default call, which calibrates test rows, on the rows of ground_truth"
 DEFAULT, ALIKE = "auto", "auto_alike"
 
 _REPETITIONS = {300: 200, 3000: 100}
 
 
 def units(size: Size) -> list[Unit]:
-    """Repetitions of all cells of setting I, the first of each before the second of any."""
-    names = ["linear"] if size.quick else sg.simulate.scenarios()
-    cells = list(product(names, (300,) if size.quick else ROWS, (10,) if size.quick else FEATURES))
-    listed = [(at, one_unit(size, "I", *cell, at)) for cell in cells for at in range(_repetitions(size, cell[1]))]
+    """Repetitions of all cells, the first of each before the second of any."""
+    cells = [("I", *cell) for cell in product(sg.simulate.scenarios(), ROWS, FEATURES)]
+    cells += [("II", *cell) for cell in product(sg.simulate.PAPER, ROWS, FEATURES)]
+    if size.quick:
+        cells = [("I", "linear", 300, 10), ("II", "linear", 300, 10)]
+    listed = [(at, one_unit(size, *cell, at)) for cell in cells for at in range(_repetitions(size, cell[2]))]
     return [unit for _, unit in sorted(listed, key=lambda one: one[0])]
 
 
@@ -109,15 +111,32 @@ def report(tables: dict[str, pd.DataFrame]) -> str:
     parts = [
         "## Calibrated test rows",
         "`sg.importance` weights test rows part of the way to how test and training rows are together, where that "
-        "takes much of the noise away ([Inference](inference.md#calibrated-test-rows)). Setting I, the default "
+        "takes much of the noise away ([Inference](inference.md#calibrated-test-rows)). The default "
         "call; *times* is the mean squared error as a multiple of that of the same call with `calibrate=False` (same "
         "rows, same draws), *moved* how far estimates move on average, which shows a bias if it has one; both with "
         "their standard errors. *Weighted* is the share of repetitions in which rows were weighted.",
     ]
-    for m in sorted(set(pairs["m"]), reverse=True):
-        here = pairs[pairs["m"] == m]
-        parts += [f"### {m} redraw{'s' if m > 1 else ''}", _table(cells[cells["m"] == m], here), _verdict(here)]
+    for setting, m in product(sorted(set(pairs["setting"])), sorted(set(pairs["m"]), reverse=True)):
+        here = pairs[(pairs["m"] == m) & (pairs["setting"] == setting)]
+        errors = cells[(cells["m"] == m) & (cells["setting"] == setting)]
+        parts += [f"### Setting {setting}, {m} redraw{'s' if m > 1 else ''}", _table(errors, here), _verdict(here)]
+        parts += _beside_published(errors)
     return "\n\n".join(parts) + "\n"
+
+
+def _beside_published(cells: pd.DataFrame) -> list[str]:
+    """In how many cells the error is below that of the best published method, and where not."""
+    own = cells[(cells["method"] == DEFAULT) & cells["best_published"].notna()]
+    lost = own[~own["below_published"].astype(bool)]
+    named = [
+        f"{TITLES[one['scenario']]} {one['n']} x {one['p']} ({with_error(one['mse'], one['mse_se'])} against "
+        f"{number(one['best_published'])})"
+        for one in lost.to_dict("records")
+    ]
+    if own.empty:
+        return []
+    where = f"; not in {', '.join(named)}" if named else ""
+    return [f"Below the best published method in {len(own) - len(lost)} of {len(own)} cells{where}."]
 
 
 def _table(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:

@@ -98,8 +98,14 @@ def _lost(one: dict[Any, Any], errors: dict[tuple[Any, ...], float]) -> str:
     can = "which is below it" if true < best else "which is not below it either"
     return (
         f"- {_place(one)}: {with_error(one['mse'], one['mse_se'])} against {_best(one, 'best_published')}; the true "
-        f"sampler has {number(true)}, {can}"
+        f"sampler has {number(true)}, {can}{_of_the_truth(one)}"
     )
+
+
+def _of_the_truth(one: dict[Any, Any]) -> str:
+    """In setting II every repetition has a model of its own, and errors are from the mean of what is true of each."""
+    part = one.get("truth_variance", 0.0)
+    return f"; {number(part)} is the variance of what is true of each forest, which no sampler can take away"
 
 
 def _listed(cells: pd.DataFrame) -> str:

@@ -14,14 +14,14 @@ from experiments.store import Store
 from experiments.units import Size, refuse_twins
 
 
-def test_units_are_all_cells_of_setting_one() -> None:
+def test_units_are_all_cells_of_both_settings() -> None:
     units = calibrated.units(Size())
     refuse_twins(units)
     counts = pd.Series([unit.cell for unit in units]).value_counts()
-    assert len(counts) == 24
+    assert len(counts) == 24 + 16
     assert {counts[cell] for cell in counts.index if "-300-" in cell} == {200}
     assert {counts[cell] for cell in counts.index if "-3000-" in cell} == {100}
-    assert len(calibrated.units(Size(quick=True))) == 2
+    assert {unit.cell for unit in calibrated.units(Size(quick=True))} == {"I-linear-300-10", "II-linear-300-10"}
 
 
 def test_rows_hold_the_same_call_with_calibration_and_without() -> None:
@@ -63,6 +63,13 @@ def test_the_section_tells_the_error_as_a_multiple_of_the_one_without(error: flo
     assert said in text
     assert "| 50 % |" in text
     assert "Estimates move by more than two standard errors in 0 of 1 cells." in text
+    assert "### Setting I, 20 redraws" in text
+    best = (
+        "Below the best published method in 1 of 1 cells."
+        if error == 1
+        else "in 0 of 1 cells; not in linear 300 x 10 ("
+    )
+    assert best in text
 
 
 def test_packages_are_put_beside_the_default_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
