@@ -117,8 +117,11 @@ def test_what_goes_up_and_down_within_subgroups_is_left_to_a_forest() -> None:
     distance, hour = rng.gamma(2, 3, 6000), rng.integers(24, size=6000)
     slow = np.isin(hour, [7, 8, 9, 16, 17, 18])
     minutes = distance * np.where(slow, 4.5, 2.5) + rng.gamma(2, 2, 6000)
-    choice = Auto().fit(pd.DataFrame({"distance": distance, "hour": hour, "minutes": minutes}), ["minutes"])
-    assert choice.choices["minutes"].chosen == "imputation"
+    X = pd.DataFrame({"distance": distance, "hour": hour, "minutes": minutes})
+    choice = Auto().fit(X, ["minutes"]).choices["minutes"]
+    assert choice.chosen == "imputation"
+    scores = {one.name: one.score for one in choice.scores}
+    assert scores["imputation"] < 0.6 * min(scores["subgroups"], scores["shifted_subgroups"])
 
 
 def test_independent_columns_are_mostly_left_alone() -> None:

@@ -41,14 +41,14 @@ def left_by(asked: Asked, fold: int, b: Floats) -> Floats:
 
 
 def test_products_are_those_of_the_rows_outside_each_fold(asked: Asked) -> None:
-    known = asked.problems
+    known = asked.without
     for fold, kept in enumerate(outside(asked)):
         values, target = asked.values[kept], asked.target[kept]
         about = values - values.mean(axis=0)
         np.testing.assert_allclose(known.products[fold], about.T @ about / len(kept), atol=1e-12)
-        np.testing.assert_allclose(known.with_target[fold], about.T @ target / len(kept), atol=1e-12)
+        np.testing.assert_allclose(asked.crossed[fold], about.T @ target / len(kept), atol=1e-12)
         np.testing.assert_allclose(known.means[fold], values.mean(axis=0), atol=1e-12)
-        assert known.levels[fold] == pytest.approx(target.mean(), abs=1e-12)
+        assert asked.levels[fold] == pytest.approx(target.mean(), abs=1e-12)
 
 
 def test_residuals_of_rows_are_by_what_was_fitted_without_their_fold(asked: Asked) -> None:
@@ -77,10 +77,8 @@ def test_columns_beside_are_as_if_they_had_been_there(asked: Asked) -> None:
     for fold, kept in enumerate(outside(asked)):
         values = np.hstack([asked.values, extra])[kept]
         about = values - values.mean(axis=0)
-        np.testing.assert_allclose(more.problems.products[fold], about.T @ about / len(kept), atol=1e-12)
-        np.testing.assert_allclose(
-            more.problems.with_target[fold], about.T @ asked.target[kept] / len(kept), atol=1e-12
-        )
+        np.testing.assert_allclose(more.without.products[fold], about.T @ about / len(kept), atol=1e-12)
+        np.testing.assert_allclose(more.crossed[fold], about.T @ asked.target[kept] / len(kept), atol=1e-12)
 
 
 def test_a_gain_is_clear_if_its_mean_is_beyond_its_standard_error() -> None:

@@ -20,27 +20,6 @@ _CHANCE_CORRELATION = 3.0  # correlation times the root of the number of rows, l
 
 
 @dataclass(frozen=True, eq=False)
-class Problems:
-    """What least squares needs, without each fold and of all rows (last).
-
-    Attributes
-    ----------
-    products : float array (folds + 1, columns, columns)
-        Mean products of columns, about their means.
-    with_target : float array (folds + 1, columns)
-        The same of columns and target.
-    means : float array (folds + 1, columns)
-    levels : float array (folds + 1)
-        Means of the target.
-    """
-
-    products: Floats
-    with_target: Floats
-    means: Floats
-    levels: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Asked:
     """A target and the parts that may foretell it, rows in the order of folds; the target has mean 0 and variance 1."""
 
@@ -81,12 +60,15 @@ class Asked:
         return Asked(self.rivals, self.parts, values, moments, without, self.target, self.mean, self.scale)
 
     @cached_property
-    def problems(self) -> Problems:
-        """What is known without each fold, and of all rows (last)."""
+    def levels(self) -> Floats:
+        """Means of the target without each fold, and of all rows (last)."""
+        return np.asarray((without_each(self.target_sums[:, None]) / self.without.counts)[:, 0])
+
+    @cached_property
+    def crossed(self) -> Floats:
+        """Mean products of columns and target, about their means, without each fold and of all rows (last)."""
         known = self.without
-        levels = without_each(self.target_sums[:, None]) / known.counts
-        with_target = without_each(self.with_target) / known.counts - known.means * levels
-        return Problems(known.products, with_target, known.means, levels[:, 0])
+        return np.asarray(without_each(self.with_target) / known.counts - known.means * self.levels[:, None])
 
     @cached_property
     def target_sums(self) -> Floats:
@@ -103,7 +85,7 @@ class Asked:
 
         They are (folds, columns), and a residual a row; or (folds, several, columns), and a line of these for each.
         """
-        means, levels = self.problems.means[:-1], self.problems.levels[:-1]
+        means, levels = self.without.means[:-1], self.levels[:-1]
         n, lines = len(self.target), coefficients if coefficients.ndim == 3 else coefficients[:, None]
         residuals = np.empty((lines.shape[1], n))
         moved = levels[:, None] - (lines @ means[:, :, None])[:, :, 0]  # intercepts
@@ -119,11 +101,11 @@ class Asked:
 
     def held_out_errors(self, coefficients: Floats) -> Floats:
         """Mean squared residual for each of several coefficients (folds, several, columns), from products alone."""
-        b, known, moments = coefficients, self.problems, self.moments
-        moved = known.levels[:-1, None] - (b @ known.means[:-1, :, None])[:, :, 0]  # intercepts
+        b, moments = coefficients, self.moments
+        moved = self.levels[:-1, None] - (b @ self.without.means[:-1, :, None])[:, :, 0]  # intercepts
         square = ((b @ moments.products) * b).sum(axis=2)
-        crossed, sums = (np.asarray(b @ part[:, :, None])[:, :, 0] for part in (self.with_target, moments.sums))
-        total = square - 2 * crossed + moments.counts[:, None] * moved**2
+        with_target, sums = (np.asarray(b @ part[:, :, None])[:, :, 0] for part in (self.with_target, moments.sums))
+        total = square - 2 * with_target + moments.counts[:, None] * moved**2
         total += 2 * moved * (sums - self.target_sums[:, None])
         return np.asarray((total.sum(axis=0) + self.target @ self.target) / len(self.target))
 

@@ -107,10 +107,10 @@ def find_dense_shift(rivals: Rivals, feature: str, x: Floats, names: Sequence[st
     asked = Asked.of(rivals, x, names)
     if asked is None:
         return None
-    known, p = asked.problems, len(asked.parts)
-    lengths, axes = np.linalg.eigh(known.products)
+    p = len(asked.parts)
+    lengths, axes = np.linalg.eigh(asked.without.products)
     turned = axes.transpose(0, 2, 1)
-    along = turned @ known.with_target[:, :, None]
+    along = turned @ asked.crossed[:, :, None]
     found = (along / (np.maximum(lengths, 0.0)[:, :, None] + _RIDGES)).transpose(0, 2, 1) @ turned
     best = int(asked.held_out_errors(found[:-1]).argmin())
     residuals, b = asked.held_out(found[:-1, best]), found[-1, best]
@@ -141,9 +141,8 @@ def _cross_validated(asked: Asked) -> _Chosen:
     largest = float(np.abs(asked.of_all[1]).max())
     if not largest > 0 or asked.is_unrelated:
         return _Chosen(np.zeros(p), asked.target, asked.target**2, 1.0)
-    known = asked.problems
     least = 1e-3 if n > 2 * p else 1e-2
-    paths = lasso_paths(known.products, known.with_target, largest * _penalties(least))
+    paths = lasso_paths(asked.without.products, asked.crossed, largest * _penalties(least))
     best = int(asked.held_out_errors(paths[:-1]).argmin())
     simple, residuals = _simplest(asked, paths, best)
     errors = residuals**2
@@ -187,14 +186,14 @@ def _penalties(least: float) -> Floats:
 
 def _least_squares_on(asked: Asked, chosen: Floats) -> Floats:
     """Coefficients without a penalty, of the columns that were chosen: without each fold, and of all rows."""
-    known, found = asked.problems, np.zeros_like(chosen)
+    found = np.zeros_like(chosen)
     at = np.flatnonzero(chosen.any(axis=0))
     used = chosen[:, at] != 0
     both = used[:, :, None] & used[:, None]
     # A column that a fold does not use stands alone there, and is told to be 0.
-    squares = np.where(both, known.products[:, at[:, None], at], 0.0)
+    squares = np.where(both, asked.without.products[:, at[:, None], at], 0.0)
     squares += np.eye(len(at)) * np.where(used, RIDGE, 1.0)[:, :, None]
-    wanted = np.where(used, known.with_target[:, at], 0.0)
+    wanted = np.where(used, asked.crossed[:, at], 0.0)
     found[:, at] = np.linalg.solve(squares, wanted[:, :, None])[:, :, 0]
     return found
 

@@ -194,10 +194,9 @@ class Comparison:
 
     def _shifted(self, found: FoundShift) -> Candidate:
         left, settings = left_by(found), self._of_residuals
-        nothing = (
-            not self._is_clear(found) and len(self.tree) == 1
-        )  # column by column or in sum, but what chance brings
-        tree = self.single if nothing else self._grown_on(left, settings)
+        # Neither column by column nor in sum more than chance brings: no tree is grown on what is left.
+        chance = not self._is_clear(found) and len(self.tree) == 1
+        tree = self.single if chance else self._grown_on(left, settings)
         scores = left_out_scores(left, tree._assign_table(self.others))
         splits = len(tree) - 1
 
