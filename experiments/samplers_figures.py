@@ -50,6 +50,8 @@ def draw_ratios(cells: pd.DataFrame, method: str, folder: Path) -> Path:
 
 
 def _panel(ax: Axes, own: pd.DataFrame, true: pd.DataFrame) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     names = [f"{TITLES[s]}, {n} x {p}" for s, n, p in zip(own["scenario"], own["n"], own["p"], strict=True)]
     keys = ["scenario", "n", "p"]
     own = own.merge(true[[*keys, "mse"]].rename(columns={"mse": "true_mse"}), on=keys, how="left", sort=False)
@@ -58,6 +60,9 @@ def _panel(ax: Axes, own: pd.DataFrame, true: pd.DataFrame) -> None:
     ax.errorbar(own["ratio_true"], places, xerr=2 * own["ratio_true_se"].fillna(0.0), fmt="o", color=_OURS, ms=4, lw=1)
     ax.plot(own["best_published"] / own["true_mse"], places, "d", color=_BEST, ms=4)
     ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())  # its labels would lie over each other in a narrow panel
     ax.set_yticks(places, names, fontsize=8)
     ax.tick_params(axis="x", labelsize=8)
     ax.invert_yaxis()
