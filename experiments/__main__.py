@@ -128,7 +128,7 @@ def _partial(size: Size) -> bool:
 def stored_name(name: str, size: Size) -> str:
     """The name that results are stored under: with the samplers, the forest and the seed that were asked for."""
     parts = [name, *(size.samplers if name in _OWN_UNITS else ())]
-    parts += ["sklearn"] if size.forest == "sklearn" else []
+    parts += ["own"] if size.forest == "own" else []
     return "_".join([*parts, *([f"seed{size.seed}"] if size.seed else [])])
 
 
@@ -152,8 +152,10 @@ def _refuse_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Nam
     if unknown:
         parser.error(f"--sampler takes names out of {', '.join(sorted(NAMES))}; got {', '.join(unknown)}.")
     takes_seed = asked.name == "peers" or (asked.name == "ground_truth" and asked.sampler)
-    if (asked.seed or asked.forest != "own") and not takes_seed:
-        parser.error("--seed and --forest are for ground_truth with --sampler, and for peers.")
+    if asked.seed and not takes_seed:
+        parser.error("--seed is for ground_truth with --sampler, and for peers.")
+    if asked.forest != "sklearn" and not (asked.name == "ground_truth" and asked.sampler):
+        parser.error("--forest is for ground_truth with --sampler.")
 
 
 def _made(folder: Path) -> Path:
@@ -182,8 +184,9 @@ def summaries(title: str = "SUMMARY") -> dict[str, str]:
 
 def _parser() -> argparse.ArgumentParser:
     known, further = summaries(), summaries("BEYOND")
-    lines = [f"  {name:<16}{line}" for name, line in (known | further).items()]
-    lines += [f"  {'everything':<16}each of the paper's in turn", f"  {'summary':<16}the pages from the tables"]
+    told = known | further | {"everything": "each of the paper's in turn", "summary": "the pages from the tables"}
+    width = max(map(len, told)) + 2
+    lines = [f"  {name:<{width}}{line}" for name, line in told.items()]
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description="The paper's tables and figures, computed anew.",
@@ -206,7 +209,12 @@ def _parser() -> argparse.ArgumentParser:
         "--sampler", type=_names, default=(), metavar="NAME[,NAME]", help="samplers of the package to ask"
     )
     parser.add_argument("--seed", type=int, default=0, help="another number than 0: fresh rows (default: 0)")
-    parser.add_argument("--forest", choices=("own", "sklearn"), default="own", help="whose forest setting II asks")
+    parser.add_argument(
+        "--forest",
+        choices=("sklearn", "own"),
+        default="sklearn",
+        help="whose forest setting II asks (default: sklearn); own: that of the paper's methods, setting II alone",
+    )
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work? the numbers mean nothing")
     return parser
 

@@ -34,8 +34,8 @@ def beside_true(results: pd.DataFrame, results_folder: Path = _RESULTS) -> pd.Da
 
 
 def _smallest(table: pd.DataFrame, keys: list[str], name: str) -> pd.DataFrame:
-    best = table.loc[table.groupby(keys)["mse"].idxmin(), [*keys, "mse", "method"]]
-    return best.rename(columns={"mse": name, "method": f"{name}_method"})
+    best = table.loc[table.groupby(keys)["mse"].idxmin(), [*keys, "mse", "mse_se", "method"]]
+    return best.rename(columns={"mse": name, "mse_se": f"{name}_se", "method": f"{name}_method"})
 
 
 def _ratios(results: pd.DataFrame) -> pd.DataFrame:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import ceil
 from pathlib import Path
@@ -36,6 +37,7 @@ def units(size: Size) -> list[Unit]:
     cells += [("II", *cell) for cell in product(sg.simulate.PAPER, ROWS, FEATURES)]
     if size.quick:
         cells = [("I", "linear", 300, 10), ("II", "linear", 300, 10)]
+    size = replace(size, forest="own")  # as the paper's methods had
     listed = [(at, one_unit(size, *cell, at)) for cell in cells for at in range(_repetitions(size, cell[2]))]
     return [unit for _, unit in sorted(listed, key=lambda one: one[0])]
 

@@ -1,7 +1,9 @@
 """Samplers of the package beside the true one, on the rows of the ground-truth simulation.
 
 `python -m experiments ground_truth --sampler auto`. Cells are the paper's, and those of two scenarios past it.
-Repetitions have the rows that the paper's methods had in `ground_truth`, unless `--seed` asks for others.
+Repetitions have the rows that the paper's methods had in `ground_truth`, unless `--seed` asks for others. Setting II
+asks a forest of scikit-learn with leaves of five rows; `--forest own` is setting II alone with the forest that the
+paper's methods had, in which nodes of five rows are not split.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 import subgrove as sg
+from experiments.beside_published import CELL
 from experiments.beside_true import beside_true, choices, with_choices
 from experiments.ground_truth import FEATURES, ROWS, all_rises, in_order, rows_of
 from experiments.ground_truth_methods import redrawn
@@ -23,7 +26,7 @@ from experiments.samplers_report import section
 from experiments.units import Size, Unit, seed_of
 from subgrove.samplers.registry import NAMES
 
-_REPETITIONS = {("I", 300): 200, ("I", 3000): 100, ("II", 300): 100, ("II", 3000): 30}
+_REPETITIONS = {300: 200, 3000: 100}
 _TREES = 500
 _FURTHER = tuple(name for name in sg.simulate.scenarios() if name not in sg.simulate.PAPER)
 
@@ -40,14 +43,16 @@ def units(size: Size) -> list[Unit]:
     else:
         cells = [("I", *cell) for cell in product(sg.simulate.scenarios(), ROWS, FEATURES)]
         cells += [("II", *cell) for cell in product(sg.simulate.PAPER, ROWS, FEATURES)]
-    listed = [(at, one_unit(size, *cell, at)) for cell in cells for at in range(_repetitions(size, cell[0], cell[2]))]
+    if size.forest == "own":  # the true model of setting I has none
+        cells = [cell for cell in cells if cell[0] == "II"]
+    listed = [(at, one_unit(size, *cell, at)) for cell in cells for at in range(_repetitions(size, cell[2]))]
     return [unit for _, unit in sorted(listed, key=lambda one: one[0])]
 
 
-def _repetitions(size: Size, setting: str, n: int) -> int:
+def _repetitions(size: Size, n: int) -> int:
     if size.reps is not None:
         return size.reps if n == min(ROWS) else ceil(size.reps / 3)
-    return 2 if size.quick else _REPETITIONS[setting, n]
+    return 2 if size.quick else _REPETITIONS[n]
 
 
 def one_unit(size: Size, setting: str, scenario: str, n: int, p: int, at: int) -> Unit:
@@ -65,8 +70,9 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     samplers = {name: NAMES[name]() for name in asked["samplers"]} | {"true": one.scenario.sampler}
     drawn = {name: redrawn(sampler, one.train, one.test, REPEATS, one.seeds[1]) for name, sampler in samplers.items()}
     estimates = all_rises(one, {name: columns.columns for name, columns in drawn.items()})
+    forest = asked["forest"] if asked["setting"] == "II" else None
     return [
-        row | {"subgroups": drawn[row["method"]].subgroups, "chosen": drawn[row["method"]].chosen}
+        row | {"subgroups": drawn[row["method"]].subgroups, "chosen": drawn[row["method"]].chosen, "forest": forest}
         for row in rows_of(asked, one.truth, estimates)
     ]
 
@@ -75,7 +81,17 @@ def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """`cells`: every sampler in every cell beside the true one and what was published; `choices`: what auto chose."""
     results = results.assign(order=in_order(results)).sort_values(["order", "rep"], kind="stable")
     chosen = choices(results)
-    return {"cells": with_choices(beside_true(results), chosen), "choices": chosen}
+    return {"cells": _with_forests(with_choices(beside_true(results), chosen), results), "choices": chosen}
+
+
+def _with_forests(cells: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """Cells with the column `forest`: whose they ask. Our run of the paper's methods asked our own and no other."""
+    if "forest" not in results:
+        return cells.assign(forest=None)
+    cells = cells.merge(results[[*CELL, "forest"]].drop_duplicates(CELL), on=CELL, how="left", sort=False)
+    repeated = [name for name in map(str, cells.columns) if name.startswith("best_repeated")]
+    cells.loc[cells["forest"] == "sklearn", repeated] = None
+    return cells
 
 
 def figures(results: pd.DataFrame, folder: Path) -> list[Path]:

@@ -44,9 +44,19 @@ def draw_ratios(cells: pd.DataFrame, method: str, folder: Path) -> Path:
         fontsize=8,
     )
     figure.supxlabel("mean squared error, as a multiple of the true sampler's with as many redraws", fontsize=9)
-    path = folder / f"beyond_{method}.png"
+    path = folder / picture_name(method, cells)
     figure.savefig(path, dpi=150)
     return path
+
+
+def picture_name(method: str, cells: pd.DataFrame) -> str:
+    """Name of the file; cells that ask our own forest have a picture apart."""
+    return f"beyond_{method}{'_own' if of_own_forest(cells) else ''}.png"
+
+
+def of_own_forest(cells: pd.DataFrame) -> bool:
+    """Whether cells are those of `--forest own`, which has no others."""
+    return set(cells["forest"]) == {"own"}
 
 
 def _panel(ax: Axes, own: pd.DataFrame, true: pd.DataFrame) -> None:

@@ -54,8 +54,8 @@ class Size:
         Names of samplers of the package, where an experiment asks for some.
     seed : int
         0 for the rows that stored tables are of; with another number every unit gets rows of its own.
-    forest : {"own", "sklearn"}
-        Who grows the forests that are asked.
+    forest : {"sklearn", "own"}
+        Whose forests are asked where an experiment has a choice: scikit-learn's, or ours with R's rule for leaves.
     """
 
     reps: int | None = None
@@ -64,7 +64,7 @@ class Size:
     data: Path | None = None
     samplers: tuple[str, ...] = ()
     seed: int = 0
-    forest: str = "own"
+    forest: str = "sklearn"
 
     def takes(self, cell: str) -> bool:
         """Whether a cell is asked for."""

@@ -21,7 +21,8 @@ def test_without_results_the_commands_are_named(tmp_path: Path) -> None:
     page = beyond.text(tmp_path)
     told = " ".join(page.split())
     assert (
-        "`ground_truth --sampler auto`, `data_fidelity --sampler auto`, `ground_truth_calibrated`, `inference`" in told
+        "`ground_truth --sampler auto`, `ground_truth --sampler auto --forest own`, `data_fidelity --sampler auto`, "
+        "`ground_truth_calibrated`, `inference`" in told
     )
     assert "`peers --sampler auto`" in told
     assert "no results yet" in told
@@ -57,7 +58,7 @@ def test_past_the_paper_experiments_are_listed_apart() -> None:
         ("ground_truth", Size(), "ground_truth"),
         ("ground_truth", Size(samplers=("auto",)), "ground_truth_auto"),
         ("ground_truth", Size(samplers=("auto", "cart"), seed=7), "ground_truth_auto_cart_seed7"),
-        ("ground_truth", Size(samplers=("auto",), forest="sklearn"), "ground_truth_auto_sklearn"),
+        ("ground_truth", Size(samplers=("auto",), forest="own"), "ground_truth_auto_own"),
         ("data_fidelity", Size(samplers=("auto",)), "data_fidelity_auto"),
         ("peers", Size(samplers=("auto",)), "peers"),
         ("peers", Size(seed=3), "peers_seed3"),
@@ -72,12 +73,10 @@ def test_what_was_asked_is_in_the_name_that_results_are_stored_under(name: str, 
     [
         (["depth", "--sampler", "marginal"], "--sampler is for ground_truth, data_fidelity, peers"),
         (["ground_truth", "--sampler", "telepathy"], "got telepathy"),
-        (["ground_truth", "--seed", "3"], "--seed and --forest are for ground_truth with --sampler"),
-        (
-            ["data_fidelity", "--sampler", "auto", "--seed", "3"],
-            "--seed and --forest are for ground_truth with --sampler",
-        ),
-        (["depth", "--forest", "sklearn"], "--seed and --forest are for ground_truth with --sampler"),
+        (["ground_truth", "--seed", "3"], "--seed is for ground_truth with --sampler, and for peers"),
+        (["data_fidelity", "--sampler", "auto", "--seed", "3"], "--seed is for ground_truth with --sampler"),
+        (["depth", "--forest", "own"], "--forest is for ground_truth with --sampler"),
+        (["peers", "--sampler", "auto", "--forest", "own"], "--forest is for ground_truth with --sampler"),
     ],
 )
 def test_options_that_an_experiment_has_no_use_for_are_refused(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -34,8 +35,14 @@ def test_cells_are_the_papers_and_those_of_two_scenarios_more() -> None:
     further = {f"I-{name}-{n}-{p}" for name in ("interaction", "mixed") for n in (300, 3000) for p in (10, 90)}
     assert set(counts.index) == paper | further
     for cell, count in counts.items():
-        setting, _, n, _ = str(cell).split("-")
-        assert count == {"I300": 200, "I3000": 100, "II300": 100, "II3000": 30}[setting + n]
+        assert count == {"300": 200, "3000": 100}[str(cell).split("-")[2]]
+
+
+def test_our_own_forest_is_a_run_of_setting_ii_alone() -> None:
+    units = ground_truth_samplers.units(Size(samplers=("subgroups",), forest="own"))
+    assert {unit.cell for unit in units} == {one.cell for one in ground_truth_samplers.units(ASKED) if "II" in one.cell}
+    assert {unit.params["forest"] for unit in units} == {"own"}
+    assert {unit.params["forest"] for unit in ground_truth_samplers.units(ASKED)} == {"sklearn"}
 
 
 def test_reps_count_small_cells_and_the_first_of_each_comes_before_the_second_of_any() -> None:
@@ -52,10 +59,10 @@ def test_names_that_are_no_samplers_are_refused(names: tuple[str, ...]) -> None:
         ground_truth_samplers.units(Size(samplers=names))
 
 
-@pytest.mark.parametrize("setting", ["I", "II"])
-def test_rows_truth_and_true_estimates_are_those_that_the_papers_methods_had(setting: str) -> None:
+@pytest.mark.parametrize(("setting", "forest"), [("I", "sklearn"), ("II", "own")])
+def test_rows_truth_and_true_estimates_are_those_that_the_papers_methods_had(setting: str, forest: str) -> None:
     cell = f"{setting}-linear-300-10"
-    unit = quick_unit(cell)
+    unit = quick_unit(cell, replace(QUICK, forest=forest))
     ours = ground_truth_samplers.run(unit, seed=99)  # the seed of the unit in ground_truth counts, not this
     theirs = next(one for one in ground_truth.units(Size(quick=True)) if one.cell == cell)
     assert unit.key == theirs.key
@@ -162,11 +169,11 @@ def test_cells_say_how_far_the_true_sampler_and_what_was_published_are(tmp_path:
 
 
 def test_our_own_run_of_the_papers_methods_stands_beside_with_as_many_redraws(tmp_path: Path) -> None:
-    place = "setting,scenario,n,p,method,m,mse\n"
+    place = "setting,scenario,n,p,method,m,mse,mse_se\n"
     text = [
-        f"I,linear,300,10,{name},{m},{mse}" for name, m, mse in [("imp", 20, 2), ("ko", 20, 1.5), ("true", 20, 0.1)]
+        f"I,linear,300,10,{name},{m},{mse},0.1" for name, m, mse in [("imp", 20, 2), ("ko", 20, 1.5), ("true", 20, 0.1)]
     ]
-    (tmp_path / "ground_truth_cells.csv").write_text(place + "\n".join([*text, "I,linear,300,10,imp,1,0.3"]) + "\n")
+    (tmp_path / "ground_truth_cells.csv").write_text(place + "\n".join([*text, "I,linear,300,10,imp,1,0.3,0.1"]) + "\n")
     cells = beside_true(lines({"auto": [5.0, 3.0], "true": [4.5, 3.5]}, [4.0] * 2), tmp_path)
     assert set(cells["best_repeated"]) == {1.5}
     assert set(cells["best_repeated_method"]) == {"ko"}
@@ -212,7 +219,8 @@ def test_the_report_counts_cells_and_names_those_that_miss() -> None:
     text = ground_truth_samplers.report(ground_truth_samplers.tables(results))
     assert "Below the best published method in 1 of 2 cells, the true sampler in 2." in text
     assert (
-        "- linear 3000 x 10: 16.7 ± 4.6 against 0.264 (imputation); the true sampler has 0.180, which is below" in text
+        "- linear 3000 x 10: 16.7 ± 4.6 against 0.264 (imputation), 3.5 standard errors of the difference above; the "
+        "true sampler has 0.180, which is below it\n" in text
     )
     assert "At most 1.25 times the true sampler's error in 1 of 2, at most 2 times in 1 (above in linear 3000" in text
     assert "at most 1.5 times the true sampler's error in 0 of 1 cells (above in interaction 300 x 10 (" in text
@@ -230,3 +238,32 @@ def test_tables_and_figures_are_made_of_whatever_cells_there_are(tmp_path: Path)
     (path,) = ground_truth_samplers.figures(pd.DataFrame(rows), tmp_path)
     assert path.name == "beyond_subgroups.png"
     assert path.stat().st_size > 10_000
+
+
+def test_what_asks_our_own_forest_has_a_section_and_a_picture_apart(tmp_path: Path) -> None:
+    told = {}
+    for forest in ("sklearn", "own"):
+        rows = pd.DataFrame(ground_truth_samplers.run(quick_unit("II-linear-300-10", replace(QUICK, forest=forest)), 0))
+        found = ground_truth_samplers.tables(rows)
+        assert set(found["cells"]["forest"]) == {forest}
+        assert found["cells"]["best_repeated"].notna().all() == (forest == "own")
+        (picture,) = ground_truth_samplers.figures(rows, tmp_path)
+        told[forest] = ground_truth_samplers.report(found)
+        assert f"images/beyond/{picture.name}" in told[forest]
+    assert "## Close to the true sampler in every cell?" in told["sklearn"]
+    assert "setting II (scikit-learn's forest), 20 redraws" in told["sklearn"]
+    assert "| with as many redraws |" not in told["sklearn"]
+    assert "## The same for the forest of the paper's methods" in told["own"]
+    assert "setting II (a forest by R's rule), 20 redraws" in told["own"]
+    assert "| with as many redraws |" in told["own"]
+    assert len(list(tmp_path.glob("*.png"))) == 2
+
+
+def test_where_a_cell_of_setting_ii_is_lost_it_is_said_what_no_sampler_can_help() -> None:
+    lost = lines({"auto": [9.0, 8.0, 7.0], "true": [4.5, 3.5, 4.2]}, [3.0, 4.0, 5.0], setting="II")
+    text = ground_truth_samplers.report(ground_truth_samplers.tables(lost))
+    assert "; the truths of the single forests have 1.00 themselves\n" in text
+    assert "Each repetition has a forest of its own" in text
+    assert "CVIRF asks the training rows" in text
+    by_others = ground_truth_samplers.report(ground_truth_samplers.tables(lost.assign(scenario="nonlinear")))
+    assert "CVIRF asks the training rows" not in by_others
