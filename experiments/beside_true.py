@@ -75,16 +75,22 @@ def _squared_errors(estimate: Floats, true: Floats) -> tuple[float, Floats]:
 
 
 def choices(results: pd.DataFrame) -> pd.DataFrame:
-    """Of samplers that choose, the share of repetitions in which each candidate was chosen."""
-    columns = [*CELL, "method", "candidate", "share"]
+    """Of samplers that choose, how often each candidate was chosen, and what the error is where it was.
+
+    `mse` is the mean squared error of the repetitions with that choice, from the truth of the whole cell, with the most
+    redraws that there are. Times their shares, these add up to the error of the cell.
+    """
+    columns = [*CELL, "method", "candidate", "share", "mse"]
     if "chosen" not in results:
         return pd.DataFrame(columns=columns)
-    made = results[results["chosen"].notna() & (results["chosen"] != "") & (results["m"] == results["m"].min())]
+    made = results[results["chosen"].notna() & (results["chosen"] != "") & (results["m"] == results["m"].max())]
     lines = []
     for (*cell, method), part in made.groupby([*CELL, "method"], sort=False):
+        squares = (part["estimate"] - part["truth"].mean()) ** 2
         for candidate, share in part["chosen"].value_counts(normalize=True).items():
             line: dict[str, Any] = dict(zip(CELL, cell, strict=True))
-            lines.append(line | {"method": method, "candidate": candidate, "share": float(share)})
+            mse = float(squares[part["chosen"] == candidate].mean())
+            lines.append(line | {"method": method, "candidate": candidate, "share": float(share), "mse": mse})
     return pd.DataFrame(lines, columns=columns)
 
 

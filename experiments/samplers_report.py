@@ -38,6 +38,10 @@ _CVIRF = (
     "CVIRF asks the training rows, of which there are twice as many as test rows, and redraws each in every tree that "
     "has not seen it, about 180 times in 500 trees: less noise where there is little dependence to get wrong."
 )
+_NOT_TOLD = (
+    " There the rows do not tell that x1 depends on anything: `marginal` is within one standard error of the best in "
+    "cross-validation, and then the simplest is taken."
+)
 _FORESTS = {"sklearn": "scikit-learn's forest", "own": "a forest by R's rule"}
 
 
@@ -53,6 +57,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
 
 def _of_sampler(method: str, cells: pd.DataFrame, choices: pd.DataFrame) -> list[str]:
     parts = [f"![{method} beside the true sampler](images/beyond/{picture_name(method, cells)})"]
+    own_cells = cells[(cells["method"] == method) & (cells["m"] == cells["m"].max())]
     for setting in sorted(set(cells["setting"])):
         for m in sorted(set(cells["m"]), reverse=True):
             here = cells[(cells["setting"] == setting) & (cells["m"] == m)]
@@ -66,7 +71,9 @@ def _of_sampler(method: str, cells: pd.DataFrame, choices: pd.DataFrame) -> list
                 mse_table(own, here[here["method"] == "true"]),
                 *verdicts(own, here[here["method"] == "true"]),
             ]
-        parts.append(_chosen(choices, method, setting))
+        made = choices[(choices["method"] == method) & (choices["setting"] == setting)]
+        far = own_cells[(own_cells["setting"] == setting) & (own_cells["ratio_true"] > FAR)]
+        parts += [_chosen(made, method), *_where_far(made, far)]
     return parts
 
 
@@ -161,18 +168,42 @@ def _repetitions(own: pd.DataFrame) -> str:
     return f"Repetitions: {', '.join(found)}."
 
 
-def _chosen(choices: pd.DataFrame, method: str, setting: str) -> str:
-    own = choices[(choices["method"] == method) & (choices["setting"] == setting)]
-    if own.empty:
+def _chosen(choices: pd.DataFrame, method: str) -> str:
+    if choices.empty:
         return ""
     lines = []
-    for cell, part in own.groupby(CELL, sort=False):
+    for cell, part in choices.groupby(CELL, sort=False):
         shares = part.sort_values("share", ascending=False, kind="stable").to_dict("records")
-        told = ", ".join(f"{one['candidate']} {100 * one['share']:.0f} %" for one in shares)
-        lines.append((TITLES[str(cell[1])], str(cell[2]), str(cell[3]), told))
-    return f"What `{method}` chose, by the share of repetitions:\n\n" + markdown(
+        lines.append((TITLES[str(cell[1])], str(cell[2]), str(cell[3]), ", ".join(map(_share, shares))))
+    errors = ", and the mean squared error of these with most redraws" if choices["mse"].notna().any() else ""
+    return f"What `{method}` chose, by the share of repetitions{errors}:\n\n" + markdown(
         ("scenario", "n", "p", "chosen"), lines
     )
+
+
+def _share(one: dict[Any, Any]) -> str:
+    error = "" if pd.isna(one["mse"]) else f" ({number(one['mse'])})"
+    return f"{one['candidate']} {100 * one['share']:.0f} %{error}"
+
+
+def _where_far(choices: pd.DataFrame, far: pd.DataFrame) -> list[str]:
+    """Of cells far from the true sampler, the choice that has most of the error beyond its share of repetitions."""
+    said = []
+    by_cell = {cell: part.dropna(subset=["mse"]) for cell, part in choices.groupby(CELL, sort=False)}
+    for one in far.to_dict("records"):
+        made = by_cell.get(_key(one), choices[:0]).to_dict("records")
+        if len(made) < 2:
+            continue
+        total = sum(part["share"] * part["mse"] for part in made)
+        worst = max(made, key=lambda part: part["share"] * (part["mse"] - total))
+        most = worst["share"] * worst["mse"]
+        said.append(
+            f"{_place(one)}, {number(one['ratio_true'])} times the true sampler's error: repetitions with "
+            f"`{worst['candidate']}`, {100 * worst['share']:.0f} % of all, have {100 * most / total:.0f} % of it. In the "
+            f"others it is {number((total - most) / (1 - worst['share']))}."
+            + (_NOT_TOLD if worst["candidate"] == "marginal" else "")
+        )
+    return said
 
 
 def _key(one: dict[Any, Any]) -> tuple[Any, ...]:

@@ -224,7 +224,7 @@ def test_the_report_counts_cells_and_names_those_that_miss() -> None:
     )
     assert "At most 1.25 times the true sampler's error in 1 of 2, at most 2 times in 1 (above in linear 3000" in text
     assert "at most 1.5 times the true sampler's error in 0 of 1 cells (above in interaction 300 x 10 (" in text
-    assert "| linear | 300 | 10 | shifted 100 % |" in text
+    assert "| linear | 300 | 10 | shifted 100 % (0.657) |" in text
     assert "Repetitions: 3 with n = 300, 3 with n = 3000." in text
 
 
@@ -267,3 +267,20 @@ def test_where_a_cell_of_setting_ii_is_lost_it_is_said_what_no_sampler_can_help(
     assert "CVIRF asks the training rows" in text
     by_others = ground_truth_samplers.report(ground_truth_samplers.tables(lost.assign(scenario="nonlinear")))
     assert "CVIRF asks the training rows" not in by_others
+
+
+def test_errors_by_choice_add_up_and_the_choice_that_makes_a_cell_far_is_named() -> None:
+    results = lines({"auto": [4.5, 3.0, 4.5, 14.0], "true": [4.5, 3.5, 4.2, 4.0]}, [4.0] * 4)
+    results.loc[results["method"] == "auto", "chosen"] = ["shifted", "gaussian", "shifted", "marginal"]
+    found = ground_truth_samplers.tables(results)
+    errors = found["choices"].set_index("candidate")["mse"].to_dict()
+    assert errors == pytest.approx({"shifted": 0.25, "gaussian": 1.0, "marginal": 100.0})
+    own = found["cells"].set_index("method").loc["auto"]
+    assert (found["choices"]["share"] * found["choices"]["mse"]).sum() == pytest.approx(own["mse"])
+    text = ground_truth_samplers.report(found)
+    assert "| linear | 300 | 10 | shifted 50 % (0.250), gaussian 25 % (1.00), marginal 25 % (100) |" in text
+    assert (
+        "repetitions with `marginal`, 25 % of all, have 99 % of it. In the others it is 0.500. There the rows" in text
+    )
+    stored_before = {"cells": found["cells"], "choices": found["choices"].assign(mse=None)}
+    assert "repetitions with `marginal`" not in ground_truth_samplers.report(stored_before)
