@@ -199,8 +199,8 @@ def _where_far(choices: pd.DataFrame, far: pd.DataFrame) -> list[str]:
         most = worst["share"] * worst["mse"]
         said.append(
             f"{_place(one)}, {number(one['ratio_true'])} times the true sampler's error: repetitions with "
-            f"`{worst['candidate']}`, {100 * worst['share']:.0f} % of all, have {100 * most / total:.0f} % of it. In the "
-            f"others it is {number((total - most) / (1 - worst['share']))}."
+            f"`{worst['candidate']}`, {100 * worst['share']:.0f} % of all, have {100 * most / total:.0f} % of it. "
+            f"In the others it is {number((total - most) / (1 - worst['share']))}."
             + (_NOT_TOLD if worst["candidate"] == "marginal" else "")
         )
     return said
