@@ -116,8 +116,8 @@ def report(tables: dict[str, pd.DataFrame]) -> str:
         "takes much of the noise away ([Inference](inference.md#calibrated-test-rows)). The default "
         "call; *times* is the mean squared error as a multiple of that of the same call with `calibrate=False` (same "
         "rows, same draws), *moved* how far estimates move on average, which shows a bias if it has one; both with "
-        "their standard errors. *Weighted* is the share of repetitions in which rows were weighted. Cells that are "
-        "not here have not been run.",
+        "their standard errors. *Weighted* is the share of repetitions in which rows were weighted. Setting II asks "
+        "the forest of the paper's methods. Cells that are not here have not been run.",
     ]
     for setting, m in product(sorted(set(pairs["setting"])), sorted(set(pairs["m"]), reverse=True)):
         here = pairs[(pairs["m"] == m) & (pairs["setting"] == setting)]
