@@ -30,6 +30,9 @@ def summed_up(results: pd.DataFrame) -> pd.DataFrame:
     The truth of a cell is the mean over repetitions of the true importance, as in the paper. It is an estimate too, so
     `mse_se` has the noise that it brings: repetition i adds (e_i - T)^2 - 2 (mean(e) - T) (t_i - T) to the mean squared
     error, to first order.
+
+    `between_models` is the covariance of estimates and truths. Both are of the same model and of different rows, so it
+    is the variance of what is true of each model, and a part of the mean squared error of any unbiased estimate.
     """
     lines = []
     for (*cell, method, m), part in results.groupby([*CELL, "method", "m"], sort=False):
@@ -37,6 +40,7 @@ def summed_up(results: pd.DataFrame) -> pd.DataFrame:
         truth, mean, reps = float(true.mean()), float(estimate.mean()), len(part)
         squares = (estimate - truth) ** 2
         parts = squares - 2 * (mean - truth) * (true - truth)
+        products = (estimate - mean) * (true - truth)
         lines.append(
             {
                 **dict(zip(CELL, cell, strict=True)),
@@ -44,7 +48,8 @@ def summed_up(results: pd.DataFrame) -> pd.DataFrame:
                 "m": m,
                 "reps": reps,
                 "truth": truth,
-                "truth_variance": float(true.var(ddof=1)) if reps > 1 else np.nan,
+                "between_models": float(products.sum() / (reps - 1)) if reps > 1 else np.nan,
+                "between_models_se": _standard_error(products),
                 "mean": mean,
                 "mean_se": _standard_error(estimate),
                 "sd": float(estimate.std(ddof=1)) if reps > 1 else np.nan,

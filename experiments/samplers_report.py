@@ -31,8 +31,8 @@ _HEAD_OWN = [
 ]
 _TRUTHS = (
     "Each repetition has a forest of its own, but errors are counted from the mean of what is true of all of them, as "
-    "in the paper. To answer with the very truth of each forest (from 1000 fresh rows, as it is computed here) would "
-    "have the error that is given last; a sampler on other rows cannot be expected to have much less."
+    "in the paper. What forests differ by is the variance of what is true of each (the covariance of estimates with "
+    "truths from other rows); an unbiased sampler cannot have less."
 )
 _CVIRF = (
     "CVIRF asks the training rows, of which there are twice as many as test rows, and redraws each in every tree that "
@@ -134,15 +134,15 @@ def _lost(one: dict[Any, Any], errors: dict[tuple[Any, ...], float]) -> str:
     return (
         f"- {_place(one)}: {with_error(one['mse'], one['mse_se'])} against {_best(one, 'best_published')}, "
         f"{above:.1f} standard errors of the difference above; the true sampler has {number(true)}, "
-        f"{can}{_of_the_truth(one)}"
+        f"{can}{_between_models(one)}"
     )
 
 
-def _of_the_truth(one: dict[Any, Any]) -> str:
+def _between_models(one: dict[Any, Any]) -> str:
     """In setting II every repetition has a model of its own, and errors are from the mean of what is true of each."""
     if one["setting"] == "I":
         return ""
-    return f"; the truths of the single forests have {number(one['truth_variance'])} themselves"
+    return f"; {with_error(one['between_models'], one['between_models_se'])} of ours is what forests differ by"
 
 
 def _listed(cells: pd.DataFrame) -> str:

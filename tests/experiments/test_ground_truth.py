@@ -204,3 +204,13 @@ def test_one_repetition_has_no_standard_error_and_is_told_all_the_same() -> None
     tables = ground_truth.tables(results([5.0], [4.0]))
     assert np.isnan(tables["cells"]["mse_se"]).all()
     assert "Repetitions: 1 with n = 300." in ground_truth.report(tables)
+
+
+def test_what_models_differ_by_is_told_apart_from_the_noise_of_rows() -> None:
+    rng = np.random.default_rng(3)
+    model = 4 + 2 * rng.standard_normal(2000)
+    estimate, true = (model + size * rng.standard_normal(2000) for size in (3.0, 5.0))
+    (row,) = summed_up(results(estimate.tolist(), true.tolist())).to_dict("records")
+    # Var of a product of such normals is 4^2 + 13 * 29: the standard error of 2000 of them is 0.44.
+    assert row["between_models_se"] == pytest.approx(0.44, rel=0.1)
+    assert abs(row["between_models"] - 4.0) < 3 * 0.44
