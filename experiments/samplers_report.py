@@ -39,8 +39,8 @@ _CVIRF = (
     "has not seen it, about 180 times in 500 trees: less noise where there is little dependence to get wrong."
 )
 _NOT_TOLD = (
-    " There the rows do not tell that x1 depends on anything: `marginal` is within one standard error of the best in "
-    "cross-validation, and then the simplest is taken."
+    " It is taken where the rows do not tell that x1 depends on anything: within one standard error of the best in "
+    "cross-validation, the simplest."
 )
 _FORESTS = {"sklearn": "scikit-learn's forest", "own": "a forest by R's rule"}
 
@@ -175,32 +175,31 @@ def _chosen(choices: pd.DataFrame, method: str) -> str:
     for cell, part in choices.groupby(CELL, sort=False):
         shares = part.sort_values("share", ascending=False, kind="stable").to_dict("records")
         lines.append((TITLES[str(cell[1])], str(cell[2]), str(cell[3]), ", ".join(map(_share, shares))))
-    errors = ", and the mean squared error of these with most redraws" if choices["mse"].notna().any() else ""
-    return f"What `{method}` chose, by the share of repetitions{errors}:\n\n" + markdown(
-        ("scenario", "n", "p", "chosen"), lines
+    said = (
+        f"What `{method}` chose, by the share of repetitions, in brackets their mean squared error with most redraws:"
     )
+    return f"{said}\n\n{markdown(('scenario', 'n', 'p', 'chosen'), lines)}"
 
 
 def _share(one: dict[Any, Any]) -> str:
-    error = "" if pd.isna(one["mse"]) else f" ({number(one['mse'])})"
-    return f"{one['candidate']} {100 * one['share']:.0f} %{error}"
+    return f"{one['candidate']} {100 * one['share']:.0f} % ({number(one['mse'])})"
 
 
 def _where_far(choices: pd.DataFrame, far: pd.DataFrame) -> list[str]:
     """Of cells far from the true sampler, the choice that has most of the error beyond its share of repetitions."""
     said = []
-    by_cell = {cell: part.dropna(subset=["mse"]) for cell, part in choices.groupby(CELL, sort=False)}
+    by_cell = {cell: part.to_dict("records") for cell, part in choices.groupby(CELL, sort=False)}
     for one in far.to_dict("records"):
-        made = by_cell.get(_key(one), choices[:0]).to_dict("records")
+        made = by_cell.get(_key(one), [])
         if len(made) < 2:
             continue
         total = sum(part["share"] * part["mse"] for part in made)
         worst = max(made, key=lambda part: part["share"] * (part["mse"] - total))
         most = worst["share"] * worst["mse"]
         said.append(
-            f"{_place(one)}, {number(one['ratio_true'])} times the true sampler's error: repetitions with "
-            f"`{worst['candidate']}`, {100 * worst['share']:.0f} % of all, have {100 * most / total:.0f} % of it. "
-            f"In the others it is {number((total - most) / (1 - worst['share']))}."
+            f"In {_place(one)}, {number(one['ratio_true'])} times the true sampler's error, the repetitions with "
+            f"`{worst['candidate']}`, {100 * worst['share']:.0f} % of all, have {100 * most / total:.0f} % of it; in "
+            f"the others it is {number((total - most) / (1 - worst['share']))}."
             + (_NOT_TOLD if worst["candidate"] == "marginal" else "")
         )
     return said
