@@ -11,6 +11,8 @@ from subgrove._forest import forest_numbers
 from subgrove._kinds import Codes, ColumnInfo, Floats, Rows
 from subgrove._table import Table
 
+_TIE = 1e-9  # weights that differ by a smaller share are equal
+
 
 def predictors_of(table: Table, columns: Sequence[str], outputs: Floats, train: Rows) -> Floats:
     """The columns side by side, for a forest that foretells `outputs` of the rows `train`; NaN where missing.
@@ -37,7 +39,7 @@ def _ranked(info: ColumnInfo, codes: Codes, outputs: Floats, train: Rows) -> Flo
     there = np.flatnonzero(n)
     if not len(there):
         return np.full(len(codes), np.nan)
-    place = _first_direction(sums[there] / n[there, None], n[there])
+    place = first_direction(sums[there] / n[there, None], n[there])
     # Ties by name, for containers differ in the order of levels.
     order = sorted(range(len(there)), key=lambda at: (place[at], info.levels[there[at]]))
     rank = np.full(len(n) + 1, np.nan)  # the last is for missing values, whose code is -1
@@ -45,7 +47,7 @@ def _ranked(info: ColumnInfo, codes: Codes, outputs: Floats, train: Rows) -> Flo
     return np.asarray(rank[np.maximum(codes, -1)])
 
 
-def _first_direction(means: Floats, n: Floats) -> Floats:
+def first_direction(means: Floats, n: Floats) -> Floats:
     """Where each level lies on the line along which the levels' mean outputs differ most.
 
     Of a numeric feature this is the order of means, of two classes that of their shares.
@@ -55,6 +57,8 @@ def _first_direction(means: Floats, n: Floats) -> Floats:
         return np.asarray(centred[:, 0])
     _, _, directions = np.linalg.svd(centred * np.sqrt(n)[:, None], full_matrices=False)
     first: npt.NDArray[np.float64] = directions[0]
-    sign = 1.0 if first[np.abs(first).argmax()] > 0 else -1.0
+    # Two outputs may weigh the same but for rounding, which is not the same on all machines: the first of them counts.
+    sizes = np.abs(first)
+    sign = np.sign(first[np.argmax(sizes >= sizes.max() * (1 - _TIE))])
     # Rounded, so that levels that go with the same are tied.
     return np.asarray(np.round(sign * centred @ first, 12))
