@@ -29,7 +29,7 @@ class Nearest:
         self.among = among
 
     def fit(self, X: Any, features: list[str]) -> FittedNearest:
-        return FittedNearest(X.sort_values(self.by), self.by, self.among)
+        return FittedNearest(X.sort_values(self.by, kind="stable"), self.by, self.among)
 
 
 class FittedNearest:

@@ -261,7 +261,7 @@ def _curves(model: Any, found: Any, rows: Any, depth: int, asked: Explain) -> tu
     names = [str(name) for name in model.feature_names_in_]
     half = min(len(rows) // 2, 10 * CURVE_ROWS)
     grown, drawn = rows[names].iloc[:half], rows[names].iloc[half:][:CURVE_ROWS].reset_index(drop=True)
-    best = found.overall.sort_values("estimate", ascending=False)["feature"].head(CURVES)
+    best = found.overall.sort_values("estimate", ascending=False, kind="stable")["feature"].head(CURVES)
     groups = subgrove.find_subgroups(grown, features=list(best), max_depth=depth)
     return tuple(subgrove.effect(model, drawn, name, kind="pdp", subgroups=groups) for name in best)
 

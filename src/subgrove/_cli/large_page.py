@@ -39,7 +39,7 @@ class Findings:
     def lines(self, by_subgroup: bool) -> list[dict[str, Any]]:
         """Rows of a table of the result, the largest importance first."""
         table = self.importance.by_subgroup if by_subgroup else self.importance.overall
-        order = self.importance.overall.sort_values("estimate", ascending=False)["feature"].tolist()
+        order = self.importance.overall.sort_values("estimate", ascending=False, kind="stable")["feature"].tolist()
         rank = table["feature"].map({name: at for at, name in enumerate(order)})
         kept = table.iloc[rank.argsort(kind="stable").to_numpy()][[name for name in _COLUMNS if name in table]]
         return [{name: _plain(value) for name, value in line.items()} for line in kept.to_dict("records")]

@@ -174,5 +174,5 @@ class RefitsResult:
         """The lines of `overall` for the first loss."""
         table = replace(self, backend="pandas").overall
         table = table[table["loss"] == self.losses[0]] if "loss" in table else table
-        lines: list[dict[str, Any]] = table.sort_values("estimate", ascending=False).to_dict("records")
+        lines: list[dict[str, Any]] = table.sort_values("estimate", ascending=False, kind="stable").to_dict("records")
         return lines
