@@ -3,7 +3,11 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-NEEDS = {"_device/model.py": "torch", "_engines/with_dask.py": "distributed", "_engines/with_ray.py": "ray"}
+NEEDS = {
+    "_models/device/model.py": "torch",
+    "_scale/engines/with_dask.py": "distributed",
+    "_scale/engines/with_ray.py": "ray",
+}
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:

@@ -2,18 +2,21 @@
 
 from setuptools import Extension, setup
 
-TREES = "src/subgrove/trees"
+NATIVE = "src/subgrove/_native"
 SOURCES = {
-    "subgrove.trees._inner": [
-        f"{TREES}/_inner.c",
-        *(f"{TREES}/_loops/{name}.c" for name in ("newton", "fit_plain", "fit_wide")),
+    "subgrove._native._inner": [
+        f"{NATIVE}/_inner.c",
+        *(f"{NATIVE}/_loops/{name}.c" for name in ("newton", "fit_plain", "fit_wide")),
     ],
-    "subgrove.trees._sums": [f"{TREES}/_sums.c", *(f"{TREES}/_loops/{name}.c" for name in ("sums_plain", "sums_wide"))],
-    "subgrove._forest._grow": ["src/subgrove/_forest/_grow.c"],
-    "subgrove._shift._path": ["src/subgrove/_shift/_path.c"],
-    "subgrove._fidelity._pairs": ["src/subgrove/_fidelity/_pairs.c"],
+    "subgrove._native._sums": [
+        f"{NATIVE}/_sums.c",
+        *(f"{NATIVE}/_loops/{name}.c" for name in ("sums_plain", "sums_wide")),
+    ],
+    "subgrove._native._grow": [f"{NATIVE}/_grow.c"],
+    "subgrove._native._path": [f"{NATIVE}/_path.c"],
+    "subgrove._native._pairs": [f"{NATIVE}/_pairs.c"],
 }
-HEADERS = [f"{TREES}/_loops/{name}.h" for name in ("buffers", "fit", "lanes", "newton", "numbers", "sums")]
+HEADERS = [f"{NATIVE}/_loops/{name}.h" for name in ("buffers", "fit", "lanes", "newton", "numbers", "sums")]
 
 setup(
     ext_modules=[

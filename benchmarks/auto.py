@@ -49,7 +49,9 @@ def tables() -> dict[str, list[pd.DataFrame]]:
     """2,000 rows x 20 columns, several of each kind."""
     seeds = range(1, _SAMPLES + 1)
     names = sg.simulate.scenarios()
-    made = {name: [sg.simulate.scenario(name, p=20).sample(2000, seed=seed).X for seed in seeds] for name in names}
+    made = {
+        name: [sg.simulate.scenario(name, p=20).sample(2000, random_state=seed).X for seed in seeds] for name in names
+    }
     return made | {"correlated": [correlated(2000, 20, seed) for seed in seeds]}
 
 
@@ -89,15 +91,15 @@ def whole() -> None:
     forest.fit(train, y[:10_000])
     asked: dict[str, dict[str, Any]] = {
         "auto, certified": {},
-        "auto": {"certify": False},
-        "subgroups": {"certify": False, "sampler": "subgroups"},
+        "auto": {"check_fidelity": False},
+        "subgroups": {"check_fidelity": False, "sampler": "subgroups"},
     }
     for name, settings in asked.items():
         shares = []
         for _ in range(3):
             model = Timed(forest)
             start = time.perf_counter()
-            sg.importance(model, test, y[10_000:], train=train, seed=1, progress=False, **settings)
+            sg.importance(model, test, y[10_000:], train=train, random_state=1, progress=False, **settings)
             total = time.perf_counter() - start
             shares.append((1 - model.seconds / total, total))
         share, total = min(shares)

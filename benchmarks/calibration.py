@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 import subgrove as sg
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 
 _FRESH_ROWS = 20_000  # that the truth of a forest is known from
 
@@ -98,8 +98,8 @@ def one_sample(cell: Cell, at: int) -> list[float]:
     """Estimate, its bounds, the estimate before, and the truth (0 where it is not known)."""
     scenario = sg.simulate.scenario(cell.scenario)
     first, second, third = np.random.default_rng([7, at]).integers(2**62, size=3).tolist()
-    train = scenario.sample(200 if cell.model == "forest" else 1000, seed=first)
-    test = scenario.sample(cell.n, seed=second)
+    train = scenario.sample(200 if cell.model == "forest" else 1000, random_state=first)
+    test = scenario.sample(cell.n, random_state=second)
     model, y, loss = asked(cell, train, test, third)
     redrawn: dict[str, Any] = {"sampler": cell.sampler, "train": train.X, "calibrate": True}
     if cell.sampler == "true":
@@ -107,13 +107,22 @@ def one_sample(cell: Cell, at: int) -> list[float]:
     elif cell.sampler == "marginal":
         redrawn |= {"train": None, "calibrate": train.X}
     imp = sg.importance(
-        model, test.X, y, features=["x1"], n_repeats=20, loss=loss, seed=third, certify=False, progress=False, **redrawn
+        model,
+        test.X,
+        y,
+        features=["x1"],
+        n_repeats=20,
+        loss=loss,
+        random_state=third,
+        check_fidelity=False,
+        progress=False,
+        **redrawn,
     )
     line, truth = imp.overall.iloc[0], 0.0
     if cell.model == "true model":
         truth = scenario.importance
     elif cell.model == "forest":  # each sample has a forest of its own
-        truth = scenario.true_importance(model, n=_FRESH_ROWS, seed=third)
+        truth = scenario.true_importance(model, n=_FRESH_ROWS, random_state=third)
     before = imp.calibration["estimate_before"].iloc[0]
     return [line["estimate"], line["conf_low"], line["conf_high"], before, truth]
 

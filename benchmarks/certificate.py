@@ -72,7 +72,7 @@ def labels(n: int, share: float, seed: int) -> pd.DataFrame:
 
 
 def fails(X: pd.DataFrame, sampler: Any, seed: int) -> bool:
-    options: dict[str, Any] = {"features": ["x1"], "n_repeats": 1, "seed": seed}
+    options: dict[str, Any] = {"features": ["x1"], "n_repeats": 1, "random_state": seed}
     found = sg.importance(lambda X: np.zeros(len(X)), X, np.zeros(len(X)), sampler=sampler, **options)
     return bool(found.certificates["certificate"][0] == "fails")
 
@@ -87,11 +87,11 @@ def main() -> None:
     for n in arguments.rows:
         for name, (sample, sampler) in cases().items():
             if name.startswith(arguments.only):
-                report(n, name, [sample(n, seed=seed) for seed in range(arguments.runs)], sampler)
+                report(n, name, [sample(n, random_state=seed) for seed in range(arguments.runs)], sampler)
 
 
 def scenario(name: str, n: int, seed: int) -> pd.DataFrame:
-    X: pd.DataFrame = sg.simulate.scenario(name).sample(n, seed=seed).X
+    X: pd.DataFrame = sg.simulate.scenario(name).sample(n, random_state=seed).X
     return X
 
 

@@ -31,8 +31,8 @@ class Nothing:
 
 def cost_tables(asked: Asked, engines: list[str]) -> str:
     """Two tables: what was measured, and the estimate."""
-    from subgrove._engines.shipped import parcel, unpacked
-    from subgrove._partitions import read_partitioned
+    from subgrove._scale.engines.serialize import parcel, unpacked
+    from subgrove._scale.readers import read_partitioned
 
     model, data = asked.model, read_partitioned(asked.path, partition_rows=asked.rows_each)
     frames: list[Any] = []
@@ -81,7 +81,7 @@ def estimate(row: float, read: float, overhead: float, size: int, loading: float
 
 
 def _per_task(name: str, piece: Any) -> float:
-    from subgrove._engines import carry_out
+    from subgrove._scale.engines import carry_out
 
     with engine(name, 4):
         list(carry_out(Nothing(), [piece] * 8))

@@ -75,7 +75,13 @@ def judged(asked: Asked, **options: Any) -> Any:
     """The call that is measured."""
     import subgrove as sg
 
-    settings: dict[str, Any] = {"features": ASKED, "n_repeats": 1, "seed": 1, "certify": False, "progress": False}
+    settings: dict[str, Any] = {
+        "features": ASKED,
+        "n_repeats": 1,
+        "random_state": 1,
+        "check_fidelity": False,
+        "progress": False,
+    }
     settings |= {"sampler": "subgroups", "sample": 2_000, "partition_rows": asked.rows_each}
     return sg.importance(asked.model, asked.path, "y", **settings, **options)
 

@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments lie beside this folder
 
 from experiments.redraws import Redraws
-from subgrove._fidelity import pairs
 from subgrove._fidelity.mmd import Pairs, squared_mmd
+from subgrove._scoring.fidelity_check import pairs as pairs
 
 LIMIT_S, LIMIT_EACH_S = 20.0, 0.5
 

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 
 import subgrove as sg
-from subgrove._kinds import Floats
-from subgrove.samplers import candidates
-from subgrove.samplers.candidates import Candidate, Comparison
+from subgrove._core.kinds import Floats
+from subgrove.samplers.auto import candidates as candidates
+from subgrove.samplers.auto.candidates import Candidate, Comparison
 
 CURVES: dict[str, Callable[[Floats], Any]] = {
     "a wave": lambda z: 3 * np.sin(3 * z[:, 0]),
@@ -45,7 +45,7 @@ def simulated() -> Source:
     for name in sg.simulate.scenarios():
         for n, p in ((2000, 20), (3000, 10)):
             for seed in range(1, 6):
-                X = sg.simulate.scenario(name, p=p).sample(n, seed=seed).X
+                X = sg.simulate.scenario(name, p=p).sample(n, random_state=seed).X
                 yield f"scenario: {name}", X, [str(column) for column in X]
     rng = np.random.default_rng(1)
     for name, curve in CURVES.items():

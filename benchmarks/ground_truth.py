@@ -30,10 +30,10 @@ def unit(name: str) -> dict[str, float]:
     taken = {}
     start = time.perf_counter()
     scenario = sg.simulate.scenario(name, p=COLUMNS)
-    data = scenario.sample(ROWS, seed=1)
+    data = scenario.sample(ROWS, random_state=1)
     train, test = data.X.iloc[: 2 * ROWS // 3], data.X.iloc[2 * ROWS // 3 :]
     y = np.asarray(data.y, dtype=np.float64)[2 * ROWS // 3 :]
-    scenario.true_importance(seed=1)
+    scenario.true_importance(random_state=1)
     taken["data, truth"] = time.perf_counter() - start
     samplers = {method: make(1, 500) for method, make in METHODS.items() if method != "ko"}
     for method, sampler in {**samplers, "true": scenario.sampler}.items():

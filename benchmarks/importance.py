@@ -77,7 +77,7 @@ def bare(model: Any, X: Array, y: Array) -> Callable[[], None]:
     nodes on their way stay in the cache.
     """
     recorder = Recorder(model)
-    sg.importance(recorder, X, y, sampler="marginal", n_repeats=REPEATS, seed=0, certify=False)
+    sg.importance(recorder, X, y, sampler="marginal", n_repeats=REPEATS, random_state=0, check_fidelity=False)
 
     def call() -> None:
         for table in recorder.tables:
@@ -101,7 +101,12 @@ def models(rounds: int) -> None:
             rows, target = X[:n], y[:n]
             calls: dict[str, Callable[[], Any]] = {"predict": bare(model, rows, target)}
             for sampler, given in (("marginal", "marginal"), ("subgroups", groups)):
-                options: dict[str, Any] = {"sampler": given, "n_repeats": REPEATS, "seed": 0, "certify": False}
+                options: dict[str, Any] = {
+                    "sampler": given,
+                    "n_repeats": REPEATS,
+                    "random_state": 0,
+                    "check_fidelity": False,
+                }
                 calls[sampler] = partial(sg.importance, model, rows, target, **options)
             times = interleaved(calls, rounds if n > 1_000 else 5 * rounds)
             least = {key: min(values) for key, values in times.items()}
@@ -124,7 +129,7 @@ def overhead(rounds: int) -> None:
 
     X, y = data(10_000)
     groups, model = sg.find_subgroups(data(5_000, seed=1)[0]), Zero()
-    options: dict[str, Any] = {"n_repeats": REPEATS, "seed": 0, "certify": False}
+    options: dict[str, Any] = {"n_repeats": REPEATS, "random_state": 0, "check_fidelity": False}
     calls: dict[str, Callable[[], Any]] = {
         "scikit-learn": lambda: permutation_importance(model, X, y, n_repeats=REPEATS, random_state=0),
         "marginal": lambda: sg.importance(model, X, y, sampler="marginal", **options),
@@ -188,11 +193,11 @@ def certificate(rounds: int) -> None:
     train, target = data(n, seed=1)
     groups = sg.find_subgroups(train)
     forest = RandomForestRegressor(100, random_state=0).fit(train, target)
-    options: dict[str, Any] = {"sampler": groups, "n_repeats": REPEATS, "seed": 0}
+    options: dict[str, Any] = {"sampler": groups, "n_repeats": REPEATS, "random_state": 0}
     # The difference of two long times is mostly noise, so certificates are timed with a model that takes none.
     calls: dict[str, Callable[[], Any]] = {
         "with": lambda: sg.importance(Zero(), X, y, **options),
-        "without": lambda: sg.importance(Zero(), X, y, certify=False, **options),
+        "without": lambda: sg.importance(Zero(), X, y, check_fidelity=False, **options),
     }
     least = {name: min(values) for name, values in interleaved(calls, 5 * rounds).items()}
     whole = min(interleaved({"forest": lambda: sg.importance(forest, X, y, **options)}, rounds)["forest"])

@@ -95,8 +95,8 @@ def job(way: str, folder: Path, sample: int) -> None:
         import subgrove as sg
 
         start = time.perf_counter()
-        asked: dict[str, Any] = {"features": ASKED, "n_repeats": 1, "seed": 1, "n_jobs": 2, "progress": False}
-        imp = sg.importance(model, path, "y", sample=sample, certify=False, **asked)
+        asked: dict[str, Any] = {"features": ASKED, "n_repeats": 1, "random_state": 1, "n_jobs": 2, "progress": False}
+        imp = sg.importance(model, path, "y", sample=sample, check_fidelity=False, **asked)
         n = int(imp.settings["n_rows_asked"])
         more = {"importance": [round(value, 4) for value in imp.overall.sort_values("feature")["estimate"]]}
     else:

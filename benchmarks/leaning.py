@@ -15,13 +15,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 import subgrove as sg
-from subgrove._importance.leaning import leaning, reach
-from subgrove._importance.summed import with_rows
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._importance.inference.skewness import leaning, reach
+from subgrove._scoring.summed import with_rows
 
 _BOOTSTRAPPED = 600  # samples at most, for it takes long
 _RESAMPLES = 400
-_LEAST_SHARE = 0.1  # as in subgrove._importance.inference
+_LEAST_SHARE = 0.1  # as in subgrove._importance.inference.intervals
 
 Sides = tuple[Floats, Floats]  # how many standard errors an interval reaches below and above
 
@@ -31,10 +31,10 @@ def increases(scenario: sg.simulate.Scenario, n: int, samples: int) -> tuple[Flo
     rows, estimates, errors = [], [], []
     for at in range(samples):
         one, two = np.random.default_rng([5, at]).integers(2**62, size=2).tolist()
-        test, train = scenario.sample(n, seed=one), scenario.sample(50, seed=two)
+        test, train = scenario.sample(n, random_state=one), scenario.sample(50, random_state=two)
         imp = sg.importance(
             scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, features=["x1"], n_repeats=20,
-            seed=two, certify=False, progress=False,
+            random_state=two, check_fidelity=False, progress=False,
         )  # fmt: skip
         (score,) = with_rows(imp.scores, "leaning")
         values = score.influence[0].astype(np.float64)

@@ -79,23 +79,31 @@ def _quiet() -> Iterator[None]:
         yield
 
 
-def ours_marginal(task: Task, *, certify: bool = False) -> Any:
+def ours_marginal(task: Task, *, check_fidelity: bool = False) -> Any:
     import subgrove as sg
 
     return sg.importance(
-        task.model, task.X, task.y, sampler="marginal", n_repeats=REPEATS, seed=0, certify=certify, progress=False
+        task.model,
+        task.X,
+        task.y,
+        sampler="marginal",
+        n_repeats=REPEATS,
+        random_state=0,
+        check_fidelity=check_fidelity,
+        progress=False,
     )
 
 
 def ours_certified(task: Task) -> Any:
-    return ours_marginal(task, certify=True)
+    return ours_marginal(task, check_fidelity=True)
 
 
 def ours_conditional(task: Task, sampler: Any) -> Any:
     import subgrove as sg
 
     return sg.importance(
-        task.model, task.X, task.y, sampler=sampler, train=task.train, n_repeats=REPEATS, seed=0, certify=False,
+        task.model, task.X, task.y, sampler=sampler, train=task.train, n_repeats=REPEATS, random_state=0,
+        check_fidelity=False,
         progress=False,
     )  # fmt: skip
 

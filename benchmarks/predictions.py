@@ -136,7 +136,7 @@ def _samplers(case: Case, train: Any) -> tuple[Any, Any]:
     if case.sampler == "marginal":
         return "marginal", Permuted()
     if case.sampler.endswith("subgroups"):
-        small: dict[str, Any] = {"max_depth": 30, "min_leaf": 10, "alpha": 1.0}
+        small: dict[str, Any] = {"max_depth": 30, "min_samples_leaf": 10, "alpha": 1.0}
         options = small if case.sampler == "small subgroups" else {"max_depth": 2}
         groups = sg.find_subgroups(train, features=["x0"], **options)
         return groups, Permuted(groups)
@@ -147,7 +147,7 @@ def _single_repeats(case: Case, plain: Any, X: Any, y: Any, n_repeats: int) -> A
     """Estimates of single plain repeats."""
     if plain is not None:
         found = sg.importance(
-            Counting(), X, y, sampler=plain, features=["x0"], n_repeats=n_repeats, seed=0, certify=False
+            Counting(), X, y, sampler=plain, features=["x0"], n_repeats=n_repeats, random_state=0, check_fidelity=False
         )
         return found.scores[0].overall[0]
     independent = [
@@ -156,7 +156,14 @@ def _single_repeats(case: Case, plain: Any, X: Any, y: Any, n_repeats: int) -> A
     with independent[0], independent[1]:
         sampler = _samplers(case, rows_of(case, 2))[0]
         found = sg.importance(
-            Counting(), X, y, sampler=sampler, features=["x0"], n_repeats=n_repeats, seed=0, certify=False
+            Counting(),
+            X,
+            y,
+            sampler=sampler,
+            features=["x0"],
+            n_repeats=n_repeats,
+            random_state=0,
+            check_fidelity=False,
         )
     return found.scores[0].overall[0]
 
@@ -172,7 +179,7 @@ def _over_seeds(sampler: Any, X: Any, y: Any, n_repeats: int, seeds: int) -> tup
     model, found = Counting(), []
     for seed in range(seeds):
         result = sg.importance(
-            model, X, y, sampler=sampler, features=["x0"], n_repeats=n_repeats, seed=seed, certify=False
+            model, X, y, sampler=sampler, features=["x0"], n_repeats=n_repeats, random_state=seed, check_fidelity=False
         )
         found.append(result.scores[0].overall[0].mean())
     return np.array(found), model.rows / seeds - len(X)
@@ -192,7 +199,14 @@ def budget(share: float) -> list[str]:
     weights = np.array([4, 3, 2, 1, 1, 0.5, 0.5, 0.2, 0.1, 0.0])
     y = X @ weights + rng.normal(size=2000)
     found = sg.importance(
-        lambda rows: rows @ weights, X, y, sampler="marginal", n_repeats=2, budget=share, seed=0, certify=False
+        lambda rows: rows @ weights,
+        X,
+        y,
+        sampler="marginal",
+        n_repeats=2,
+        budget=share,
+        random_state=0,
+        check_fidelity=False,
     )
     used = found.settings["repeats_used"]
     everywhere = max(used.values()) * len(used)
@@ -217,10 +231,10 @@ def repeated(name: str, sampler: str, model_name: str, rounds: int) -> list[str]
     model: Any = forest if model_name == "forest of 100 trees" else lambda rows: np.zeros(len(rows))
 
     def call() -> Any:
-        return sg.importance(model, X, y, sampler=sampler, n_repeats=10, seed=0, certify=False)
+        return sg.importance(model, X, y, sampler=sampler, n_repeats=10, random_state=0, check_fidelity=False)
 
     def in_full() -> Any:
-        with patch("subgrove._importance.repeated.LEAST_ROWS", np.inf):
+        with patch("subgrove._scoring.deduplicate.LEAST_ROWS", np.inf):
             return call()
 
     few, full = call(), in_full()

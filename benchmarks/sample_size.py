@@ -43,7 +43,7 @@ SAMPLERS = ("auto", "subgroups")
 JUDGED = 100_000
 RESULTS = Path(__file__).parent / "results" / "sample_size.jsonl"
 ELECTRICITY = Path(os.environ.get("SUBGROVE_DATA", "data")) / "cc18" / "151.parquet"
-ASKED: dict[str, Any] = {"n_repeats": 5, "certify": False, "progress": False, "seed": 1}
+ASKED: dict[str, Any] = {"n_repeats": 5, "check_fidelity": False, "progress": False, "random_state": 1}
 
 
 @dataclass(frozen=True)
@@ -62,12 +62,12 @@ class Task:
 @cache
 def simulated(name: str, judged: int) -> Task:
     made = sg.simulate.scenario(name)
-    test = made.sample(judged, seed=1_000_003)
+    test = made.sample(judged, random_state=1_000_003)
     asked = ASKED | {"n_repeats": 20}
     true = sg.importance(made.model, test.X, test.y, sampler=made.sampler, features=["x1"], **asked).overall.iloc[0]
 
     def draw(n: int, seed: int) -> Any:
-        return made.sample(n, seed=seed).X
+        return made.sample(n, random_state=seed).X
 
     return Task("x1", made.model, test.X, test.y, draw, float(true["estimate"]), float(true["std_error"]))
 

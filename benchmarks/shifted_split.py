@@ -25,7 +25,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 import subgrove as sg
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 
 _TRAIN, _TEST = 1000, 200
 MOVED = (0.0, 1.0, 2.0, 3.0, 4.0, 6.0)
@@ -57,7 +57,7 @@ def one_sample(cell: Cell, at: int) -> list[float]:
     """Of the default and with rows alike: the estimate and its bounds; and whether rows were weighted."""
     scenario = sg.simulate.scenario("independent")
     first, second, third = np.random.default_rng([8, at]).integers(2**62, size=3).tolist()
-    train, test = scenario.sample(_TRAIN, seed=first), scenario.sample(_TEST, seed=second)
+    train, test = scenario.sample(_TRAIN, random_state=first), scenario.sample(_TEST, random_state=second)
     by = cell.moved * np.sqrt(1 / _TRAIN + 1 / _TEST)
     rows = train.X.assign(x2=train.X["x2"] + by, x9=train.X["x9"] + (2 * by if cell.others else 0.0))
     X, y = test.X, np.asarray(test.y, dtype=np.float64)
@@ -65,7 +65,13 @@ def one_sample(cell: Cell, at: int) -> list[float]:
     if cell.by_x2:
         rows, X = (one.assign(x1=np.sign(one["x1"])) for one in (rows, X))
         model, y = root_of_rank, root_of_rank(X)
-    asked: dict[str, Any] = {"train": rows, "features": ["x1"], "n_repeats": 20, "seed": third, "certify": False}
+    asked: dict[str, Any] = {
+        "train": rows,
+        "features": ["x1"],
+        "n_repeats": 20,
+        "random_state": third,
+        "check_fidelity": False,
+    }
     found: list[float] = []
     for calibrate in ("auto", False):
         imp = sg.importance(model, X, y, calibrate=calibrate, progress=False, **asked)

@@ -58,7 +58,7 @@ def cases() -> dict[str, Callable[[], Any]]:
         return rows["a"] + 2 * rows["g"] + (rows["h"] == "p")
 
     def importance(model: Any, rows: Any = test, target: Any = y_test, **options: Any) -> Callable[[], Any]:
-        return lambda: sg.importance(model, rows, target, n_repeats=10, seed=0, **options).overall
+        return lambda: sg.importance(model, rows, target, n_repeats=10, random_state=0, **options).overall
 
     def effect(kind: Any) -> Callable[[], Any]:
         return lambda: [sg.effect(linear, test, f"x{at}", kind=kind).curves for at in range(8)]

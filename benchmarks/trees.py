@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import subgrove as sg
 from benchmarks.trees_together import together, together_memory
-from subgrove.trees import compiled
+from subgrove._native import tree_kernels as compiled
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
 SIZES = [(2_000, 10, 15), (10_000, 20, 7), (20_000, 20, 5), (200_000, 20, 3)]

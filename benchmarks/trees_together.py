@@ -103,7 +103,7 @@ def _sklearn_fit(others: Any, x: Any) -> None:
 
 
 def _own_fit(others: Any, x: Any) -> None:
-    sg.trees.TransformationTree(max_depth=2, min_leaf=30).fit(others, x)
+    sg.trees.TransformationTree(max_depth=2, min_samples_leaf=30).fit(others, x)
 
 
 def together_memory(quick: bool = False) -> None:

@@ -66,7 +66,14 @@ def importances(
     for depth in depths:
         sampler: Any = groups.at_depth(depth) if depth else "marginal"
         results[depth] = sg.importance(
-            model, test.X, test.y, sampler=sampler, loss="absolute_error", n_repeats=repeats, seed=1, progress=False
+            model,
+            test.X,
+            test.y,
+            sampler=sampler,
+            loss="absolute_error",
+            n_repeats=repeats,
+            random_state=1,
+            progress=False,
         )
     return results
 
@@ -218,7 +225,7 @@ def report(
         train,
         test,
         n_repeats=min(repeats, 20),
-        seed=1,
+        random_state=1,
         title="Rented bikes: what the forest uses",
         target="rented bikes a day",
         description=f"Random forest of {trees} trees on one-hot columns",
@@ -242,11 +249,11 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
     names = ["forest", "dependence", "subgroups", "importance by depth", "one default"]
     names += ["temperature curves", "season curves", "page", "report"]
     with stages(console, names) as next_stage:
-        train, test = sg.datasets.bike(split=0.7, seed=1)
+        train, test = sg.datasets.bike(split=0.7, random_state=1)
         model = fitted_forest(train, trees)
         error = mean_absolute_error(test.y, model.predict(test.X))
         next_stage()
-        found = sg.dependence(train.X, n_trees=trees, n_repeats=5, seed=1, progress=False)
+        found = sg.dependence(train.X, n_trees=trees, n_repeats=5, random_state=1, progress=False)
         title = "How much of each feature the others foretell"
         output.table("dependence", title, dependence_table(found), NOTES["dependence"])
         output.picture("dependence", "Which column foretells which", sg.plots.dependence(found).figure)
@@ -267,7 +274,14 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         output.picture("importance_by_depth", "Importance against the depth of the trees", depth, NOTES["depth"])
         next_stage()
         chosen = sg.importance(
-            model, test.X, test.y, train=train.X, loss="absolute_error", n_repeats=repeats, seed=1, progress=False
+            model,
+            test.X,
+            test.y,
+            train=train.X,
+            loss="absolute_error",
+            n_repeats=repeats,
+            random_state=1,
+            progress=False,
         )
         told(output, chosen, results[0])
         next_stage()

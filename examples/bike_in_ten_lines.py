@@ -22,7 +22,7 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 # %%
 # The data come with the package: 731 days, nine columns, and the number of rented bikes. The model is a random forest
 # on one-hot columns. Any fitted model would do.
-train, test = sg.datasets.bike(split=0.7, seed=1)
+train, test = sg.datasets.bike(split=0.7, random_state=1)
 encode = make_column_transformer(
     (OneHotEncoder(), make_column_selector(dtype_include="category")), remainder="passthrough"
 )
@@ -34,7 +34,12 @@ print(f"On {len(test.X)} days it has not seen, the forest is off by {error:.0f} 
 # %%
 # Two importances, of the same model and days. Both say by how much the error grows when a column is redrawn: among
 # all days (marginal), or so that it goes with the other columns of the day (conditional, the default).
-asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "seed": 1, "progress": False}
+asked: dict[str, Any] = {
+    "loss": "absolute_error",
+    "n_repeats": 5 if SMALL else 20,
+    "random_state": 1,
+    "progress": False,
+}
 conditional = sg.importance(model, test.X, test.y, train=train.X, **asked)
 marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
 both = conditional.compare(marginal).rename(columns={"this": "conditional", "other": "marginal"})

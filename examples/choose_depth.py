@@ -20,7 +20,7 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 # %%
 # The bike data and a forest that takes the three columns of weather. Subgroups may use all nine columns, so that the
 # model is a function that picks its three.
-train, test = sg.datasets.bike(split=0.7, seed=1)
+train, test = sg.datasets.bike(split=0.7, random_state=1)
 numbers = ["temp", "hum", "wind"]
 forest = RandomForestRegressor(30 if SMALL else 100, min_samples_leaf=3, random_state=1)
 forest.fit(train.X[numbers], train.y)
@@ -34,7 +34,13 @@ def model(X: pd.DataFrame) -> Any:
 # All depths at once. `score` is how far the subgroups' distributions are from values of the feature in held-out
 # training rows (CRPS, in units of the feature: the less the better). The model plays no part in it.
 profile = sg.depth_profile(
-    train.X, features=numbers, model=model, test=test, loss="absolute_error", n_repeats=5 if SMALL else 20, seed=1
+    train.X,
+    features=numbers,
+    model=model,
+    test=test,
+    loss="absolute_error",
+    n_repeats=5 if SMALL else 20,
+    random_state=1,
 )
 columns = ["feature", "depth", "n_subgroups", "score", "score_error", "chosen", "estimate", "std_error"]
 print(profile.table[columns].round(2).to_string(index=False))

@@ -83,7 +83,7 @@ print(groups["gender"].text())
 # %%
 # The audit, for both models: how much does the prediction get worse if gender is redrawn among applicants like these?
 # `test` asks the same and does not trust the redraw; its p-value is the one to report.
-asked: dict[str, Any] = {"sampler": groups, "loss": "brier", "n_repeats": 10, "seed": 1}
+asked: dict[str, Any] = {"sampler": groups, "loss": "brier", "n_repeats": 10, "random_state": 1}
 audit, p_value = {}, {}
 for kind, model in models.items():
     audit[kind] = sg.importance(model, X_test, y_test[kind], **asked)
@@ -117,7 +117,7 @@ given = ["income", "debt", "years", "sector"]
 proxy = {
     kind: sg.importance(
         fitted(blind, fair=kind == "fair"), X_test[blind], y_test[kind], train=X_train[blind], features=["hours"],
-        given=given, loss="brier", n_repeats=10, seed=1,
+        given=given, loss="brier", n_repeats=10, random_state=1,
     )
     for kind in ("unfair", "fair")
 }  # fmt: skip

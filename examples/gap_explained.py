@@ -21,7 +21,7 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
 # A random forest on the bike data, as in [the first example](bike_in_ten_lines.md).
-train, test = sg.datasets.bike(split=0.7, seed=1)
+train, test = sg.datasets.bike(split=0.7, random_state=1)
 encode = make_column_transformer(
     (OneHotEncoder(), make_column_selector(dtype_include="category")), remainder="passthrough"
 )
@@ -31,7 +31,7 @@ model = make_pipeline(encode, forest).fit(train.X, train.y)
 # %%
 # Marginal and conditional importance of season and weather. Same rows, same seed: differences are not luck of the
 # draw.
-asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "seed": 1}
+asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
 conditional = sg.importance(model, test.X, test.y, train=train.X, features=["season", "weather"], **asked)
 marginal = sg.importance(model, test.X, test.y, sampler="marginal", features=["season", "weather"], **asked)
 sg.plots.importance({"conditional": conditional, "marginal": marginal})

@@ -45,7 +45,7 @@ print(f"R squared on samples it has not seen: {model.score(X_test, y_test):.2f}"
 # %%
 # Gene by gene, shuffled: the forest has spread its trust over the whole of module a, and permutation importance shows
 # that. It does not show that any one of these genes could be left out.
-asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "seed": 1}
+asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
 shown = [*MODULES["a"][:5], *MODULES["b"][:3], "c1"]
 marginal = sg.importance(model, X_test, y_test, sampler="marginal", features=shown, **asked)
 

@@ -57,7 +57,13 @@ print(f"{ROWS:,} rows in {len(list(rows.iterdir()))} files")
 # %%
 # One call. A sample is drawn uniformly from all files; samplers are chosen and fitted on it, and its rows are not
 # judged. All other rows are, a piece at a time. The model is given the columns that it was fitted on.
-asked: dict[str, Any] = {"sample": ROWS // 10, "n_repeats": 2, "seed": 1, "certify": False, "progress": False}
+asked: dict[str, Any] = {
+    "sample": ROWS // 10,
+    "n_repeats": 2,
+    "random_state": 1,
+    "check_fidelity": False,
+    "progress": False,
+}
 imp = sg.importance(model, rows, "fare", **asked)
 print(imp.overall[["feature", "n", "estimate", "std_error", "conf_low", "conf_high"]].round(3).to_string(index=False))
 
@@ -81,7 +87,7 @@ sg.plots.importance(imp)
 # Effects take the same path. Subgroups are found on some rows in memory; curves are means over all rows, and the points
 # of a curve come from the sample.
 groups = sg.find_subgroups(before[FEATURES], features="minutes", max_depth=1)
-effect = sg.effect(model, rows, "minutes", subgroups=groups, n_points=10)
+effect = sg.effect(model, rows, "minutes", subgroups=groups, grid_resolution=10)
 print(effect.support[["rule", "n", "q1", "median", "q3"]].to_string(index=False))
 sg.plots.effect(effect)
 

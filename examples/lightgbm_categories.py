@@ -66,7 +66,7 @@ print((gain / gain.sum()).round(2).to_string())
 # %%
 # Importance on new rows. The price depends on shop and kind, and the shop on the price: the default redraws each so
 # that it goes with the others.
-asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "seed": 1}
+asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
 conditional = sg.importance(model, X_test, y_test, train=X_train, **asked)
 marginal = sg.importance(model, X_test, y_test, sampler="marginal", **asked)
 print(conditional.overall[["feature", "estimate", "std_error", "p_holm"]].round(2).to_string(index=False))

@@ -68,12 +68,12 @@ print(f"AUC on parcels it has not seen: {roc_auc_score(y_test == 'late', model.p
 # %%
 # How well do the labels foretell each other? Of labels, the share is one minus the ratio of mistakes with and without
 # the other columns.
-found = sg.dependence(X_train, n_trees=30 if SMALL else 100, seed=1, progress=False)
+found = sg.dependence(X_train, n_trees=30 if SMALL else 100, random_state=1, progress=False)
 print(found.table[["feature", "explained", "foretold_by"]].round(2).to_string(index=False))
 
 # %%
 # Importance for the log loss: shuffled among all parcels, and among parcels of the same subgroup.
-asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 20, "seed": 1}
+asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 20, "random_state": 1}
 groups = sg.find_subgroups(X_train, max_depth=3)
 within = sg.importance(model, X_test, y_test, sampler=groups, **asked)
 marginal = sg.importance(model, X_test, y_test, sampler="marginal", **asked)

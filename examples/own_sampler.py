@@ -49,14 +49,14 @@ class FittedNearest:
 # %%
 # It works wherever `sampler=` is an argument. The model here is a formula that uses temperature and humidity; the
 # temperature is redrawn from days that are as humid.
-train, test = sg.datasets.bike(split=0.7, seed=1)
+train, test = sg.datasets.bike(split=0.7, random_state=1)
 
 
 def model(X: Any) -> Any:
     return 2000 + 100 * X["temp"] - 10 * X["hum"]
 
 
-asked: dict[str, Any] = {"features": ["temp"], "n_repeats": 5 if SMALL else 50, "seed": 1}
+asked: dict[str, Any] = {"features": ["temp"], "n_repeats": 5 if SMALL else 50, "random_state": 1}
 nearest = sg.importance(model, test.X, test.y, sampler=Nearest(by="hum"), train=train.X, **asked)
 print(nearest)
 

@@ -24,7 +24,7 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
 # The bike data, made less tidy: humidity is missing on a tenth of the days.
-train, test = sg.datasets.bike(split=0.7, seed=1)
+train, test = sg.datasets.bike(split=0.7, random_state=1)
 rng = np.random.default_rng(1)
 X_train, X_test = (part.X.assign(hum=part.X["hum"].mask(rng.random(len(part.X)) < 0.1)) for part in (train, test))
 print(f"missing humidity: {X_train['hum'].isna().sum()} of {len(X_train)} training days")
@@ -42,7 +42,7 @@ model = make_pipeline(encode, forest).fit(X_train, train.y)
 # %%
 # Before encoding: the pipeline is the model. Nine features, in the reader's words; a missing value is redrawn like
 # any other, and the pipeline fills it.
-asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "seed": 1}
+asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
 groups = sg.find_subgroups(X_train)
 raw = sg.importance(model, X_test, test.y, sampler=groups, **asked)
 marginal = sg.importance(model, X_test, test.y, sampler="marginal", **asked)

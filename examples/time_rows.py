@@ -47,7 +47,7 @@ results = {}
 for name, test in {"random days": random, "the last days": last}.items():
     model = fitted(test)
     results[name] = sg.importance(
-        model, X[test], y[test], sampler="marginal", loss="absolute_error", n_repeats=5 if SMALL else 20, seed=1
+        model, X[test], y[test], sampler="marginal", loss="absolute_error", n_repeats=5 if SMALL else 20, random_state=1
     )
     print(f"{name}: off by {results[name].baseline[0]:.0f} bikes a day")
 assert results["the last days"].baseline[0] > 1.2 * results["random days"].baseline[0]
@@ -67,7 +67,12 @@ assert date["the last days"] < date["random days"] / 2
 # Without `train=` the sampler is cross-fitted on the later days themselves.
 model = fitted(last)
 features = ["temp", "yesterday", "week_ago"]
-asked: dict[str, Any] = {"features": features, "loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "seed": 1}
+asked: dict[str, Any] = {
+    "features": features,
+    "loss": "absolute_error",
+    "n_repeats": 5 if SMALL else 20,
+    "random_state": 1,
+}
 of_the_past = sg.importance(model, X[last], y[last], train=X[~last], **asked)
 conditional = sg.importance(model, X[last], y[last], **asked)
 columns = {"shuffled": results["the last days"], "taught by the past": of_the_past, "cross-fitted": conditional}

@@ -35,7 +35,7 @@ print(f"correlation of s1 and s2: {X['s1'].corr(X['s2']):.2f}")
 # %%
 # Marginal importance: shuffled among all patients. The linear model has a large weight on `s1` and one of the
 # opposite sign on `s2`. Taken together they nearly cancel; shuffling one of them alone breaks the pair.
-asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 10 if SMALL else 50, "seed": 1}
+asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 10 if SMALL else 50, "random_state": 1}
 shuffled = {
     name: sg.importance(model, X_test, y_test, sampler="marginal", **asked)
     for name, model in {"linear": linear, "forest": forest}.items()

@@ -33,7 +33,7 @@ features = ["bmi", "bp", "s5", "age"]
 # Three sources of noise for the model at hand: other test rows, other redraws, and subgroups found on other training
 # rows. The last one is known if subgroups are found again on halves of the training rows, which `partition_resamples`
 # does.
-asked: dict[str, Any] = {"sampler": "subgroups", "features": features, "loss": "absolute_error", "seed": 1}
+asked: dict[str, Any] = {"sampler": "subgroups", "features": features, "loss": "absolute_error", "random_state": 1}
 imp = sg.importance(model, X_test, y_test, train=X_train, n_repeats=10, partition_resamples=5 if SMALL else 20, **asked)
 print(imp.noise.round(3).to_string(index=False))
 assert (imp.noise["largest"] != "redraw").all()

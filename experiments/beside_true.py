@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.beside_published import CELL, published, summed_up
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 
 _RESULTS = Path(__file__).parent / "results"
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.running import threads
-from subgrove._forest import Forest, grow
-from subgrove._frames import Rows
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.replace_columns import Rows
+from subgrove._regress import Forest, grow
 from subgrove.samplers.forest_nodes import donors_within
 from subgrove.samplers.forest_structure import Splits, associated_columns, grid_cells
 

@@ -54,14 +54,14 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """The estimate at each depth of both trees, in one repetition of a cell."""
     asked = unit.params
     scenario = sg.simulate.scenario(asked["scenario"], p=asked["p"])
-    data = scenario.sample(asked["n"], seed=seed)
+    data = scenario.sample(asked["n"], random_state=seed)
     cut = 2 * asked["n"] // 3
     train, test = data.X.iloc[:cut], data.X.iloc[cut:]
     x, y = np.asarray(test.iloc[:, :10]), np.asarray(data.y[cut:])
     before = (scenario.model(x) - y) ** 2
     growers: dict[str, Any] = {
-        "cart": trees.CartTree(max_depth=max(DEPTHS), min_leaf=_MIN_LEAF, cp=0.0),
-        "trtr": trees.TransformationTree(max_depth=max(DEPTHS), min_leaf=_MIN_LEAF, alpha=1.0),
+        "cart": trees.CartTree(max_depth=max(DEPTHS), min_samples_leaf=_MIN_LEAF, cp=0.0),
+        "trtr": trees.TransformationTree(max_depth=max(DEPTHS), min_samples_leaf=_MIN_LEAF, alpha=1.0),
     }
     lines = []
     for kind, grower in growers.items():

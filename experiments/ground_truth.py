@@ -23,7 +23,7 @@ from experiments.ground_truth_methods import METHODS, redrawn
 from experiments.ground_truth_report import section
 from experiments.ground_truth_rows import REPEATS, Repetition, drawn_repetition
 from experiments.units import Size, Unit
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 
 SUMMARY = "true and estimated conditional importance, settings I (true model) and II (forest)"
 

@@ -69,8 +69,8 @@ def _asked(one: Repetition, m: int) -> list[dict[str, Any]]:
         train=one.train,
         features=[FEATURE],
         n_repeats=m,
-        seed=one.seeds[1],
-        certify=False,
+        random_state=one.seeds[1],
+        check_fidelity=False,
     )
     own = {"estimate": imp.overall["estimate"].iloc[0], "std_error": imp.noise["test rows"].iloc[0]}
     before, by = own, 0

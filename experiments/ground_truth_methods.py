@@ -12,7 +12,7 @@ import pandas as pd
 
 from experiments.running import threads
 from subgrove import samplers
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.exceptions import SubgroveWarning
 
 FEATURE = "x1"
@@ -21,18 +21,20 @@ _NO_LIMIT = 30  # depth of a tree that is stopped by other rules
 
 def _cart(seed: int, trees: int) -> samplers.Subgroups:
     # At least 30 rows in a leaf and 90 in a node that is split, complexity 0.01.
-    return samplers.Subgroups(tree="cart", max_depth=_NO_LIMIT, min_leaf=30)
+    return samplers.Subgroups(tree="cart", max_depth=_NO_LIMIT, min_samples_leaf=30)
 
 
 def _transformation(seed: int, trees: int) -> samplers.Subgroups:
-    return samplers.Subgroups(tree="transformation", max_depth=_NO_LIMIT, min_leaf=30, alpha=0.05)
+    return samplers.Subgroups(tree="transformation", max_depth=_NO_LIMIT, min_samples_leaf=30, alpha=0.05)
 
 
 # Name -> sampler, from a seed and the number of trees of a forest.
 METHODS: Mapping[str, Callable[[int, int], Any]] = {
     "cs_cart": _cart,
     "cs_trtr": _transformation,
-    "imp": lambda seed, trees: samplers.Imputation(n_trees=trees, residuals="test", seed=seed, n_jobs=threads()),
+    "imp": lambda seed, trees: samplers.Imputation(
+        n_trees=trees, residuals="test", random_state=seed, n_jobs=threads()
+    ),
     "ko": lambda seed, trees: samplers.Knockoffs(method="sdp"),
     "marg": lambda seed, trees: samplers.Marginal(),
 }

@@ -17,7 +17,7 @@ import subgrove as sg
 from experiments.conditional_forest import ModelForest, grown
 from experiments.ground_truth_methods import FEATURE, rises
 from experiments.running import threads
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.simulate import Scenario
 
 REPEATS = 20  # redraws of an estimate; the first of them alone is the paper's estimate
@@ -74,7 +74,7 @@ def drawn_repetition(asked: Mapping[str, Any], seed: int) -> Repetition:
     """A repetition of a cell, from its parameters and its seed."""
     scenario = sg.simulate.scenario(asked["scenario"], p=asked["p"])
     seeds = [int(one) for one in np.random.default_rng(seed).integers(2**62, size=6)]
-    data = scenario.sample(asked["n"], seed=seeds[0])
+    data = scenario.sample(asked["n"], random_state=seeds[0])
     cut = 2 * asked["n"] // 3
     train, test = data.X.iloc[:cut], data.X.iloc[cut:]
     y: Floats = np.asarray(data.y, dtype=np.float64)
@@ -87,7 +87,7 @@ def drawn_repetition(asked: Mapping[str, Any], seed: int) -> Repetition:
         else:
             predict = _of_scikit_learn(x, y[:cut], asked["trees"], seeds[1])
     told: Any = predict if scenario.name == "mixed" else lambda X: predict(X.to_numpy())
-    truth = scenario.true_importance(told, n=_FRESH_ROWS, seed=seeds[2])
+    truth = scenario.true_importance(told, n=_FRESH_ROWS, random_state=seeds[2])
     return Repetition(asked["setting"], scenario, train, test, y[:cut], y[cut:], forest, predict, truth, seeds[3:])
 
 

@@ -21,7 +21,7 @@ import subgrove as sg
 from experiments.inference_models import asked_in_numbers, fitted_model
 from experiments.inference_report import draw, section
 from experiments.units import Size, Unit
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.exceptions import SubgroveWarning
 
 BEYOND = "coverage of intervals, size and power of tests, beside hidimstat where it is installed"
@@ -79,12 +79,19 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
 def _coverage(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
     scenario = sg.simulate.scenario(asked["scenario"])
     one, two, three = np.random.default_rng(seed).integers(2**62, size=3).tolist()
-    train, test = scenario.sample(_TRAIN_ROWS, seed=one), scenario.sample(asked["n_test"], seed=two)
+    train, test = scenario.sample(_TRAIN_ROWS, random_state=one), scenario.sample(asked["n_test"], random_state=two)
     rows = []
     for name in ("true", *asked["samplers"]):
         sampler = scenario.sampler if name == "true" else name
         imp = sg.importance(
-            scenario.model, test.X, test.y, sampler=sampler, train=train.X, features=[FEATURE], n_repeats=20, seed=three
+            scenario.model,
+            test.X,
+            test.y,
+            sampler=sampler,
+            train=train.X,
+            features=[FEATURE],
+            n_repeats=20,
+            random_state=three,
         )
         line = imp.overall.iloc[0]
         rows.append(
@@ -105,12 +112,19 @@ def _tests(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
     one, two, three = np.random.default_rng(seed).integers(2**31, size=3).tolist()
     for strength in STRENGTHS:
         scenario = sg.simulate.null_scenario(asked["scenario"], strength=strength)
-        train, test = scenario.sample(_ROWS, seed=one), scenario.sample(_ROWS, seed=two)
+        train, test = scenario.sample(_ROWS, random_state=one), scenario.sample(_ROWS, random_state=two)
         model = fitted_model(asked["model"], train.X, train.y, three)
         for name in ("true", *asked["samplers"]):
             sampler = scenario.sampler if name == "true" else name
             imp = sg.importance(
-                model, test.X, test.y, sampler=sampler, train=train.X, features=[FEATURE], n_repeats=REDRAWS, seed=three
+                model,
+                test.X,
+                test.y,
+                sampler=sampler,
+                train=train.X,
+                features=[FEATURE],
+                n_repeats=REDRAWS,
+                random_state=three,
             )
             told = {**_told(asked, "scenario", "model"), "strength": strength, "sampler": name, "m": REDRAWS}
             for test_name, table in (("rows", imp.overall), ("doubting", imp.test(test.X))):

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 
 _TREES = 50
 

@@ -37,7 +37,7 @@ def units(size: Size) -> list[Unit]:
     small: dict[str, Any] = {}
     if size.quick:
         sets = ("quake", "wine") if data.folder() is not None else ("diabetes",)
-        small = {"rows": 300, "features": 2, "n_trees": 10, "n_points": 5}
+        small = {"rows": 300, "features": 2, "n_trees": 10, "grid_resolution": 5}
     n = size.reps or (1 if size.quick else _REPETITIONS)
     return [
         Unit(f"{name}-{model}/r{r:02d}", f"{name}-{model}", {"data": name, "model": model, "repetition": r, **small})
@@ -56,7 +56,7 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     n_train = round(_TRAIN_SHARE * len(rows))
     train, test = rows[:n_train], rows[n_train:]
     model = fitted_model(params["model"], X[train], y[train], seed, **_only(params, "n_trees"))
-    effects = _effects(model, X[train], names[: params.get("features")], **_only(params, "n_points"))
+    effects = _effects(model, X[train], names[: params.get("features")], **_only(params, "grid_resolution"))
     found = sg.model_fidelity(model, X[test], effects, y=y[test])
     head = {name: params[name] for name in ("data", "model", "repetition")}
     losses = [
@@ -91,19 +91,21 @@ def _only(params: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: params[name] for name in names if name in params}
 
 
-def _effects(model: Any, X: Floats, names: list[str], n_points: int = _N_POINTS) -> dict[str, list[sg.Effect]]:
+def _effects(model: Any, X: Floats, names: list[str], grid_resolution: int = _N_POINTS) -> dict[str, list[sg.Effect]]:
     """For each method the curves of all features; columns of an array are called x0, x1, and so on."""
     effects: dict[str, list[sg.Effect]] = {method: [] for method in METHODS}
     features = [f"x{at}" for at in range(len(names))]
     partitions = {f"cs_{tree}_{depth}": each for tree, depth, each in _partitions(X, features)}
     for feature in features:
-        effects["pdp"].append(sg.effect(model, X, feature, n_points=n_points))
-        effects["ale"].append(sg.effect(model, X, feature, kind="ale", n_points=n_points))
+        effects["pdp"].append(sg.effect(model, X, feature, grid_resolution=grid_resolution))
+        effects["ale"].append(sg.effect(model, X, feature, kind="ale", grid_resolution=grid_resolution))
         for method, found in partitions.items():
             shallower = partitions[f"{method[:-1]}1"][feature]
             known = method.endswith("2") and shallower.rules == found[feature].rules
             again = effects[f"{method[:-1]}1"][-1] if known else None
-            effects[method].append(again or sg.effect(model, X, feature, subgroups=found[feature], n_points=n_points))
+            effects[method].append(
+                again or sg.effect(model, X, feature, subgroups=found[feature], grid_resolution=grid_resolution)
+            )
     return effects
 
 
@@ -111,7 +113,7 @@ def _partitions(X: Floats, features: list[str]) -> Iterator[tuple[str, int, dict
     """Subgroups of depth 1 and 2 by both trees, with the settings of the paper's code: CART has rpart's defaults."""
     deep = sg.find_subgroups(X, features=features, max_depth=2)
     table = pd.DataFrame(X, columns=[f"x{at}" for at in range(X.shape[1])])
-    cart = sg.trees.CartTree(max_depth=2, min_leaf=7, min_split=20, cp=0.01)
+    cart = sg.trees.CartTree(max_depth=2, min_samples_leaf=7, min_split=20, cp=0.01)
     grown = {name: sg.Partition((name,), cart.fit(table.drop(columns=name), table[name])) for name in features}
     for depth in (1, 2):
         yield "trtr", depth, {name: deep[name].at_depth(depth) for name in features}

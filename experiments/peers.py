@@ -30,7 +30,7 @@ from experiments.ground_truth_rows import REPEATS, Repetition, drawn_repetition
 from experiments.ground_truth_samplers import one_unit
 from experiments.peers_report import draw, section
 from experiments.units import Size, Unit, seed_of
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 
 BEYOND = "other packages on the rows of ground_truth, setting I (needs the extra peers)"
 

@@ -27,7 +27,7 @@ import pandas as pd
 
 import subgrove as sg
 from experiments.running import threads
-from subgrove._forest import grow
+from subgrove._regress import grow
 
 DEPTHS = (1, 2, 3, 4, 5, 30)
 METHODS = ("none", "perm", "cs_cart_30", "cs_trtr_30", "ko", "imp", "ale", "cvirf")
@@ -120,7 +120,7 @@ def cart(train: pd.DataFrame, feature: str) -> sg.Subgroups:
     """Subgroups by CART with the defaults of rpart."""
     if train[feature].nunique() < 2:
         return sg.find_subgroups(train, features=feature, tree="cart")  # one subgroup
-    grower = sg.trees.CartTree(max_depth=30, min_leaf=7, min_split=20, cp=0.01)
+    grower = sg.trees.CartTree(max_depth=30, min_samples_leaf=7, min_split=20, cp=0.01)
     tree = grower.fit(train.drop(columns=feature), train[feature])
     found = sg.find_subgroups(train, features=feature, given=[], tree="cart", max_depth=0)
     return sg.Subgroups((sg.Partition((feature,), tree),), found.columns, found.fingerprint, found.parameters)
@@ -128,7 +128,7 @@ def cart(train: pd.DataFrame, feature: str) -> sg.Subgroups:
 
 def transformation_tree(train: pd.DataFrame, feature: str) -> sg.Subgroups:
     """Subgroups by a transformation tree as in the paper; by conditional inference if there are two values only."""
-    return sg.find_subgroups(train, features=feature, max_depth=30, min_leaf=30, alpha=0.05)
+    return sg.find_subgroups(train, features=feature, max_depth=30, min_samples_leaf=30, alpha=0.05)
 
 
 def at_borders(train: Floats, test: Floats) -> Copies:

@@ -69,7 +69,7 @@ def test_bike_equals_the_reference_bit_for_bit() -> None:
 
 def test_split_parts_hold_every_row_once_in_order() -> None:
     whole = bike()
-    train, test = bike(split=0.7, seed=1)
+    train, test = bike(split=0.7, random_state=1)
     assert (len(train.X), len(test.X)) == (512, 219)
     for part in (train, test):
         assert part.X.index.is_monotonic_increasing
@@ -79,18 +79,18 @@ def test_split_parts_hold_every_row_once_in_order() -> None:
 
 
 def test_split_keeps_all_levels() -> None:
-    train, test = bike(split=0.01, seed=0)
+    train, test = bike(split=0.01, random_state=0)
     assert train.X["season"].dtype == test.X["season"].dtype == bike().X["season"].dtype
 
 
 @pytest.mark.parametrize("seed", [0, 1, np.int64(7)])
 def test_same_seed_same_split(seed: int) -> None:
-    one, other = bike(split=0.5, seed=seed), bike(split=0.5, seed=seed)
+    one, other = bike(split=0.5, random_state=seed), bike(split=0.5, random_state=seed)
     assert one[0].X.index.equals(other[0].X.index)
 
 
 def test_other_seed_other_split() -> None:
-    assert not bike(split=0.5, seed=0)[0].X.index.equals(bike(split=0.5, seed=1)[0].X.index)
+    assert not bike(split=0.5, random_state=0)[0].X.index.equals(bike(split=0.5, random_state=1)[0].X.index)
 
 
 def test_split_without_seed_differs_from_call_to_call() -> None:
@@ -101,7 +101,7 @@ def test_split_without_seed_differs_from_call_to_call() -> None:
 @pytest.mark.parametrize("split", [0, 1, -0.1, 1.5, float("nan"), True, "half"])
 def test_split_outside_0_and_1_is_refused(split: Any) -> None:
     with pytest.raises(ParameterError, match="split must be a number between 0 and 1"):
-        bike(split=split, seed=1)
+        bike(split=split, random_state=1)
 
 
 def test_split_that_leaves_a_part_empty_is_refused() -> None:
@@ -111,13 +111,13 @@ def test_split_that_leaves_a_part_empty_is_refused() -> None:
 
 def test_seed_without_split_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"seed=0 has no effect without split"):
-        bike(seed=0)  # type: ignore[call-overload]  # the refusal is what is tested
+        bike(random_state=0)  # type: ignore[call-overload]  # the refusal is what is tested
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
 def test_seed_that_is_no_whole_number_is_refused(seed: Any) -> None:
-    with pytest.raises(ParameterError, match="seed must be a whole number"):
-        bike(split=0.5, seed=seed)
+    with pytest.raises(ParameterError, match="random_state must be an integer"):
+        bike(split=0.5, random_state=seed)
 
 
 def test_dataset_is_frozen_and_can_be_pickled() -> None:

@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from subgrove._frames import Donors, Frames
-from subgrove._native import copied, without_columns
-from subgrove._result_tables import backend_of, make_table
-from subgrove._table import read_table
+from subgrove._data.replace_columns import Donors, Frames
+from subgrove._data.result_tables import backend_of, make_table
+from subgrove._data.table import read_table
+from subgrove._data.to_containers import copied, without_columns
 from subgrove.exceptions import ColumnError
 
 N = 6

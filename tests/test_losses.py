@@ -99,7 +99,7 @@ def test_score_of_probabilities_gets_those_of_the_second_of_two_classes() -> Non
         shapes.append(prediction.shape)
         return 0.0
 
-    loss = sg.losses.score(metric, response="probability")
+    loss = sg.losses.score(metric, response_method="probability")
     loss.function(np.array([0, 1]), np.array([[0.1, 0.9], [0.2, 0.8]]))
     loss.function(np.array([0, 1]), np.array([[0.1, 0.8, 0.1], [0.2, 0.7, 0.1]]))
     assert shapes == [(2,), (2, 3)]

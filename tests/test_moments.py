@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from subgrove._moments import Moments, merged
+from subgrove._core.moments import Moments, merged
 
 RNG = np.random.default_rng(1)
 N, K = 1000, 4

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._parallel import effective_jobs, progress_bar, side_by_side
+from subgrove._core.parallel import effective_jobs, progress_bar, side_by_side
 from subgrove.exceptions import ParameterError
 
 
@@ -70,4 +70,4 @@ class Unpicklable:
 def test_model_that_cannot_be_sent_to_other_processes_is_named_with_a_remedy() -> None:
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(ParameterError, match=r"n_jobs=2 sends the model to other processes.*Use n_jobs=1"):
-        sg.importance(Unpicklable(), X, X[:, 0], sampler="marginal", n_repeats=2, seed=1, n_jobs=2)
+        sg.importance(Unpicklable(), X, X[:, 0], sampler="marginal", n_repeats=2, random_state=1, n_jobs=2)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subgrove._random import KeyedStreams, Streams, read_seed, remembered, stream
+from subgrove._core.random import KeyedStreams, Streams, read_seed, remembered, stream
 from subgrove.exceptions import ParameterError
 
 
@@ -66,7 +66,7 @@ def test_seed_that_is_drawn_can_be_given_again() -> None:
 
 @pytest.mark.parametrize("seed", [-1, 1.0, "1", True, np.random.default_rng(0), [1]])
 def test_what_is_no_seed_is_refused(seed: Any) -> None:
-    with pytest.raises(ParameterError, match="seed must be a whole number >= 0"):
+    with pytest.raises(ParameterError, match="random_state must be an integer"):
         read_seed(seed)
 
 

@@ -20,7 +20,7 @@ NUMERIC = NAMES[:5]
 
 
 def draws(name: str, n: int, seed: int) -> pd.DataFrame:
-    return scenario(name).sample(n, seed=seed).X
+    return scenario(name).sample(n, random_state=seed).X
 
 
 def test_the_scenarios_are_those_of_the_paper_and_two_more() -> None:
@@ -38,7 +38,7 @@ def test_the_scenarios_are_those_of_the_paper_and_two_more() -> None:
     ],
 )
 def test_rows_of_a_seed_are_those_that_stored_results_are_of(name: str, x1: float, y: float) -> None:
-    data = scenario(name).sample(50, seed=3)
+    data = scenario(name).sample(50, random_state=3)
     assert data.X["x1"].iloc[-1] == pytest.approx(x1, rel=1e-12)
     assert data.y.iloc[-1] == pytest.approx(y, rel=1e-12)
 
@@ -46,7 +46,7 @@ def test_rows_of_a_seed_are_those_that_stored_results_are_of(name: str, x1: floa
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("p", [10, 90])
 def test_samples_have_p_named_columns_and_a_target(name: str, p: int) -> None:
-    data = scenario(name, p=p).sample(7, seed=0)
+    data = scenario(name, p=p).sample(7, random_state=0)
     assert data.X.columns.tolist() == [f"x{number}" for number in range(1, p + 1)]
     assert len(data.y) == len(data.X) == 7
     assert data.y.name == "y"
@@ -55,7 +55,7 @@ def test_samples_have_p_named_columns_and_a_target(name: str, p: int) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_target_is_the_model_plus_noise_of_standard_deviation_one(name: str) -> None:
     n = 20_000
-    data = scenario(name).sample(n, seed=1)
+    data = scenario(name).sample(n, random_state=1)
     noise = data.y.to_numpy() - scenario(name).model(data.X)
     # Standard errors of mean and variance of n normal draws: 1 / sqrt(n) and sqrt(2 / n); four of them.
     assert abs(noise.mean()) < 4 / np.sqrt(n)
@@ -63,7 +63,7 @@ def test_the_target_is_the_model_plus_noise_of_standard_deviation_one(name: str)
 
 
 def test_the_model_is_the_formula_of_the_paper() -> None:
-    X = scenario("linear", p=12).sample(50, seed=2).X
+    X = scenario("linear", p=12).sample(50, random_state=2).X
     x = X.to_numpy()
     expected = x[:, 0] * x[:, 1] + x[:, :10].sum(axis=1)
     np.testing.assert_allclose(scenario("linear", p=12).model(X), expected, rtol=1e-12)
@@ -98,7 +98,7 @@ def test_x1_is_a_sum_of_others_plus_noise(name: str, others: Any, sd: float) -> 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_closed_form_is_what_simulation_gives(name: str) -> None:
     one = scenario(name)
-    estimates = np.array([one.true_importance(n=5_000, seed=seed) for seed in range(40)])
+    estimates = np.array([one.true_importance(n=5_000, random_state=seed) for seed in range(40)])
     # 40 independent estimates: four standard errors of their mean.
     assert abs(estimates.mean() - one.importance) < 4 * estimates.std(ddof=1) / np.sqrt(40)
     assert estimates.std(ddof=1) / np.sqrt(40) < 0.03 * one.importance
@@ -147,13 +147,13 @@ def test_in_the_mixed_scenario_mean_and_noise_go_with_a_label_and_a_number(level
 
 
 def test_the_mixed_table_has_labels_of_two_to_five_levels() -> None:
-    X = scenario("mixed", p=12).sample(500, seed=1).X
+    X = scenario("mixed", p=12).sample(500, random_state=1).X
     counts = {name: X[name].nunique() for name in X if X[name].dtype == "category"}
     assert counts == {"x2": 3, "x4": 2, "x5": 5}
 
 
 def test_levels_add_to_the_mixed_target_what_the_page_says() -> None:
-    X = scenario("mixed").sample(40, seed=2).X
+    X = scenario("mixed").sample(40, random_state=2).X
     x2, x4, x5 = (
         X[name].astype(object).map(codes).astype(float)
         for name, codes in {
@@ -168,7 +168,7 @@ def test_levels_add_to_the_mixed_target_what_the_page_says() -> None:
 
 def test_the_mixed_scenario_takes_text_and_other_containers() -> None:
     one = scenario("mixed")
-    X = one.sample(30, seed=3).X
+    X = one.sample(30, random_state=3).X
     tables: list[Any] = [X, X.astype(dict.fromkeys(("x2", "x4", "x5"), str)), pl.from_pandas(X), X[X["x2"] == "b"]]
     drawn = [next(one.sampler.fit(t).redraw(t, "x1", [np.random.default_rng(3)])) for t in tables[:3]]
     for values in drawn[1:]:
@@ -181,7 +181,7 @@ def test_the_mixed_scenario_takes_text_and_other_containers() -> None:
 
 def test_a_table_that_is_not_mixed_as_the_scenario_is_refused() -> None:
     one = scenario("mixed")
-    X = one.sample(5, seed=0).X
+    X = one.sample(5, random_state=0).X
     with pytest.raises(InputError, match="X must be a frame, since x2, x4, x5 hold labels; got an array"):
         one.model(X.to_numpy())
     with pytest.raises(InputError, match="X holds numbers in 'x4'; the scenario has the labels 'no', 'yes' there"):
@@ -195,17 +195,19 @@ def test_a_table_that_is_not_mixed_as_the_scenario_is_refused() -> None:
 @pytest.mark.parametrize("container", ["pandas", "polars", "numpy"])
 def test_the_true_sampler_gives_the_true_importance_in_every_container(container: str) -> None:
     one = scenario("linear")
-    data = one.sample(4_000, seed=6)
+    data = one.sample(4_000, random_state=6)
     X: Any = {"pandas": data.X, "polars": pl.from_pandas(data.X), "numpy": data.X.to_numpy()}[container]
     feature = "x0" if container == "numpy" else "x1"
-    imp = sg.importance(one.model, X, data.y.to_numpy(), sampler=one.sampler, train=X, features=[feature], seed=1)
+    imp = sg.importance(
+        one.model, X, data.y.to_numpy(), sampler=one.sampler, train=X, features=[feature], random_state=1
+    )
     estimate, error = (float(np.asarray(imp.overall[name])[0]) for name in ("estimate", "std_error"))
     assert abs(estimate - one.importance) < 4 * error
 
 
 def test_every_container_gives_the_same_redraw_and_the_same_prediction() -> None:
     one = scenario("nonlinear")
-    X = one.sample(30, seed=7).X
+    X = one.sample(30, random_state=7).X
     tables: list[tuple[Any, str]] = [(X, "x1"), (pl.from_pandas(X[X.columns[::-1]]), "x1"), (X.to_numpy(), "x0")]
     drawn = [next(one.sampler.fit(t).redraw(t, name, [np.random.default_rng(3)])) for t, name in tables]
     foretold = [one.model(table) for table, _ in tables]
@@ -221,15 +223,15 @@ def test_true_importance_asks_any_model_about_frames() -> None:
             assert list(X.columns[:2]) == ["x1", "x2"]
             return 2 * X["x2"]
 
-    assert scenario("linear").true_importance(Model(), seed=1) == 0.0
+    assert scenario("linear").true_importance(Model(), random_state=1) == 0.0
 
 
 def test_the_same_seed_gives_the_same_rows_and_another_one_others() -> None:
     one = scenario("multilinear")
-    pd.testing.assert_frame_equal(one.sample(5, seed=0).X, one.sample(5, seed=0).X)
-    assert not one.sample(5, seed=0).X.equals(one.sample(5, seed=1).X)
+    pd.testing.assert_frame_equal(one.sample(5, random_state=0).X, one.sample(5, random_state=0).X)
+    assert not one.sample(5, random_state=0).X.equals(one.sample(5, random_state=1).X)
     assert not one.sample(5).X.equals(one.sample(5).X)
-    assert one.true_importance(seed=3) == one.true_importance(seed=3)
+    assert one.true_importance(random_state=3) == one.true_importance(random_state=3)
 
 
 def test_a_scenario_is_frozen_and_picklable() -> None:
@@ -263,24 +265,24 @@ def test_a_number_of_rows_that_is_none_is_refused(n: Any) -> None:
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
 def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
     with pytest.raises(ParameterError, match="seed"):
-        scenario("linear").sample(3, seed=seed)
+        scenario("linear").sample(3, random_state=seed)
 
 
 def test_one_row_is_enough() -> None:
-    assert len(scenario("linear").sample(1, seed=0).X) == 1
-    assert np.isfinite(scenario("linear").true_importance(n=1, seed=0))
+    assert len(scenario("linear").sample(1, random_state=0).X) == 1
+    assert np.isfinite(scenario("linear").true_importance(n=1, random_state=0))
 
 
 def test_other_features_are_not_redrawn() -> None:
     one = scenario("linear")
-    data = one.sample(20, seed=0)
+    data = one.sample(20, random_state=0)
     with pytest.raises(SubgroveError, match=r"redraws 'x1' alone; got 'x2'. Pass features=\['x1'\]"):
         sg.importance(one.model, data.X, data.y, sampler=one.sampler, train=data.X, features=["x2"])
 
 
 def test_tables_without_the_columns_are_refused() -> None:
     one = scenario("linear")
-    X = one.sample(5, seed=0).X
+    X = one.sample(5, random_state=0).X
     with pytest.raises(InputError, match="X lacks 'x3'"):
         one.model(X.drop(columns="x3"))
     with pytest.raises(InputError, match=r"array of shape \(5, 9\)"):

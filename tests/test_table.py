@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from subgrove._table import ColumnInfo, Kind, Table, read_like, read_series, read_table, read_weights
+from subgrove._data.table import ColumnInfo, Kind, Table, read_like, read_series, read_table, read_weights
 from subgrove.exceptions import ColumnError, InputError
 
 DAY = 86_400 * 1e6  # microseconds

@@ -32,7 +32,7 @@ _PATTERNS = (
 
 def random_split(seed: int) -> tuple[sg.datasets.Dataset, sg.datasets.Dataset]:
     """70 % of the days, and the others."""
-    return sg.datasets.bike(split=0.7, seed=seed)
+    return sg.datasets.bike(split=0.7, random_state=seed)
 
 
 def authors_split() -> tuple[sg.datasets.Dataset, sg.datasets.Dataset]:
@@ -73,7 +73,7 @@ def application(
 
 def dependence_rows(X: pd.DataFrame, seed: int, trees: int) -> list[Row]:
     """The share of each feature that the others foretell."""
-    table = sg.dependence(X, n_trees=trees, seed=seed % 2**32, progress=False).table
+    table = sg.dependence(X, n_trees=trees, random_state=seed % 2**32, progress=False).table
     pairs = zip(table["feature"], table["explained"], strict=True)
     return [{"part": "dependence", "feature": name, "value": float(share)} for name, share in pairs]
 
@@ -83,7 +83,12 @@ def importance_rows(
 ) -> list[Row]:
     """Median, quantiles and mean over repeats, by feature; at depth 2 also by subgroup of temperature."""
     sampler: Any = groups if depth else "marginal"
-    options: dict[str, Any] = {"loss": "absolute_error", "n_repeats": repeats, "seed": seed % 2**32, "progress": False}
+    options: dict[str, Any] = {
+        "loss": "absolute_error",
+        "n_repeats": repeats,
+        "random_state": seed % 2**32,
+        "progress": False,
+    }
     found = sg.importance(model, test.X, test.y, sampler=sampler, **options)
     given = {score.title: ", ".join(score.conditioning) for score in found.scores}
     error = dict(zip(found.overall["feature"], found.overall["mc_error"], strict=True))
@@ -137,10 +142,10 @@ def temperature_rows(model: Any, X: pd.DataFrame, groups: sg.Subgroups, mean: fl
     """PDP and ALE of temperature at fixed points, and the curve of each subgroup at its own."""
     rows: list[Row] = []
     for kind, height in (("PDP", 0.0), ("ALE", mean)):
-        found = sg.effect(model, X, "temp", kind="pdp" if kind == "PDP" else "ale", n_points=_POINTS)
+        found = sg.effect(model, X, "temp", kind="pdp" if kind == "PDP" else "ale", grid_resolution=_POINTS)
         values = found.predict(list(AT)) + height
         rows += [{"part": kind, "feature": "temp", "x": x, "value": y} for x, y in zip(AT, values, strict=True)]
-    parts = sg.effect(model, X, "temp", subgroups=groups, n_points=_POINTS)
+    parts = sg.effect(model, X, "temp", subgroups=groups, grid_resolution=_POINTS)
     for line in parts.curves.to_dict("records"):
         place = {"part": "cs-PDP", "feature": "temp", "group": name_of(line["rule"]), "text": line["rule"]}
         marks = {"in_box": int(line["in_box"]), "in_whiskers": int(line["in_whiskers"])}

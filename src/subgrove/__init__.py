@@ -2,8 +2,8 @@
 
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._dependence import Dependence, dependence
-from subgrove._device import DeviceModel, on_device
 from subgrove._effects import Effect, effect
+from subgrove._effects.model_fidelity import ModelFidelity, model_fidelity
 from subgrove._fidelity import Fidelity, fidelity, squared_mmd
 from subgrove._importance import (
     DepthProfile,
@@ -19,7 +19,7 @@ from subgrove._importance import (
     loco,
     relative_importance,
 )
-from subgrove._model_fidelity import ModelFidelity, model_fidelity
+from subgrove._models.device import DeviceModel, on_device
 from subgrove._report import Report, report
 from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups, stability
 from subgrove._version import __version__

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from subgrove._core.random import read_seed
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -67,17 +68,17 @@ class Dataset:
 
 
 @overload
-def bike(*, split: None = None, seed: None = None) -> Dataset: ...
+def bike(*, split: None = None, random_state: None = None) -> Dataset: ...
 @overload
-def bike(*, split: float, seed: int | None = None) -> tuple[Dataset, Dataset]: ...
-def bike(*, split: float | None = None, seed: int | None = None) -> Dataset | tuple[Dataset, Dataset]:
+def bike(*, split: float, random_state: int | None = None) -> tuple[Dataset, Dataset]: ...
+def bike(*, split: float | None = None, random_state: int | None = None) -> Dataset | tuple[Dataset, Dataset]:
     """Rented bikes a day with weather and calendar: 731 rows, 9 features, target `cnt`.
 
     Parameters
     ----------
     split : float, optional
         Share of the rows, between 0 and 1, that goes to the first of two parts.
-    seed : int, optional
+    random_state : int, RandomState instance or Generator, optional
         Makes the split the same each time; without it, each call draws another one.
 
     Returns
@@ -99,15 +100,17 @@ def bike(*, split: float | None = None, seed: int | None = None) -> Dataset | tu
     >>> from subgrove.datasets import bike
     >>> bike()
     <Dataset: 731 rows, 9 features, target 'cnt'>
-    >>> train, test = bike(split=0.7, seed=1)
+    >>> train, test = bike(split=0.7, random_state=1)
     >>> len(train.X), len(test.X)
     (512, 219)
     """
     if split is None:
-        if seed is not None:
-            raise ParameterError(f"seed={seed!r} has no effect without split. Pass split as well, or leave seed out.")
+        if random_state is not None:
+            raise ParameterError(
+                f"random_state={random_state!r} has no effect without split. Pass split too, or omit random_state."
+            )
         return _read_bike()
-    share, start = _checked_split(split), _checked_seed(seed)
+    share, start = _checked_split(split), read_seed(random_state)
     return _split(_read_bike(), share, start)
 
 
@@ -115,7 +118,7 @@ def _read_bike() -> Dataset:
     import pandas as pd
 
     # Read without pandas, whose parser of floats differs in the last bit between versions.
-    with files("subgrove").joinpath("_data", "bike-sharing-daily.csv").open(encoding="utf-8") as file:
+    with files("subgrove").joinpath("_data", "files", "bike-sharing-daily.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     columns: dict[str, Any] = {
         name: pd.Categorical([levels[min(int(row[column]) - first, len(levels) - 1)] for row in rows], list(levels))
@@ -149,11 +152,3 @@ def _checked_split(split: Any) -> float:
             f"split must be a number between 0 and 1, the share of the rows in the first part; got {split!r}."
         )
     return float(split)
-
-
-def _checked_seed(seed: Any) -> int | None:
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ParameterError(f"seed must be a whole number >= 0, or None for another split each time; got {seed!r}.")
-    return int(seed)

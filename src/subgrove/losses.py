@@ -31,7 +31,7 @@ class Loss:
         What tables call it.
     function : callable
         From y and predictions, both arrays, to one number for each row (or one for all, if not `per_row`).
-    response : {"value", "probability", "label", "any"}
+    response_method : {"value", "probability", "label", "any"}
         What it compares y with: predicted numbers, probabilities of all classes (y is then the number of the class),
         predicted labels, or whatever the model gives.
     per_row : bool
@@ -216,7 +216,7 @@ def score(
     *,
     name: str | None = None,
     greater_is_better: bool = True,
-    response: Response = "any",
+    response_method: Response = "any",
 ) -> Loss:
     """A metric of all rows together, such as those of `sklearn.metrics`.
 
@@ -228,7 +228,7 @@ def score(
         What tables call it; the function's own name if not given.
     greater_is_better : bool
         Whether a greater value is a better one; the importance is then how much it falls.
-    response : {"any", "value", "probability", "label"}
+    response_method : {"any", "value", "probability", "label"}
         What it compares y with. "any": what `predict` gives, and y as it is; but metrics of scikit-learn that compare
         with probabilities, such as `roc_auc_score`, get these. "probability": as metrics of scikit-learn take them, of
         two classes that of the second one alone, else a column for each class; and y as the number of the class.
@@ -247,13 +247,13 @@ def score(
     if not callable(function):
         raise ParameterError(f"function must be a function of (y, prediction); got {type(function).__name__}.")
     title = name or str(getattr(function, "__name__", "score"))
-    if response == "any" and _compares_probabilities(function):
-        response = "probability"
+    if response_method == "any" and _compares_probabilities(function):
+        response_method = "probability"
     sign = -1.0 if greater_is_better else 1.0
-    return Loss(title, _Score(function, sign, response == "probability"), response, per_row=False)
+    return Loss(title, _Score(function, sign, response_method == "probability"), response_method, per_row=False)
 
 
-def own(function: Callable[[Any, Any], Any], *, name: str | None = None, response: Response = "any") -> Loss:
+def own(function: Callable[[Any, Any], Any], *, name: str | None = None, response_method: Response = "any") -> Loss:
     """A loss of your own: a function of (y, prediction) that gives one number for each row.
 
     Parameters
@@ -262,7 +262,7 @@ def own(function: Callable[[Any, Any], Any], *, name: str | None = None, respons
         From y and predictions, both arrays, to one number for each row; less is better.
     name : str, optional
         What tables call it; the function's own name if not given.
-    response : {"any", "value", "probability", "label"}
+    response_method : {"any", "value", "probability", "label"}
         What it compares y with. "any": what `predict` gives, and y as it is. "probability": an array with a column
         for each class, and y as the number of the class.
 
@@ -276,7 +276,7 @@ def own(function: Callable[[Any, Any], Any], *, name: str | None = None, respons
     """
     if not callable(function):
         raise ParameterError(f"function must be a function of (y, prediction); got {type(function).__name__}.")
-    return Loss(name or str(getattr(function, "__name__", "loss")), function, response)
+    return Loss(name or str(getattr(function, "__name__", "loss")), function, response_method)
 
 
 _LOSSES = {
@@ -340,7 +340,7 @@ def get(loss: str | Loss | Callable[[Any, Any], Any]) -> Loss:
     if callable(loss):
         if _compares_probabilities(loss):
             more = loss.__name__.endswith("_score")
-            return score(loss, greater_is_better=more, response="probability")
+            return score(loss, greater_is_better=more, response_method="probability")
         return own(loss)
     raise ParameterError(f"loss must be a name, a Loss or a function of (y, prediction); got {type(loss).__name__}.")
 

@@ -36,10 +36,10 @@ def on_the_page(browser: Browser, path: Path, name: str) -> dict[str, float]:
 
 
 def test_the_bike_report_has_the_numbers_of_the_result_tables(browser: Browser, tmp_path: Path) -> None:
-    train, test = sg.datasets.bike(split=0.7, seed=1)
-    report = sg.report(bikes, train, test, features=FEATURES, n_repeats=2, seed=3)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
+    report = sg.report(bikes, train, test, features=FEATURES, n_repeats=2, random_state=3)
     report.save(tmp_path / "bike.html")
-    asked: dict[str, Any] = {"features": FEATURES, "loss": "absolute_error", "n_repeats": 2, "seed": 3}
+    asked: dict[str, Any] = {"features": FEATURES, "loss": "absolute_error", "n_repeats": 2, "random_state": 3}
     more: dict[str, Any]
     for name, more in (("conditional", {"train": train.X}), ("marginal", {"sampler": "marginal"})):
         table = sg.importance(bikes, test.X, test.y, **asked, **more).overall
@@ -52,7 +52,7 @@ def test_the_report_of_a_classifier_opens_with_a_curve_for_each_class(browser: B
     X = pd.DataFrame({"a": rng.normal(size=240), "b": rng.normal(size=240)})
     y = pd.Series(np.select([X["a"] < -0.5, X["a"] < 0.5], ["low", "middle"], "high"))
     model = LogisticRegression().fit(X[:120], y[:120])
-    report = sg.report(model, (X[:120], y[:120]), (X[120:], y[120:]), n_repeats=2, seed=3)
+    report = sg.report(model, (X[:120], y[:120]), (X[120:], y[120:]), n_repeats=2, random_state=3)
     report.save(tmp_path / "classes.html")
     values = on_the_page(browser, tmp_path / "classes.html", "conditional")
     assert values == {one.feature: one.conditional.estimate for one in report.summary.features}

@@ -6,4 +6,4 @@ from functools import partial
 
 import subgrove as sg
 
-importance = partial(sg.importance, certify=False)
+importance = partial(sg.importance, check_fidelity=False)

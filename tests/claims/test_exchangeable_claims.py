@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._kinds import Floats
-from subgrove._random import Streams
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Streams
 
 RUNS = 40
 WITHIN, ALL = 25.0, 34.0
@@ -26,7 +26,7 @@ def moments(p: int, keep: Any) -> Floats:
     scenario = sg.simulate.scenario("multilinear", p=p)
     found = []
     for run in range(RUNS):
-        train, test = scenario.sample(200, seed=2 * run), scenario.sample(200, seed=2 * run + 1)
+        train, test = scenario.sample(200, random_state=2 * run), scenario.sample(200, random_state=2 * run + 1)
         fitted = sg.samplers.ShiftedSubgroups(keep=keep).fit(train.X, ["x1"])
         own = np.asarray(test.X["x1"], dtype=float)
         new = np.array([np.asarray(column) for column in fitted.redraw(test.X, "x1", Streams(run, "x1", 5))])

@@ -65,7 +65,7 @@ def gap_of(n: int, n_repeats: int, seed: int, *, average: bool = False) -> sg.Ga
     values = rng.multivariate_normal(np.zeros(5), COVARIANCE, size=n)
     X = pd.DataFrame(values, columns=NAMES)
     y = model(X) + rng.normal(size=n)
-    options: dict[str, Any] = {"features": ["x"], "n_repeats": n_repeats, "seed": seed, "certify": False}
+    options: dict[str, Any] = {"features": ["x"], "n_repeats": n_repeats, "random_state": seed, "check_fidelity": False}
     imp = sg.importance(model, X, y, sampler=Truth(), train=X[:50], **options)
     return imp.gap(sg.importance(model, X, y, sampler="marginal", **options), "x", average=average)
 

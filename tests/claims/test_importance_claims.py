@@ -16,8 +16,8 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._random import Streams
-from subgrove._table import read_table
+from subgrove._core.random import Streams
+from subgrove._data.table import read_table
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.intp]
@@ -30,7 +30,7 @@ def partition(X: Floats, n_groups: int, features: list[str] | None = None) -> sg
     group = np.repeat(np.arange(n_groups), 40)
     train = np.column_stack([10.0 * group + rng.normal(size=len(group)), group])
     name = f"x{X.shape[1] - 1}"
-    found = sg.find_subgroups(train, features=["x0"], max_depth=12, min_leaf=20)["x0"]
+    found = sg.find_subgroups(train, features=["x0"], max_depth=12, min_samples_leaf=20)["x0"]
     assert len(found) == n_groups
     split_on = tuple(replace(column, name=name) if column.name == "x1" else column for column in found.tree.columns)
     nodes = tuple(
@@ -60,7 +60,7 @@ def with_noise(rng: np.random.Generator, X: Floats) -> Any:
 
 def estimates(X: Floats, y: Floats, sampler: Any, **options: Any) -> sg.ImportanceResult:
     features = [f"x{j}" for j in range(X.shape[1] - 1)]
-    asked = {"n_repeats": 1, "seed": 1, "certify": False, **options}
+    asked = {"n_repeats": 1, "random_state": 1, "check_fidelity": False, **options}
     return sg.importance(added_up, X, y, sampler=sampler, features=features, **asked)
 
 
@@ -115,7 +115,7 @@ def test_appendix_a_overall_is_the_weighted_mean_of_subgroups(kind: str, loss: s
     X[:, 1] = np.round(X[:, 1])  # few values: exact in some subgroups, drawn in others
     y = with_noise(rng, X)
     weights = weights_of(rng, len(X), kind)
-    result = estimates(X, y, partition(X, 4), n_repeats=7, weights=weights, loss=loss)
+    result = estimates(X, y, partition(X, 4), n_repeats=7, sample_weight=weights, loss=loss)
     overall = result.overall.set_index("feature")["estimate"]
     counted = np.ones(len(X)) if weights is None else weights
     for score in result.scores:
@@ -203,7 +203,14 @@ def test_exact_expectation_is_the_average_over_all_other_rows(place: list[int], 
     groups = replace(groups, partitions=(replace(groups.partitions[0], members=tuple(names)),))
     for sampler, code in ((groups, X[:, 2].astype(int)), ("marginal", np.zeros(27, dtype=int))):
         result = sg.importance(
-            curved, X, y, sampler=sampler, features=[names], n_repeats=26, weights=weights if weighted else None, seed=0
+            curved,
+            X,
+            y,
+            sampler=sampler,
+            features=[names],
+            n_repeats=26,
+            sample_weight=weights if weighted else None,
+            random_state=0,
         )
         expected = brute_force(X, y, code, place, weights)
         np.testing.assert_allclose(result.per_row.iloc[:, 0], expected, rtol=1e-9, atol=1e-12)
@@ -219,9 +226,15 @@ def test_drawn_repeats_are_the_exact_expectation_once_every_donor_has_served() -
     X = np.column_stack([rng.normal(size=(11, 2)), np.zeros(11)])
     y = rng.normal(size=11)
     drawn = sg.importance(
-        curved, X, y, sampler="marginal", loss=["squared_error", "root_mean_squared_error"], n_repeats=10, seed=1
+        curved,
+        X,
+        y,
+        sampler="marginal",
+        loss=["squared_error", "root_mean_squared_error"],
+        n_repeats=10,
+        random_state=1,
     ).for_loss("squared_error")
-    exact = sg.importance(curved, X, y, sampler="marginal", n_repeats=10, seed=2)
+    exact = sg.importance(curved, X, y, sampler="marginal", n_repeats=10, random_state=2)
     assert [score.n_exact for score in drawn.scores] == [0, 0, 0]
     assert [score.n_exact for score in exact.scores] == [11, 11, 11]
     np.testing.assert_allclose(drawn.overall["estimate"], exact.overall["estimate"], rtol=1e-10, atol=1e-12)
@@ -281,7 +294,7 @@ def test_training_donors_of_few_values_are_the_average_over_the_training_leaf() 
     X = np.column_stack([rng.integers(0, 6, 20), rng.normal(size=20), np.repeat([0, 1], 10)]).astype(float)
     y = rng.normal(size=20)
     sampler = sg.samplers.Subgroups(groups=partition(X, 2, ["x0"]), donors="train")
-    found = sg.importance(curved, X, y, sampler=sampler, train=train, features=["x0"], n_repeats=4, seed=0)
+    found = sg.importance(curved, X, y, sampler=sampler, train=train, features=["x0"], n_repeats=4, random_state=0)
     expected = []
     for i in range(20):
         leaf = train[train[:, 2] == X[i, 2], 0]

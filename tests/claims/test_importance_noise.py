@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._importance.summed import with_rows
+from subgrove._scoring.summed import with_rows
 from tests.claims.asking import importance
 
 Floats = npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Told, Told]:
     lines: tuple[list[Any], list[Any]] = ([], [])
     for run in range(runs):
         X, y = sample(rng)
-        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=run, **options(name))
+        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, random_state=run, **options(name))
         result = result.with_noise("test rows")
         score = with_rows(result.scores, "the test")[0]
         tables = (result.overall, score.rows[0]), (result.by_subgroup, score.rows[0][score.code == 0])
@@ -136,7 +136,9 @@ def test_standard_error_is_not_too_small_in_small_subgroups(size: int) -> None:
     for _ in range(20):
         X = rng.normal(size=(size, 80))
         y = X.sum(axis=1)
-        tables.append(importance(lambda X: X.sum(axis=1), X, y, sampler="marginal", n_repeats=size, seed=0).overall)
+        tables.append(
+            importance(lambda X: X.sum(axis=1), X, y, sampler="marginal", n_repeats=size, random_state=0).overall
+        )
     table = pd.concat(tables)
     n, z1, z2 = size, 2.0, 8.0
     expected = (
@@ -169,8 +171,8 @@ def test_weighted_rows_tell_the_errors_of_repeated_rows(n_repeats: int) -> None:
         line: list[float] = []
         for rows, weights in ((kept, times[kept]), (repeated, None)):
             found = importance(
-                model, X[rows], y[rows], weights=weights, sampler="marginal", features=["x1"], n_repeats=n_repeats,
-                seed=run,
+                model, X[rows], y[rows], sample_weight=weights, sampler="marginal", features=["x1"],
+                n_repeats=n_repeats, random_state=run,
             ).with_noise("test rows")  # fmt: skip
             line += found.overall.loc[0, ["estimate", "std_error", "mc_error"]].tolist()
         lines.append(line)
@@ -193,7 +195,7 @@ def test_mc_error_is_the_spread_of_estimates_over_seeds(name: str, n_repeats: in
     X, y = sample(np.random.default_rng(77), 40)
     lines = []
     for seed in range(200):
-        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, seed=seed, **options(name))
+        result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, random_state=seed, **options(name))
         one, two = result.overall.iloc[0], result.by_subgroup.iloc[-1]
         lines.append((one["estimate"], one["mc_error"], two["estimate"], two["mc_error"]))
     told = np.array(lines)
@@ -209,7 +211,7 @@ def test_mc_error_counts_the_draws_that_come_after_all_have_been_there() -> None
     X, y = sample(np.random.default_rng(1), 4)
     sampler = sg.samplers.Marginal(fixed_points=True)
     lines = [
-        importance(model, X, y, sampler=sampler, features=["x1"], n_repeats=6, seed=seed).overall.iloc[0]
+        importance(model, X, y, sampler=sampler, features=["x1"], n_repeats=6, random_state=seed).overall.iloc[0]
         for seed in range(300)
     ]
     spread = np.var([line["estimate"] for line in lines], ddof=1)
@@ -240,8 +242,8 @@ def compare_in_many(one: Any, two: Any, runs: int = 200) -> Floats:
 
 def test_compare_of_two_samplers_has_the_error_of_paired_rows() -> None:
     told = compare_in_many(
-        lambda run: {"model": model, "sampler": "marginal", "seed": run},
-        lambda run: {"model": model, "seed": run, **options("subgroups")},
+        lambda run: {"model": model, "sampler": "marginal", "random_state": run},
+        lambda run: {"model": model, "random_state": run, **options("subgroups")},
     )
     known = np.mean(told[:, 1] ** 2) + np.mean(told[:, 2])
     assert known / told[:, 0].var(ddof=1) == pytest.approx(1, abs=0.42)  # 4 sqrt(2 / 199) = 40 %
@@ -255,8 +257,8 @@ def test_compare_of_two_models_with_the_same_draws_has_an_error_that_is_not_too_
         return 1.2 * X[:, 1]
 
     told = compare_in_many(
-        lambda run: {"model": larger, "sampler": "marginal", "seed": run},
-        lambda run: {"model": model, "sampler": "marginal", "seed": run},
+        lambda run: {"model": larger, "sampler": "marginal", "random_state": run},
+        lambda run: {"model": model, "sampler": "marginal", "random_state": run},
     )
     ratio = np.mean(told[:, 1] ** 2) / told[:, 0].var(ddof=1)
     assert 1 - 0.42 < ratio < 1.6
@@ -271,8 +273,8 @@ def test_compare_of_nearly_the_same_models_does_not_take_off_noise_that_both_sha
         return X[:, 1] + 0.01 * X[:, 0]
 
     few, many = (
-        importance(nearly, X, y, sampler="marginal", features=["x1"], n_repeats=m, seed=1).compare(
-            importance(model, X, y, sampler="marginal", features=["x1"], n_repeats=m, seed=1)
+        importance(nearly, X, y, sampler="marginal", features=["x1"], n_repeats=m, random_state=1).compare(
+            importance(model, X, y, sampler="marginal", features=["x1"], n_repeats=m, random_state=1)
         )
         for m in (5, 149)
     )

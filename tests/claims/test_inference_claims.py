@@ -19,9 +19,15 @@ def test_default_interval_covers_also_with_few_redraws(n_repeats: int) -> None:
     scenario = sg.simulate.scenario("linear")
     covered = []
     for run in range(300):
-        test = scenario.sample(200, seed=run)
+        test = scenario.sample(200, random_state=run)
         imp = importance(
-            scenario.model, test.X, test.y, sampler=scenario.sampler, features=["x1"], n_repeats=n_repeats, seed=run
+            scenario.model,
+            test.X,
+            test.y,
+            sampler=scenario.sampler,
+            features=["x1"],
+            n_repeats=n_repeats,
+            random_state=run,
         )
         for result in (imp, imp.with_noise("test rows")):
             line = result.overall.iloc[0]
@@ -36,7 +42,7 @@ def rejections(strength: float, runs: int, n: int = 300) -> tuple[float, float]:
     scenario = sg.simulate.null_scenario("linear", strength=strength)
     found = []
     for run in range(runs):
-        train, test = scenario.sample(n, seed=2 * run), scenario.sample(n, seed=2 * run + 1)
+        train, test = scenario.sample(n, random_state=2 * run), scenario.sample(n, random_state=2 * run + 1)
 
         def model(X: object, shift: float = strength) -> object:
             # As a forest does, it gives part of the weight of x2 to x1, which is nearly the same.
@@ -44,7 +50,9 @@ def rejections(strength: float, runs: int, n: int = 300) -> tuple[float, float]:
             return (0.4 + shift) * x[:, 0] + 0.64 * x[:, 1] + x[:, 2:10].sum(axis=1)
 
         sampler = sg.samplers.Subgroups(max_depth=1)
-        imp = importance(model, test.X, test.y, sampler=sampler, train=train.X, features=["x1"], n_repeats=5, seed=run)
+        imp = importance(
+            model, test.X, test.y, sampler=sampler, train=train.X, features=["x1"], n_repeats=5, random_state=run
+        )
         found.append((imp.overall["p_value"][0] < 0.05, imp.test(test.X)["p_value"][0] < 0.05))
     plain, doubting = np.mean(found, axis=0)
     return float(plain), float(doubting)
@@ -68,11 +76,11 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
     A variance of 60 numbers is known to 4 sqrt(2 / 59) = 74 %; halves have shallower trees, so a factor of 3 is left.
     """
     scenario = sg.simulate.scenario("linear")
-    test = scenario.sample(300, seed=10_000)
+    test = scenario.sample(300, random_state=10_000)
     estimates, draws, told = [], [], []
     for run in range(60):
-        train = scenario.sample(400, seed=run)
-        options = {"train": train.X, "features": ["x1"], "n_repeats": 30, "seed": run, "sampler": "subgroups"}
+        train = scenario.sample(400, random_state=run)
+        options = {"train": train.X, "features": ["x1"], "n_repeats": 30, "random_state": run, "sampler": "subgroups"}
         resamples = 10 if run < 20 else None
         imp = importance(scenario.model, test.X, test.y, partition_resamples=resamples, **options)  # type: ignore[arg-type]
         estimates.append(imp.overall["estimate"][0])
@@ -94,20 +102,27 @@ def test_correction_makes_the_interval_over_refits_cover_more_though_not_enough(
     scenario = sg.simulate.null_scenario("linear", strength=0.5)
 
     def fresh(seed: int) -> float:
-        train, test = scenario.sample(150, seed=seed), scenario.sample(50, seed=seed + 1)
+        train, test = scenario.sample(150, random_state=seed), scenario.sample(50, random_state=seed + 1)
         model = LinearRegression().fit(train.X, train.y)
         imp = importance(
-            model, test.X, test.y, sampler=scenario.sampler, features=["x1"], n_repeats=5, seed=seed, train=train.X
+            model,
+            test.X,
+            test.y,
+            sampler=scenario.sampler,
+            features=["x1"],
+            n_repeats=5,
+            random_state=seed,
+            train=train.X,
         )
         return float(imp.overall["estimate"][0])
 
     truth = np.mean([fresh(2 * seed + 100_000) for seed in range(400)])
     corrected, plain = [], []
     for run in range(100):
-        data = scenario.sample(200, seed=run)
+        data = scenario.sample(200, random_state=run)
         found = sg.importance_over_refits(
             LinearRegression(), data.X, data.y, n_refits=10, sampler=scenario.sampler, features=["x1"], n_repeats=5,
-            seed=run,
+            random_state=run,
         )  # fmt: skip
         line = found.overall.iloc[0]
         shrunk = np.sqrt((1 / 10) / (1 / 10 + 50 / 150))  # without the correction

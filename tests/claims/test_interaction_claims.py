@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._effects import interactions
+from subgrove._effects.interactions import interactions
 
 RUNS = 60
 
@@ -41,7 +41,7 @@ def two_columns(X: pd.DataFrame) -> Any:
 def columns(model: Callable[[pd.DataFrame], Any], run: int, dependent: bool, n: int = 200) -> set[str]:
     X = data(run, 2 * n, dependent)
     groups = sg.find_subgroups(X[:n], features="x", max_depth=2)
-    found = sg.effect(model, X[n:], "x", subgroups=groups, interactions=True, n_points=8)
+    found = sg.effect(model, X[n:], "x", subgroups=groups, interactions=True, grid_resolution=8)
     assert found.heterogeneity is not None
     return {split.column for split in found.heterogeneity.splits if split.reason == "interaction"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._table import Floats
+from subgrove._data.table import Floats
 from subgrove.trees import CartTree, ConditionalInferenceTree, TransformationTree
 
 RUNS = 2000

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from subgrove._cli import encoding, parquet, reading, records
+from subgrove._cli import csv_records as records
+from subgrove._cli import encoding, parquet, reading
 
 from .run import invoke, refused
 
@@ -197,7 +198,7 @@ def test_a_folder(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_read(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make("a,b,y\n" + ROWS)
     monkeypatch.setattr(
-        "subgrove._cli.sources.os.access", lambda where, mode: Path(where) != path
+        "subgrove._cli.open_file.os.access", lambda where, mode: Path(where) != path
     )  # root may read everything
     refused(explain(path), "permission")
 

@@ -14,8 +14,8 @@ import subgrove as sg
 from subgrove._cli import large, large_page
 from subgrove._cli.output import Output
 from subgrove._cli.training import train
-from subgrove._fidelity.certificate import Certificate
-from subgrove._partitions import read_partitioned, sample_rows
+from subgrove._scale.readers import read_partitioned, sample_rows
+from subgrove._scoring.fidelity_check.check import Certificate
 
 from .conftest import rows
 from .run import invoke, refused
@@ -85,7 +85,7 @@ def test_a_folder_is_explained_with_all_rows(told: Told) -> None:
 def test_redraws_that_do_not_look_real_are_marked(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
     assert {line["certificate"] for line in told.values["features"]} <= {"passes", "fails", "unknown"}
     X = rows(60)[["a", "b"]]
-    found = sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], sampler="marginal", seed=1)
+    found = sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], sampler="marginal", random_state=1)
     failed = Certificate("fails", "they are told apart")
     scores = tuple(replace(score, certificate=failed) for score in found.scores)
     findings = large_page.Findings("title", "price", ("about",), replace(found, scores=scores), ())
@@ -138,7 +138,13 @@ def test_model_of_a_file_is_asked_about_stored_rows(parts: Path) -> None:
     result = invoke("explain", parts, "-t", "price", *options)
     assert result.exit_code == 0, result.output
     sampler = sg.samplers.Auto(shown_depth=2)
-    asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 2, "seed": 1, "sample": 400, "certify": False}
+    asked: dict[str, Any] = {
+        "loss": "absolute_error",
+        "n_repeats": 2,
+        "random_state": 1,
+        "sample": 400,
+        "check_fidelity": False,
+    }
     known = sg.importance(model, str(parts), "price", sampler=sampler, **asked)
     told = {line["feature"]: line["estimate"] for line in json.loads(Path("line.json").read_text())["features"]}
     assert told == known.overall.set_index("feature")["estimate"].to_dict()

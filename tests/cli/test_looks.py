@@ -41,7 +41,7 @@ def test_subgroups_as_json(houses: Path) -> None:
 
 def test_dependence_prints_and_writes_what_the_library_computes(houses: Path, folder: Path) -> None:
     result = invoke("dependence", houses, "--target", "price", "--feature", "a", "--json", "out.json")
-    found = sg.dependence(table("price"), features=["a"], seed=1)
+    found = sg.dependence(table("price"), features=["a"], random_state=1)
     told = json.loads((folder / "out.json").read_text(encoding="utf-8"))
     assert told["table"][0]["explained"] == found.table["explained"].iloc[0]
     assert f"{found.table['explained'].iloc[0]:.0%}" in result.stdout

@@ -211,7 +211,8 @@ def numbered(n: int) -> str:
 
 def test_the_same_seed_draws_the_same_rows_and_another_seed_others(tmp_path: Path) -> None:
     rows = [
-        read(tmp_path, numbered(2000), most=100, seed=seed, only=("i", "x")).frame["i"].tolist() for seed in (1, 1, 2)
+        read(tmp_path, numbered(2000), most=100, random_state=seed, only=("i", "x")).frame["i"].tolist()
+        for seed in (1, 1, 2)
     ]
     assert rows[0] == rows[1] != rows[2]
     assert len(set(rows[0])) == 100

@@ -147,8 +147,8 @@ maybe_missing = pytest.mark.parametrize("missing", [False, True], ids=["complete
 
 def grow(grower: type[Grower], X: Any, x: Any, **arguments: Any) -> Tree:
     if issubclass(grower, CartTree):
-        return grower(max_depth=8, min_leaf=12, cp=0.001).fit(X, x, **arguments)
-    return grower(max_depth=8, min_leaf=12).fit(X, x, **arguments)
+        return grower(max_depth=8, min_samples_leaf=12, cp=0.001).fit(X, x, **arguments)
+    return grower(max_depth=8, min_samples_leaf=12).fit(X, x, **arguments)
 
 
 @cache
@@ -351,5 +351,5 @@ def test_kind_of_x_is_what_the_user_says(grower: type[ConditionalInferenceTree |
     columns, _ = plain(missing=False)
     X = pandas_numpy(columns).drop(columns="count")
     codes = np.array(columns["count"]) % 3
-    as_text = grower(min_leaf=15).fit(X, pd.Series(codes).astype(str))
-    assert grower(min_leaf=15).fit(X, codes, x_kind="nominal").to_dict()["nodes"] == as_text.to_dict()["nodes"]
+    as_text = grower(min_samples_leaf=15).fit(X, pd.Series(codes).astype(str))
+    assert grower(min_samples_leaf=15).fit(X, codes, x_kind="nominal").to_dict()["nodes"] == as_text.to_dict()["nodes"]

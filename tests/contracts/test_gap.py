@@ -16,7 +16,7 @@ import subgrove as sg
 from .test_importance import TRAIN, Counting, X, Y, closed_form, each_container, frozen, unchanged
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "subgroups": {"sampler": sg.samplers.Subgroups(max_depth=4, min_leaf=40, alpha=0.9)},
+    "subgroups": {"sampler": sg.samplers.Subgroups(max_depth=4, min_samples_leaf=40, alpha=0.9)},
     "imputation": {"sampler": sg.samplers.Imputation(n_trees=10)},
     "given": {"sampler": "subgroups", "given": {"a": ["b", "count"], "b": ["a"]}},
 }
@@ -26,7 +26,7 @@ each_option = pytest.mark.parametrize("name", OPTIONS)
 def gap(
     table: Any = X, train: Any = TRAIN, feature: str = "a", model: Any = closed_form, average: bool = False, **more: Any
 ) -> sg.Gap:
-    common = {"features": ["a", "b"], "n_repeats": 3, "seed": 3, **more}
+    common = {"features": ["a", "b"], "n_repeats": 3, "random_state": 3, **more}
     imp = sg.importance(model, table, Y, **{"train": train, **common})
     common = {name: value for name, value in common.items() if name not in ("sampler", "given")}
     return imp.gap(sg.importance(model, table, Y, sampler="marginal", **common), feature, average=average)
@@ -69,7 +69,7 @@ def test_jobs_batches_and_other_features_change_no_digit(name: str, average: boo
 
 def test_a_gap_asks_for_the_sets_between_its_ends_and_for_100_rows() -> None:
     model = Counting()
-    common: dict[str, Any] = {"features": ["a"], "n_repeats": 3, "seed": 3}
+    common: dict[str, Any] = {"features": ["a"], "n_repeats": 3, "random_state": 3}
     imp = sg.importance(model, X, Y, train=TRAIN, **OPTIONS["subgroups"], **common)
     marginal = sg.importance(model, X, Y, sampler="marginal", **common)
     before = model.rows

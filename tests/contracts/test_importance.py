@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import subgrove as sg
-from subgrove._importance.summed import with_rows
+from subgrove._scoring.summed import with_rows
 
 Floats = npt.NDArray[np.float64]
 N = 150
@@ -74,7 +74,7 @@ each_sampler = pytest.mark.parametrize("name", SAMPLERS)
 
 
 def run(model: Any = closed_form, table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, table, y, **{"n_repeats": 5, "seed": 3, "sampler": "marginal", **options})
+    return sg.importance(model, table, y, **{"n_repeats": 5, "random_state": 3, "sampler": "marginal", **options})
 
 
 @cache
@@ -199,16 +199,16 @@ def test_more_repeats_go_on_where_fewer_ended() -> None:
 
 
 def test_zero_is_a_seed_and_seeds_differ() -> None:
-    zero, again, one = (run(features=["a"], seed=seed) for seed in (0, np.int64(0), 1))
+    zero, again, one = (run(features=["a"], random_state=seed) for seed in (0, np.int64(0), 1))
     same(zero, again)
     assert zero.overall["estimate"][0] != one.overall["estimate"][0]
-    assert zero.settings["seed"] == 0
+    assert zero.settings["random_state"] == 0
 
 
 def test_seed_that_was_drawn_is_told_and_gives_the_numbers_again() -> None:
-    drawn, other = run(seed=None), run(seed=None)
-    same(run(seed=drawn.settings["seed"]), drawn)
-    assert drawn.settings["seed"] != other.settings["seed"]
+    drawn, other = run(random_state=None), run(random_state=None)
+    same(run(random_state=drawn.settings["random_state"]), drawn)
+    assert drawn.settings["random_state"] != other.settings["random_state"]
     assert drawn.overall["estimate"][0] != other.overall["estimate"][0]
 
 
@@ -235,9 +235,9 @@ def test_inputs_stay_as_they_were(make: Callable[[pd.DataFrame], Any]) -> None:
     for options in (
         {"sampler": TRAINING_DONORS, "train": train},
         {"sampler": "subgroups", "train": train},
-        {"sampler": sg.samplers.Subgroups(min_leaf=20)},
+        {"sampler": sg.samplers.Subgroups(min_samples_leaf=20)},
     ):
-        run(table=table, y=target if isinstance(table, pd.DataFrame) else y, weights=weights, **options)
+        run(table=table, y=target if isinstance(table, pd.DataFrame) else y, sample_weight=weights, **options)
     now = (table, train, target.to_frame(), weights)
     assert all(unchanged(one, two) for one, two in zip(now, before, strict=True))
 

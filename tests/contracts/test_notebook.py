@@ -45,11 +45,11 @@ class Asked:
 def results() -> dict[str, Any]:
     """Results of every class; the model they are of answers no more."""
     model, (X, y), (train, y_train) = Asked(), frame(), frame(260, seed=1)
-    asked: dict[str, Any] = {"n_repeats": 3, "seed": 1}
+    asked: dict[str, Any] = {"n_repeats": 3, "random_state": 1}
     groups = sg.find_subgroups(train)
     given = sg.importance(model, X, y, sampler=groups, **asked)
     marginal = sg.importance(model, X, y, sampler="marginal", **asked)
-    effects = [sg.effect(model, X, SCRIPT, subgroups=groups, n_points=5), sg.effect(model, X, "kind")]
+    effects = [sg.effect(model, X, SCRIPT, subgroups=groups, grid_resolution=5), sg.effect(model, X, "kind")]
     profile = sg.depth_profile(train, features=[SCRIPT, "alone"], model=model, test=(X, y), deepest=2, **asked)
     found = {
         "importance": given,
@@ -65,21 +65,21 @@ def results() -> dict[str, Any]:
         "partition": groups[SCRIPT],
         "effect": effects[0],
         "effect of levels": effects[1],
-        "surface": sg.effect(model, X, (SCRIPT, QUOTED), n_points=3),
-        "interactions": sg.effect(model, X, SCRIPT, interactions=True, n_points=5),
-        "dependence": sg.dependence(X.assign(constant=1.0), seed=1, n_trees=10),
+        "surface": sg.effect(model, X, (SCRIPT, QUOTED), grid_resolution=3),
+        "interactions": sg.effect(model, X, SCRIPT, interactions=True, grid_resolution=5),
+        "dependence": sg.dependence(X.assign(constant=1.0), random_state=1, n_trees=10),
         "fidelity": sg.fidelity(
-            train, X, samplers=["subgroups", "knockoffs"], features=[SCRIPT, "kind"], n_repeats=2, seed=1
+            train, X, samplers=["subgroups", "knockoffs"], features=[SCRIPT, "kind"], n_repeats=2, random_state=1
         ),
         "model fidelity": sg.model_fidelity(model, X, {"<i>PDP</i>": effects}, y=y),
         "gap": given.gap(marginal, SCRIPT),
         "relative": sg.relative_importance(model, X, y, SCRIPT, train=train, sampler="subgroups", **asked),
-        "refits": sg.importance_over_refits(Linear(), X, y, sampler="marginal", n_refits=3, seed=1),
+        "refits": sg.importance_over_refits(Linear(), X, y, sampler="marginal", n_refits=3, random_state=1),
         "depth profile": profile,
         "depth profile without a model": sg.depth_profile(train, features=[SCRIPT, "alone"], deepest=2),
         "depth choice": profile.choices[0],
         "no depth to choose": sg.find_subgroups(train, features="alone", max_depth="auto")["alone"].choice,
-        "stability": sg.stability(groups, train, n_resamples=5, seed=1),
+        "stability": sg.stability(groups, train, n_resamples=5, random_state=1),
         "explanation": given.explain(SCRIPT, marginal=marginal),
     }
     model.closed = True
@@ -197,7 +197,9 @@ def test_rules_are_shown_whole() -> None:
 def test_of_many_features_twenty_are_shown() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(60, 45)), columns=[f"x{at}" for at in range(45)])
-    imp = sg.importance(lambda X: X["x3"], X, X["x3"], sampler="marginal", n_repeats=2, seed=1, certify=False)
+    imp = sg.importance(
+        lambda X: X["x3"], X, X["x3"], sampler="marginal", n_repeats=2, random_state=1, check_fidelity=False
+    )
     html = imp._repr_html_()
     assert "and 25 more: .overall has all" in html
     assert walked(html).tags.count("tr") == 22
@@ -206,12 +208,12 @@ def test_of_many_features_twenty_are_shown() -> None:
 
 
 def test_where_nothing_is_dependent_nothing_is_said_to_mislead() -> None:
-    found = sg.dependence(frame()[0][["alone"]].assign(other=np.arange(130) % 7.0), n_trees=10, seed=1)
+    found = sg.dependence(frame()[0][["alone"]].assign(other=np.arange(130) % 7.0), n_trees=10, random_state=1)
     assert found.dependent == ()
     assert "No feature foretold by at least 20%." in walked(found._repr_html_()).text
 
 
 def test_a_moment_is_shown_to_the_minute() -> None:
     X = pd.DataFrame({"when": pd.date_range("2024-01-01", periods=50, freq="31h"), "x": np.arange(50.0)})
-    found = sg.effect(lambda X: X["x"].to_numpy(), X, "when", n_points=4)
+    found = sg.effect(lambda X: X["x"].to_numpy(), X, "when", grid_resolution=4)
     assert "2024-01-01 to 2024-03-04T07:00" in walked(found._repr_html_()).text

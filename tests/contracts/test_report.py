@@ -15,7 +15,7 @@ import subgrove as sg
 
 from .test_importance import TRAIN, Counting, X, Y, closed_form, each_container, frozen, unchanged
 
-SETTINGS: dict[str, Any] = {"n_repeats": 3, "seed": 3, "created": ""}
+SETTINGS: dict[str, Any] = {"n_repeats": 3, "random_state": 3, "created": ""}
 Y_TRAIN = closed_form(TRAIN)
 
 
@@ -40,7 +40,7 @@ def test_the_methods_part_says_how_many_rows_the_model_was_asked_for() -> None:
 def test_the_number_of_jobs_changes_no_digit_and_the_seed_does() -> None:
     one = summary(n_jobs=1, features=["a", "tree"])
     assert summary(n_jobs=2, features=["a", "tree"]) == one
-    assert summary(seed=4, features=["a", "tree"]) != one
+    assert summary(random_state=4, features=["a", "tree"]) != one
 
 
 @each_container
@@ -77,9 +77,9 @@ def test_reading_and_writing_a_report_asks_the_model_for_nothing() -> None:
 
 @pytest.mark.parametrize("n", [1, 4])
 def test_more_rows_than_are_used_are_told(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subgrove._report.asked.MOST_ROWS", 100 // n)
-    monkeypatch.setattr("subgrove._report.asked.EFFECT_ROWS", 60 // n)
-    monkeypatch.setattr("subgrove._report.asked._FEWEST_ROWS", 10)
+    monkeypatch.setattr("subgrove._report.inputs.MOST_ROWS", 100 // n)
+    monkeypatch.setattr("subgrove._report.inputs.EFFECT_ROWS", 60 // n)
+    monkeypatch.setattr("subgrove._report.inputs._FEWEST_ROWS", 10)
     found = summary(features=["a"])
     settings = {one.name: one.value for one in found.methods.settings}
     assert (settings["rows of importance"], settings["rows of curves"]) == (100 // n, 60 // n)

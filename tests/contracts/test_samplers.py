@@ -19,18 +19,18 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from subgrove._random import Streams
-from subgrove._table import read_table
+from subgrove._core.random import Streams
+from subgrove._data.table import read_table
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.samplers.auto import Auto
+from subgrove.samplers.auto.sampler import Auto
 from subgrove.samplers.base import Fitted, Method
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
 from subgrove.samplers.knockoffs import Knockoffs
+from subgrove.samplers.location_shift import ShiftedSubgroups
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.shifted import ShiftedSubgroups
-from subgrove.samplers.subgroup import Subgroups
+from subgrove.samplers.subgroups import Subgroups
 from subgrove.samplers.unchanged import Unchanged
 
 N_TRAIN, N_TEST = 240, 120
@@ -105,9 +105,9 @@ CASES = {
     "forest nodes in place of a grid": Case(lambda: ForestNodes(forest(), partition="nodes", association="train")),
     "target leaves": Case(lambda: ForestNodes(target=Y)),
     "shifted subgroups": Case(ShiftedSubgroups),
-    "shifted subgroups in small leaves": Case(lambda: ShiftedSubgroups(max_depth=3, min_leaf=10, keep=0.3)),
+    "shifted subgroups in small leaves": Case(lambda: ShiftedSubgroups(max_depth=3, min_samples_leaf=10, keep=0.3)),
     "auto": Case(Auto),
-    "auto with small leaves": Case(lambda: Auto(min_leaf=7, alpha=0.5)),
+    "auto with small leaves": Case(lambda: Auto(min_samples_leaf=7, alpha=0.5)),
 }
 each = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 

@@ -30,7 +30,7 @@ def explained(found: sg.Dependence) -> dict[str, float]:
     return dict(zip(found.features, (each.explained for each in found.found), strict=True))
 
 
-FOUND = sg.dependence(X, n_trees=100, seed=1)
+FOUND = sg.dependence(X, n_trees=100, random_state=1)
 
 
 def test_a_copy_is_foretold_and_noise_is_not() -> None:
@@ -50,7 +50,7 @@ def test_closed_form_of_r_squared_in_a_normal_pair() -> None:
     # about 2 sqrt(0.64) (1 - 0.64) / sqrt(3000) = 0.01; a forest on one column overfits by about 1/8 of the noise.
     z = RNG.normal(size=3000)
     pair = pd.DataFrame({"x": 0.8 * z + 0.6 * RNG.normal(size=3000), "z": z})
-    found = explained(sg.dependence(pair, features="x", n_trees=50, seed=1))["x"]
+    found = explained(sg.dependence(pair, features="x", n_trees=50, random_state=1))["x"]
     assert 0.64 - 0.36 / 4 - 0.03 < found < 0.64 + 0.03
 
 
@@ -59,7 +59,7 @@ def test_share_of_a_class_is_errors_over_those_of_the_mode() -> None:
     a = RNG.integers(0, 2, 4000)
     b = np.where(RNG.random(4000) < 0.2, 1 - a, a)
     table = pd.DataFrame({"a": a.astype(str), "b": b.astype(str)})
-    found = explained(sg.dependence(table, n_trees=20, seed=1))["b"]
+    found = explained(sg.dependence(table, n_trees=20, random_state=1))["b"]
     # Errors in 20 % of 4000 rows have a standard error of 0.006, those of the mode 0.008: 3 of them, over 0.5.
     assert found == pytest.approx(1 - 0.2 / 0.5, abs=3 * 0.016)
 
@@ -79,7 +79,7 @@ def test_parts_add_up_to_the_whole() -> None:
 
 
 def test_folds_are_two_a_repeat_and_their_mean_is_explained() -> None:
-    found = sg.dependence(X, features="copy", n_trees=20, n_repeats=3, seed=1)
+    found = sg.dependence(X, features="copy", n_trees=20, n_repeats=3, random_state=1)
     folds = found.folds
     assert folds[["repeat", "half"]].to_numpy().tolist() == [[r, h] for r in range(3) for h in range(2)]
     assert folds["explained"].mean() == pytest.approx(found.found[0].explained)
@@ -88,8 +88,8 @@ def test_folds_are_two_a_repeat_and_their_mean_is_explained() -> None:
 
 
 def test_more_repeats_go_on_where_fewer_ended() -> None:
-    one = sg.dependence(X, features="copy", n_trees=10, seed=1).folds
-    three = sg.dependence(X, features="copy", n_trees=10, n_repeats=3, seed=1).folds
+    one = sg.dependence(X, features="copy", n_trees=10, random_state=1).folds
+    three = sg.dependence(X, features="copy", n_trees=10, n_repeats=3, random_state=1).folds
     assert one["explained"].tolist() == three["explained"][:2].tolist()
 
 
@@ -98,7 +98,7 @@ def test_few_columns_ask_for_subgroups_and_many_for_imputation() -> None:
     table = pd.DataFrame(parts, columns=[f"part{k}" for k in range(8)])
     table["sum"] = parts.sum(axis=1) + 0.5 * RNG.normal(size=600)
     table["like"] = parts[:, 0] + 0.3 * RNG.normal(size=600)
-    found = sg.dependence(table, features=["sum", "like", "part7"], n_trees=100, seed=1, threshold=0.3)
+    found = sg.dependence(table, features=["sum", "like", "part7"], n_trees=100, random_state=1, threshold=0.3)
     samplers = dict(zip(found.features, found.table["sampler"], strict=True))
     assert samplers == {"sum": "imputation", "like": "subgroups", "part7": "marginal"}
     assert [sentence.split(":")[0] for sentence in found.advice] == list(found.dependent)
@@ -108,40 +108,40 @@ def test_few_columns_ask_for_subgroups_and_many_for_imputation() -> None:
 
 def test_a_feature_that_is_wholly_told_is_said_to_be() -> None:
     table = pd.DataFrame({"a": np.repeat(["u", "v"], 50), "b": np.repeat(["x", "y"], 50), "c": RNG.normal(size=100)})
-    found = sg.dependence(table, features="a", n_trees=50, seed=1)
+    found = sg.dependence(table, features="a", n_trees=50, random_state=1)
     assert explained(found)["a"] == 1
     assert "near 0" in found.advice[0]
 
 
 def test_the_threshold_decides_who_is_dependent() -> None:
-    low, high = (sg.dependence(X, n_trees=20, seed=1, threshold=threshold) for threshold in (0.2, 1.0))
+    low, high = (sg.dependence(X, n_trees=20, random_state=1, threshold=threshold) for threshold in (0.2, 1.0))
     assert set(low.dependent) == {"z", "copy", "level"}
     assert explained(low) == explained(high)
     assert len(high.dependent) < 3
 
 
 def test_numbers_are_the_same_for_any_order_and_subset_of_features_and_any_number_of_jobs() -> None:
-    whole = explained(sg.dependence(X, n_trees=40, seed=0))
-    assert explained(sg.dependence(X, features=["noise", "z"], n_trees=40, seed=0)) == {
+    whole = explained(sg.dependence(X, n_trees=40, random_state=0))
+    assert explained(sg.dependence(X, features=["noise", "z"], n_trees=40, random_state=0)) == {
         name: whole[name] for name in ("noise", "z")
     }
-    assert explained(sg.dependence(X, n_trees=40, seed=0, n_jobs=2)) == whole
-    assert explained(sg.dependence(X, n_trees=40, seed=1)) != whole
+    assert explained(sg.dependence(X, n_trees=40, random_state=0, n_jobs=2)) == whole
+    assert explained(sg.dependence(X, n_trees=40, random_state=1)) != whole
 
 
 @pytest.mark.parametrize("make", [pl.from_pandas, pa.Table.from_pandas])
 def test_every_container_gives_the_same_numbers_in_tables_of_its_own(make: Any) -> None:
     table = X.assign(level=X["level"].astype(pd.CategoricalDtype(["middle", "low", "high"])))
     given = make(X)
-    found = sg.dependence(given, n_trees=20, seed=1)
+    found = sg.dependence(given, n_trees=20, random_state=1)
     for each in (found.table, found.matrix, found.folds):
         assert type(each) is type(given)
     # Levels stand in another order in the frame.
-    assert explained(found) == explained(sg.dependence(table, n_trees=20, seed=1))
+    assert explained(found) == explained(sg.dependence(table, n_trees=20, random_state=1))
 
 
 def test_an_array_has_columns_by_number() -> None:
-    assert sg.dependence(X[["z", "copy"]].to_numpy(), n_trees=5, seed=1).features == ("x0", "x1")
+    assert sg.dependence(X[["z", "copy"]].to_numpy(), n_trees=5, random_state=1).features == ("x0", "x1")
 
 
 def test_the_users_table_is_not_changed() -> None:
@@ -153,7 +153,7 @@ def test_the_users_table_is_not_changed() -> None:
 def test_a_result_is_frozen_can_be_pickled_and_tells_its_seed() -> None:
     found = pickle.loads(pickle.dumps(FOUND))
     pd.testing.assert_frame_equal(found.table, FOUND.table)
-    assert found.settings == {"n_trees": 100, "n_repeats": 1, "seed": 1}
+    assert found.settings == {"n_trees": 100, "n_repeats": 1, "random_state": 1}
     with pytest.raises(AttributeError):
         found.threshold = 0.5
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from subgrove._data.table import read_table
 from subgrove._dependence.encoding import first_direction, predictors_of
-from subgrove._table import read_table
 
 
 def ranks(levels: list[str | None], outputs: list[list[float]], train: list[int]) -> list[float]:

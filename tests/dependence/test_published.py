@@ -28,8 +28,8 @@ def percent() -> pd.DataFrame:
     """A row for each split of the data, a column for each feature."""
     lines = []
     for seed in range(SPLITS):
-        train, _ = sg.datasets.bike(split=0.7, seed=seed)
-        found = sg.dependence(train.X, n_trees=100, seed=seed)
+        train, _ = sg.datasets.bike(split=0.7, random_state=seed)
+        found = sg.dependence(train.X, n_trees=100, random_state=seed)
         lines.append({each.feature: 100 * each.explained for each in found.found})
     return pd.DataFrame(lines)
 
@@ -49,7 +49,7 @@ def test_the_published_share_is_among_what_splits_give(percent: pd.DataFrame, fe
 
 
 def test_work_is_told_by_weekday_and_holiday() -> None:
-    train, _ = sg.datasets.bike(split=0.7, seed=1)
-    (found,) = sg.dependence(train.X, features="work", n_trees=100, seed=1).found
+    train, _ = sg.datasets.bike(split=0.7, random_state=1)
+    (found,) = sg.dependence(train.X, features="work", n_trees=100, random_state=1).found
     assert found.foretold_by == ("weekday", "holiday")
     assert found.explained > 0.98

@@ -17,7 +17,7 @@ X = pd.DataFrame({"z": Z, "copy": 3 * Z + 0.1 * RNG.normal(size=200), "noise": R
 
 
 def line(table: pd.DataFrame, feature: str, **more: Any) -> dict[str, Any]:
-    (found,) = sg.dependence(table, features=feature, n_trees=30, seed=1, **more).table.to_dict("records")
+    (found,) = sg.dependence(table, features=feature, n_trees=30, random_state=1, **more).table.to_dict("records")
     return {str(name): value for name, value in found.items()}
 
 
@@ -42,13 +42,13 @@ def test_a_constant_feature_has_no_share_and_says_why(value: Any) -> None:
 
 
 def test_a_constant_column_tells_nothing() -> None:
-    found = sg.dependence(X.assign(same=1.0), n_trees=30, seed=1)
+    found = sg.dependence(X.assign(same=1.0), n_trees=30, random_state=1)
     assert found.matrix["same"][:3].tolist() == [0.0, 0.0, 0.0]
     assert found.matrix.iloc[3, 1:].isna().all()
 
 
 def test_a_column_without_any_value_is_no_obstacle() -> None:
-    found = sg.dependence(X.assign(empty=np.nan), n_trees=30, seed=1).table
+    found = sg.dependence(X.assign(empty=np.nan), n_trees=30, random_state=1).table
     assert found["note"].tolist()[3] == "only 0 rows have a value; at least 10 are needed"
     assert found["explained"][1] > 0.9
 
@@ -60,7 +60,7 @@ def test_too_few_known_values_are_told() -> None:
 
 def test_a_feature_with_very_many_levels_is_not_foretold_but_others_are() -> None:
     table = X.assign(name=[f"row {k}" for k in range(200)])
-    found = sg.dependence(table, n_trees=30, seed=1).table.set_index("feature")
+    found = sg.dependence(table, n_trees=30, random_state=1).table.set_index("feature")
     assert found.loc["name", "note"] == "has 200 levels; more than 100 are not told apart"
     # A level of its own for each row says nothing about rows that were not seen, however well it fits those that were.
     assert found.loc["noise", "explained"] < 0.1
@@ -106,7 +106,7 @@ def test_kinds_can_be_set() -> None:
 
 
 def test_a_column_called_feature_keeps_its_name_in_the_matrix() -> None:
-    found = sg.dependence(X.rename(columns={"z": "feature"}), n_trees=5, seed=1)
+    found = sg.dependence(X.rename(columns={"z": "feature"}), n_trees=5, random_state=1)
     assert list(found.matrix.columns) == ["feature_", "feature", "copy", "noise"]
 
 
@@ -129,7 +129,7 @@ def test_ten_rows_are_enough() -> None:
         ({"n_repeats": 0}, ParameterError, "n_repeats"),
         ({"threshold": 2}, ParameterError, "threshold must be a number from 0 to 1"),
         ({"threshold": "high"}, ParameterError, "threshold"),
-        ({"seed": -1}, ParameterError, "seed"),
+        ({"random_state": -1}, ParameterError, "seed"),
         ({"n_jobs": 0}, ParameterError, "n_jobs"),
         ({"kinds": {"price": "nominal"}}, ParameterError, "kinds names 'price'"),
         ({"X": X.assign(z=np.inf)}, ColumnError, "infinite"),

@@ -15,7 +15,7 @@ from .models import SEASONS, model, rows
 
 def test_linear_effect_is_a_line_of_mean_zero() -> None:
     X = rows()
-    curves = effect(lambda X: 3 * X["temp"] + X["hum"] ** 2, X, "temp", kind="ale", n_points=10).curves
+    curves = effect(lambda X: 3 * X["temp"] + X["hum"] ** 2, X, "temp", kind="ale", grid_resolution=10).curves
     np.testing.assert_allclose(np.diff(curves["estimate"]), 3 * np.diff(curves["x"]), rtol=1e-9)
     # Without interactions all rows agree on every step: the error is that of the mean of 3 temp, up to rounding of temp
     # to the middles of ten intervals.
@@ -94,12 +94,12 @@ def test_column_of_one_level_has_one_point_at_zero() -> None:
 
 
 def test_error_is_known_if_some_interval_has_two_rows() -> None:
-    assert effect(model, rows(10), "hum", kind="ale", n_points=9).curves["std_error"].notna().all()
+    assert effect(model, rows(10), "hum", kind="ale", grid_resolution=9).curves["std_error"].notna().all()
 
 
 @pytest.mark.parametrize("feature", ["hum", "season"])
 def test_error_is_unknown_if_weights_add_up_to_one_row(feature: str) -> None:
-    curves = effect(model, rows(), feature, kind="ale", weights=np.full(120, 1 / 120)).curves
+    curves = effect(model, rows(), feature, kind="ale", sample_weight=np.full(120, 1 / 120)).curves
     assert curves["std_error"].isna().all()
 
 

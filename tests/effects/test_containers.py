@@ -70,8 +70,8 @@ def columns(table: Any) -> dict[str, list[Any]]:
 def test_numbers_are_the_same_in_every_container(container: str, feature: str, kind: Any) -> None:
     X = CONTAINERS[container]()
     given, expected = (
-        effect(model, X, feature, kind=kind, n_points=5),
-        effect(model, WHOLE, feature, kind=kind, n_points=5),
+        effect(model, X, feature, kind=kind, grid_resolution=5),
+        effect(model, WHOLE, feature, kind=kind, grid_resolution=5),
     )
     assert nw.from_native(given.curves, eager_only=True).implementation.value == container
     mine, theirs = columns(given.curves), columns(expected.curves)
@@ -88,7 +88,7 @@ def test_subgroups_and_all_tables_are_the_same_in_every_container(container: str
     # Seasons as text throughout: containers differ in the order that they put categories in.
     text = WHOLE.assign(season=WHOLE["season"].astype(str))
     given, expected = (
-        effect(model, X, feature, kind="ice", subgroups=find_subgroups(X[:140], min_leaf=30), n_points=4)
+        effect(model, X, feature, kind="ice", subgroups=find_subgroups(X[:140], min_samples_leaf=30), grid_resolution=4)
         for X in (CONTAINERS[container](), text)
     )
     for name in ("curves", "support", "outliers", "ice"):
@@ -131,7 +131,7 @@ def test_array_of_objects() -> None:
     assert effect(plain, X, "x1").curves["estimate"].tolist() == pytest.approx(
         [X[:, 0].mean() + SEASONS.index(level) for level in sorted(SEASONS)]
     )
-    assert len(effect(plain, X, "x0", n_points=3).curves) == 3
+    assert len(effect(plain, X, "x0", grid_resolution=3).curves) == 3
 
 
 def test_model_sees_the_types_that_it_was_trained_on() -> None:
@@ -142,8 +142,8 @@ def test_model_sees_the_types_that_it_was_trained_on() -> None:
         return np.zeros(len(X))
 
     for feature in FEATURES:
-        effect(curious, WHOLE, feature, kind="pdp", n_points=3)
-        effect(curious, WHOLE, feature, kind="ale", n_points=3)
+        effect(curious, WHOLE, feature, kind="pdp", grid_resolution=3)
+        effect(curious, WHOLE, feature, kind="ale", grid_resolution=3)
     for X in seen:
         types = X.dtypes.drop("count")
         assert types.equals(WHOLE.dtypes.drop("count"))
@@ -155,7 +155,7 @@ def test_table_is_not_changed(kind: Any, make: Any) -> None:
     X, before = make(), make()
     features = ["x0"] if isinstance(X, np.ndarray) else FEATURES
     for feature in features:
-        effect((lambda X: X[:, 0]) if isinstance(X, np.ndarray) else model, X, feature, kind=kind, n_points=4)
+        effect((lambda X: X[:, 0]) if isinstance(X, np.ndarray) else model, X, feature, kind=kind, grid_resolution=4)
     if isinstance(X, np.ndarray):
         np.testing.assert_array_equal(X, before)
     else:
@@ -164,5 +164,5 @@ def test_table_is_not_changed(kind: Any, make: Any) -> None:
 
 def test_index_of_pandas_does_not_matter() -> None:
     shuffled = WHOLE.sample(frac=1, random_state=0)
-    expected = effect(model, shuffled.reset_index(drop=True), "temp", kind="ice", n_points=3)
-    assert effect(model, shuffled, "temp", kind="ice", n_points=3) == expected
+    expected = effect(model, shuffled.reset_index(drop=True), "temp", kind="ice", grid_resolution=3)
+    assert effect(model, shuffled, "temp", kind="ice", grid_resolution=3) == expected

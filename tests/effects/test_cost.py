@@ -14,7 +14,7 @@ from subgrove._subgroups import find_subgroups
 from .models import Counting, model, rows
 
 X = rows(150)
-GROUPS = find_subgroups(rows(150, seed=1), min_leaf=30)
+GROUPS = find_subgroups(rows(150, seed=1), min_samples_leaf=30)
 KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
 
 
@@ -25,7 +25,7 @@ KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
 )
 def test_rows_asked_for_are_as_documented(feature: str, kind: Any, per_row: int, subgroups: Any) -> None:
     counting = Counting()
-    found = effect(counting, X, feature, kind=kind, subgroups=subgroups, n_points=7)
+    found = effect(counting, X, feature, kind=kind, subgroups=subgroups, grid_resolution=7)
     assert counting.n_rows == found.n_rows_asked == 150 * per_row
     assert len(counting.sizes) == found.n_calls
 
@@ -48,7 +48,7 @@ def test_accumulated_levels_ask_for_each_row_and_its_neighbours() -> None:
 
 def test_surface_asks_for_every_cell() -> None:
     counting = Counting()
-    effect(counting, X, ("temp", "season"), n_points=5)
+    effect(counting, X, ("temp", "season"), grid_resolution=5)
     assert counting.n_rows == 150 * 5 * 4
 
 
@@ -84,7 +84,7 @@ def test_number_of_jobs_does_not_change_a_digit(kind: Any) -> None:
 
 def test_batches_are_large() -> None:
     counting = Counting(lambda X: X[:, 0])
-    effect(counting, np.random.default_rng(0).normal(size=(1000, 3)), "x0", n_points=250)
+    effect(counting, np.random.default_rng(0).normal(size=(1000, 3)), "x0", grid_resolution=250)
     assert sorted(counting.sizes) == [82_000, 84_000, 84_000]  # alike, and none above 100,000
 
 

@@ -25,7 +25,7 @@ GROUPS = find_subgroups(X, features=["temp"])
         ({"feature": ("temp", "temp")}, "pair of different ones"),
         ({"feature": ("temp", "hum", "count")}, "pair"),
         ({"feature": None}, "column name"),
-        ({"n_points": None}, "n_points must be a whole number >= 2; got None"),
+        ({"grid_resolution": None}, "grid_resolution must be a whole number >= 2; got None"),
         ({"kind": "shap"}, "'pdp', 'ice', 'ale', 'mplot'; got 'shap'"),
         ({"feature": ("temp", "hum"), "kind": "ale"}, "Only kind='pdp' takes two features"),
         ({"feature": ("temp", "hum"), "kind": "ice"}, "Only kind='pdp' takes two features"),
@@ -33,8 +33,8 @@ GROUPS = find_subgroups(X, features=["temp"])
         ({"grid": "steps"}, "'quantiles'"),
         ({"feature": ("temp", "hum"), "grid": [1, 2]}, "mapping"),
         ({"grid": {"hum": [1]}}, "'hum', which is not the feature"),
-        ({"n_points": 1}, "n_points must be a whole number >= 2"),
-        ({"n_points": 2.5}, "n_points"),
+        ({"grid_resolution": 1}, "grid_resolution must be a whole number >= 2"),
+        ({"grid_resolution": 2.5}, "grid_resolution"),
         ({"feature": "hum", "subgroups": GROUPS}, "none of 'hum'; it has those of 'temp'"),
         ({"feature": "hum", "subgroups": GROUPS["temp"]}, "none of 'hum'"),
         ({"subgroups": "season"}, "find_subgroups"),
@@ -120,7 +120,7 @@ def test_model_that_changes_its_table_is_refused_where_it_would_matter() -> None
 
 def test_weights_of_another_length_are_refused() -> None:
     with pytest.raises(LengthError):
-        effect(model, X, "temp", weights=[1.0, 2.0])
+        effect(model, X, "temp", sample_weight=[1.0, 2.0])
 
 
 def test_table_without_rows_is_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from subgrove._effects import effect
 from subgrove._effects.grid import Axis
-from subgrove._effects.highlight import opacity_of
+from subgrove._effects.ice_opacity import opacity_of
 from subgrove._subgroups import find_subgroups
 from subgrove.trees import TransformationModel
 
@@ -25,21 +25,21 @@ def test_each_row_has_its_own_curve() -> None:
 @pytest.mark.parametrize("feature", ["temp", "season", "day"])
 def test_mean_of_ice_is_partial_dependence(feature: str) -> None:
     X = rows()
-    one, two = (effect(model, X, feature, kind=kind, n_points=5).curves for kind in ("ice", "pdp"))
+    one, two = (effect(model, X, feature, kind=kind, grid_resolution=5).curves for kind in ("ice", "pdp"))
     assert one.equals(two)
 
 
 def test_row_numbers_are_those_of_x_within_subgroups() -> None:
     X = rows(200)
-    groups = find_subgroups(rows(200, seed=1), features="temp", min_leaf=20)
-    ice = effect(model, X, "temp", kind="ice", subgroups=groups, n_points=3).ice
+    groups = find_subgroups(rows(200, seed=1), features="temp", min_samples_leaf=20)
+    ice = effect(model, X, "temp", kind="ice", subgroups=groups, grid_resolution=3).ice
     assert sorted(ice["row"].unique()) == list(range(200))
     assert (groups["temp"].assign(X)[ice["row"]] == ice["subgroup"]).all()
 
 
 def test_centred_curves_start_at_zero_and_keep_their_shape() -> None:
     X = rows()
-    found = effect(model, X, "temp", kind="ice", n_points=4)
+    found = effect(model, X, "temp", kind="ice", grid_resolution=4)
     centred = found.centred()
     first = centred.ice.groupby("row")["estimate"].first()
     assert (first == 0).all()
@@ -50,9 +50,9 @@ def test_centred_curves_start_at_zero_and_keep_their_shape() -> None:
 
 def test_opacity_is_highest_where_the_leaf_is_densest() -> None:
     X = rows(400)
-    groups = find_subgroups(rows(400, seed=1), features=["temp", "season"], min_leaf=50)
+    groups = find_subgroups(rows(400, seed=1), features=["temp", "season"], min_samples_leaf=50)
     for feature in ("temp", "season"):
-        ice = effect(model, X, feature, kind="ice", subgroups=groups, n_points=30).ice
+        ice = effect(model, X, feature, kind="ice", subgroups=groups, grid_resolution=30).ice
         assert ice["opacity"].between(0, 1).all()
         by_group = ice.groupby("subgroup")["opacity"].max()
         assert (by_group > 0.95).all()
@@ -60,7 +60,7 @@ def test_opacity_is_highest_where_the_leaf_is_densest() -> None:
 
 def test_opacity_is_zero_far_from_the_subgroup() -> None:
     X = rows(400)
-    groups = find_subgroups(rows(400, seed=1), features="temp", min_leaf=50)
+    groups = find_subgroups(rows(400, seed=1), features="temp", min_samples_leaf=50)
     ice = effect(model, X, "temp", kind="ice", subgroups=groups, grid=[-200.0, 15.0, 200.0]).ice
     assert (ice.loc[ice["x"] != 15, "opacity"] == 0).all()
 
@@ -78,4 +78,4 @@ def test_opacity_is_the_density_of_the_leaf_where_it_has_a_model() -> None:
 
 
 def test_without_subgroups_there_is_no_opacity() -> None:
-    assert "opacity" not in effect(model, rows(), "temp", kind="ice", n_points=2).ice
+    assert "opacity" not in effect(model, rows(), "temp", kind="ice", grid_resolution=2).ice

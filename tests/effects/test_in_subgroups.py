@@ -16,17 +16,17 @@ from subgrove.exceptions import SameRowsWarning
 from .models import SEASONS, model, rows
 
 X = rows(400)
-GROUPS = find_subgroups(rows(400, seed=1), min_leaf=40)
+GROUPS = find_subgroups(rows(400, seed=1), min_samples_leaf=40)
 KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("feature", ["temp", "season", "flag", "day"])
 def test_curve_of_a_subgroup_is_that_of_its_rows_alone(kind: Any, feature: str) -> None:
-    curves = effect(model, X, feature, kind=kind, subgroups=GROUPS, n_points=6).curves
+    curves = effect(model, X, feature, kind=kind, subgroups=GROUPS, grid_resolution=6).curves
     code = GROUPS[feature].assign(X)
     for subgroup, curve in curves.groupby("subgroup"):
-        alone = effect(model, X[code == subgroup], feature, kind=kind, n_points=6).curves
+        alone = effect(model, X[code == subgroup], feature, kind=kind, grid_resolution=6).curves
         mine = curve.reset_index(drop=True)
         assert mine["rule"].unique().tolist() == [GROUPS[feature].rules[subgroup]]
         same = [name for name in mine.columns if name not in ("subgroup", "rule")]
@@ -65,14 +65,14 @@ def test_same_rows_in_another_container_are_the_same_rows() -> None:
 
 
 def test_surface_in_subgroups_of_both_features() -> None:
-    groups = find_subgroups(rows(400, seed=1), features=[("temp", "hum")], min_leaf=60)
-    found = effect(model, X, ("hum", "temp"), subgroups=groups, n_points=3)
+    groups = find_subgroups(rows(400, seed=1), features=[("temp", "hum")], min_samples_leaf=60)
+    found = effect(model, X, ("hum", "temp"), subgroups=groups, grid_resolution=3)
     assert len(found.curves) == 9 * len(groups["temp", "hum"])
     assert found.support["feature"].tolist() == ["hum"] * len(found.groups) + ["temp"] * len(found.groups)
 
 
 def test_subgroup_without_rows_and_with_one_row_have_no_curve_but_are_listed() -> None:
-    groups = find_subgroups(X, features="season", max_depth=1, min_leaf=40)
+    groups = find_subgroups(X, features="season", max_depth=1, min_samples_leaf=40)
     code = groups["season"].assign(X)
     one_left = pd.concat([X[code == 0], X[code == 1].head(1)])
     none_left = X[code == 0]
@@ -84,7 +84,7 @@ def test_subgroup_without_rows_and_with_one_row_have_no_curve_but_are_listed() -
 
 
 def test_numeric_support_of_small_subgroups_is_stated() -> None:
-    groups = find_subgroups(X, features="temp", max_depth=1, min_leaf=40)
+    groups = find_subgroups(X, features="temp", max_depth=1, min_samples_leaf=40)
     code = groups["temp"].assign(X)
     support = effect(model, X[code == 0], "temp", subgroups=groups).support
     assert support["n"].tolist() == [(code == 0).sum(), 0]
@@ -92,7 +92,7 @@ def test_numeric_support_of_small_subgroups_is_stated() -> None:
 
 
 def test_table_is_empty_when_no_subgroup_has_a_curve() -> None:
-    groups = find_subgroups(X, features="temp", max_depth=1, min_leaf=40)
+    groups = find_subgroups(X, features="temp", max_depth=1, min_samples_leaf=40)
     found = effect(model, X.head(1), "temp", subgroups=groups)
     assert len(found.curves) == 0
     assert found.support["n"].sum() == 1

@@ -12,16 +12,16 @@ import polars as pl
 import pytest
 
 import subgrove as sg
+from subgrove._core.kinds import ColumnInfo
 from subgrove._effects import effect
-from subgrove._effects.interaction_search import best_split
-from subgrove._kinds import ColumnInfo
+from subgrove._effects.interactions.search import best_split
 from subgrove._subgroups import find_subgroups
 from subgrove.exceptions import ParameterError
 
 from .models import Counting, model, rows
 
 X = rows(300)
-GROUPS = find_subgroups(rows(300, seed=1), min_leaf=30)
+GROUPS = find_subgroups(rows(300, seed=1), min_samples_leaf=30)
 
 
 def by_hum(X: Any) -> Any:
@@ -34,8 +34,8 @@ def by_hum(X: Any) -> Any:
 @pytest.mark.parametrize("feature", ["temp", "count", "season", "size", "flag", "day"])
 def test_no_row_more_is_asked_for(feature: str, subgroups: Any, kind: Any) -> None:
     plain, split = Counting(), Counting()
-    one = effect(plain, X, feature, kind=kind, subgroups=subgroups, n_points=6)
-    two = effect(split, X, feature, kind=kind, subgroups=subgroups, interactions=True, n_points=6)
+    one = effect(plain, X, feature, kind=kind, subgroups=subgroups, grid_resolution=6)
+    two = effect(split, X, feature, kind=kind, subgroups=subgroups, interactions=True, grid_resolution=6)
     assert plain.n_rows == one.n_rows_asked
     assert split.n_rows == two.n_rows_asked <= plain.n_rows
     assert two.n_calls <= one.n_calls
@@ -58,7 +58,7 @@ def test_interaction_is_found_where_it_is_and_rules_say_why() -> None:
 
 
 def test_without_subgroups_all_rows_are_split() -> None:
-    found = effect(by_hum, X, "temp", interactions=True, n_points=5)
+    found = effect(by_hum, X, "temp", interactions=True, grid_resolution=5)
     below = X["hum"][X["hum"] <= 60].max()
     assert found.support["rule"].tolist() == [f"hum <= {below:.6g}", f"hum > {below:.6g}"] or len(found.support) == 2
     assert found.subgroups is not None
@@ -70,7 +70,7 @@ def test_without_subgroups_all_rows_are_split() -> None:
 
 def test_curves_are_those_of_the_rows_in_the_group() -> None:
     """The mean over the rows of a group, at the points of the subgroup that it is part of."""
-    found = effect(by_hum, X, "temp", subgroups=GROUPS, interactions=True, n_points=4)
+    found = effect(by_hum, X, "temp", subgroups=GROUPS, interactions=True, grid_resolution=4)
     assert found.subgroups is not None
     group = found.subgroups.assign(X)
     for (number, x), line in found.curves.groupby(["subgroup", "x"]):
@@ -102,7 +102,7 @@ def test_shares_add_up() -> None:
 
 def test_what_is_left_is_the_disagreement_within_the_groups() -> None:
     """Recomputed from the table of curves, by the definition; without dependence all rows have the same points."""
-    found = effect(model, X, "temp", kind="ice", interactions=True, n_points=5)
+    found = effect(model, X, "temp", kind="ice", interactions=True, grid_resolution=5)
 
     def disagreement(table: pd.DataFrame) -> float:
         curves = table.pivot_table(index="row", columns="x", values="estimate").to_numpy()
@@ -175,7 +175,7 @@ def test_several_outputs_count_alike() -> None:
     def two(X: Any) -> Any:
         return np.column_stack([1000 * by_hum(X), np.asarray(X["temp"]) * (np.asarray(X["count"]) > 4)])
 
-    found = effect(two, X, "temp", interactions=True, n_points=4)
+    found = effect(two, X, "temp", interactions=True, grid_resolution=4)
     assert set(found.splits["column"][:-1]) == {"hum", "count"}
     assert found.heterogeneity is not None
     assert found.heterogeneity.left < 0.05
@@ -195,7 +195,7 @@ def test_missing_values_have_a_side() -> None:
 
 def test_weights_count() -> None:
     weights = np.arange(300) % 3
-    found = effect(by_hum, X, "temp", interactions=True, weights=weights)
+    found = effect(by_hum, X, "temp", interactions=True, sample_weight=weights)
     repeated = effect(by_hum, X.loc[np.repeat(X.index, weights)], "temp", interactions=True)
     assert found.support["rule"].tolist() == repeated.support["rule"].tolist()
     np.testing.assert_allclose(found.curves["estimate"], repeated.curves["estimate"])
@@ -280,14 +280,14 @@ def test_best_split_is_the_best_of_all() -> None:
     np.testing.assert_array_equal(found.left, numbers <= best[1])
 
 
-@pytest.mark.parametrize("n_points", [2, 3, 4, 5, 8, 20, 50])
+@pytest.mark.parametrize("grid_resolution", [2, 3, 4, 5, 8, 20, 50])
 @pytest.mark.parametrize("grid", [None, "quantiles"])
 @pytest.mark.parametrize("feature", ["temp", "day", "count", "hum"])
 def test_points_of_subgroups_are_shared_within_their_ranges_and_cost_no_more(
-    feature: str, grid: Any, n_points: int
+    feature: str, grid: Any, grid_resolution: int
 ) -> None:
-    plain = effect(model, X, feature, subgroups=GROUPS, n_points=n_points, grid=grid)
-    found = effect(model, X, feature, subgroups=GROUPS, interactions=True, n_points=n_points, grid=grid)
+    plain = effect(model, X, feature, subgroups=GROUPS, grid_resolution=grid_resolution, grid=grid)
+    found = effect(model, X, feature, subgroups=GROUPS, interactions=True, grid_resolution=grid_resolution, grid=grid)
     assert found.n_rows_asked <= plain.n_rows_asked
     assert found.subgroups is not None
     whole = GROUPS[feature].assign(X)
@@ -298,7 +298,7 @@ def test_points_of_subgroups_are_shared_within_their_ranges_and_cost_no_more(
         numbers = x.astype("int64") / (1000 if str(x.dtype) == "datetime64[ns]" else 1) if feature == "day" else x
         assert len(points) >= 2
         assert numbers.min() <= points[0] < points[-1] <= numbers.max()
-    if n_points >= 20 and len(found.lines) > 1:
+    if grid_resolution >= 20 and len(found.lines) > 1:
         shared = set(found.lines[0].axes[0].points)
         for line in found.lines[1:]:
             shared &= set(line.axes[0].points)

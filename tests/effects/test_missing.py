@@ -54,7 +54,7 @@ def test_support_says_how_many_values_are_missing() -> None:
 
 def test_subgroup_without_any_value_has_no_curve() -> None:
     X = rows(200)
-    groups = find_subgroups(X, features="temp", max_depth=1, min_leaf=40)
+    groups = find_subgroups(X, features="temp", max_depth=1, min_samples_leaf=40)
     code = groups["temp"].assign(X)
     X.loc[code == 1, "temp"] = np.nan
     found = effect(model, X, "temp", subgroups=groups)

@@ -13,7 +13,7 @@ from .models import SEASONS, model, rows
 
 def test_curve_is_the_mean_prediction_in_intervals_of_equal_counts() -> None:
     X = rows(100)
-    curves = effect(model, X, "hum", kind="mplot", n_points=5).curves
+    curves = effect(model, X, "hum", kind="mplot", grid_resolution=5).curves
     order = X["hum"].to_numpy().argsort().reshape(5, 20)
     np.testing.assert_allclose(curves["x"], X["hum"].to_numpy()[order].mean(axis=1), rtol=1e-12)
     np.testing.assert_allclose(curves["estimate"], model(X)[order].mean(axis=1), rtol=1e-12)

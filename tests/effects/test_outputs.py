@@ -56,10 +56,10 @@ def test_output_is_a_label_or_else_a_number(output: int) -> None:
 @pytest.mark.parametrize("kind", ["pdp", "ice", "ale", "mplot"])
 def test_several_outputs_of_a_regression_have_a_curve_each(kind: Any) -> None:
     model = LinearRegression().fit(X, np.column_stack([X["a"], 2 * X["a"] + X["b"]]))
-    found = effect(model, X, "a", kind=kind, n_points=4)
+    found = effect(model, X, "a", kind=kind, grid_resolution=4)
     assert found.outputs == (0, 1)
     for output, curve in found.curves.groupby("output"):
-        alone = effect(model, X, "a", kind=kind, n_points=4, output=output).curves
+        alone = effect(model, X, "a", kind=kind, grid_resolution=4, output=output).curves
         pd.testing.assert_frame_equal(curve.drop(columns="output").reset_index(drop=True), alone, rtol=1e-12)
     assert found.predict(X).shape == (90, 2)
 
@@ -93,7 +93,7 @@ def test_function_may_give_probabilities() -> None:
 
 def test_decision_function_is_a_response() -> None:
     model = LinearSVC().fit(X, THREE)
-    found = effect(model, X, "a", grid=[0.0, 1.0], response="decision_function")
+    found = effect(model, X, "a", grid=[0.0, 1.0], response_method="decision_function")
     assert found.outputs == (5, 6, 7)
 
 
@@ -104,7 +104,7 @@ def test_labels_are_refused_with_a_remedy() -> None:
 
 def test_numeric_labels_have_a_mean() -> None:
     model = LogisticRegression().fit(X, THREE)
-    curves = effect(model, X, "a", grid=[0.0], response="predict").curves
+    curves = effect(model, X, "a", grid=[0.0], response_method="predict").curves
     assert curves["estimate"].item() == pytest.approx(model.predict(X.assign(a=0.0)).mean())
 
 

@@ -66,8 +66,8 @@ def test_pieces_add_up_to_what_all_rows_give(
     subgroups = groups if grouped else None
     rows = frame[["x", "z", "u", "level"]]
     counted = None if weights is None else frame[weights]
-    expected = sg.effect(model, rows, feature, kind=kind, subgroups=subgroups, weights=counted, n_points=6)
-    asked: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "weights": weights, "n_points": 6}
+    expected = sg.effect(model, rows, feature, kind=kind, subgroups=subgroups, sample_weight=counted, grid_resolution=6)
+    asked: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "weights": weights, "grid_resolution": 6}
     found = sg.effect(model, str(path), feature, partition_rows=700, **asked)
     same(found, expected)
     assert found.sampled == (3_000, 3_000)
@@ -78,8 +78,8 @@ def test_two_features_and_several_outputs(path: Path, frame: pd.DataFrame) -> No
         return np.column_stack([model(X), np.asarray(X["u"])])
 
     for feature in (["x", "level"], ["x", "u"]):
-        expected = sg.effect(two, frame, feature, n_points=4)
-        same(sg.effect(two, path, feature, n_points=4, partition_rows=1_000), expected)
+        expected = sg.effect(two, frame, feature, grid_resolution=4)
+        same(sg.effect(two, path, feature, grid_resolution=4, partition_rows=1_000), expected)
 
 
 def test_classes_keep_their_names(path: Path, frame: pd.DataFrame) -> None:
@@ -88,8 +88,8 @@ def test_classes_keep_their_names(path: Path, frame: pd.DataFrame) -> None:
         target = np.array(classes)[np.arange(3_000) % len(classes)]
         tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(rows, target)
         for output in (None, classes[0], 1):
-            expected = sg.effect(tree, rows, "u", n_points=4, output=output)
-            same(sg.effect(tree, path, "u", n_points=4, output=output, partition_rows=800), expected)
+            expected = sg.effect(tree, rows, "u", grid_resolution=4, output=output)
+            same(sg.effect(tree, path, "u", grid_resolution=4, output=output, partition_rows=800), expected)
 
 
 @pytest.mark.parametrize("grid", [[-1.0, 0.0, 2.0], "quantiles"])
@@ -108,16 +108,16 @@ def test_a_grid_is_the_same_with_a_small_sample(path: Path, frame: pd.DataFrame,
 
 def test_numbers_do_not_depend_on_pieces_or_jobs(path: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "one.parquet")
-    asked: dict[str, Any] = {"sample": 500, "n_points": 5, "kind": "ale"}
+    asked: dict[str, Any] = {"sample": 500, "grid_resolution": 5, "kind": "ale"}
     one = sg.effect(model, tmp_path / "one.parquet", "x", **asked)
     many = sg.effect(model, path, "x", partition_rows=150, **asked)
     assert_frame_equal(one.curves, many.curves, rtol=1e-12)
 
 
 def test_each_container_gives_its_own_tables(path: Path) -> None:
-    expected = sg.effect(model, path, "x", n_points=5)
-    lazy = sg.effect(model, pl.scan_parquet(path), "x", n_points=5)
-    arrow = sg.effect(model, ds.dataset(path), "x", n_points=5)
+    expected = sg.effect(model, path, "x", grid_resolution=5)
+    lazy = sg.effect(model, pl.scan_parquet(path), "x", grid_resolution=5)
+    arrow = sg.effect(model, ds.dataset(path), "x", grid_resolution=5)
     assert isinstance(lazy.curves, pl.DataFrame)
     assert type(arrow.curves).__module__.startswith("pyarrow")
     for found in (lazy, arrow):
@@ -125,17 +125,17 @@ def test_each_container_gives_its_own_tables(path: Path) -> None:
 
 
 def test_rows_asked_are_counted(path: Path, frame: pd.DataFrame) -> None:
-    assert sg.effect(model, path, "x", n_points=5).n_rows_asked == 5 * 3_000
-    assert sg.effect(model, path, "x", n_points=5, kind="mplot").n_rows_asked == frame["x"].notna().sum()
+    assert sg.effect(model, path, "x", grid_resolution=5).n_rows_asked == 5 * 3_000
+    assert sg.effect(model, path, "x", grid_resolution=5, kind="mplot").n_rows_asked == frame["x"].notna().sum()
     # Box statistics at levels are those of the sample.
     assert sg.effect(model, path, "level", sample=100).n_rows_asked == 3 * 3_000 + 3 * 100
 
 
 def test_single_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:
-    found = sg.effect(model, path, "x", kind="ice", n_points=4, sample=200)
+    found = sg.effect(model, path, "x", kind="ice", grid_resolution=4, sample=200)
     assert found.support["n"].tolist() == [200]
     assert found.sampled == (200, 3_000)
-    split = sg.effect(model, path, "x", interactions=True, n_points=4, sample=500, subgroups=groups)
+    split = sg.effect(model, path, "x", interactions=True, grid_resolution=4, sample=500, subgroups=groups)
     assert split.heterogeneity is not None
     assert int(split.support["n"].sum()) == 500
 
@@ -147,10 +147,10 @@ def test_the_model_gets_the_columns_it_knows(path: Path, frame: pd.DataFrame, gr
         seen.append(tuple(X.columns))
         return X["x"].fillna(0)
 
-    sg.effect(noting, path, "x", n_points=2, subgroups=groups)
+    sg.effect(noting, path, "x", grid_resolution=2, subgroups=groups)
     assert set(seen) == {("x", "z", "u", "level")}
     tree = DecisionTreeClassifier(max_depth=2).fit(frame[["w", "u"]], frame["y"] > 0.5)
-    assert len(sg.effect(tree, path, "u", n_points=3).curves) == 3
+    assert len(sg.effect(tree, path, "u", grid_resolution=3).curves) == 3
     with pytest.raises(ParameterError, match=r"feature_names_in_\) names 'other'"):
         sg.effect(DecisionTreeClassifier().fit(frame[["w"]].set_axis(["other"], axis=1), frame["y"] > 0.5), path, "u")
 
@@ -176,7 +176,7 @@ def test_a_checkpoint_of_another_model_or_of_changed_data_is_refused(tmp_path: P
         return factor * model(X)
 
     factor = 1.0
-    call: dict[str, Any] = {"kind": "pdp", "n_points": 3, "checkpoint": tmp_path / "kept"}
+    call: dict[str, Any] = {"kind": "pdp", "grid_resolution": 3, "checkpoint": tmp_path / "kept"}
     first = sg.effect(asked, file, "u", **call).curves
     assert_frame_equal(sg.effect(asked, file, "u", **call).curves, first)
     factor = 2.0  # a function that was edited has the same name
@@ -195,7 +195,7 @@ def test_what_goes_wrong_is_told_with_the_piece(path: Path) -> None:
         return model(X)
 
     with pytest.raises(ModelError, match=r"^0.parquet, rows 0 to 399: The model raised RuntimeError .*it burns"):
-        sg.effect(burns, path, "u", kind="pdp", n_points=2, sample=10, partition_rows=400)
+        sg.effect(burns, path, "u", kind="pdp", grid_resolution=2, sample=10, partition_rows=400)
 
 
 def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
         calls.append(len(X))
         return X["u"]
 
-    asked: dict[str, Any] = {"n_points": 3, "checkpoint": tmp_path / "kept", "partition_rows": 900}
+    asked: dict[str, Any] = {"grid_resolution": 3, "checkpoint": tmp_path / "kept", "partition_rows": 900}
     first = sg.effect(counting, path, "u", **asked)
     before = len(calls)
     again = sg.effect(counting, path, "u", **asked)
@@ -223,7 +223,7 @@ def test_what_cannot_be_is_told(path: Path) -> None:
     with pytest.raises(ParameterError, match=r"feature names 'nope', which .* does not have"):
         sg.effect(model, path, "nope")
     with pytest.raises(ParameterError, match="weights must be the name of a column"):
-        sg.effect(model, path, "x", weights=np.ones(3_000))
+        sg.effect(model, path, "x", sample_weight=np.ones(3_000))
     with pytest.raises(ParameterError, match="row_key names 'id'"):
         sg.effect(model, path, "x", row_key="id")
     with pytest.raises(ParameterError, match="sample must be a whole number"):
@@ -235,5 +235,7 @@ def test_what_cannot_be_is_told(path: Path) -> None:
 def test_a_piece_may_count_for_nothing(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": np.arange(100.0), "w": [0.0] * 50 + [1.0] * 50})
     rows.to_parquet(tmp_path / "rows.parquet", row_group_size=50)
-    found = sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "x", kind="mplot", weights="w", partition_rows=50)
+    found = sg.effect(
+        lambda X: X["x"], tmp_path / "rows.parquet", "x", kind="mplot", sample_weight="w", partition_rows=50
+    )
     assert found.support["n"].tolist() == [50]

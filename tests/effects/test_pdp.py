@@ -25,7 +25,7 @@ def by_hand(X: pd.DataFrame, **values: Any) -> float:
 @pytest.mark.parametrize("feature", ["temp", "hum"])
 def test_numeric_curve_is_the_mean_prediction_at_equal_steps(feature: str) -> None:
     X = rows()
-    curves = effect(model, X, feature, n_points=7).curves
+    curves = effect(model, X, feature, grid_resolution=7).curves
     np.testing.assert_allclose(curves["x"], np.linspace(X[feature].min(), X[feature].max(), 7), rtol=1e-14)
     expected = [by_hand(X, **{feature: x}) for x in curves["x"]]
     np.testing.assert_allclose(curves["estimate"], expected, rtol=1e-12)
@@ -38,10 +38,10 @@ def test_dummy_column_of_0_and_1_is_drawn_at_0_and_1() -> None:
     np.testing.assert_allclose(curves["estimate"], [by_hand(X, count=x) for x in (0, 1)], rtol=1e-12)
 
 
-@pytest.mark.parametrize("n_points", [4, 9])
-def test_whole_numbers_have_points_at_whole_numbers(n_points: int) -> None:
-    x = effect(model, rows(), "count", n_points=n_points).curves["x"].tolist()
-    assert x == ([0, 3, 5, 8] if n_points == 4 else list(range(9)))
+@pytest.mark.parametrize("grid_resolution", [4, 9])
+def test_whole_numbers_have_points_at_whole_numbers(grid_resolution: int) -> None:
+    x = effect(model, rows(), "count", grid_resolution=grid_resolution).curves["x"].tolist()
+    assert x == ([0, 3, 5, 8] if grid_resolution == 4 else list(range(9)))
 
 
 def test_few_whole_numbers_have_a_point_each_however_far_apart() -> None:
@@ -51,7 +51,7 @@ def test_few_whole_numbers_have_a_point_each_however_far_apart() -> None:
 
 def test_many_whole_numbers_in_few_values_have_no_point_twice() -> None:
     X = rows().assign(count=lambda X: np.arange(len(X)) % 25)
-    assert effect(model, X, "count", n_points=24).curves["x"].is_unique
+    assert effect(model, X, "count", grid_resolution=24).curves["x"].is_unique
 
 
 @pytest.mark.parametrize(("feature", "levels"), [("season", SEASONS), ("size", SIZES), ("flag", [False, True])])
@@ -69,7 +69,7 @@ def test_levels_without_rows_have_no_point() -> None:
 
 def test_grid_of_dates_is_in_whole_days_where_the_dates_are() -> None:
     X = rows()
-    curves = effect(model, X, "day", n_points=4).curves
+    curves = effect(model, X, "day", grid_resolution=4).curves
     assert curves["x"].iloc[0] == X["day"].min()
     assert curves["x"].iloc[-1] == X["day"].max()
     assert (curves["x"].dt.normalize() == curves["x"]).all()
@@ -84,14 +84,14 @@ def test_grid_of_dates_can_be_given() -> None:
 
 def test_durations_are_points_too() -> None:
     X = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 5], unit="h"), "z": [1.0, 2.0, 3.0]})
-    curves = effect(lambda X: X["wait"].dt.total_seconds() / 3600 + X["z"], X, "wait", n_points=3).curves
+    curves = effect(lambda X: X["wait"].dt.total_seconds() / 3600 + X["z"], X, "wait", grid_resolution=3).curves
     assert curves["x"].tolist() == [pd.Timedelta(hours=hours) for hours in (1, 3, 5)]
     assert curves["estimate"].tolist() == pytest.approx([3.0, 5.0, 7.0])
 
 
 def test_quantiles_are_values_of_rows() -> None:
     X = rows()
-    x = effect(model, X, "temp", grid="quantiles", n_points=5).curves["x"]
+    x = effect(model, X, "temp", grid="quantiles", grid_resolution=5).curves["x"]
     assert set(x) <= set(X["temp"])
     assert x.iloc[2] == X["temp"].sort_values().iloc[59]  # half of 120 rows are not above
 
@@ -121,8 +121,8 @@ def test_a_single_row_has_a_curve_without_an_error() -> None:
 @pytest.mark.parametrize("pair", [("temp", "hum"), ("season", "temp"), ("temp", "season"), ("flag", "size")])
 def test_surface_is_the_mean_prediction_on_the_cross_of_both_grids(pair: tuple[str, str]) -> None:
     X = rows(40)
-    curves = effect(model, X, pair, n_points=3).curves
-    one, two = (effect(model, X, name, n_points=3).curves["x"].tolist() for name in pair)
+    curves = effect(model, X, pair, grid_resolution=3).curves
+    one, two = (effect(model, X, name, grid_resolution=3).curves["x"].tolist() for name in pair)
     assert list(zip(curves["x1"], curves["x2"], strict=True)) == [(x1, x2) for x1 in one for x2 in two]
     plain = {"False": False, "True": True}
     expected = [

@@ -16,7 +16,7 @@ from subgrove.exceptions import InputError, ParameterError, UnseenValueWarning
 from .models import SEASONS, model, rows
 
 X = rows(200)
-GROUPS = find_subgroups(rows(200, seed=1), min_leaf=30)
+GROUPS = find_subgroups(rows(200, seed=1), min_samples_leaf=30)
 
 
 def test_curve_is_linear_between_points_and_level_beyond() -> None:
@@ -65,14 +65,14 @@ def test_subgroups_need_a_table() -> None:
 
 def test_surface_is_bilinear() -> None:
     some = pd.DataFrame({"a": [0.0, 4.0], "b": [0.0, 2.0]})
-    found = effect(lambda X: X["a"] * X["b"] + X["a"], some, ("a", "b"), n_points=2)
+    found = effect(lambda X: X["a"] * X["b"] + X["a"], some, ("a", "b"), grid_resolution=2)
     at = pd.DataFrame({"a": [1.0, 3.0, -9.0], "b": [0.5, 1.5, 99.0]})
     assert found.predict(at).tolist() == pytest.approx([1.5, 7.5, 0.0])
 
 
 def test_surface_with_levels_is_linear_within_a_level() -> None:
-    found = effect(model, X, ("season", "temp"), n_points=3)
-    fall = effect(model, X.assign(season=pd.Categorical(["FALL"] * len(X), SEASONS)), "temp", n_points=3)
+    found = effect(model, X, ("season", "temp"), grid_resolution=3)
+    fall = effect(model, X.assign(season=pd.Categorical(["FALL"] * len(X), SEASONS)), "temp", grid_resolution=3)
     at = X[X["season"] == "FALL"]
     np.testing.assert_allclose(found.predict(at), fall.predict(at), rtol=1e-12)
 
@@ -114,7 +114,7 @@ def test_columns_have_the_words_of_all_tables() -> None:
     assert list(effect(model, X, "temp").curves) == head
     box = ["whisker_low", "q1", "median", "q3", "whisker_high"]
     assert list(effect(model, X, "season").curves) == head + box
-    assert list(effect(model, X, ("temp", "hum"), n_points=2).curves)[4:6] == ["x1", "x2"]
+    assert list(effect(model, X, ("temp", "hum"), grid_resolution=2).curves)[4:6] == ["x1", "x2"]
     assert list(effect(model, X, "temp").support) == ["subgroup", "rule", "n", "missing", "low", *box, "high"]
     assert list(effect(model, X, "season").support) == ["subgroup", "rule", "n", "missing", "level", "count"]
 
@@ -122,7 +122,7 @@ def test_columns_have_the_words_of_all_tables() -> None:
 def test_tables_of_several_features_can_be_told_apart_when_put_together() -> None:
     both = pd.concat([effect(model, X, feature).curves for feature in ("temp", "hum")])
     assert both["feature"].unique().tolist() == ["temp", "hum"]
-    assert effect(model, X, ("temp", "hum"), n_points=2).curves["feature"].unique().tolist() == ["temp + hum"]
+    assert effect(model, X, ("temp", "hum"), grid_resolution=2).curves["feature"].unique().tolist() == ["temp + hum"]
 
 
 def test_table_says_which_noise_its_intervals_cover() -> None:
@@ -130,5 +130,5 @@ def test_table_says_which_noise_its_intervals_cover() -> None:
 
 
 def test_text_says_what_it_is() -> None:
-    assert repr(effect(model, X, "temp", n_points=5)) == "<Effect of 'temp': pdp, 1 curve, 5 points>"
+    assert repr(effect(model, X, "temp", grid_resolution=5)) == "<Effect of 'temp': pdp, 1 curve, 5 points>"
     assert repr(effect(model, X, "season", subgroups=GROUPS)).startswith("<Effect of 'season': pdp, ")

@@ -39,7 +39,7 @@ def model(X: Any) -> Any:
 @pytest.mark.parametrize("kind", ["pdp", "ice", "ale", "mplot"])
 def test_column_with_any_time_zone_has_an_effect_in_that_zone(zone: Any, kind: Any) -> None:
     X = rows(zone)
-    found = effect(model, X, "when", kind=kind, n_points=5)
+    found = effect(model, X, "when", kind=kind, grid_resolution=5)
     x = found.curves["x"]
     assert str(x.dt.tz) == str(X["when"].dt.tz)
     if kind != "mplot":
@@ -59,13 +59,13 @@ def test_column_with_any_time_zone_has_subgroups(zone: Any) -> None:
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata"])
 def test_whole_days_of_the_users_zone_have_points_at_its_midnights(zone: str) -> None:
     """400 days with the clocks put forward and back."""
-    x = effect(model, rows(zone, "D"), "when", n_points=20).curves["x"]
+    x = effect(model, rows(zone, "D"), "when", grid_resolution=20).curves["x"]
     assert len(x) == 20
     assert all((moment.hour, moment.minute) == (0, 0) for moment in x)
 
 
 def test_hours_of_the_users_zone_are_not_rounded_to_days() -> None:
-    assert effect(model, rows("America/New_York"), "when", n_points=20).curves["x"].dt.hour.nunique() > 5
+    assert effect(model, rows("America/New_York"), "when", grid_resolution=20).curves["x"].dt.hour.nunique() > 5
 
 
 @pytest.mark.parametrize("container", ["polars", "pyarrow"])
@@ -74,7 +74,7 @@ def test_polars_and_pyarrow_give_the_zone_back(container: str, kind: Any) -> Non
     X = rows("America/New_York")
     given: Any = pa.Table.from_pandas(X, preserve_index=False)
     given = pl.from_arrow(given) if container == "polars" else given
-    theirs, mine = (effect(model, some, "when", kind=kind, n_points=5).curves for some in (given, X))
+    theirs, mine = (effect(model, some, "when", kind=kind, grid_resolution=5).curves for some in (given, X))
     frame = nw.from_native(theirs, eager_only=True)
     assert frame["x"].dtype.time_zone == "America/New_York"
     assert frame["x"].to_list() == mine["x"].tolist()

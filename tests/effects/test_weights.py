@@ -14,7 +14,7 @@ from subgrove._subgroups import find_subgroups
 from .models import Counting, model, rows
 
 X = rows(150)
-GROUPS = find_subgroups(rows(150, seed=1), min_leaf=30)
+GROUPS = find_subgroups(rows(150, seed=1), min_samples_leaf=30)
 WEIGHTS = np.random.default_rng(4).integers(0, 4, 150)
 REPEATED = X.iloc[np.repeat(np.arange(150), WEIGHTS)].reset_index(drop=True)
 
@@ -27,30 +27,30 @@ def close(one: pd.DataFrame, two: pd.DataFrame) -> None:
 @pytest.mark.parametrize("kind", ["pdp", "ice", "ale", "mplot"])
 @pytest.mark.parametrize("feature", ["temp", "count", "season", "size", "flag"])
 def test_integer_weights_equal_repeated_rows(feature: str, kind: Any, subgroups: Any) -> None:
-    weighted = effect(model, X, feature, kind=kind, subgroups=subgroups, weights=WEIGHTS, n_points=6)
-    repeated = effect(model, REPEATED, feature, kind=kind, subgroups=subgroups, n_points=6)
+    weighted = effect(model, X, feature, kind=kind, subgroups=subgroups, sample_weight=WEIGHTS, grid_resolution=6)
+    repeated = effect(model, REPEATED, feature, kind=kind, subgroups=subgroups, grid_resolution=6)
     close(weighted.curves, repeated.curves)
     close(weighted.support, repeated.support)
     close(weighted.outliers, repeated.outliers)
 
 
 def test_quantiles_count_weights() -> None:
-    weighted = effect(model, X, "temp", grid="quantiles", weights=WEIGHTS, n_points=6)
-    close(weighted.curves, effect(model, REPEATED, "temp", grid="quantiles", n_points=6).curves)
+    weighted = effect(model, X, "temp", grid="quantiles", sample_weight=WEIGHTS, grid_resolution=6)
+    close(weighted.curves, effect(model, REPEATED, "temp", grid="quantiles", grid_resolution=6).curves)
 
 
 def test_weights_of_one_change_nothing() -> None:
-    close(effect(model, X, "temp", weights=np.ones(150)).curves, effect(model, X, "temp").curves)
+    close(effect(model, X, "temp", sample_weight=np.ones(150)).curves, effect(model, X, "temp").curves)
 
 
 def test_rows_of_weight_zero_are_not_asked_for() -> None:
     counting = Counting()
-    effect(counting, X, "temp", weights=WEIGHTS, n_points=4)
+    effect(counting, X, "temp", sample_weight=WEIGHTS, grid_resolution=4)
     assert counting.n_rows == 4 * (WEIGHTS > 0).sum()
 
 
 def test_scale_of_fractional_weights_changes_no_curve() -> None:
     weights = np.random.default_rng(5).uniform(size=150)
-    one, two = (effect(model, X, "temp", subgroups=GROUPS, weights=w) for w in (weights, weights / weights.sum()))
+    one, two = (effect(model, X, "temp", subgroups=GROUPS, sample_weight=w) for w in (weights, weights / weights.sum()))
     np.testing.assert_allclose(one.curves["estimate"], two.curves["estimate"], rtol=1e-12)
     close(one.support.drop(columns="n"), two.support.drop(columns="n"))

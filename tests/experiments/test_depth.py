@@ -36,13 +36,13 @@ def test_a_unit_is_ten_depths_of_both_trees_and_the_same_again() -> None:
 
 @pytest.mark.parametrize("kind", ["cart", "trtr"])
 def test_the_deepest_tree_cut_back_is_the_tree_grown_to_that_depth(kind: str) -> None:
-    X = sg.simulate.scenario("multilinear").sample(1000, seed=1).X
+    X = sg.simulate.scenario("multilinear").sample(1000, random_state=1).X
 
     def grown(most: int) -> sg.Partition:
         grower = (
-            trees.CartTree(max_depth=most, min_leaf=30, cp=0.0)
+            trees.CartTree(max_depth=most, min_samples_leaf=30, cp=0.0)
             if kind == "cart"
-            else trees.TransformationTree(max_depth=most, min_leaf=30, alpha=1.0)
+            else trees.TransformationTree(max_depth=most, min_samples_leaf=30, alpha=1.0)
         )
         return sg.Partition(("x1",), grower.fit(X.drop(columns="x1"), X["x1"]))
 

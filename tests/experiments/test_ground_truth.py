@@ -74,7 +74,7 @@ def test_a_rise_is_the_mean_rise_of_the_squared_error() -> None:
 
 
 def test_subgroups_redraw_by_one_permutation_without_fixed_points() -> None:
-    data = sg.simulate.scenario("linear").sample(300, seed=1)
+    data = sg.simulate.scenario("linear").sample(300, random_state=1)
     train, test = data.X.iloc[:200], data.X.iloc[200:]
     for method in ("cs_cart", "cs_trtr", "marg"):
         drawn = redrawn(METHODS[method](1, 20), train, test, 3, seed=2).columns
@@ -87,7 +87,7 @@ def test_the_true_sampler_is_unbiased() -> None:
     one = sg.simulate.scenario("nonlinear")
     estimates = []
     for seed in range(60):
-        data = one.sample(300, seed=seed)
+        data = one.sample(300, random_state=seed)
         drawn = redrawn(one.sampler, data.X, data.X, 1, seed)
         estimates.append(rises(one.model, data.X.to_numpy(), np.asarray(data.y, dtype=np.float64), drawn.columns)[0])
     # Four standard errors of the mean of 60 estimates.
@@ -95,7 +95,7 @@ def test_the_true_sampler_is_unbiased() -> None:
 
 
 def test_trees_of_the_forest_are_asked_about_rows_that_they_have_not_seen() -> None:
-    data = sg.simulate.scenario("linear").sample(200, seed=3)
+    data = sg.simulate.scenario("linear").sample(200, random_state=3)
     x, y = data.X.to_numpy(), np.asarray(data.y, dtype=np.float64)
     forest = grown(x, y, 40, seed=1)
     share = np.mean([len(rows) for rows in forest.unseen]) / 200

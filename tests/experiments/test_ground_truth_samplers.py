@@ -93,7 +93,7 @@ def test_rises_of_a_table_with_labels_are_those_of_its_numbers() -> None:
     before = (one.scenario.model(one.test) - one.y) ** 2
     after = [(one.scenario.model(one.test.assign(x1=column)) - one.y) ** 2 for column in drawn]
     np.testing.assert_allclose(one.rises(drawn), [(part - before).mean() for part in after], rtol=1e-12)
-    assert one.truth == sg.simulate.scenario("mixed").true_importance(n=1000, seed=_third_seed(3))
+    assert one.truth == sg.simulate.scenario("mixed").true_importance(n=1000, random_state=_third_seed(3))
 
 
 def _third_seed(seed: int) -> int:
@@ -204,7 +204,7 @@ def test_what_a_sampler_chose_is_stored() -> None:
             choice = SimpleNamespace(chosen="marginal")
             return SimpleNamespace(redraw=fitted.redraw, choices={"x1": choice})
 
-    X = sg.simulate.scenario("linear").sample(30, seed=1).X
+    X = sg.simulate.scenario("linear").sample(30, random_state=1).X
     drawn = redrawn(Chooses(), X, X, 2, 1)
     assert (drawn.chosen, drawn.subgroups) == ("marginal", None)
     assert redrawn(sg.samplers.Subgroups(), X, X, 2, 1).chosen is None

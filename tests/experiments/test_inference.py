@@ -83,7 +83,7 @@ def test_rejections_are_p_values_below_five_percent_and_a_missed_level_is_told(t
 
 
 def test_model_in_numbers_says_what_the_model_says() -> None:
-    data = sg.simulate.null_scenario("mixed").sample(80, seed=1)
+    data = sg.simulate.null_scenario("mixed").sample(80, random_state=1)
     assert labels_of(data.X)
     for name in ("linear", "forest"):
         model = fitted_model(name, data.X, data.y, 1)

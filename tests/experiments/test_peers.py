@@ -13,7 +13,7 @@ from experiments.ground_truth_rows import Repetition, drawn_repetition
 from experiments.ground_truth_samplers import one_unit
 from experiments.peers_report import methods
 from experiments.units import Size, Unit, seed_of
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 
 HERE = not peers.missing_packages()
 

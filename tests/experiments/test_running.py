@@ -35,7 +35,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[[Run], None]:
 
 
 def numbers(unit: Unit, seed: int) -> list[dict[str, Any]]:
-    return [{"number": unit.params["number"], "seed": seed}]
+    return [{"number": unit.params["number"], "random_state": seed}]
 
 
 def test_every_unit_is_stored_with_its_cell_and_run_with_its_own_seed(fake: Any, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ TRAIN, TEST = (pd.DataFrame(RNG.normal(size=(n, 2)), columns=["u", "v"]) for n i
         ({"n_repeats": 0}, "n_repeats"),
         ({"n_repeats": 1.5}, "n_repeats"),
         ({"max_rows": 3}, "max_rows"),
-        ({"seed": -1}, "seed must be"),
+        ({"random_state": -1}, "random_state must be"),
         ({"n_jobs": 0}, "n_jobs must be"),
         ({"classifier": "forest"}, "classifier must be"),
     ],
@@ -57,11 +57,11 @@ def test_tables_that_cannot_be_compared_are_refused(train: Any, test: Any, refer
 
 def test_the_same_rows_twice_are_warned_of() -> None:
     with pytest.warns(SameRowsWarning, match="train and test are the same rows"):
-        sg.fidelity(TRAIN, TRAIN, samplers=[], n_repeats=1, classifier=False, seed=1)
+        sg.fidelity(TRAIN, TRAIN, samplers=[], n_repeats=1, classifier=False, random_state=1)
 
 
 def test_columns_that_training_does_not_have_play_no_part_which_is_said() -> None:
-    asked: dict[str, Any] = {"samplers": [], "features": "u", "n_repeats": 1, "classifier": False, "seed": 1}
+    asked: dict[str, Any] = {"samplers": [], "features": "u", "n_repeats": 1, "classifier": False, "random_state": 1}
     with pytest.warns(SubgroveWarning, match="train lacks 'w'"):
         more = sg.fidelity(TRAIN, TEST.assign(w=1.0), **asked)
     np.testing.assert_array_equal(more.squared_mmd, sg.fidelity(TRAIN, TEST, **asked).squared_mmd)
@@ -71,4 +71,4 @@ def test_columns_that_training_does_not_have_play_no_part_which_is_said() -> Non
 def test_numbers_too_large_to_have_distances_are_told_of(value: float) -> None:
     train, test = TRAIN.assign(u=value), TEST.assign(u=value * (TEST["u"] / TEST["u"].abs().max()))
     with pytest.raises(sg.exceptions.SamplerError, match="median distance"):
-        sg.fidelity(train, test, samplers=["intervals"], classifier=False, n_repeats=1, seed=1)
+        sg.fidelity(train, test, samplers=["intervals"], classifier=False, n_repeats=1, random_state=1)

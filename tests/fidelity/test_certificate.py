@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._fidelity.certificate import ENOUGH_ROWS, LEAST_ROWS, MAX_ROWS, Certificate, Certifier
-from subgrove._frames import Frames
-from subgrove._table import read_table
+from subgrove._data.replace_columns import Frames
+from subgrove._data.table import read_table
+from subgrove._scoring.fidelity_check.check import ENOUGH_ROWS, LEAST_ROWS, MAX_ROWS, Certificate, Certifier
 
 
 def certified(X: Any, changes: dict[str, Any], seed: int = 0, weights: Any = None) -> Certificate:
@@ -41,7 +41,7 @@ def test_true_redraws_rarely_fail(name: str) -> None:
     # Of 40 runs, 5 % are 2; more than 5 have a probability of 1.4 %, in none of them was more than 1 seen.
     scenario, verdicts = sg.simulate.scenario(name), []
     for seed in range(40):
-        X = scenario.sample(300, seed=seed).X
+        X = scenario.sample(300, random_state=seed).X
         (drawn,) = scenario.sampler.fit(X).redraw(X, "x1", [np.random.default_rng(seed)])
         verdicts.append(certified(X, {"x1": drawn}, seed).verdict)
     assert share_of_failures(verdicts) <= 5 / 40

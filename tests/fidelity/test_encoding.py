@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from subgrove._fidelity.encoding import Encoding, columns_with_gaps
-from subgrove._fidelity.pairs import Block, Points
-from subgrove._kinds import Floats
-from subgrove._table import read_like, read_table
+from subgrove._core.kinds import Floats
+from subgrove._data.table import read_like, read_table
+from subgrove._scoring.fidelity_check.encoding import Encoding, columns_with_gaps
+from subgrove._scoring.fidelity_check.pairs import Block, Points
 
 
 def points(train: pd.DataFrame, rows: pd.DataFrame) -> Points:

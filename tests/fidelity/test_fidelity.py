@@ -31,7 +31,7 @@ TRAIN, TEST = dependent(300, 0), dependent(200, 1)
 
 @pytest.fixture(scope="module")
 def found() -> sg.Fidelity:
-    return sg.fidelity(TRAIN, TEST, samplers=SAMPLERS, seed=1)
+    return sg.fidelity(TRAIN, TEST, samplers=SAMPLERS, random_state=1)
 
 
 def row(result: sg.Fidelity, feature: str, sampler: str) -> pd.Series[Any]:
@@ -102,14 +102,16 @@ def test_estimates_are_minus_the_log_of_squared_mmd(found: sg.Fidelity) -> None:
 
 def test_squared_mmd_of_unchanged_rows_is_that_of_the_scaled_halves() -> None:
     train, test, reference = (frame[["u", "v", "w"]] for frame in (TRAIN, TEST, dependent(80, 2)))
-    result = sg.fidelity(train, test, samplers=["marginal"], reference=reference, n_repeats=1, classifier=False, seed=1)
+    result = sg.fidelity(
+        train, test, samplers=["marginal"], reference=reference, n_repeats=1, classifier=False, random_state=1
+    )
     one, other = ((frame - train.mean()) / train.std() for frame in (reference, test))
     assert result.squared_mmd[0, 0, 0] == pytest.approx(squared_mmd(one, other), abs=1e-13)
     assert (result.n, result.n_reference) == (200, 80)
 
 
 def test_the_bounds_alone_can_be_asked_for() -> None:
-    result = sg.fidelity(TRAIN, TEST, samplers=[], features="u", classifier=False, n_repeats=2, seed=1)
+    result = sg.fidelity(TRAIN, TEST, samplers=[], features="u", classifier=False, n_repeats=2, random_state=1)
     assert result.samplers == ("unchanged", "marginal")
 
 
@@ -122,7 +124,7 @@ def test_all_that_a_sampler_may_be_is_taken() -> None:
         "own": Shift(),
         "forest": sg.samplers.ForestNodes(target=TRAIN["w"].to_numpy()),
     }
-    result = sg.fidelity(TRAIN, TEST, samplers=samplers, features=["u"], classifier=False, n_repeats=2, seed=1)
+    result = sg.fidelity(TRAIN, TEST, samplers=samplers, features=["u"], classifier=False, n_repeats=2, random_state=1)
     assert result.samplers == ("unchanged", *samplers, "marginal")
     assert not result.notes
 
@@ -148,14 +150,14 @@ class Broken(Shift):
 
 
 def test_an_own_sampler_is_given_the_rows_of_the_half() -> None:
-    result = sg.fidelity(TRAIN, TEST, samplers=[Shift()], features=["u"], classifier=False, n_repeats=3, seed=1)
+    result = sg.fidelity(TRAIN, TEST, samplers=[Shift()], features=["u"], classifier=False, n_repeats=3, random_state=1)
     ours = row(result, "u", "Shift")
     # Neighbours in the half have nothing to do with each other: as good as a permutation.
     assert abs(ours["position"]) < 0.3
 
 
 def test_an_own_sampler_that_fails_has_a_note() -> None:
-    result = sg.fidelity(TRAIN, TEST, samplers=[Broken()], features=["u", "v"], classifier=False, seed=1)
+    result = sg.fidelity(TRAIN, TEST, samplers=[Broken()], features=["u", "v"], classifier=False, random_state=1)
     assert "no idea" in result.notes["v", "Broken"]
     assert np.isnan(row(result, "v", "Broken")["estimate"])
     assert not np.isnan(row(result, "u", "Broken")["estimate"])
@@ -163,11 +165,13 @@ def test_an_own_sampler_that_fails_has_a_note() -> None:
 
 def test_if_nothing_can_be_redrawn_it_is_an_error() -> None:
     with pytest.raises(SamplerError, match=r"None of the samplers.*'label', 'knockoffs' says"):
-        sg.fidelity(TRAIN, TEST, samplers=["knockoffs"], features="label", seed=1)
+        sg.fidelity(TRAIN, TEST, samplers=["knockoffs"], features="label", random_state=1)
 
 
 def test_a_sampler_that_redraws_nothing_does_not_empty_the_table_of_others() -> None:
-    result = sg.fidelity(TRAIN, TEST, samplers=SAMPLERS, features="label", classifier=False, n_repeats=2, seed=1)
+    result = sg.fidelity(
+        TRAIN, TEST, samplers=SAMPLERS, features="label", classifier=False, n_repeats=2, random_state=1
+    )
     table = result.overall.set_index("sampler")
     assert table.loc["subgroups", "n_features"] == 1
     assert not np.isnan(table.loc["subgroups", "estimate"])
@@ -177,13 +181,13 @@ def test_a_sampler_that_redraws_nothing_does_not_empty_the_table_of_others() -> 
 
 def test_two_samplers_of_one_name_are_told_apart() -> None:
     samplers = [sg.samplers.Subgroups(max_depth=1), sg.samplers.Subgroups(max_depth=3), "marginal", "unchanged"]
-    result = sg.fidelity(TRAIN, TEST, samplers=samplers, features="u", classifier=False, n_repeats=2, seed=1)
+    result = sg.fidelity(TRAIN, TEST, samplers=samplers, features="u", classifier=False, n_repeats=2, random_state=1)
     assert result.samplers == ("unchanged", "subgroups", "subgroups (2)", "marginal")
 
 
 def test_groups_of_features_are_redrawn_together() -> None:
     result = sg.fidelity(
-        TRAIN, TEST, samplers=["subgroups"], features=[["u", "v"], "u"], classifier=False, n_repeats=4, seed=1
+        TRAIN, TEST, samplers=["subgroups"], features=[["u", "v"], "u"], classifier=False, n_repeats=4, random_state=1
     )
     assert result.features == ("u + v", "u")
     # Together, u and v keep what they have to do with each other.
@@ -194,7 +198,7 @@ NUMBERS = {"samplers": ["subgroups", sg.samplers.Imputation(n_trees=20)], "n_rep
 
 
 def numbers(train: Any, test: Any, **more: Any) -> np.ndarray[Any, Any]:
-    result = sg.fidelity(train, test, **{**NUMBERS, "seed": 7, **more})
+    result = sg.fidelity(train, test, **{**NUMBERS, "random_state": 7, **more})
     assert result.auc is not None
     return np.stack([result.squared_mmd, result.auc])
 
@@ -204,7 +208,7 @@ def test_same_seed_same_numbers_for_any_jobs_and_any_subset_and_order_of_feature
     np.testing.assert_array_equal(numbers(TRAIN, TEST, features=["u", "label"], n_repeats=1, n_jobs=2), whole)
     np.testing.assert_array_equal(numbers(TRAIN, TEST, features=["label"], n_repeats=1), whole[:, [1]])
     np.testing.assert_array_equal(numbers(TRAIN, TEST, features=["label", "u"], n_repeats=1), whole[:, [1, 0]])
-    assert not np.array_equal(numbers(TRAIN, TEST, features=["u", "label"], n_repeats=1, seed=8), whole)
+    assert not np.array_equal(numbers(TRAIN, TEST, features=["u", "label"], n_repeats=1, random_state=8), whole)
 
 
 @pytest.fixture(scope="module")
@@ -216,7 +220,7 @@ def whole() -> np.ndarray[Any, Any]:
 def test_same_numbers_in_every_container_and_tables_of_its_kind(container: Any, whole: np.ndarray[Any, Any]) -> None:
     train, test = container(TRAIN), container(TEST)
     np.testing.assert_allclose(numbers(train, test, features=["u", "label"])[0], whole[0], rtol=1e-9)
-    result = sg.fidelity(train, test, samplers=[], features="u", n_repeats=1, classifier=False, seed=1)
+    result = sg.fidelity(train, test, samplers=[], features="u", n_repeats=1, classifier=False, random_state=1)
     assert type(result.table) is type(result.overall) is type(result.repeats) is type(train)
 
 
@@ -228,14 +232,16 @@ def test_arrays_are_tables_without_names() -> None:
 
 
 def test_data_sets_with_a_target_are_taken() -> None:
-    train, test = sg.datasets.bike(split=0.7, seed=1)
-    asked: dict[str, Any] = {"samplers": [], "features": "temp", "n_repeats": 1, "classifier": False, "seed": 1}
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
+    asked: dict[str, Any] = {"samplers": [], "features": "temp", "n_repeats": 1, "classifier": False, "random_state": 1}
     one, other = sg.fidelity(train, test, **asked), sg.fidelity(train.X, test.X, **asked)
     np.testing.assert_array_equal(one.squared_mmd, other.squared_mmd)
 
 
 def test_more_rows_than_the_limit_are_drawn_anew_in_each_repeat() -> None:
-    result = sg.fidelity(TRAIN, TEST, samplers=[], features="u", max_rows=60, n_repeats=3, classifier=False, seed=1)
+    result = sg.fidelity(
+        TRAIN, TEST, samplers=[], features="u", max_rows=60, n_repeats=3, classifier=False, random_state=1
+    )
     assert (result.n, result.n_reference) == (30, 30)
     assert len(set(result.squared_mmd[0, 0])) == 3
 
@@ -243,32 +249,34 @@ def test_more_rows_than_the_limit_are_drawn_anew_in_each_repeat() -> None:
 def test_missing_values_have_a_stated_place() -> None:
     rng = np.random.default_rng(0)
     frames = [frame.mask(rng.random(frame.shape) < 0.1) for frame in (TRAIN, TEST)]
-    result = sg.fidelity(*frames, samplers=["subgroups", "knockoffs"], n_repeats=2, classifier=False, seed=1)
+    result = sg.fidelity(*frames, samplers=["subgroups", "knockoffs"], n_repeats=2, classifier=False, random_state=1)
     assert np.isfinite(result.estimates[:, [0, 1, 3]]).all()
     assert "missing" in result.notes["u", "knockoffs"]
 
 
 def test_the_users_tables_are_left_as_they_were() -> None:
     train, test = TRAIN.copy(), TEST.copy()
-    sg.fidelity(train, test, samplers=SAMPLERS, n_repeats=1, classifier=False, seed=1)
+    sg.fidelity(train, test, samplers=SAMPLERS, n_repeats=1, classifier=False, random_state=1)
     pd.testing.assert_frame_equal(train, TRAIN)
     pd.testing.assert_frame_equal(test, TEST)
 
 
 def test_a_constant_feature_has_equal_bounds() -> None:
     frames = [frame.assign(w=1.0) for frame in (TRAIN, TEST)]
-    result = sg.fidelity(*frames, samplers=["subgroups"], features="w", n_repeats=2, classifier=False, seed=1)
+    result = sg.fidelity(*frames, samplers=["subgroups"], features="w", n_repeats=2, classifier=False, random_state=1)
     assert len(set(result.squared_mmd[0].round(12).ravel())) == 2  # one for each repeat
     assert result.table["position"].isna().all()
 
 
 def test_one_column_alone_can_be_judged() -> None:
     frames = [frame[["u"]] for frame in (TRAIN, TEST)]
-    result = sg.fidelity(*frames, samplers=["subgroups"], n_repeats=2, classifier=False, seed=1)
+    result = sg.fidelity(*frames, samplers=["subgroups"], n_repeats=2, classifier=False, random_state=1)
     assert np.isfinite(result.estimates).all()
 
 
 def test_one_repeat_has_no_standard_error() -> None:
-    result = sg.fidelity(TRAIN, TEST, samplers=["subgroups"], features="u", n_repeats=1, classifier=False, seed=1)
+    result = sg.fidelity(
+        TRAIN, TEST, samplers=["subgroups"], features="u", n_repeats=1, classifier=False, random_state=1
+    )
     assert result.table["std_error"].isna().all()
     assert row(result, "u", "unchanged")["position"] == 1.0

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from subgrove._core.kinds import Floats
 from subgrove._fidelity import median
 from subgrove._fidelity.median import median_distance
-from subgrove._fidelity.pairs import Block, Points
-from subgrove._kinds import Floats
+from subgrove._scoring.fidelity_check.pairs import Block, Points
 
 
 def within(rows: Floats) -> Block:

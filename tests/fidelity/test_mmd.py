@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 from subgrove import squared_mmd
+from subgrove._core.kinds import Floats
 from subgrove._fidelity import mmd
 from subgrove._fidelity.mmd import Pairs, drawn_rows
-from subgrove._fidelity.pairs import Points
-from subgrove._kinds import Floats
+from subgrove._scoring.fidelity_check.pairs import Points
 from subgrove.exceptions import InputError, ParameterError
 
 
@@ -82,7 +82,7 @@ def test_rows_that_are_all_equal_have_no_distance() -> None:
 
 def test_more_rows_than_the_limit_are_drawn_by_the_seed() -> None:
     a, b = samples(400, 200)
-    first, again, other = (squared_mmd(a, b, max_rows=90, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (squared_mmd(a, b, max_rows=90, random_state=seed) for seed in (1, 1, 2))
     assert first == again != other
     rows = drawn_rows(400, 200, 90, np.random.default_rng(0))
     assert [len(part) for part in rows] == [60, 30]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._compiled import load_compiled
-from subgrove._fidelity import pairs
-from subgrove._fidelity.pairs import Block, Points
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._native.loader import load_compiled
+from subgrove._scoring.fidelity_check import pairs as pairs
+from subgrove._scoring.fidelity_check.pairs import Block, Points
 
 needs_compiler = pytest.mark.skipif(pairs.compiled is None, reason="the package was installed without a compiler")
 
@@ -105,7 +105,7 @@ def test_equal_rows_have_distance_zero_exactly() -> None:
 
 @needs_compiler
 def test_compiled_loops_refuse_arrays_of_wrong_size() -> None:
-    compiled = load_compiled("subgrove._fidelity._pairs")
+    compiled = load_compiled("subgrove._native._pairs")
     assert compiled is not None
     two = np.ones((2, 2))
     with pytest.raises(ValueError, match="wrong size"):

@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
-from subgrove._fidelity.foretelling import Outputs, _line, foretold
-from subgrove._fidelity.pairs import Points
-from subgrove._fidelity.twins import Twins, _discrepancy, area_and_variance
+from subgrove._scoring.fidelity_check.pairs import Points
+from subgrove._scoring.fidelity_check.predict_column import Outputs, _line, foretold
+from subgrove._scoring.fidelity_check.two_sample import Twins, _discrepancy, area_and_variance
 
 RNG = np.random.default_rng(0)
 

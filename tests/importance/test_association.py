@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import subgrove as sg
-from subgrove._importance.foretold import unforetold
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._importance.inference.residualize import unforetold
 from subgrove.exceptions import InputError, ParameterError
 
 N = 300
@@ -25,7 +25,7 @@ def model(X: Any) -> Floats:
 
 
 def run(asked: Any = model, y: Any = Y, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(asked, X, y, **{"sampler": "marginal", "n_repeats": 10, "seed": 1, **options})
+    return sg.importance(asked, X, y, **{"sampler": "marginal", "n_repeats": 10, "random_state": 1, **options})
 
 
 RESULT = run()
@@ -55,7 +55,7 @@ def test_noise_of_few_redraws_is_taken_off() -> None:
         sampler="marginal",
         features=["a"],
         n_repeats=2,
-        seed=1,
+        random_state=1,
     )
     line = imp.test(rows).iloc[0]
     assert abs(line["estimate"]) < 4 * line["std_error"]
@@ -64,7 +64,9 @@ def test_noise_of_few_redraws_is_taken_off() -> None:
 
 def test_subgroups_are_tested_one_by_one() -> None:
     train = X.assign(a=X["a"] + 2 * (X["level"] == "u"))
-    imp = sg.importance(model, train, Y, sampler=sg.samplers.Subgroups(min_leaf=20), features=["a"], seed=1)
+    imp = sg.importance(
+        model, train, Y, sampler=sg.samplers.Subgroups(min_samples_leaf=20), features=["a"], random_state=1
+    )
     table = imp.test(train, by_subgroup=True)
     assert table["rule"].tolist() == imp.by_subgroup["rule"].tolist()
     assert {"fold", "subgroup"} <= set(table.columns)
@@ -77,7 +79,7 @@ def test_probabilities_of_two_and_of_three_classes() -> None:
         y = np.digitize(Y, [0.0, 1.0][: classes - 1])
         encoded = X.assign(level=(X["level"] == "u").astype(int))
         fitted = LogisticRegression().fit(encoded, y)
-        imp = sg.importance(fitted, encoded, y, sampler="marginal", seed=1)
+        imp = sg.importance(fitted, encoded, y, sampler="marginal", random_state=1)
         assert imp.answers is not None
         assert imp.answers.shape == (N, 1 if classes == 2 else 3)
         assert imp.test(encoded)["p_value"][0] < 1e-6
@@ -86,9 +88,9 @@ def test_probabilities_of_two_and_of_three_classes() -> None:
 def test_weights_count_rows_and_rows_of_weight_zero_are_not_there() -> None:
     weights = np.where(np.arange(N) % 3 == 0, 0, 2)
     kept = weights > 0
-    weighted = run(weights=weights).test(X)
+    weighted = run(sample_weight=weights).test(X)
     without = sg.importance(
-        model, X[kept], Y[kept], weights=weights[kept], sampler="marginal", n_repeats=10, seed=1
+        model, X[kept], Y[kept], sample_weight=weights[kept], sampler="marginal", n_repeats=10, random_state=1
     ).test(X[kept])
     pd.testing.assert_frame_equal(weighted, without, check_exact=True)
     assert weighted["n"][0] == 2 * kept.sum()

@@ -39,7 +39,7 @@ def refused(kind: type[SubgroveError], words: str, *arguments: Any, **options: A
     """`importance` raises this error, with these words, before the model is asked for redrawn rows."""
     given = arguments or (model, X, Y)
     with pytest.raises(kind, match=words) as caught:
-        sg.importance(*given, **{"sampler": "marginal", "n_repeats": 2, "seed": 0, **options})
+        sg.importance(*given, **{"sampler": "marginal", "n_repeats": 2, "random_state": 0, **options})
     assert type(caught.value) is kind
 
 
@@ -179,7 +179,7 @@ def test_model_that_was_not_fitted() -> None:
 
 
 def test_unknown_response() -> None:
-    refused(ParameterError, r"response must be one of .*; got 'probabilities'", response="probabilities")
+    refused(ParameterError, r"response must be one of .*; got 'probabilities'", response_method="probabilities")
 
 
 def test_unknown_loss() -> None:
@@ -207,7 +207,7 @@ def test_loss_that_gives_a_wrong_shape(give: Any) -> None:
 
 
 def test_loss_of_one_number_that_is_said_to_be_per_row() -> None:
-    whole = sg.losses.own(lambda y, p: 1.0, name="whole", response="value")
+    whole = sg.losses.own(lambda y, p: 1.0, name="whole", response_method="value")
     refused(ParameterError, r"'whole' gave values of shape \(\) .* goes through subgrove.losses.score", loss=whole)
 
 
@@ -248,11 +248,12 @@ def test_number_of_jobs(n_jobs: Any) -> None:
 
 @pytest.mark.parametrize("seed", [-1, "1", 1.0, True])
 def test_seed(seed: Any) -> None:
-    refused(ParameterError, r"seed must be a whole number >= 0, or None", seed=seed)
+    refused(ParameterError, r"random_state must be an integer >= 0", random_state=seed)
 
 
 @pytest.mark.parametrize(
-    "option", [{"n_repeats": 0}, {"memory": 0}, {"n_jobs": 0}, {"seed": -1}, {"loss": "mse"}, {"features": ["c"]}]
+    "option",
+    [{"n_repeats": 0}, {"memory": 0}, {"n_jobs": 0}, {"random_state": -1}, {"loss": "mse"}, {"features": ["c"]}],
 )
 def test_wrong_arguments_cost_no_prediction(option: dict[str, Any]) -> None:
     asked: list[int] = []
@@ -277,7 +278,7 @@ def test_wrong_arguments_cost_no_prediction(option: dict[str, Any]) -> None:
     ],
 )
 def test_weights(weights: Any, kind: type[SubgroveError], words: str) -> None:
-    refused(kind, words, weights=weights)
+    refused(kind, words, sample_weight=weights)
 
 
 @pytest.mark.parametrize("table", [X.head(0), X[[]], np.empty((0, 3)), np.empty((5, 0)), pl.DataFrame()])
@@ -323,7 +324,7 @@ def test_training_rows_that_lack_a_feature(sampler: str) -> None:
 
 def test_training_rows_without_a_column_that_is_no_feature_are_warned_of() -> None:
     with pytest.warns(sg.exceptions.SubgroveWarning, match="train lacks 'city'"):
-        result = sg.importance(model, X, Y, train=TRAIN[["a", "b"]], features=["a"], n_repeats=2, seed=0)
+        result = sg.importance(model, X, Y, train=TRAIN[["a", "b"]], features=["a"], n_repeats=2, random_state=0)
     assert result.features == ("a",)
 
 
@@ -358,14 +359,14 @@ def test_kind_that_was_chosen_when_subgroups_were_found_is_no_other_type() -> No
     train = TRAIN.assign(year=np.tile([2011, 2012], N))
     groups = sg.find_subgroups(train, kinds={"year": "nominal"})
     test = X.assign(year=2012)
-    result = sg.importance(model, test, Y, sampler=groups, features=["a", "year"], n_repeats=2, seed=0)
+    result = sg.importance(model, test, Y, sampler=groups, features=["a", "year"], n_repeats=2, random_state=0)
     assert result.features == ("a", "year")
-    assert sg.importance(model, test, Y, sampler=groups["a"], n_repeats=2, seed=0).features == ("a",)
+    assert sg.importance(model, test, Y, sampler=groups["a"], n_repeats=2, random_state=0).features == ("a",)
 
 
 def test_zero_and_one_are_booleans() -> None:
     train = TRAIN.assign(flag=RNG.random(2 * N) < 0.5)
-    result = sg.importance(model, X.assign(flag=np.arange(N) % 2), Y, train=train, n_repeats=2, seed=0)
+    result = sg.importance(model, X.assign(flag=np.arange(N) % 2), Y, train=train, n_repeats=2, random_state=0)
     assert result.features[-1] == "flag"
 
 
@@ -388,15 +389,15 @@ def test_training_donors_without_training_rows() -> None:
 
 
 def test_training_donors_without_training_rows_are_cross_fitted_if_trees_are_grown() -> None:
-    sampler = sg.samplers.Subgroups(donors="train", min_leaf=10)
-    result = sg.importance(model, X, Y, sampler=sampler, n_repeats=2, seed=0)
+    sampler = sg.samplers.Subgroups(donors="train", min_samples_leaf=10)
+    result = sg.importance(model, X, Y, sampler=sampler, n_repeats=2, random_state=0)
     assert result.settings["trained_on"] == "cross-fitted"
 
 
 def test_too_few_rows_to_cross_fit_trees_on_are_warned_of() -> None:
     """The user saw: a call on a small table gave the marginal importance without a word."""
     with pytest.warns(sg.exceptions.SubgroveWarning, match="the importance is the marginal one"):
-        sg.importance(model, X, Y, sampler="subgroups", features=["a"], n_repeats=2, seed=0)
+        sg.importance(model, X, Y, sampler="subgroups", features=["a"], n_repeats=2, random_state=0)
 
 
 @pytest.mark.parametrize("fitted", [False, True])
@@ -408,7 +409,9 @@ def test_training_rows_that_have_no_effect_are_refused(fitted: bool) -> None:
 def test_weights_that_add_up_to_one_are_warned_of() -> None:
     """The user saw: standard errors of NaN."""
     with pytest.warns(sg.exceptions.SubgroveWarning, match="weights add up to 1 and are taken as numbers of rows"):
-        sg.importance(model, X, Y, sampler="marginal", features=["a"], weights=np.full(len(Y), 1 / len(Y)), seed=0)
+        sg.importance(
+            model, X, Y, sampler="marginal", features=["a"], sample_weight=np.full(len(Y), 1 / len(Y)), random_state=0
+        )
 
 
 def test_donors_that_are_neither() -> None:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 N = 120
@@ -42,7 +42,7 @@ class Counting:
 
 
 def run(asked: Any = model, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(asked, X, Y, **{"sampler": "marginal", "n_repeats": 4, "seed": 1, **options})
+    return sg.importance(asked, X, Y, **{"sampler": "marginal", "n_repeats": 4, "random_state": 1, **options})
 
 
 def same(one: sg.ImportanceResult, two: sg.ImportanceResult) -> None:
@@ -101,7 +101,7 @@ def test_jobs_batches_and_order_change_no_digit(options: dict[str, Any]) -> None
 
 def test_weights_and_cross_fitting_go_on_where_they_ended() -> None:
     weights = np.arange(N) % 3 + 1
-    for options in ({"weights": weights}, {"sampler": sg.samplers.Subgroups(min_leaf=15)}):
+    for options in ({"weights": weights}, {"sampler": sg.samplers.Subgroups(min_samples_leaf=15)}):
         found = run(budget=0.3, features=["b"], **options)
         used = found.settings["repeats_used"]["b"]
         assert used > 4

@@ -13,15 +13,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
-from subgrove._importance.alike import look_alike
-from subgrove._importance.feature_scores import FeatureScores
-from subgrove._importance.row_terms import RowTerms
-from subgrove._table import read_like, read_table
+from subgrove._data.table import read_like, read_table
+from subgrove._importance.inference.covariate_shift import look_alike
+from subgrove._importance.inference.row_features import RowTerms
+from subgrove._scoring.feature_result import FeatureScores
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 LINEAR = sg.simulate.scenario("linear")
-TRAIN, TEST = LINEAR.sample(600, seed=1), LINEAR.sample(200, seed=2)
-ASKED: dict[str, Any] = {"features": ["x1"], "n_repeats": 5, "seed": 3, "certify": False}
+TRAIN, TEST = LINEAR.sample(600, random_state=1), LINEAR.sample(200, random_state=2)
+ASKED: dict[str, Any] = {"features": ["x1"], "n_repeats": 5, "random_state": 3, "check_fidelity": False}
 
 
 def computed(**options: Any) -> sg.ImportanceResult:
@@ -74,7 +74,7 @@ def test_the_story_of_a_feature_tells_of_weights() -> None:
 
 def test_weights_of_rows_that_are_not_weighted_are_how_often_they_count() -> None:
     counts = np.arange(200) % 3
-    assert computed(calibrate=False, weights=counts).row_weights["x1"].tolist() == counts.tolist()
+    assert computed(calibrate=False, sample_weight=counts).row_weights["x1"].tolist() == counts.tolist()
     assert computed(calibrate=False).row_weights["x1"].tolist() == [1.0] * 200
 
 
@@ -93,7 +93,7 @@ def test_before_is_the_result_without_calibration() -> None:
 def test_numbers_stay_where_nothing_tells_what_rows_add() -> None:
     rng = np.random.default_rng(0)
     X, more = (pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc")) for n in (100, 300))
-    asked: dict[str, Any] = {"train": more, "features": ["a"], "seed": 1, "certify": False}
+    asked: dict[str, Any] = {"train": more, "features": ["a"], "random_state": 1, "check_fidelity": False}
     plain, after = (
         sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], calibrate=calibrate, **asked)
         for calibrate in (False, True)
@@ -108,7 +108,7 @@ def test_features_redrawn_from_training_rows_are_not_weighted_by_themselves() ->
         return np.asarray(X["x1"])
 
     scenario = sg.simulate.scenario("independent")
-    train, test = scenario.sample(600, seed=1), scenario.sample(200, seed=2)
+    train, test = scenario.sample(600, random_state=1), scenario.sample(200, random_state=2)
     asked = {**ASKED, "y": test.X["x1"]}
     assert sg.importance(square, test.X, train=train.X, calibrate=True, **asked).calibration["columns"].item() == ""
     among = sg.importance(square, test.X, sampler="marginal", calibrate=train.X, **asked)
@@ -121,7 +121,7 @@ def simulated() -> npt.NDArray[np.float64]:
     scenario = sg.simulate.scenario("independent")
     lines = []
     for at in range(120):
-        train, test = scenario.sample(600, seed=2 * at), scenario.sample(150, seed=2 * at + 1)
+        train, test = scenario.sample(600, random_state=2 * at), scenario.sample(150, random_state=2 * at + 1)
         imp = sg.importance(
             scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, calibrate=True, **ASKED
         )
@@ -172,7 +172,9 @@ def test_levels_and_missing_values_tell_what_rows_add() -> None:
 
     X, more = rows(300), rows(900)
     for model, column in ((by_kind, "kind"), (by_hole, "hole")):
-        imp = sg.importance(model, X, model(X), train=more, calibrate=True, features=["a"], seed=1, certify=False)
+        imp = sg.importance(
+            model, X, model(X), train=more, calibrate=True, features=["a"], random_state=1, check_fidelity=False
+        )
         assert column in imp.calibration["columns"].item().split(", ")
 
 
@@ -184,7 +186,7 @@ def test_weights_are_never_below_a_tenth() -> None:
 
 
 def test_numbers_depend_on_the_seed_alone() -> None:
-    alone, together = computed(seed=5), computed(seed=5, features=["x3", "x1"])
+    alone, together = computed(random_state=5), computed(random_state=5, features=["x3", "x1"])
     assert together.overall.iloc[1].to_dict() | {"p_holm": 0, "p_bh": 0} == alone.overall.iloc[0].to_dict() | {
         "p_holm": 0,
         "p_bh": 0,
@@ -310,10 +312,10 @@ def test_rows_count_alike_where_weights_save_little_or_are_not_expected(options:
 
 def test_no_row_of_the_bike_data_is_weighted_by_default() -> None:
     """As docs/inference.md says: there is little to gain."""
-    train, test = sg.datasets.bike(split=0.7, seed=1)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
     names = ["temp", "hum", "wind"]
     model = LinearRegression().fit(train.X[names], train.y)
-    assert sg.importance(model, test.X[names], test.y, train=train.X[names], seed=1).calibration.empty
+    assert sg.importance(model, test.X[names], test.y, train=train.X[names], random_state=1).calibration.empty
 
 
 @pytest.mark.parametrize("column", ["x2", "x9"])
@@ -328,7 +330,7 @@ def test_the_default_has_a_smaller_error_and_says_how_large_it_is() -> None:
     scenario = sg.simulate.scenario("independent")
     lines = []
     for at in range(300):
-        train, test = scenario.sample(600, seed=2 * at), scenario.sample(200, seed=2 * at + 1)
+        train, test = scenario.sample(600, random_state=2 * at), scenario.sample(200, random_state=2 * at + 1)
         imp = sg.importance(scenario.model, test.X, test.y, train=train.X, **{**ASKED, "n_repeats": 20})
         before = imp.calibration["estimate_before"].iloc[0] if len(imp.calibration) else imp.overall["estimate"].iloc[0]
         lines.append([*imp.overall[["estimate", "conf_low", "conf_high"]].iloc[0], before])

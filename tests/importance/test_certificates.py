@@ -13,7 +13,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import subgrove as sg
-from subgrove._importance.certified import NOT_REAL
+from subgrove._importance.fidelity_columns import NOT_REAL
 from subgrove.exceptions import ParameterError
 
 BIKE_EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "bike.py"
@@ -39,7 +39,7 @@ Y = model(X) + np.random.default_rng(3).normal(size=240)
 
 
 def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, table, y, **{"sampler": "marginal", "seed": 1, "n_repeats": 4, **options})
+    return sg.importance(model, table, y, **{"sampler": "marginal", "random_state": 1, "n_repeats": 4, **options})
 
 
 SHUFFLED = run()
@@ -133,7 +133,7 @@ def test_failing_rows_are_marked_in_the_report(tmp_path: Path) -> None:
 def test_certificates_change_neither_numbers_nor_what_the_model_is_asked() -> None:
     for options in ({}, {"sampler": "subgroups", "train": TRAIN}, {"sampler": "imputation", "features": ["a", "c"]}):
         table = X if options.get("sampler") != "imputation" else X[["a", "b", "c"]]
-        with_them, without = run(table, **options), run(table, certify=False, **options)
+        with_them, without = run(table, **options), run(table, check_fidelity=False, **options)
         pd.testing.assert_frame_equal(with_them.repeats, without.repeats, check_exact=True)
         pd.testing.assert_frame_equal(with_them.per_row, without.per_row, check_exact=True)
         assert with_them.settings["n_rows_asked"] == without.settings["n_rows_asked"]
@@ -202,7 +202,7 @@ def test_a_column_that_training_lacks_gives_the_redraw_away() -> None:
 
 
 def test_weights_choose_the_rows_that_are_judged() -> None:
-    found = run(weights=np.where(np.arange(240) < 200, 2.0, 0.0))
+    found = run(sample_weight=np.where(np.arange(240) < 200, 2.0, 0.0))
     assert set(found.certificates["n"]) == {200}
     assert verdicts(found)["a"] == "fails"
 
@@ -227,7 +227,7 @@ def test_arrays_and_frames_have_the_same_certificates() -> None:
     def plain(X: Any) -> Any:
         return np.asarray(X)[:, 0]
 
-    options: dict[str, Any] = {"sampler": "marginal", "seed": 1}
+    options: dict[str, Any] = {"sampler": "marginal", "random_state": 1}
     frame = sg.importance(plain, numbers, Y, **options).certificates
     array = sg.importance(plain, numbers.to_numpy(), Y, **options).certificates
     pd.testing.assert_frame_equal(frame, array, check_exact=True)
@@ -264,7 +264,7 @@ def test_one_loss_of_several_keeps_its_certificate() -> None:
     assert verdicts(found.for_loss("absolute_error")) == {"a": "fails", "c": "passes"}
 
 
-@pytest.mark.parametrize("certify", ["yes", 1, None])
-def test_certify_is_true_or_false(certify: Any) -> None:
-    with pytest.raises(ParameterError, match="certify must be True or False"):
-        run(certify=certify)
+@pytest.mark.parametrize("check_fidelity", ["yes", 1, None])
+def test_certify_is_true_or_false(check_fidelity: Any) -> None:
+    with pytest.raises(ParameterError, match="check_fidelity must be True or False"):
+        run(check_fidelity=check_fidelity)

@@ -72,7 +72,7 @@ def model(X: Any) -> Any:
 
 
 def run(table: Any = X, y: Any = Y, ask: Any = model, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(ask, table, y, **{"n_repeats": 3, "seed": 0, "sampler": "marginal", **options})
+    return sg.importance(ask, table, y, **{"n_repeats": 3, "random_state": 0, "sampler": "marginal", **options})
 
 
 @pytest.mark.parametrize("sampler", ["marginal", "subgroups", "cart"])
@@ -105,7 +105,7 @@ def test_constant_column_has_importance_zero_and_no_doubt() -> None:
 
 def test_duplicate_column_leaves_nothing_to_the_conditional_importance() -> None:
     """A deep tree splits x by its copy until hardly anything is left; the marginal importance stays."""
-    deep = sg.samplers.Subgroups(max_depth=6, min_leaf=20)
+    deep = sg.samplers.Subgroups(max_depth=6, min_samples_leaf=20)
     one, two = (
         run(y=model(X), features=["x"], sampler=sampler, train=TRAIN).overall["estimate"][0]
         for sampler in (deep, "marginal")
@@ -324,10 +324,10 @@ def test_numbers_as_names_and_a_strange_index() -> None:
     index = pd.MultiIndex.from_arrays([["u", "v"] * (N // 2), range(N)])
     numbers = pd.DataFrame({3: X["x"].to_numpy(), 1: X["count"].to_numpy(), "q": X["city"].to_numpy()}, index=index)
     y = pd.Series(Y, index=index)
-    result = run(numbers, y, lambda X: X[3] + X[1], features=[3, "q"], weights=pd.Series(np.ones(N), index=index))
+    result = run(numbers, y, lambda X: X[3] + X[1], features=[3, "q"], sample_weight=pd.Series(np.ones(N), index=index))
     assert result.overall["feature"].tolist() == ["3", "q"]
     assert result.per_row.index.equals(index)
-    plain = run(numbers.reset_index(drop=True), Y, lambda X: X[3] + X[1], features=[3, "q"], weights=np.ones(N))
+    plain = run(numbers.reset_index(drop=True), Y, lambda X: X[3] + X[1], features=[3, "q"], sample_weight=np.ones(N))
     assert plain.overall.equals(result.overall)
     twice = pd.DataFrame({"x": X["x"].to_numpy()}, index=[0] * N)
     assert len(run(twice, Y, first_column).per_row) == N

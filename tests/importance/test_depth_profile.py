@@ -12,7 +12,7 @@ import pytest
 import subgrove as sg
 from subgrove.exceptions import ParameterError
 
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 NAMES = ["temp", "wind", "season"]
 
 
@@ -31,18 +31,18 @@ class Counting:
 
 def test_importance_at_each_depth_is_that_of_the_subgroups_of_that_depth() -> None:
     model = Counting()
-    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, loss="absolute_error", seed=3)
+    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, loss="absolute_error", random_state=3)
     assert len(profile.importance) == max(each.tree.depth for each in profile.deepest.values()) + 1 > 3
     for depth, result in profile.importance.items():
         groups = sg.find_subgroups(TRAIN.X, features=NAMES, max_depth=depth)
-        expected = sg.importance(model, TEST.X, TEST.y, sampler=groups, loss="absolute_error", seed=3)
+        expected = sg.importance(model, TEST.X, TEST.y, sampler=groups, loss="absolute_error", random_state=3)
         assert result.overall.equals(expected.overall)
         assert result.by_subgroup.equals(expected.by_subgroup)
 
 
 def test_model_is_asked_once_a_depth_for_the_features_whose_trees_go_that_deep() -> None:
     model, n_repeats = Counting(), 4
-    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, n_repeats=n_repeats, seed=3)
+    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, n_repeats=n_repeats, random_state=3)
     asked = model.rows
     assert asked == profile.n_rows_asked
     depths = [each.tree.depth for each in profile.deepest.values()]
@@ -53,7 +53,7 @@ def test_model_is_asked_once_a_depth_for_the_features_whose_trees_go_that_deep()
 
 
 def test_table_has_scores_and_importance_side_by_side() -> None:
-    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=Counting(), test=(TEST.X, TEST.y), seed=1)
+    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=Counting(), test=(TEST.X, TEST.y), random_state=1)
     table = profile.table
     assert list(table.columns[:7]) == [
         "feature", "depth", "n_subgroups", "score", "difference", "score_error", "chosen",
@@ -74,8 +74,10 @@ def test_tables_in_other_containers_give_the_same() -> None:
     def model(X: Any) -> Any:
         return np.asarray(X["temp"]) - np.asarray(X["hum"])
 
-    one = sg.depth_profile(train, model=model, test=(test, TEST.y.to_numpy()), seed=1).table
-    other = sg.depth_profile(TRAIN.X[numbers], model=model, test=(TEST.X[numbers], TEST.y), seed=1, n_jobs=2).table
+    one = sg.depth_profile(train, model=model, test=(test, TEST.y.to_numpy()), random_state=1).table
+    other = sg.depth_profile(
+        TRAIN.X[numbers], model=model, test=(TEST.X[numbers], TEST.y), random_state=1, n_jobs=2
+    ).table
     assert one.equals(other)
 
 

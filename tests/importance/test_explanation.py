@@ -16,7 +16,7 @@ import subgrove as sg
 from subgrove.exceptions import ParameterError
 
 Lines = dict[str, Any]
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 
 
 def bike_model(X: Any) -> Any:
@@ -26,14 +26,14 @@ def bike_model(X: Any) -> Any:
 
 def bike(**options: Any) -> sg.ImportanceResult:
     return sg.importance(
-        bike_model, TEST.X, TEST.y, **{"train": TRAIN.X, "loss": "absolute_error", "seed": 1, **options}
+        bike_model, TEST.X, TEST.y, **{"train": TRAIN.X, "loss": "absolute_error", "random_state": 1, **options}
     )
 
 
 def simulated(name: str, **options: Any) -> sg.ImportanceResult:
     scenario = sg.simulate.scenario(name)
-    train, test = scenario.sample(300, seed=1), scenario.sample(200, seed=2)
-    return sg.importance(scenario.model, test.X, test.y, **{"train": train.X, "seed": 1, **options})
+    train, test = scenario.sample(300, random_state=1), scenario.sample(200, random_state=2)
+    return sg.importance(scenario.model, test.X, test.y, **{"train": train.X, "random_state": 1, **options})
 
 
 RESULTS: dict[str, Any] = {
@@ -49,7 +49,7 @@ RESULTS: dict[str, Any] = {
     "knockoffs": lambda: bike(features=["temp", "hum"], sampler="knockoffs"),
     "marginal": lambda: bike(features=["temp", "yr"], sampler="marginal", train=None),
     "one redraw": lambda: bike(features=["temp", "hum"], n_repeats=1),
-    "weights": lambda: bike(features=["temp", "yr"], weights=1 + np.arange(len(TEST.y)) % 3),
+    "weights": lambda: bike(features=["temp", "yr"], sample_weight=1 + np.arange(len(TEST.y)) % 3),
     "given": lambda: bike(features=["temp"], given=["season"]),
 }
 _known: dict[str, sg.ImportanceResult] = {}
@@ -211,7 +211,7 @@ def test_a_feature_whose_values_do_harm_is_said_to() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(400, 2)), columns=["a", "b"])
     y = -X["a"] + 0.1 * rng.normal(size=400)
-    imp = sg.importance(lambda X: X["a"], X[:200], y[:200], train=X[200:], features=["a"], n_repeats=20, seed=1)
+    imp = sg.importance(lambda X: X["a"], X[:200], y[:200], train=X[200:], features=["a"], n_repeats=20, random_state=1)
     told = imp.explain("a").sentences
     assert imp.overall["conf_high"][0] < 0
     assert any("fall by" in sentence for sentence in told)
@@ -272,13 +272,13 @@ def test_a_failing_certificate_is_told() -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=800)
     X = pd.DataFrame({"a": a, "b": a + 0.05 * rng.normal(size=800)})
-    imp = sg.importance(lambda X: X["a"], X[:400], X["a"][:400], sampler="marginal", features=["a"], seed=1)
+    imp = sg.importance(lambda X: X["a"], X[:400], X["a"][:400], sampler="marginal", features=["a"], random_state=1)
     assert imp.certificates["certificate"][0] == "fails"
     assert imp.explain("a").sentences[-1] == f"Do not trust this number: {imp.certificates['reason'][0]}."
 
 
 def test_without_certificates_nothing_is_said_of_trust() -> None:
-    told = str(bike(features=["temp"], certify=False).explain("temp"))
+    told = str(bike(features=["temp"], check_fidelity=False).explain("temp"))
     assert "pass for real" not in told
     assert "trust" not in told
 

@@ -17,7 +17,7 @@ import subgrove as sg
 from subgrove._subgroups.restriction import restricted
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 N, M = len(TEST.X), 5
 FEATURES = ["temp", "hum", "yr", "weather", "wind"]
 GROUPS = sg.find_subgroups(TRAIN.X, features=FEATURES, max_depth=3)
@@ -43,7 +43,7 @@ class Counting:
 
 
 def run(sampler: Any, asked: Any = model, X: Any = TEST.X, y: Any = TEST.y, **options: Any) -> sg.ImportanceResult:
-    options = {"features": FEATURES, "loss": "absolute_error", "n_repeats": M, "seed": 3, **options}
+    options = {"features": FEATURES, "loss": "absolute_error", "n_repeats": M, "random_state": 3, **options}
     return sg.importance(asked, X, y, sampler=sampler, **options)
 
 
@@ -70,14 +70,14 @@ RESULTS: dict[str, tuple[sg.ImportanceResult, sg.ImportanceResult]] = {
     "subgroups": (IMP, MARGINAL),
     "cross-fitted": (run("subgroups"), MARGINAL),
     "training donors": (run(sg.samplers.Subgroups(donors="train", groups=GROUPS), train=TRAIN.X), MARGINAL),
-    "another seed": (IMP, run("marginal", seed=4)),
+    "another seed": (IMP, run("marginal", random_state=4)),
     "no column given": (IMP, run("cart", train=TRAIN.X, given=[])),
     "some columns given": (run("subgroups", train=TRAIN.X, given={"temp": ["hum", "wind"]}), MARGINAL),
     "two sets": (run("subgroups", train=TRAIN.X, given={"hum": ["temp"], "temp": ["season"]}), MARGINAL),
     "imputation": (run(FOREST, train=TRAIN.X, features=["temp"]), MARGINAL),
     "knockoffs": (run("knockoffs", train=TRAIN.X, features=["temp"]), MARGINAL),
     "auto": (run("auto", train=TRAIN.X, features=["temp", "yr"]), MARGINAL),
-    "weights": (run(GROUPS, weights=np.arange(N) % 3), run("marginal", weights=np.arange(N) % 3)),
+    "weights": (run(GROUPS, sample_weight=np.arange(N) % 3), run("marginal", sample_weight=np.arange(N) % 3)),
     "a score": (run(GROUPS, loss="root_mean_squared_error"), run("marginal", loss="root_mean_squared_error")),
 }
 
@@ -143,8 +143,8 @@ def test_many_columns_are_averaged_over_drawn_orders_that_the_seed_fixes() -> No
     X["x"] = X.to_numpy() @ (1.6 ** np.arange(8)) + 0.1 * rng.normal(size=4000)
     train, test = X[:3700], X[3700:]
     y = rng.normal(size=300)
-    options: dict[str, Any] = {"features": ["x"], "n_repeats": 2, "seed": 1}
-    sampler = sg.samplers.Subgroups(max_depth=8, min_leaf=5, donors="train")
+    options: dict[str, Any] = {"features": ["x"], "n_repeats": 2, "random_state": 1}
+    sampler = sg.samplers.Subgroups(max_depth=8, min_samples_leaf=5, donors="train")
     imp = sg.importance(lambda X: X["x"], test, y, sampler=sampler, train=train, **options)
     marginal = sg.importance(lambda X: X["x"], test, y, sampler="marginal", **options)
     one, two = (imp.gap(marginal, "x", average=True) for _ in range(2))
@@ -243,7 +243,9 @@ def test_without_a_split_there_is_no_step_or_one_that_names_the_draws() -> None:
     assert gap.columns == ("other draws",)
     assert "only because values came from other rows" in str(gap)
     alone = TEST.X[["temp"]]
-    one = [sg.importance(lambda X: X["temp"], alone, TEST.y, sampler=each, seed=1) for each in (FOREST, "marginal")]
+    one = [
+        sg.importance(lambda X: X["temp"], alone, TEST.y, sampler=each, random_state=1) for each in (FOREST, "marginal")
+    ]
     assert "There is no other column" in str(one[0].gap(one[1]))
 
 
@@ -348,7 +350,7 @@ def another_model(X: Any) -> Any:
         (IMP, run("marginal", features=["yr"]), "temp", "marginal has no feature 'temp'; it has yr"),
         (IMP, run("marginal", another_model), "temp", "The two results are of different models"),
         (IMP, run("marginal", X=TEST.X[:200], y=TEST.y[:200]), "temp", "different rows or weights"),
-        (IMP, run("marginal", weights=np.arange(N) % 2 + 1), "temp", "different rows or weights"),
+        (IMP, run("marginal", sample_weight=np.arange(N) % 2 + 1), "temp", "different rows or weights"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(imp: Any, marginal: Any, feature: Any, message: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._importance.gap_words import listed, number, percent
+from subgrove._importance.gap.words import listed, number, percent
 
 
 def gap(marginal: float, steps: dict[str, tuple[float, float]], noise: float = 1.0, **more: Any) -> sg.Gap:

@@ -33,7 +33,7 @@ FOREST = sg.samplers.Imputation(n_trees=30)
 
 
 def run(**options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, X, Y, **{"n_repeats": 4, "seed": 5, **options})
+    return sg.importance(model, X, Y, **{"n_repeats": 4, "random_state": 5, **options})
 
 
 def same(one: sg.ImportanceResult, two: sg.ImportanceResult, tables: Sequence[str] = TABLES) -> None:
@@ -145,7 +145,7 @@ def test_weights_count_rows_whatever_is_given() -> None:
     weights = np.arange(300) % 3
     options = {"sampler": "subgroups", "train": TRAIN, "weights": weights, "given": {"x": ["b"], "a": []}}
     mixed = run(features=["x", "a"], **options)
-    marginal = run(features=["a"], sampler="marginal", weights=weights)
+    marginal = run(features=["a"], sampler="marginal", sample_weight=weights)
     assert mixed.overall["estimate"][1] == marginal.overall["estimate"][0]
 
 

@@ -22,7 +22,9 @@ CONTAINERS: dict[str, Callable[[Any], Any]] = {
 
 
 def asked(make: Callable[[Any], Any], model: Any, **more: Any) -> Any:
-    return sg.importance(model, make(X), Y, sampler="marginal", n_repeats=4, seed=1, certify=False, **more)
+    return sg.importance(
+        model, make(X), Y, sampler="marginal", n_repeats=4, random_state=1, check_fidelity=False, **more
+    )
 
 
 def first_column(X: Any) -> Any:

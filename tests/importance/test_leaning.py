@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import kurtosis, skew
 from scipy.stats import t as student
 
-from subgrove._importance.inference import interval_columns
-from subgrove._importance.leaning import leaning, reach
+from subgrove._importance.inference.intervals import interval_columns
+from subgrove._importance.inference.skewness import leaning, reach
 
 RIGHT = np.random.default_rng(1).exponential(size=(1, 200)) ** 2
 ERROR = RIGHT.std(axis=1, ddof=1) / np.sqrt(200)

@@ -58,7 +58,7 @@ def by_hand(ask: Any, metric: Any, X: Floats, y: Any) -> list[float]:
 
 
 def repeats(model: Any, X: Floats, y: Any, **options: Any) -> list[float]:
-    result = sg.importance(model, X, y, sampler=Shifted(), features=["x0"], n_repeats=M, seed=0, **options)
+    result = sg.importance(model, X, y, sampler=Shifted(), features=["x0"], n_repeats=M, random_state=0, **options)
     found: list[float] = result.repeats["estimate"].tolist()
     return found
 
@@ -82,7 +82,10 @@ REGRESSION: dict[str, tuple[Any, Any]] = {
     "quantile": ("quantile", mean_pinball_loss),
     "quantile 0.9": (sg.losses.quantile(0.9), lambda y, p: mean_pinball_loss(y, p, alpha=0.9)),
     "function of rows": (lambda y, p: np.abs(y - p) ** 3, lambda y, p: float(np.mean(np.abs(y - p) ** 3))),
-    "own": (sg.losses.own(lambda y, p: (y - p).clip(0), response="value"), lambda y, p: float((y - p).clip(0).mean())),
+    "own": (
+        sg.losses.own(lambda y, p: (y - p).clip(0), response_method="value"),
+        lambda y, p: float((y - p).clip(0).mean()),
+    ),
     "metric": (mean_squared_error, mean_squared_error),
     "metric where more is better": (r2_score, lambda y, p: -r2_score(y, p)),
     "score": (sg.losses.score(d2_pinball_score), lambda y, p: -d2_pinball_score(y, p)),
@@ -129,7 +132,7 @@ def test_loss_of_a_classifier_is_that_of_scikit_learn(n_classes: int, labels: st
     wrong = by_hand(model.predict, lambda y, p: 1 - accuracy_score(y, p), X, y)
     assert repeats(model, X, y, loss="zero_one") == pytest.approx(wrong, abs=1e-12)
     together = sg.importance(
-        model, X, y, sampler=Shifted(), features=["x0"], n_repeats=M, seed=0, loss=["zero_one", "log_loss"]
+        model, X, y, sampler=Shifted(), features=["x0"], n_repeats=M, random_state=0, loss=["zero_one", "log_loss"]
     )  # fmt: skip
     assert together.for_loss("zero_one").repeats["estimate"].tolist() == pytest.approx(wrong, abs=1e-12)
 
@@ -138,7 +141,7 @@ def test_roc_auc_score_of_scikit_learn_is_the_loss_auc() -> None:
     """The user saw: `y should be a 1d array, got an array of shape (60, 2) instead`."""
     X, y = make_classification(150, 4, random_state=1)
     model = LogisticRegression().fit(X, y)
-    own = sg.losses.score(roc_auc_score, response="probability")
+    own = sg.losses.score(roc_auc_score, response_method="probability")
     assert repeats(model, X, y, loss=own) == pytest.approx(repeats(model, X, y, loss="auc"), rel=1e-9)
 
 
@@ -157,7 +160,7 @@ def test_own_loss_of_probabilities_gets_a_column_for_each_class_and_numbers_of_c
     def spherical(y: Any, p: Floats) -> Any:
         return -p[np.arange(len(y)), y] / np.sqrt((p**2).sum(axis=1))
 
-    found = repeats(model, X, y, loss=sg.losses.own(spherical, response="probability"))
+    found = repeats(model, X, y, loss=sg.losses.own(spherical, response_method="probability"))
     place = np.searchsorted(model.classes_, y)
     assert found == pytest.approx(by_hand(model.predict_proba, lambda _, p: spherical(place, p).mean(), X, y), rel=1e-9)
 
@@ -167,7 +170,7 @@ def test_several_losses_in_one_pass_are_those_of_separate_calls() -> None:
     few = np.column_stack([X, np.round(X[:, 0])])
 
     def options(loss: Any) -> dict[str, Any]:
-        return {"sampler": "marginal", "loss": loss, "n_repeats": 5, "seed": 1}
+        return {"sampler": "marginal", "loss": loss, "n_repeats": 5, "random_state": 1}
 
     together = sg.importance(positive, few, POSITIVE, **options(names))
     assert together.overall["loss"].tolist() == [name for name in names for _ in range(4)]
@@ -183,8 +186,8 @@ def test_score_beside_a_loss_leaves_the_estimate_in_its_expectation() -> None:
     within three Monte-Carlo errors, not the same."""
     few = np.column_stack([X, np.round(X[:, 0])])
     both = ["squared_error", "root_mean_squared_error"]
-    one = sg.importance(positive, few, POSITIVE, sampler="marginal", loss=both, n_repeats=20, seed=1)
-    two = sg.importance(positive, few, POSITIVE, sampler="marginal", loss=both[0], n_repeats=20, seed=1)
+    one = sg.importance(positive, few, POSITIVE, sampler="marginal", loss=both, n_repeats=20, random_state=1)
+    two = sg.importance(positive, few, POSITIVE, sampler="marginal", loss=both[0], n_repeats=20, random_state=1)
     drawn, exact = (result.for_loss("squared_error").overall for result in (one, two))
     assert (abs(drawn["estimate"] - exact["estimate"]) <= 3 * drawn["mc_error"] + 1e-12).all()
     assert exact["mc_error"][3] == 0
@@ -192,7 +195,7 @@ def test_score_beside_a_loss_leaves_the_estimate_in_its_expectation() -> None:
 
 
 def test_score_has_neither_rows_nor_subgroups_nor_an_interval() -> None:
-    result = sg.importance(positive, X, POSITIVE, sampler="marginal", loss="root_mean_squared_error", seed=1)
+    result = sg.importance(positive, X, POSITIVE, sampler="marginal", loss="root_mean_squared_error", random_state=1)
     table = result.overall
     assert table["std_error"].isna().all()
     assert table["conf_low"].isna().all()
@@ -207,7 +210,9 @@ def test_score_has_neither_rows_nor_subgroups_nor_an_interval() -> None:
 
 
 def test_baseline_is_the_loss_of_the_rows_as_they_are() -> None:
-    result = sg.importance(positive, X, POSITIVE, sampler="marginal", loss=["poisson", "absolute_error"], seed=1)
+    result = sg.importance(
+        positive, X, POSITIVE, sampler="marginal", loss=["poisson", "absolute_error"], random_state=1
+    )
     expected = [mean_poisson_deviance(POSITIVE, positive(X)), mean_absolute_error(POSITIVE, positive(X))]
     assert list(result.baseline) == pytest.approx(expected)
 
@@ -220,9 +225,9 @@ def test_loss_that_writes_to_y_gets_an_error_and_y_stays() -> None:
         y -= prediction
         return y**2
 
-    for given in (loss, sg.losses.own(loss, response="value")):
+    for given in (loss, sg.losses.own(loss, response_method="value")):
         with pytest.raises(ValueError, match="read-only") as caught:
-            sg.importance(positive, X, y, sampler="marginal", loss=given, seed=1)
+            sg.importance(positive, X, y, sampler="marginal", loss=given, random_state=1)
         assert any("in loss 'loss'" in note for note in caught.value.__notes__)
     assert np.array_equal(y, POSITIVE)
 
@@ -237,11 +242,17 @@ def test_loss_that_returns_what_it_was_given_corrupts_nothing() -> None:
         return y
 
     result = sg.importance(
-        positive, X, y, sampler="marginal", loss=[prediction_itself, y_itself, "squared_error"], n_repeats=3, seed=1
+        positive,
+        X,
+        y,
+        sampler="marginal",
+        loss=[prediction_itself, y_itself, "squared_error"],
+        n_repeats=3,
+        random_state=1,
     )
     assert np.array_equal(y, POSITIVE)
-    alone = sg.importance(positive, X, y, sampler="marginal", loss="squared_error", n_repeats=3, seed=1)
+    alone = sg.importance(positive, X, y, sampler="marginal", loss="squared_error", n_repeats=3, random_state=1)
     pd.testing.assert_frame_equal(result.for_loss("squared_error").overall, alone.overall, check_exact=True)
     assert (result.for_loss("y_itself").overall["estimate"] == 0).all()
-    single = sg.importance(positive, X, y, sampler="marginal", loss=prediction_itself, n_repeats=3, seed=1)
+    single = sg.importance(positive, X, y, sampler="marginal", loss=prediction_itself, n_repeats=3, random_state=1)
     pd.testing.assert_frame_equal(result.for_loss("prediction_itself").overall, single.overall, check_exact=True)

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import false_discovery_control
 
 import subgrove as sg
-from subgrove._importance.multiple import benjamini_hochberg, holm
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._importance.inference.multiple_testing import benjamini_hochberg, holm
 
 
 def test_holm_by_hand() -> None:
@@ -42,7 +42,7 @@ def test_tables_adjust_over_their_lines_within_a_loss() -> None:
         return X[:, 0] + 0.1 * X[:, 1] + 0.05 * X[:, 2]
 
     losses = ["squared_error", "absolute_error"]
-    imp = sg.importance(model, X, y, sampler="marginal", loss=losses, seed=0)
+    imp = sg.importance(model, X, y, sampler="marginal", loss=losses, random_state=0)
     for table in (imp.overall, imp.by_subgroup):
         for loss in losses:
             part = table[table["loss"] == loss]

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import t as student
 
 import subgrove as sg
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.exceptions import FormatError, ParameterError
 
 RNG = np.random.default_rng(0)
@@ -33,7 +33,7 @@ Y = model(X) + RNG.normal(size=150)
 
 
 def run(**options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, X, Y, **{"train": TRAIN, "n_repeats": 4, "seed": 1, **options})
+    return sg.importance(model, X, Y, **{"train": TRAIN, "n_repeats": 4, "random_state": 1, **options})
 
 
 PLAIN = run()
@@ -146,24 +146,26 @@ class Counting:
 
 def test_resamples_ask_for_the_rows_that_are_documented() -> None:
     asked = Counting()
-    result = sg.importance(asked, X, Y, train=TRAIN, n_repeats=4, partition_resamples=3, features=["a"], seed=1)
+    result = sg.importance(asked, X, Y, train=TRAIN, n_repeats=4, partition_resamples=3, features=["a"], random_state=1)
     assert asked.rows == 150 * (1 + 4 + 3 * 4)
     assert result.settings["n_rows_asked"] == asked.rows
     many = Counting()
-    sg.importance(many, X, Y, train=TRAIN, n_repeats=15, partition_resamples=3, features=["a"], seed=1)
+    sg.importance(many, X, Y, train=TRAIN, n_repeats=15, partition_resamples=3, features=["a"], random_state=1)
     assert many.rows == 150 * (1 + 15 + 3 * 10)
 
 
 def test_sampler_that_learns_nothing_has_no_noise_of_the_partition_and_no_cost() -> None:
     asked = Counting()
-    result = sg.importance(asked, X, Y, sampler="marginal", n_repeats=4, partition_resamples=3, features=["a"], seed=1)
+    result = sg.importance(
+        asked, X, Y, sampler="marginal", n_repeats=4, partition_resamples=3, features=["a"], random_state=1
+    )
     assert asked.rows == 150 * (1 + 4)
     assert result.noise["partition"].tolist() == [0.0]
 
 
 def test_resamples_are_refused_where_nothing_can_be_fitted_again() -> None:
     with pytest.raises(ParameterError, match="train is missing"):
-        run(train=None, sampler=sg.samplers.Subgroups(min_leaf=20), partition_resamples=3)
+        run(train=None, sampler=sg.samplers.Subgroups(min_samples_leaf=20), partition_resamples=3)
     with pytest.raises(ParameterError, match="it came fitted"):
         run(train=None, sampler=sg.find_subgroups(TRAIN), partition_resamples=3)
     with pytest.raises(ParameterError, match="partition_resamples"):

@@ -65,7 +65,11 @@ class Spy:
 def run(sampler: Any, table: Any = FRAME, model: Any = None, **options: Any) -> sg.ImportanceResult:
     model = model or Spy()
     return sg.importance(
-        model, table, Y, sampler=sampler, **{"train": table, "features": ["x"], "n_repeats": 3, "seed": 0, **options}
+        model,
+        table,
+        Y,
+        sampler=sampler,
+        **{"train": table, "features": ["x"], "n_repeats": 3, "random_state": 0, **options},
     )
 
 
@@ -133,7 +137,7 @@ def test_array_of_whole_numbers_widens_for_the_redraws_that_need_it_only() -> No
         return rng.normal(size=len(X)) if feature == "x0" else X[rng.permutation(len(X)), 1]
 
     sg.importance(
-        model, array, np.zeros(400), sampler=Sampler(make), train=array, n_repeats=2, seed=0, memory=1e-9
+        model, array, np.zeros(400), sampler=Sampler(make), train=array, n_repeats=2, random_state=0, memory=1e-9
     )  # batches of 1000 rows: the two repeats of a feature
     assert seen == [np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.int64)]
 

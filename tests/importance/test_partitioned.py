@@ -16,9 +16,9 @@ import polars as pl
 import pytest
 
 import subgrove as sg
-from subgrove._importance.summed import with_rows
-from subgrove._partitions import read_partitioned, row_keys, sample_rows
-from subgrove._random import KeyedStreams
+from subgrove._core.random import KeyedStreams
+from subgrove._scale.readers import read_partitioned, row_keys, sample_rows
+from subgrove._scoring.summed import with_rows
 from subgrove.samplers.base import Fitted
 from subgrove.samplers.redraw import Redraw
 
@@ -51,9 +51,9 @@ ASKED: dict[str, Any] = {
     "sampler": "subgroups",
     "features": ["a", "level", "flag"],
     "n_repeats": 3,
-    "seed": 1,
+    "random_state": 1,
     "sample": 250,
-    "certify": False,
+    "check_fidelity": False,
     "progress": False,
 }
 
@@ -173,16 +173,16 @@ def test_tables_are_those_of_rows_in_memory_with_the_same_draws(with_ids: Path, 
 
     asked.feature_names_in_ = COLUMNS  # type: ignore[attr-defined]
     call: dict[str, Any] = {
-        "features": list(features), "n_repeats": 3, "seed": 1, "loss": ["squared_error", "absolute_error"],
-        "certify": False, "progress": False,
+        "features": list(features), "n_repeats": 3, "random_state": 1, "loss": ["squared_error", "absolute_error"],
+        "check_fidelity": False, "progress": False,
     }  # fmt: skip
-    outside = sg.importance(asked, with_ids, "y", sampler=fitted, weights=weights, partition_rows=200, **call)
+    outside = sg.importance(asked, with_ids, "y", sampler=fitted, sample_weight=weights, partition_rows=200, **call)
     data = read_partitioned(with_ids)
     keys = row_keys(data.pieces[0], None)
     counted = DATA["weight"].to_numpy() if weights else None
     kept = slice(None) if counted is None else counted > 0
     sampler = Keyed(fitted.columns, fitted.train, fitted=fitted, keys=keys[kept])
-    inside = sg.importance(model, DATA[COLUMNS], DATA["y"], sampler=sampler, weights=counted, **call)
+    inside = sg.importance(model, DATA[COLUMNS], DATA["y"], sampler=sampler, sample_weight=counted, **call)
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(inside.scores, "the test"))
     assert_same(_without_draws(outside), _without_draws(replace(inside, scores=wide)), rtol=1e-10)
     pd.testing.assert_frame_equal(outside.repeats, inside.repeats, rtol=1e-10)
@@ -199,7 +199,7 @@ def _without_draws(found: sg.ImportanceResult) -> sg.ImportanceResult:
 @pytest.mark.parametrize("n_repeats", [2, 5])
 def test_the_noise_of_the_draws_is_learned_from_all_rows(path: Path, n_repeats: int) -> None:
     call = {**ASKED, "sampler": "marginal", "features": ["a"], "n_repeats": n_repeats, "train": TRAIN}
-    found = [sg.importance(model, path, "y", **{**call, "seed": seed}) for seed in range(30)]
+    found = [sg.importance(model, path, "y", **{**call, "random_state": seed}) for seed in range(30)]
     estimates = np.array([one.overall["estimate"][0] for one in found])
     stated = np.array([one.overall["mc_error"][0] for one in found])
     assert stated.std() < 0.2 * stated.mean()  # two repeats alone would tell it within a factor of several
@@ -276,7 +276,12 @@ def test_classes_are_judged_by_their_probabilities(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "rows.parquet")
     classifier = LogisticRegression().fit(TRAIN[["a", "b"]], TRAIN["a"] > 0)
     classifier.classes_ = np.array(["no", "yes"])
-    call: dict[str, Any] = {"loss": ["log_loss", "zero_one"], "sampler": "marginal", "certify": False, "seed": 1}
+    call: dict[str, Any] = {
+        "loss": ["log_loss", "zero_one"],
+        "sampler": "marginal",
+        "check_fidelity": False,
+        "random_state": 1,
+    }
     found = sg.importance(classifier, tmp_path / "rows.parquet", "label", train=TRAIN[["a", "b"]], **call)
     inside = sg.importance(classifier, table[["a", "b"]], label, **call)
     assert found.baseline == pytest.approx(inside.baseline, rel=1e-12)
@@ -316,7 +321,7 @@ def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.Impo
     with pytest.raises(sg.exceptions.ParameterError, match="holds another run: model"):
         sg.importance(lambda X: 2 * model(X), path, "y", **call)
     with pytest.raises(sg.exceptions.ParameterError, match="seed: 1"):
-        sg.importance(asked, path, "y", **{**call, "seed": 2})
+        sg.importance(asked, path, "y", **{**call, "random_state": 2})
 
 
 def test_a_checkpoint_of_data_that_changed_since_is_refused(path: Path, tmp_path: Path) -> None:
@@ -337,7 +342,7 @@ def test_a_checkpoint_of_data_that_changed_since_is_refused(path: Path, tmp_path
 
 
 def test_a_result_of_partitions_is_saved_shown_and_told(path: Path, tmp_path: Path) -> None:
-    whole = sg.importance(model, path, "y", **{**ASKED, "sampler": "auto", "features": ["a"], "certify": True})
+    whole = sg.importance(model, path, "y", **{**ASKED, "sampler": "auto", "features": ["a"], "check_fidelity": True})
     whole.save(tmp_path / "result.json")
     again = sg.ImportanceResult.load(tmp_path / "result.json")
     pd.testing.assert_frame_equal(again.overall, whole.overall, check_exact=True)

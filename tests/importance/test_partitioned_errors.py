@@ -40,7 +40,14 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def refused(kind: type[Exception], words: str, *given: Any, **options: Any) -> None:
-    asked = {"sampler": "marginal", "n_repeats": 1, "seed": 1, "certify": False, "progress": False, **options}
+    asked = {
+        "sampler": "marginal",
+        "n_repeats": 1,
+        "random_state": 1,
+        "check_fidelity": False,
+        "progress": False,
+        **options,
+    }
     with pytest.raises(kind, match=words) as caught:
         sg.importance(*given, **asked)
     assert isinstance(caught.value, SubgroveError)
@@ -73,7 +80,7 @@ class Own:
         ({"features": ["y"]}, "features names 'y', but X has the columns 'a', 'b', 'w'"),
         ({"partition_rows": 0}, "partition_rows must be a whole number >= 1"),
         ({"memory": 0}, "memory must be a number of MB above 0"),
-        ({"certify": "yes"}, "certify must be True or False"),
+        ({"check_fidelity": "yes"}, "check_fidelity must be True or False"),
         ({"loss": sg.losses.score(lambda y, p: float(np.mean(p)), name="average")}, "loss average is a score of all"),
     ],
 )
@@ -119,7 +126,7 @@ def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> N
             model,
             tmp_path / "rows.parquet",
             "y",
-            weights="w",
+            sample_weight="w",
             partition_rows=100,
             train=DATA[["a", "b"]],
             features=["a"],
@@ -161,7 +168,7 @@ def test_rows_without_weight_leave_nothing(tmp_path: Path) -> None:
     DATA.assign(w=0.0).to_parquet(tmp_path / "rows.parquet")
     refused(
         InputError, r"No row is left to judge: weights \('w'\) are 0", model, tmp_path / "rows.parquet", "y",
-        weights="w",
+        sample_weight="w",
     )  # fmt: skip
 
 
@@ -188,7 +195,9 @@ def test_a_model_of_an_array_with_fewer_columns_is_told(path: Path) -> None:
             return np.asarray(X)[:, 0]
 
     refused(ParameterError, "fitted on 2 columns without names, and .* has 3 .*: 'a', 'b', 'w'", Trained(), path, "y")
-    assert sg.importance(Trained(), path, "y", weights="w", sampler="marginal", n_repeats=1, seed=1, certify=False)
+    assert sg.importance(
+        Trained(), path, "y", sample_weight="w", sampler="marginal", n_repeats=1, random_state=1, check_fidelity=False
+    )
 
 
 def test_a_missing_y_is_told_by_its_row_among_all_rows(tmp_path: Path) -> None:
@@ -201,7 +210,7 @@ def test_a_missing_y_is_told_by_its_row_among_all_rows(tmp_path: Path) -> None:
         "sample": 40,
     }  # rows of the sample are not judged
     with pytest.raises(InputError, match="rows 200 to 299: y, 'y', is missing in ") as told:
-        sg.importance(said, tmp_path / "rows.parquet", "y", sampler="marginal", n_repeats=1, seed=1, **asked)
+        sg.importance(said, tmp_path / "rows.parquet", "y", sampler="marginal", n_repeats=1, random_state=1, **asked)
     found = re.search(r"in (\d+) of .* the first of them row (\d+)\.", str(told.value))
     assert found is not None
     assert int(found[1]) < 100
@@ -231,7 +240,14 @@ def test_levels_that_training_did_not_have_are_told_of(tmp_path: Path) -> None:
     groups = sg.find_subgroups(train, features=["a"], given=["level"])
     with pytest.warns(UnseenValueWarning, match="'new'"):
         found = sg.importance(
-            model, tmp_path / "rows.parquet", "y", sampler=groups, train=train, seed=1, certify=False, n_repeats=1
+            model,
+            tmp_path / "rows.parquet",
+            "y",
+            sampler=groups,
+            train=train,
+            random_state=1,
+            check_fidelity=False,
+            n_repeats=1,
         )
     assert found.n_rows == N
 

@@ -22,7 +22,7 @@ CLASSIFIER = LogisticRegression().fit(X, Y)
 
 def run(model: Any, **options: Any) -> sg.ImportanceResult:
     return sg.importance(
-        model, X, Y, **{"sampler": "marginal", "features": ["a"], "n_repeats": 3, "seed": 1, **options}
+        model, X, Y, **{"sampler": "marginal", "features": ["a"], "n_repeats": 3, "random_state": 1, **options}
     )
 
 
@@ -37,7 +37,8 @@ def test_function_of_probabilities_has_the_zero_one_loss_of_its_classifier() -> 
 
 def test_zero_one_loss_of_probabilities_that_were_asked_for() -> None:
     assert (
-        run(CLASSIFIER, loss="zero_one", response="predict_proba").baseline == run(CLASSIFIER, loss="zero_one").baseline
+        run(CLASSIFIER, loss="zero_one", response_method="predict_proba").baseline
+        == run(CLASSIFIER, loss="zero_one").baseline
     )
 
 
@@ -46,9 +47,9 @@ def test_scores_that_are_no_probabilities_are_refused(loss: str) -> None:
     with pytest.raises(ModelError, match="where probabilities are needed"):
         run(CLASSIFIER.decision_function, loss=loss)
     with pytest.raises(ParameterError, match="does not give what loss"):
-        run(CLASSIFIER, loss=loss, response="decision_function")
+        run(CLASSIFIER, loss=loss, response_method="decision_function")
     with pytest.raises(ParameterError, match="does not give what loss"):
-        run(CLASSIFIER, loss=loss, response="predict")
+        run(CLASSIFIER, loss=loss, response_method="predict")
 
 
 def test_own_loss_beside_one_of_probabilities_is_refused() -> None:
@@ -69,7 +70,7 @@ def test_metric_of_scikit_learn_gets_probabilities(metric: Any) -> None:
 
 def test_weights_of_one_are_no_weights() -> None:
     for sampler in (sg.samplers.Marginal(fixed_points=True), "marginal"):
-        one, two = run(CLASSIFIER, sampler=sampler), run(CLASSIFIER, sampler=sampler, weights=np.ones(N))
+        one, two = run(CLASSIFIER, sampler=sampler), run(CLASSIFIER, sampler=sampler, sample_weight=np.ones(N))
         pd.testing.assert_frame_equal(one.overall, two.overall)
 
 
@@ -82,9 +83,9 @@ def test_fixed_points_count_with_weights_too() -> None:
             frame,
             y,
             sampler=sg.samplers.Marginal(fixed_points=fixed),
-            weights=[2, 2],
+            sample_weight=[2, 2],
             n_repeats=2000,
-            seed=1,
+            random_state=1,
         ).overall["estimate"][0]
         for fixed in (True, False)
     ]
@@ -96,9 +97,9 @@ def test_comparison_of_two_samplers_does_not_depend_on_their_seeds() -> None:
     """The user saw: a standard error nearly doubled because marginal and knockoffs had the same seed."""
     marginal = run(CLASSIFIER, n_repeats=2).with_noise("test rows")  # of two redraws nobody knows the noise
     errors = [
-        marginal.compare(run(CLASSIFIER, sampler=sg.samplers.Knockoffs().fit(X), n_repeats=2, seed=seed))["std_error"][
-            0
-        ]
+        marginal.compare(run(CLASSIFIER, sampler=sg.samplers.Knockoffs().fit(X), n_repeats=2, random_state=seed))[
+            "std_error"
+        ][0]
         for seed in (1, 2)
     ]
     assert errors[0] == pytest.approx(errors[1], rel=0.35)
@@ -119,13 +120,13 @@ def test_loco_refuses_training_rows_that_are_no_table() -> None:
 
 def test_loco_refuses_weights_for_a_score() -> None:
     with pytest.raises(ParameterError, match="weights cannot be used with auc"):
-        sg.loco(CLASSIFIER, X, Y, train=(X, Y), loss="auc", weights=np.arange(N))
+        sg.loco(CLASSIFIER, X, Y, train=(X, Y), loss="auc", sample_weight=np.arange(N))
 
 
 @pytest.mark.parametrize("sampler", ["subgroups", "imputation"])
 def test_order_of_levels_changes_no_number(sampler: str) -> None:
     """The user saw: other numbers from a category than from strings."""
-    train, test = sg.datasets.bike(split=0.7, seed=1)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
     given = sg.samplers.Imputation(n_trees=20) if sampler == "imputation" else sampler
     results = []
     for one, two in ((train.X, test.X), (train.X.astype({"season": str}), test.X.astype({"season": str}))):
@@ -136,7 +137,7 @@ def test_order_of_levels_changes_no_number(sampler: str) -> None:
             sampler=given,
             train=one,
             features=["temp", "hum"],
-            seed=1,
+            random_state=1,
         )
         results.append(found.overall["estimate"].tolist())
     assert results[0] == pytest.approx(results[1], rel=1e-12)
@@ -157,5 +158,5 @@ def test_masked_values_reach_the_model_as_missing() -> None:
         seen.append(np.nanmax(Z))
         return np.zeros(len(Z))
 
-    sg.importance(model, masked, np.zeros(40), sampler="marginal", features=["x0"], n_repeats=2, seed=1)
+    sg.importance(model, masked, np.zeros(40), sampler="marginal", features=["x0"], n_repeats=2, random_state=1)
     assert max(seen) == 1

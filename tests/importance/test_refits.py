@@ -25,7 +25,7 @@ def run(**options: Any) -> sg.RefitsResult:
         LinearRegression(),
         X,
         Y,
-        **{"sampler": "marginal", "n_refits": 6, "test_share": 0.25, "n_repeats": 3, "seed": 1, **options},
+        **{"sampler": "marginal", "n_refits": 6, "test_share": 0.25, "n_repeats": 3, "random_state": 1, **options},
     )
 
 
@@ -47,7 +47,7 @@ def test_variance_is_that_of_nadeau_and_bengio() -> None:
 
 
 def test_columns_are_those_of_importance() -> None:
-    other = sg.importance(LinearRegression().fit(X, Y), X, Y, sampler="marginal", seed=1)
+    other = sg.importance(LinearRegression().fit(X, Y), X, Y, sampler="marginal", random_state=1)
     assert [name for name in RESULT.overall.columns if name in other.overall.columns] == list(RESULT.overall.columns)
 
 
@@ -65,7 +65,7 @@ def test_models_are_fitted_on_rows_that_they_are_not_judged_on() -> None:
             return super().predict(X)
 
     # c is not redrawn, and tells which rows these are.
-    options: dict[str, Any] = {"sampler": "marginal", "features": ["a"], "n_repeats": 2, "seed": 1}
+    options: dict[str, Any] = {"sampler": "marginal", "features": ["a"], "n_repeats": 2, "random_state": 1}
     sg.importance_over_refits(Spy(), X, Y, n_refits=3, test_share=0.25, **options)
     assert len({frozenset(train) for train, _ in seen}) == 3
     assert all(len(train) == 120 and len(test) == 40 and not train & test for train, test in seen)
@@ -73,14 +73,14 @@ def test_models_are_fitted_on_rows_that_they_are_not_judged_on() -> None:
 
 def test_same_seed_same_numbers_and_more_refits_go_on() -> None:
     np.testing.assert_array_equal(run(n_refits=8).estimates[:, :, :6], RESULT.estimates)
-    assert not np.array_equal(run(seed=2).estimates, RESULT.estimates)
+    assert not np.array_equal(run(random_state=2).estimates, RESULT.estimates)
 
 
 def test_containers_and_a_function_that_fits_give_the_same_numbers() -> None:
     frame = pl.from_pandas(X.reset_index(drop=True))
     other = sg.importance_over_refits(
         None, frame, Y.to_numpy(), refit=lambda X, y: LinearRegression().fit(X, y),
-        sampler="marginal", n_refits=6, test_share=0.25, n_repeats=3, seed=1,
+        sampler="marginal", n_refits=6, test_share=0.25, n_repeats=3, random_state=1,
     )  # fmt: skip
     np.testing.assert_allclose(other.estimates, RESULT.estimates, rtol=1e-9)
     assert isinstance(other.overall, pl.DataFrame)
@@ -89,7 +89,14 @@ def test_containers_and_a_function_that_fits_give_the_same_numbers() -> None:
 def test_given_model_stays_as_it_was_and_several_losses_are_told_apart() -> None:
     model = LinearRegression()
     found = sg.importance_over_refits(
-        model, X, Y, n_refits=2, n_repeats=2, sampler="marginal", loss=["squared_error", "absolute_error"], seed=1
+        model,
+        X,
+        Y,
+        n_refits=2,
+        n_repeats=2,
+        sampler="marginal",
+        loss=["squared_error", "absolute_error"],
+        random_state=1,
     )
     assert not hasattr(model, "coef_")
     assert found.overall["loss"].tolist() == ["squared_error"] * 3 + ["absolute_error"] * 3
@@ -105,7 +112,7 @@ def test_rows_asked_are_those_of_all_refits() -> None:
             asked += len(X)
             return super().predict(X)
 
-    found = sg.importance_over_refits(Counted(), X, Y, sampler="marginal", n_refits=3, n_repeats=4, seed=1)
+    found = sg.importance_over_refits(Counted(), X, Y, sampler="marginal", n_refits=3, n_repeats=4, random_state=1)
     assert asked == found.settings["n_rows_asked"] == 3 * 40 * (1 + 3 * 4)
 
 
@@ -130,9 +137,9 @@ def test_bad_input() -> None:
     with pytest.raises(ParameterError, match="level"):
         RESULT.with_level(2)
     with pytest.raises(ParameterError, match="Pass refit"):
-        sg.importance_over_refits(lambda X: X["a"], X, Y, seed=1)
+        sg.importance_over_refits(lambda X: X["a"], X, Y, random_state=1)
     with pytest.raises(InputError, match="159 values"):
-        sg.importance_over_refits(LinearRegression(), X, Y.iloc[:-1].to_numpy(), seed=1)
+        sg.importance_over_refits(LinearRegression(), X, Y.iloc[:-1].to_numpy(), random_state=1)
 
 
 def test_refit_that_fails_is_told_with_its_number() -> None:

@@ -13,7 +13,7 @@ import pytest
 import subgrove as sg
 from subgrove.exceptions import ParameterError
 
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 ORDER = ["hum", ["season", "wind"]]
 
 
@@ -22,13 +22,13 @@ def model(X: Any) -> Any:
 
 
 def run(feature: Any = "temp", asked: Any = model, **options: Any) -> sg.RelativeImportance:
-    asked_for = {"sampler": "subgroups", "train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "seed": 2}
+    asked_for = {"sampler": "subgroups", "train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "random_state": 2}
     options = {**asked_for, **options}
     return sg.relative_importance(asked, TEST.X, TEST.y, feature, **options)
 
 
 def alone(**options: Any) -> Any:
-    options = {"loss": "absolute_error", "n_repeats": 4, "seed": 2, "features": ["temp"], **options}
+    options = {"loss": "absolute_error", "n_repeats": 4, "random_state": 2, "features": ["temp"], **options}
     return sg.importance(model, TEST.X, TEST.y, **options).overall
 
 
@@ -67,7 +67,7 @@ def test_the_strongest_dependence_comes_first() -> None:
         {"none": none, "weak": weak, "strong": strong, "x": 2 * strong + 0.6 * weak + rng.normal(size=500)}
     )
     y = X["x"] + rng.normal(size=500)
-    found = sg.relative_importance(lambda X: X["x"], X[:250], y[:250], "x", train=X[250:], n_repeats=2, seed=1)
+    found = sg.relative_importance(lambda X: X["x"], X[:250], y[:250], "x", train=X[250:], n_repeats=2, random_state=1)
     assert found.added == ("", "strong", "weak", "none")
 
 
@@ -96,7 +96,7 @@ def test_groups_several_losses_and_other_containers() -> None:
         "temp",
         order=["season"],
         train=pl.from_pandas(TRAIN.X),
-        seed=2,
+        random_state=2,
     ).table
     assert isinstance(table, pl.DataFrame)
     assert "loss" not in table.columns
@@ -117,14 +117,16 @@ def test_the_model_is_asked_for_what_its_calls_of_importance_ask() -> None:
 
 def test_a_seed_gives_the_same_numbers_and_none_fixes_one_for_all_steps() -> None:
     pd.testing.assert_frame_equal(run().table, run().table, check_exact=True)
-    seeds = {result.settings["seed"] for result in run(seed=None, order=["season"]).results}
+    seeds = {result.settings["random_state"] for result in run(random_state=None, order=["season"]).results}
     assert len(seeds) == 1
 
 
 def test_columns_may_be_called_by_numbers() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 3)))
-    found = sg.relative_importance(lambda X: X[0], X[150:], X[0][150:], 0, order=[2, [1]], train=X[:150], seed=1)
+    found = sg.relative_importance(
+        lambda X: X[0], X[150:], X[0][150:], 0, order=[2, [1]], train=X[:150], random_state=1
+    )
     assert found.added == ("", "2", "1")
 
 

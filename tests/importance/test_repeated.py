@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import subgrove as sg
-from subgrove._importance import repeated
+from subgrove._scoring import deduplicate as repeated
 from subgrove.exceptions import ModelError
 
 RNG = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Any:
 def both(monkeypatch: pytest.MonkeyPatch, X: Any, **options: Any) -> tuple[Any, int, int]:
     """The result, and how many rows are asked for with and without looking; both give the same numbers."""
     few, all_rows = Counting(), Counting()
-    options = {"seed": 1, "n_repeats": M, "certify": False} | options
+    options = {"random_state": 1, "n_repeats": M, "check_fidelity": False} | options
     found = sg.importance(few, X, Y, **options)
     monkeypatch.setattr(repeated, "LEAST_ROWS", 10**9)
     expected = sg.importance(all_rows, X, Y, **options)
@@ -91,13 +91,13 @@ def test_in_a_table_of_few_different_rows_none_is_asked_for_twice(always: Any, c
     different = len(LEVELS.drop_duplicates())
     X = LEVELS if container == "pandas" else pl.from_pandas(LEVELS)
     few = Counting()
-    found = sg.importance(few, X, Y, seed=1, n_repeats=M, certify=False, sampler=sampler)
+    found = sg.importance(few, X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
     assert few.rows <= N + 3 * 3 * 3 * 2 * 3  # the rows as they are, and at most every combination for each feature
     assert few.rows == found.settings["n_rows_asked"]
     assert different == 18  # all combinations are there, so that nothing is left to ask
     assert few.rows == N
     always.setattr(repeated, "LEAST_ROWS", 10**9)
-    expected = sg.importance(Counting(), X, Y, seed=1, n_repeats=M, certify=False, sampler=sampler)
+    expected = sg.importance(Counting(), X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
     assert pd.DataFrame(found.overall).equals(pd.DataFrame(expected.overall))
 
 
@@ -115,7 +115,13 @@ def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
             return np.column_stack([1 - p, p])
 
     for loss in ("zero_one", "log_loss"):
-        options: dict[str, Any] = {"loss": loss, "sampler": "marginal", "n_repeats": M, "seed": 2, "certify": False}
+        options: dict[str, Any] = {
+            "loss": loss,
+            "sampler": "marginal",
+            "n_repeats": M,
+            "random_state": 2,
+            "check_fidelity": False,
+        }
         found = sg.importance(Classifier(), ZEROS, y, **options)
         always.setattr(repeated, "LEAST_ROWS", 10**9)
         expected = sg.importance(Classifier(), ZEROS, y, **options)
@@ -126,11 +132,11 @@ def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
 
 def test_continuous_and_small_tables_are_asked_for_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting()
-    sg.importance(counting, ZEROS, Y, sampler="marginal", n_repeats=M, seed=1, certify=False)
+    sg.importance(counting, ZEROS, Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
     assert counting.rows == N * (1 + 3 * M)  # below the least number of rows
     monkeypatch.setattr(repeated, "LEAST_ROWS", 0)
     other = Counting()
-    sg.importance(other, ZEROS[["b", "c"]], Y, sampler="marginal", n_repeats=M, seed=1, certify=False)
+    sg.importance(other, ZEROS[["b", "c"]], Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
     assert other.rows == N * (1 + 2 * M)
 
 
@@ -140,7 +146,13 @@ def test_whole_numbers_that_floats_cannot_tell_apart_are_not_taken_for_equal(alw
     def model(table: Any) -> Any:
         return (table["id"] % 2).to_numpy() + table["u"].to_numpy()
 
-    options: dict[str, Any] = {"features": ["u"], "sampler": "marginal", "n_repeats": M, "seed": 1, "certify": False}
+    options: dict[str, Any] = {
+        "features": ["u"],
+        "sampler": "marginal",
+        "n_repeats": M,
+        "random_state": 1,
+        "check_fidelity": False,
+    }
     found = sg.importance(model, X, Y, **options).overall
     always.setattr(repeated, "LEAST_ROWS", 10**9)
     pd.testing.assert_frame_equal(found, sg.importance(model, X, Y, **options).overall, check_exact=True)
@@ -153,4 +165,6 @@ def test_error_names_the_repeat(always: Any) -> None:
         return np.zeros(N)
 
     with pytest.raises(ModelError, match=r"RuntimeError on \d+ rows \(feature 'zero', repeat 0\): only these rows"):
-        sg.importance(model, ZEROS, Y, features=["zero"], sampler="marginal", n_repeats=M, seed=1, certify=False)
+        sg.importance(
+            model, ZEROS, Y, features=["zero"], sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False
+        )

@@ -55,7 +55,7 @@ CERTIFIED = ["auc", "mmd", "certificate"]
 
 
 def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, table, y, **{"sampler": GROUPS, "n_repeats": 6, "seed": 1, **options})
+    return sg.importance(model, table, y, **{"sampler": GROUPS, "n_repeats": 6, "random_state": 1, **options})
 
 
 RESULT = run()
@@ -185,10 +185,10 @@ def test_compare_of_other_rows_is_not_paired() -> None:
 def test_compare_of_other_weights_is_not_paired() -> None:
     """Rows that count differently are no pairs: the influence of each is scaled by its own total."""
     weights = np.random.default_rng(0).integers(1, 4, N)
-    other = run(weights=weights)
+    other = run(sample_weight=weights)
     expected = np.hypot(RESULT.overall["std_error"], other.overall["std_error"])
     np.testing.assert_allclose(RESULT.compare(other)["std_error"], expected, rtol=1e-9)
-    marginal = run(weights=weights, sampler="marginal")
+    marginal = run(sample_weight=weights, sampler="marginal")
     unpaired = np.hypot(other.overall["std_error"], marginal.overall["std_error"])
     assert (other.compare(marginal)["std_error"][:2] < 0.95 * unpaired[:2]).all()
 
@@ -210,10 +210,10 @@ RESULTS: dict[str, Any] = {
     "subgroups": lambda: RESULT,
     "several losses": lambda: SEVERAL,
     "cross-fitted": lambda: CROSS,
-    "weights": lambda: run(weights=WEIGHTS),
+    "weights": lambda: run(sample_weight=WEIGHTS),
     "level": lambda: RESULT.with_level(0.8),
     "plain index": lambda: run(X.reset_index(drop=True)),
-    "array": lambda: sg.importance(lambda X: X[:, 0], X[["a", "b"]].to_numpy(), Y, sampler="marginal", seed=0),
+    "array": lambda: sg.importance(lambda X: X[:, 0], X[["a", "b"]].to_numpy(), Y, sampler="marginal", random_state=0),
     "polars": lambda: run(pl.from_pandas(X)),
     "pyarrow": lambda: run(pa.Table.from_pandas(X, preserve_index=False)),
     "group": lambda: run(features=[["a", "b"], "level"], sampler="marginal"),

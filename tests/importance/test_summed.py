@@ -14,12 +14,12 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._importance.feature_scores import FeatureScores
-from subgrove._importance.summed import SummedScores, scores_from_sums, with_rows
-from subgrove._moments import Moments, merged
+from subgrove._core.moments import Moments, merged
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.summed import SummedScores, scores_from_sums, with_rows
 from subgrove.exceptions import ParameterError
 
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 LOSSES = ["squared_error", "absolute_error"]
 CLOSE: dict[str, Any] = {"rtol": 1e-10, "check_exact": False}
 
@@ -54,9 +54,9 @@ def as_sums(score: FeatureScores, weights: np.ndarray | None) -> SummedScores:
 @pytest.fixture(scope="module", params=[None, "weights"])
 def both(request: pytest.FixtureRequest) -> tuple[sg.ImportanceResult, sg.ImportanceResult]:
     weights = None if request.param is None else np.random.default_rng(1).integers(1, 4, len(TEST.y)).astype(float)
-    asked: dict[str, Any] = {"features": ["temp", "hum", "yr"], "loss": LOSSES, "n_repeats": 4, "seed": 1}
+    asked: dict[str, Any] = {"features": ["temp", "hum", "yr"], "loss": LOSSES, "n_repeats": 4, "random_state": 1}
     sampler = sg.samplers.Subgroups(donors="train")
-    rows = sg.importance(model, TEST.X, TEST.y, sampler=sampler, train=TRAIN.X, weights=weights, **asked)
+    rows = sg.importance(model, TEST.X, TEST.y, sampler=sampler, train=TRAIN.X, sample_weight=weights, **asked)
     # In memory the spread of rows is kept in half the digits.
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(rows.scores, "the test"))
     rows = replace(rows, scores=wide)

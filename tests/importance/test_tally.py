@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._frames import Donors, Ring
-from subgrove._importance.summed import with_rows
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.replace_columns import Donors, Ring
+from subgrove._scoring.summed import with_rows
 
 KEPT = ("rows", "influence", "repeats", "overall", "excess", "mc_variance", "sizes", "code")
 
@@ -35,7 +35,7 @@ def test_circles_are_counted_as_single_donors_are(sampler: str, loss: Any, monke
     given: Any = sg.find_subgroups(rows_of(400, seed=2), max_depth=3) if sampler == "subgroups" else sampler
 
     def scores() -> Any:
-        return sg.importance(model, X, y, sampler=given, loss=loss, n_repeats=4, seed=0).scores
+        return sg.importance(model, X, y, sampler=given, loss=loss, n_repeats=4, random_state=0).scores
 
     turned = scores()
     with monkeypatch.context() as patched:
@@ -53,7 +53,7 @@ def test_subgroup_without_a_row_takes_no_part() -> None:
     partition = groups["x0"]
     X = rows_of(2000, seed=3)
     X = X[partition.assign(X) != 1]
-    result = sg.importance(model, X, model(X), sampler=groups, features=["x0"], n_repeats=3, seed=0)
+    result = sg.importance(model, X, model(X), sampler=groups, features=["x0"], n_repeats=3, random_state=0)
     (score,) = with_rows(result.scores, "the test")
     assert score.sizes[1] == 0
     assert np.isnan(score.repeats[:, :, 1]).all()

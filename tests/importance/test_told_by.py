@@ -9,7 +9,7 @@ import pytest
 
 import subgrove as sg
 
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 FEATURES = ["temp", "hum", "yr", "season"]
 
 
@@ -18,7 +18,7 @@ def model(X: Any) -> Any:
 
 
 def found(sampler: Any, **more: Any) -> sg.ImportanceResult:
-    return sg.importance(model, TEST.X, TEST.y, sampler=sampler, features=FEATURES, n_repeats=2, seed=1, **more)
+    return sg.importance(model, TEST.X, TEST.y, sampler=sampler, features=FEATURES, n_repeats=2, random_state=1, **more)
 
 
 @pytest.mark.parametrize("sampler", ["auto", "subgroups", "cart", sg.samplers.ShiftedSubgroups(shown_depth=1)])

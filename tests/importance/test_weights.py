@@ -46,13 +46,13 @@ each_sampler = pytest.mark.parametrize("options", SAMPLERS.values(), ids=list(SA
 
 
 def run(X: Any, y: Any, /, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, X, y, **{"n_repeats": 8, "seed": 1, **options})
+    return sg.importance(model, X, y, **{"n_repeats": 8, "random_state": 1, **options})
 
 
 @each_sampler
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
 def test_weights_are_repeated_rows_where_the_expectation_is_exact(options: dict[str, Any], loss: str) -> None:
-    weighted = run(X, Y, features=["level"], weights=TIMES, loss=loss, **options)
+    weighted = run(X, Y, features=["level"], sample_weight=TIMES, loss=loss, **options)
     repeated = run(X.iloc[REPEATED], Y[REPEATED], features=["level"], loss=loss, **options)
     assert weighted.scores[0].n_exact == N
     for one, two in ((weighted.overall, repeated.overall), (weighted.by_subgroup, repeated.by_subgroup)):
@@ -68,7 +68,9 @@ def test_weights_are_repeated_rows_in_expectation_where_rows_are_drawn(options: 
     """60 seeds each: four standard errors of the difference."""
     weighted, repeated = (
         [
-            run(*rows, features=["x"], seed=seed, n_repeats=3, **options, **more).with_noise("test rows").overall
+            run(*rows, features=["x"], random_state=seed, n_repeats=3, **options, **more)
+            .with_noise("test rows")
+            .overall
             for seed in range(60)
         ]
         for rows, more in (((X, Y), {"weights": TIMES}), ((X.iloc[REPEATED], Y[REPEATED]), {}))
@@ -81,7 +83,7 @@ def test_weights_are_repeated_rows_in_expectation_where_rows_are_drawn(options: 
 
 @each_sampler
 def test_equal_weights_of_one_are_no_weights_where_exact(options: dict[str, Any]) -> None:
-    one = run(X, Y, features=["level"], weights=np.ones(N), **options)
+    one = run(X, Y, features=["level"], sample_weight=np.ones(N), **options)
     two = run(X, Y, features=["level"], **options)
     np.testing.assert_allclose(one.overall[COLUMNS], two.overall[COLUMNS], rtol=1e-6)
 
@@ -96,8 +98,8 @@ def test_rows_of_weight_zero_are_not_there(options: dict[str, Any]) -> None:
         asked.append(len(table))
         return model(table)
 
-    weighted = sg.importance(spy, X, Y, weights=weights, n_repeats=4, seed=1, **options)
-    without = run(X[kept], Y[kept], weights=weights[kept], n_repeats=4, **options)
+    weighted = sg.importance(spy, X, Y, sample_weight=weights, n_repeats=4, random_state=1, **options)
+    without = run(X[kept], Y[kept], sample_weight=weights[kept], n_repeats=4, **options)
     pd.testing.assert_frame_equal(weighted.overall, without.overall, check_exact=True)
     assert sum(asked) == without.settings["n_rows_asked"]
     assert weighted.per_row.isna().all(axis=1).tolist() == (~kept).tolist()
@@ -106,7 +108,7 @@ def test_rows_of_weight_zero_are_not_there(options: dict[str, Any]) -> None:
 
 def test_fractions_count_in_the_means() -> None:
     weights = np.random.default_rng(3).uniform(0.2, 2.0, N)
-    result = run(X, Y, sampler=GROUPS, weights=weights)
+    result = run(X, Y, sampler=GROUPS, sample_weight=weights)
     for line in result.overall.itertuples():
         mean = float(result.per_row[line.feature].to_numpy() @ weights / weights.sum())
         assert line.estimate == pytest.approx(mean, rel=1e-10)
@@ -120,7 +122,7 @@ def test_whole_and_fractional_sums_of_weights_stand_in_one_column(container: str
     tables: dict[str, Any] = {"pandas": X, "polars": pl.from_pandas(X), "pyarrow": pa.Table.from_pandas(X)}
     weights = np.ones(N)
     weights[GROUPS["x"].assign(X) == 0] = 0.75
-    table = run(tables[container], Y, sampler=GROUPS, features=["x"], weights=weights).by_subgroup
+    table = run(tables[container], Y, sampler=GROUPS, features=["x"], sample_weight=weights).by_subgroup
     n = pd.Series(table["n"].to_pylist() if container == "pyarrow" else table["n"].to_list())
     assert n.tolist() == [weights[GROUPS["x"].assign(X) == k].sum() for k in range(len(GROUPS["x"]))]
 
@@ -128,11 +130,11 @@ def test_whole_and_fractional_sums_of_weights_stand_in_one_column(container: str
 def test_row_that_counts_once_and_is_alone_is_warned_of_also_with_weights() -> None:
     """The user saw: an importance of 0 without the warning that comes without weights."""
     with pytest.warns(SubgroveWarning, match="one row"):
-        run(X.head(1), Y[:1], sampler="marginal", features=["x"], weights=[1.0])
-    result = run(X.head(1), Y[:1], sampler="marginal", features=["x"], weights=[3.0])  # three equal rows
+        run(X.head(1), Y[:1], sampler="marginal", features=["x"], sample_weight=[1.0])
+    result = run(X.head(1), Y[:1], sampler="marginal", features=["x"], sample_weight=[3.0])  # three equal rows
     assert result.overall["estimate"][0] == 0
 
 
 def test_weights_of_a_score_are_refused() -> None:
     with pytest.raises(ParameterError, match="weights cannot be used with root_mean_squared_error"):
-        run(X, Y, sampler="marginal", loss="root_mean_squared_error", weights=TIMES)
+        run(X, Y, sampler="marginal", loss="root_mean_squared_error", sample_weight=TIMES)

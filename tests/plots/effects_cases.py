@@ -58,4 +58,4 @@ def effect_of(feature: Any, kind: str = "pdp", depth: int | None = None, **optio
     """An effect, in subgroups if a depth is given."""
     groups = None if depth is None else subgroups(feature, depth)
     asked = options.pop("model", model)
-    return sg.effect(asked, table(), feature, kind=kind, subgroups=groups, n_points=8, **options)  # type: ignore[arg-type]
+    return sg.effect(asked, table(), feature, kind=kind, subgroups=groups, grid_resolution=8, **options)  # type: ignore[arg-type]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo
+from subgrove._data.table import ColumnInfo
 from subgrove.trees import Node, Split, Tree
 
 TreeMaker = Callable[..., Tree]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from subgrove import ImportanceResult
-from subgrove._importance.feature_scores import FeatureScores
+from subgrove._scoring.feature_result import FeatureScores
 
 RULES = ("season in {WINTER}", "season in {SPRING, FALL}", "season in {SUMMER} and hum <= 66.75", "hum > 66.75")
 

@@ -54,7 +54,7 @@ def test_outputs_in_subgroups_have_a_panel_each_and_one_legend() -> None:
 
 def test_surfaces_in_subgroups_have_a_panel_each_and_one_bar() -> None:
     groups = sg.find_subgroups(table(4)[["temp", "hum", "season"]], features=[["temp", "hum"]], max_depth=1)
-    found = sg.effect(model, table(), ["temp", "hum"], subgroups=groups, n_points=5)
+    found = sg.effect(model, table(), ["temp", "hum"], subgroups=groups, grid_resolution=5)
     axes = effects(found)
     assert len(axes) == 2
     assert [" ".join(ax.get_title(loc="left").split()) for ax in axes] == found.curves["rule"].unique().tolist()

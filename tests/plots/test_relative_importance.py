@@ -12,7 +12,7 @@ from subgrove.plots.relative_importance import relative_importance
 
 from .seen import cut_off, overlaps, row_names, words
 
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 LOSSES = ["absolute_error", "squared_error"]
 RESULT = sg.relative_importance(
     lambda X: 100 * X["temp"],
@@ -23,7 +23,7 @@ RESULT = sg.relative_importance(
     train=TRAIN.X,
     loss=LOSSES,
     n_repeats=3,
-    seed=1,
+    random_state=1,
 )
 
 
@@ -46,7 +46,14 @@ def test_points_are_those_of_the_table(loss: str | None) -> None:
 
 def test_a_score_has_no_intervals_and_says_so() -> None:
     score = sg.relative_importance(
-        lambda X: X["temp"], TEST.X, TEST.y, "temp", order=[], train=TRAIN.X, loss="root_mean_squared_error", seed=1
+        lambda X: X["temp"],
+        TEST.X,
+        TEST.y,
+        "temp",
+        order=[],
+        train=TRAIN.X,
+        loss="root_mean_squared_error",
+        random_state=1,
     )
     assert "no intervals: a score of all rows together" in words(relative_importance(score))
 

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import subgrove.plots
-from subgrove._table import ColumnInfo
+from subgrove._data.table import ColumnInfo
 from subgrove.exceptions import ParameterError
 from subgrove.plots.tree import MOST_LEAVES, tree
 from subgrove.trees import Node, Split, Tree

@@ -50,7 +50,7 @@ def ours(depth: int) -> sg.ImportanceResult:
     train, test, y = data()
     groups = sg.find_subgroups(train, max_depth=depth)
     # Repeats enough for a small error of ours, yet fewer than the rows of most subgroups, so that draws are tested too.
-    return sg.importance(closed_form, test, y, sampler=groups, loss="absolute_error", n_repeats=50, seed=depth)
+    return sg.importance(closed_form, test, y, sampler=groups, loss="absolute_error", n_repeats=50, random_state=depth)
 
 
 def r_table(name: str, depth: int) -> pd.DataFrame:
@@ -101,7 +101,7 @@ def test_importance_by_feature_is_that_of_r(depth: int) -> None:
 
 def test_marginal_importance_is_that_of_r() -> None:
     _, test, y = data()
-    imp = sg.importance(closed_form, test, y, sampler="marginal", loss="absolute_error", n_repeats=200, seed=1)
+    imp = sg.importance(closed_form, test, y, sampler="marginal", loss="absolute_error", n_repeats=200, random_state=1)
     theirs = pd.read_csv(FOLDER / "pfi_marginal.csv")
     theirs = theirs[theirs["model"] == "closed_form"].set_index("feature")
     for line in imp.over_repeats().to_dict("records"):

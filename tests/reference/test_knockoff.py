@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.samplers.knockoff_solver import drawn_in, equal_s, largest_s
 from subgrove.samplers.knockoffs import FittedKnockoffs, Knockoffs
 

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 
 from subgrove import squared_mmd
-from subgrove._fidelity import pairs
+from subgrove._core.kinds import Floats
 from subgrove._fidelity.median import median_distance
 from subgrove._fidelity.mmd import Pairs
-from subgrove._fidelity.pairs import Block, Points
-from subgrove._kinds import Floats
+from subgrove._scoring.fidelity_check import pairs as pairs
+from subgrove._scoring.fidelity_check.pairs import Block, Points
 
 from .effects_cases import ABSENT, IML
 

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove._frames import Rows
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.replace_columns import Rows
 from subgrove.samplers.forest_nodes import donors_within
 from subgrove.samplers.forest_structure import Splits, associated_columns, grid_cells, node_cells
 

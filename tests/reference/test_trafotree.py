@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subgrove.trees import TransformationTree, Tree, compiled
+from subgrove._native import tree_kernels as compiled
+from subgrove.trees import TransformationTree, Tree
 
 from .cases import ABSENT, case, inputs, names
 

@@ -48,15 +48,15 @@ def closed_form(X: Any) -> Any:
 def odd_report() -> sg.Report:
     """All kinds of columns."""
     notes = {"when": "read as dates"}
-    return sg.report(closed_form, TRAIN, TEST, n_repeats=3, seed=1, created=CREATED, column_notes=notes)
+    return sg.report(closed_form, TRAIN, TEST, n_repeats=3, random_state=1, created=CREATED, column_notes=notes)
 
 
 @cache
 def bike_report() -> sg.Report:
     """The bike data, and a model that needs temp less where it is warm."""
-    train, test = sg.datasets.bike(split=0.7, seed=1)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
 
     def model(X: pd.DataFrame) -> Any:
         return 1900 + 140 * X["temp"].clip(upper=24) + 1900 * (X["yr"] == "2012") - 12 * X["hum"]
 
-    return sg.report(model, train, test, features=["temp", "hum", "yr"], n_repeats=5, seed=1, created=CREATED)
+    return sg.report(model, train, test, features=["temp", "hum", "yr"], n_repeats=5, random_state=1, created=CREATED)

@@ -14,7 +14,7 @@ import pytest
 
 from subgrove._report.render import page
 from subgrove._report.summary import Summary
-from subgrove._report.typeset import estimate_parts
+from subgrove._report.typography import estimate_parts
 from tests.report import hand_made
 
 VOID = {"meta", "input", "wbr"}

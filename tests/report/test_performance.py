@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
-from subgrove._report.asked import read_asked
+from subgrove._report.inputs import read_asked
 from subgrove._report.performance import Performance, performance
 
 N = 400

@@ -19,7 +19,7 @@ from subgrove._report.wording import reading
 from .reports import CREATED, ODD, SCRIPT, TEST, TRAIN, bike_report, closed_form, odd_report
 
 PAIR = ["a", "b"]
-SMALL: dict[str, Any] = {"n_repeats": 3, "seed": 1, "created": CREATED}
+SMALL: dict[str, Any] = {"n_repeats": 3, "random_state": 1, "created": CREATED}
 
 
 def some(columns: list[str], n: int | None = None) -> tuple[Any, Any]:
@@ -41,9 +41,14 @@ def sentences(value: Any) -> Iterator[str]:
 
 def test_importances_are_those_of_the_verb_with_the_same_seed() -> None:
     summary = bike_report().summary
-    train, test = sg.datasets.bike(split=0.7, seed=1)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
     model = lambda X: 1900 + 140 * X["temp"].clip(upper=24) + 1900 * (X["yr"] == "2012") - 12 * X["hum"]  # noqa: E731  # short
-    common: dict[str, Any] = {"features": ["temp", "hum", "yr"], "loss": "absolute_error", "n_repeats": 5, "seed": 1}
+    common: dict[str, Any] = {
+        "features": ["temp", "hum", "yr"],
+        "loss": "absolute_error",
+        "n_repeats": 5,
+        "random_state": 1,
+    }
     imp = sg.importance(model, test.X, test.y, train=train.X, **common)
     marginal = sg.importance(model, test.X, test.y, sampler="marginal", **common)
     for result, name in ((imp, "conditional"), (marginal, "marginal")):
@@ -333,7 +338,7 @@ def test_in_a_notebook_names_are_escaped() -> None:
 
 
 def test_a_nearly_perfect_model_is_asked_whether_a_column_holds_the_target() -> None:
-    train, test = sg.datasets.bike(split=0.7, seed=1)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
 
     def leaking(pair: sg.datasets.Dataset) -> tuple[pd.DataFrame, Any]:
         return pair.X[["temp", "hum"]].assign(leak=np.asarray(pair.y) / 1000), pair.y
@@ -341,7 +346,7 @@ def test_a_nearly_perfect_model_is_asked_whether_a_column_holds_the_target() -> 
     def model(X: pd.DataFrame) -> Any:
         return 1000 * X["leak"] + 3 * (X["temp"] - 15)
 
-    told = sg.report(model, leaking(train), leaking(test), n_repeats=2, seed=1).summary
+    told = sg.report(model, leaking(train), leaking(test), n_repeats=2, random_state=1).summary
     assert told.highlights[1].startswith("That is nearly perfect.")
     assert "; leak, which the model leans on most, comes first." in told.highlights[1]
     assert "may have been told the answer" in told.cautions[0]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from subgrove._report.charts.scale import scale_of
 from subgrove._report.numbers import with_range
 from subgrove._report.summary import Estimate
-from subgrove._report.typeset import cell, estimate_parts, estimate_text, foretold, number, p_text, percent, prose
+from subgrove._report.typography import cell, estimate_parts, estimate_text, foretold, number, p_text, percent, prose
 
 finite = st.floats(-1e12, 1e12)
 

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._random import Streams
+from subgrove._core.random import Streams
 from subgrove.exceptions import ParameterError, UnseenValueWarning
 from subgrove.samplers import Auto, CandidateScore, Choice
-from subgrove.samplers.auto import FittedAuto
-from subgrove.samplers.candidates import Candidate, Comparison
+from subgrove.samplers.auto.candidates import Candidate, Comparison
+from subgrove.samplers.auto.sampler import FittedAuto
 
 
 def mixed(n: int, seed: int) -> pd.DataFrame:
@@ -105,7 +105,7 @@ def test_a_forest_is_tried_where_the_best_has_many_splits(monkeypatch: pytest.Mo
         return False
 
     monkeypatch.setattr(Comparison, "_forest_may_help", noted)
-    tables = [sg.simulate.scenario("nonlinear", p=10).sample(2000, seed=seed).X for seed in (1, 5, 7)]
+    tables = [sg.simulate.scenario("nonlinear", p=10).sample(2000, random_state=seed).X for seed in (1, 5, 7)]
     sizes = [Auto().fit(X, ["x2"]).choices["x2"].n_subgroups for X in tables]
     assert sizes == [5, 6, 7]
     assert tried == [6]
@@ -190,13 +190,13 @@ def _told(fitted: FittedAuto) -> list[str]:
 
 
 def test_only_some_rows_are_used_of_many() -> None:
-    fitted = Auto(max_rows=200, seed=3).fit(TRAIN, ["steps"])
+    fitted = Auto(max_rows=200, random_state=3).fit(TRAIN, ["steps"])
     assert fitted.choices["steps"].n_rows == 200
     assert set(np.ravel(drawn(fitted, TEST, "steps"))) <= set(TRAIN["steps"])
 
 
 def test_parameters_are_checked() -> None:
-    for wrong in ({"max_rows": 5}, {"shown_depth": -1}, {"alpha": 2}, {"min_leaf": 0}, {"given": ["wind"]}):
+    for wrong in ({"max_rows": 5}, {"shown_depth": -1}, {"alpha": 2}, {"min_samples_leaf": 0}, {"given": ["wind"]}):
         with pytest.raises(ParameterError):
             Auto(**wrong).fit(TRAIN)
 
@@ -377,7 +377,7 @@ def test_details_tell_shift_subgroups_and_what_is_kept() -> None:
 
 
 def test_the_default_of_importance_is_this_sampler() -> None:
-    imp = sg.importance(lambda X: X["total"], TEST, TEST["total"], train=TRAIN, features=["total"], seed=1)
+    imp = sg.importance(lambda X: X["total"], TEST, TEST["total"], train=TRAIN, features=["total"], random_state=1)
     assert imp.settings["sampler"] == "auto"
     assert imp.choices["sampler"][imp.choices["chosen"]].tolist() == [FITTED.choices["total"].chosen]
     # 2 Var(total | others) = 2 * 0.25; the error of a mean over 150 rows is 12 %.
@@ -386,14 +386,14 @@ def test_the_default_of_importance_is_this_sampler() -> None:
 
 def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> None:
     scenario = sg.simulate.scenario("linear")
-    train, test = scenario.sample(1500, seed=1), scenario.sample(400, seed=2)
+    train, test = scenario.sample(1500, random_state=1), scenario.sample(400, random_state=2)
     fitted = Auto().fit(train.X, ["x1", "x10"])
     assert fitted.choices["x1"].chosen == "shifted_subgroups"
     told = fitted.told_by(("x1",))
     own = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"]
     assert told is not None
     assert told.rules == own.rules
-    asked = {"train": train.X, "features": ["x1"], "seed": 1, "calibrate": False, "progress": False}
+    asked = {"train": train.X, "features": ["x1"], "random_state": 1, "calibrate": False, "progress": False}
     imp = sg.importance(scenario.model, test.X, test.y, sampler="auto", **asked)  # type: ignore[arg-type]
     plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(shown_depth=0), **asked)  # type: ignore[arg-type]
     lines = imp.by_subgroup

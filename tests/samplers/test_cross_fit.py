@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._frames import Donors
-from subgrove._random import stream
+from subgrove._core.random import stream
+from subgrove._data.replace_columns import Donors
 from subgrove.samplers.cross_fit import _merged, folds_of
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +29,7 @@ def model(X: Any) -> Any:
 
 
 def run(X: Any, y: Any, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(model, X, y, **{"n_repeats": 4, "seed": SEED, **options})
+    return sg.importance(model, X, y, **{"n_repeats": 4, "random_state": SEED, **options})
 
 
 def test_halves_are_all_rows_once_and_depend_on_the_seed() -> None:
@@ -45,12 +45,12 @@ def test_cross_fitting_is_each_half_with_the_other_as_training_rows(weighted: bo
     """Of a feature whose expectation is exact, so that draws do not matter."""
     sampler = sg.samplers.Subgroups()
     weights = RNG.integers(1, 4, N) if weighted else None
-    whole = run(X, Y, sampler=sampler, features=["level"], weights=weights)
+    whole = run(X, Y, sampler=sampler, features=["level"], sample_weight=weights)
     per_row = np.full(N, np.nan)
     tables = []
     for own, other in (HALVES, HALVES[::-1]):
         counted = None if weights is None else weights[own]
-        half = run(X.iloc[own], Y[own], sampler=sampler, train=X.iloc[other], features=["level"], weights=counted)
+        half = run(X.iloc[own], Y[own], sampler=sampler, train=X.iloc[other], features=["level"], sample_weight=counted)
         per_row[own] = half.per_row["level"]
         tables.append(half.by_subgroup)
     np.testing.assert_allclose(whole.per_row["level"], per_row, rtol=1e-12)
@@ -71,7 +71,7 @@ def spread_and_error(sampler: Any, runs: int, levels: int) -> tuple[float, float
         frame = pd.DataFrame({"level": [f"l{each}" for each in level], "z": rng.normal(size=200)})
         y = level + rng.normal(size=200)
         line = sg.importance(
-            lambda Z: Z["level"].str[1:].astype(float), frame, y, sampler=sampler, features=["level"], seed=seed
+            lambda Z: Z["level"].str[1:].astype(float), frame, y, sampler=sampler, features=["level"], random_state=seed
         ).overall.iloc[0]
         estimates.append(line["estimate"])
         errors.append(line["std_error"] ** 2)
@@ -97,7 +97,8 @@ def test_rows_that_merely_hold_a_level_are_no_donors() -> None:
 
     sampler = sg.samplers.Imputation(n_trees=10)
     drawn, exact = (
-        sg.importance(model, frame, y, sampler=sampler, features=["level"], n_repeats=m, seed=1).overall for m in (3, 7)
+        sg.importance(model, frame, y, sampler=sampler, features=["level"], n_repeats=m, random_state=1).overall
+        for m in (3, 7)
     )
     assert drawn["std_error"][0] == pytest.approx(exact["std_error"][0], rel=0.3)
 
@@ -112,7 +113,7 @@ def test_drawn_donors_are_of_the_right_half(donors: Any) -> None:
         return np.zeros(len(table))
 
     sg.importance(
-        spy, X, Y, sampler=sg.samplers.Subgroups(donors=donors), features=["x"], n_repeats=3, seed=SEED
+        spy, X, Y, sampler=sg.samplers.Subgroups(donors=donors), features=["x"], n_repeats=3, random_state=SEED
     )  # fmt: skip
     place = {value: row for row, value in enumerate(X["x"])}
     half = np.zeros(N, dtype=int)

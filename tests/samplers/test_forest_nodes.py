@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from subgrove._frames import Donors, Rows
-from subgrove._random import Streams
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Donors, Rows
 from subgrove.exceptions import LengthError, ParameterError
 from subgrove.samplers.base import Fitted
 from subgrove.samplers.forest_nodes import FittedForestNodes, FittedTargetLeaves, ForestNodes, donors_within
@@ -116,7 +116,7 @@ def test_only_a_target_or_a_training_test_looks_at_the_rows() -> None:
 
 def test_weights_count_donors() -> None:
     weights = np.r_[np.full(200, 5.0), np.full(200, 1e-9)]
-    (rows,) = donors_of(forest_nodes(threshold=1), TEST, "a", 1, weights=weights)
+    (rows,) = donors_of(forest_nodes(threshold=1), TEST, "a", 1, sample_weight=weights)
     assert (rows < 200).all()
     assert (rows[200:] != np.arange(200, 400)).all()
 

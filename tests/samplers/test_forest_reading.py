@@ -21,7 +21,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from subgrove._table import read_table
+from subgrove._data.table import read_table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.forest_reading import Forest, read_forest
 from subgrove.samplers.forest_structure import node_cells

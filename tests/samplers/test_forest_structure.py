@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2_contingency
 
-from subgrove._frames import Rows
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.replace_columns import Rows
 from subgrove.samplers.forest_structure import Splits, associated_columns, grid_cells, node_cells
 
 #        x0 <= 0

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove._frames import Donors
-from subgrove._kinds import Floats
-from subgrove._random import Streams
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Donors
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.imputation import FittedImputation, Imputation, Residuals
 
@@ -146,7 +146,7 @@ def test_number_of_jobs_changes_nothing() -> None:
 
 
 def test_another_seed_gives_another_forest() -> None:
-    one, two = forest(seed=0).fit(TRAIN, ["x"]), forest(seed=1).fit(TRAIN, ["x"])
+    one, two = forest(random_state=0).fit(TRAIN, ["x"]), forest(random_state=1).fit(TRAIN, ["x"])
     assert (redrawn(one, TEST, "x")[0] != redrawn(two, TEST, "x")[0]).any()
 
 
@@ -221,7 +221,7 @@ def test_weights_count_residuals_of_test_rows() -> None:
         ({"residuals": "all"}, "residuals must be 'oob', 'train' or 'test'"),
         ({"n_trees": 0}, "n_trees must be a whole number >= 1"),
         ({"min_node_size": 0}, "min_node_size must be a whole number >= 1"),
-        ({"seed": -1}, "seed must be a whole number >= 0"),
+        ({"random_state": -1}, "random_state must be an integer"),
     ],
 )
 def test_parameters_are_checked(settings: dict[str, Any], message: str) -> None:

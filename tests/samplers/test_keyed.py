@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._random import KeyedStreams
+from subgrove._core.random import KeyedStreams
 from subgrove.samplers.base import Fitted
-from subgrove.samplers.expectation import _Coding, value_codes
-from subgrove.samplers.shifts import outside_donors
+from subgrove.samplers.exact_expectation import _Coding, value_codes
+from subgrove.samplers.permutations import outside_donors
 
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 NUMERIC = ["temp", "hum", "wind"]
 KEYS = np.random.default_rng(5).integers(0, 2**63, len(TEST.X)).astype(np.uint64)
 M = 3
@@ -88,7 +88,12 @@ def test_marginal_donors_of_training_have_the_importance_of_marginal_ones() -> N
     def model(X: pd.DataFrame) -> pd.Series:
         return 100 * X["temp"] + 500 * (X["season"] == "FALL")
 
-    asked: dict[str, Any] = {"features": ["temp", "season"], "n_repeats": 30, "seed": 1, "certify": False}
+    asked: dict[str, Any] = {
+        "features": ["temp", "season"],
+        "n_repeats": 30,
+        "random_state": 1,
+        "check_fidelity": False,
+    }
     inside = sg.importance(model, TEST.X, model(TEST.X), sampler="marginal", **asked)
     outside = sg.importance(
         model, TEST.X, model(TEST.X), sampler=sg.samplers.Marginal(donors="train"), train=TRAIN.X, **asked
@@ -103,7 +108,7 @@ def test_marginal_donors_of_training_have_the_importance_of_marginal_ones() -> N
 
 @pytest.mark.parametrize("feature", [("season",), ("temp",), ("season", "yr"), ("season", "yr", "gap")])
 def test_values_have_the_codes_of_training(feature: tuple[str, ...]) -> None:
-    from subgrove._table import read_like, read_table
+    from subgrove._data.table import read_like, read_table
 
     train = TRAIN.X.assign(gap=np.where(np.arange(len(TRAIN.X)) % 3, 1.0, np.nan))
     test = TEST.X.assign(gap=np.where(np.arange(len(TEST.X)) % 2, np.nan, 2.0))

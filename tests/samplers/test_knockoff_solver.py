@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.samplers.knockoff_solver import drawn_in, equal_s, largest_s
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 import subgrove as sg
-from subgrove._random import Streams
+from subgrove._core.random import Streams
+from subgrove._data.table import read_like, read_table
 from subgrove._subgroups import Partition
-from subgrove._table import read_like, read_table
 from subgrove.samplers.leaf_donors import LeafDonors, ranks
 
 

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import subgrove as sg
-from subgrove._random import Streams
-from subgrove._table import read_table
+from subgrove._core.random import Streams
+from subgrove._data.table import read_table
 from subgrove.exceptions import InputError, ParameterError
 
 RNG = np.random.default_rng(0)

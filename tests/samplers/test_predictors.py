@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from subgrove._table import read_like, read_table
+from subgrove._data.table import read_like, read_table
 from subgrove.samplers.predictors import encoded_predictors
 
 SIZES = pd.CategoricalDtype(["s", "m", "l"], ordered=True)

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._kinds import Floats
-from subgrove._random import Streams
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Streams
 from subgrove.exceptions import ColumnError, ParameterError
-from subgrove.samplers.shifted import FittedShiftedSubgroups, ShiftedSubgroups
+from subgrove.samplers.location_shift import FittedShiftedSubgroups, ShiftedSubgroups
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:
@@ -149,11 +149,11 @@ def test_given_columns_are_the_only_ones_asked_for() -> None:
 
 
 def test_only_some_rows_are_used_of_many() -> None:
-    one = ShiftedSubgroups(max_rows=100, seed=1).fit(TRAIN, ["x"])
-    two = ShiftedSubgroups(max_rows=100, seed=2).fit(TRAIN, ["x"])
+    one = ShiftedSubgroups(max_rows=100, random_state=1).fit(TRAIN, ["x"])
+    two = ShiftedSubgroups(max_rows=100, random_state=2).fit(TRAIN, ["x"])
     assert len(one.learned["x"].residuals) == 100  # type: ignore[union-attr]
     assert one.shifts["x"].text() != two.shifts["x"].text()
-    counts = ShiftedSubgroups(max_rows=100, seed=1).fit(TRAIN, ["count"])
+    counts = ShiftedSubgroups(max_rows=100, random_state=1).fit(TRAIN, ["count"])
     assert set(np.unique(drawn(counts, TEST, "count"))) <= set(TRAIN["count"])
 
 
@@ -203,7 +203,7 @@ def test_numbers_that_cannot_be_squared_are_refused_by_name() -> None:
 
 def test_importance_takes_it_by_name() -> None:
     imp = sg.importance(
-        lambda X: X["x"], TEST, TEST["x"], sampler="shifted_subgroups", train=TRAIN, features=["x"], seed=1
+        lambda X: X["x"], TEST, TEST["x"], sampler="shifted_subgroups", train=TRAIN, features=["x"], random_state=1
     )
     # 2 E Var(x | others) = 2 (0.25 + 4) / 2; the error of a mean over 200 rows is about a tenth of it.
     assert imp.overall["estimate"][0] == pytest.approx(4.25, rel=0.35)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subgrove._frames import Frames
-from subgrove._kinds import ColumnInfo
-from subgrove._random import Streams
-from subgrove.samplers.shifts import outside_donors, shifted_donors, shifted_rings, weighted_donors
+from subgrove._core.kinds import ColumnInfo
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Frames
+from subgrove.samplers.permutations import outside_donors, shifted_donors, shifted_rings, weighted_donors
 
 Ints = npt.NDArray[np.intp]
 examples = settings(max_examples=60, derandomize=True, deadline=None, database=None)

@@ -10,11 +10,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import subgrove as sg
-from subgrove._frames import Donors
-from subgrove._kinds import Floats, Rows
-from subgrove._random import Streams
-from subgrove._shift import Rivals
-from subgrove._table import read_table
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Donors
+from subgrove._data.table import read_table
+from subgrove._regress import Rivals
 from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, _fitted, _softmax, find_level_shift
 
 

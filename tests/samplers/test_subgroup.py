@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._random import Streams
+from subgrove._core.random import Streams
 from subgrove.exceptions import ParameterError
 
-TRAIN, TEST = sg.datasets.bike(split=0.6, seed=3)
+TRAIN, TEST = sg.datasets.bike(split=0.6, random_state=3)
 FEATURES = ["temp", "season", "hum"]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 import subgrove as sg
-from subgrove._frames import Donors
-from subgrove._random import Streams
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Donors
 from subgrove.samplers.unchanged import Unchanged
 
 X = pd.DataFrame({"number": [1.5, None, 3.0], "label": ["a", "b", None]})
@@ -41,13 +41,13 @@ def test_redraw_gives_the_column_back() -> None:
 
 
 def test_importance_is_zero_and_the_model_is_asked_for_the_rows_as_they_are_alone() -> None:
-    train, test = sg.datasets.bike(split=0.7, seed=1)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
     asked = []
 
     def model(X: pd.DataFrame) -> Any:
         asked.append(len(X))
         return X["temp"]
 
-    result = sg.importance(model, test.X, test.y, sampler=Unchanged(), train=train.X, seed=0)
+    result = sg.importance(model, test.X, test.y, sampler=Unchanged(), train=train.X, random_state=0)
     assert (result.overall["estimate"] == 0).all()
     assert asked == [len(test.X)]

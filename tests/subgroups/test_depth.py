@@ -178,9 +178,9 @@ def test_weights_count() -> None:
     """Rows of weight 0 are no rows at all."""
     X = four_levels(np.random.default_rng(2), 400)
     kept = np.arange(400) < 300
-    weighted = sg.find_subgroups(X, features="x0", weights=kept.astype(float), max_depth="auto")["x0"].choice
+    weighted = sg.find_subgroups(X, features="x0", sample_weight=kept.astype(float), max_depth="auto")["x0"].choice
     assert weighted == sg.find_subgroups(X[kept], features="x0", max_depth="auto")["x0"].choice
-    doubled = sg.find_subgroups(X, features="x0", weights=np.full(400, 2.0), max_depth="auto")["x0"].choice
+    doubled = sg.find_subgroups(X, features="x0", sample_weight=np.full(400, 2.0), max_depth="auto")["x0"].choice
     assert doubled is not None
     assert doubled.n_rows == 400
 
@@ -192,7 +192,7 @@ def test_other_depths_are_refused(max_depth: Any) -> None:
 
 
 def test_sampler_takes_auto() -> None:
-    train, test = sg.datasets.bike(split=0.7, seed=1)
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
     fitted = sg.samplers.Subgroups(max_depth="auto").fit(train.X, ["temp"])
     assert fitted.groups["temp"] == sg.find_subgroups(train.X, features="temp", max_depth="auto")["temp"]
     found = sg.importance(

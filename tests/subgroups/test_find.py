@@ -46,14 +46,16 @@ def mixed(n: int = 400) -> pd.DataFrame:
 @pytest.mark.parametrize("name", list(BIKE))
 def test_feature_has_the_tree_that_fit_grows(name: str) -> None:
     grower = TransformationTree if name in NUMERIC else ConditionalInferenceTree
-    expected = grower(max_depth=3, min_leaf=20, alpha=0.2).fit(BIKE.drop(columns=name), BIKE[name])
-    assert find_subgroups(BIKE, features=name, max_depth=3, min_leaf=20, alpha=0.2)[name].tree == expected
+    expected = grower(max_depth=3, min_samples_leaf=20, alpha=0.2).fit(BIKE.drop(columns=name), BIKE[name])
+    assert find_subgroups(BIKE, features=name, max_depth=3, min_samples_leaf=20, alpha=0.2)[name].tree == expected
 
 
 @pytest.mark.parametrize("name", list(BIKE))
 def test_cart_is_that_of_the_papers_code(name: str) -> None:
-    expected = CartTree(max_depth=3, min_leaf=20, min_split=60, cp=0.01).fit(BIKE.drop(columns=name), BIKE[name])
-    found = find_subgroups(BIKE, features=name, tree="cart", max_depth=3, min_leaf=20)[name].tree
+    expected = CartTree(max_depth=3, min_samples_leaf=20, min_split=60, cp=0.01).fit(
+        BIKE.drop(columns=name), BIKE[name]
+    )
+    found = find_subgroups(BIKE, features=name, tree="cart", max_depth=3, min_samples_leaf=20)[name].tree
     assert found.rules == expected.rules
     assert found.method == "cart"
 
@@ -77,7 +79,7 @@ def test_two_values_are_counted_among_the_rows_that_take_part() -> None:
     weights = np.ones(len(X))
     assert find_subgroups(X, features="binary")["binary"].tree.method == "transformation"
     weights[0] = 0
-    assert find_subgroups(X, features="binary", weights=weights)["binary"].tree.method == "conditional_inference"
+    assert find_subgroups(X, features="binary", sample_weight=weights)["binary"].tree.method == "conditional_inference"
 
 
 # Features and columns.
@@ -148,7 +150,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "other tree": ({"tree": "forest"}, "tree must be one of 'transformation', 'cart'; got 'forest'"),
     "no depth": ({"max_depth": None}, "max_depth must be a whole number >= 0; got None"),
     "depth below 0": ({"max_depth": -1}, "max_depth must be a whole number >= 0; got -1"),
-    "no rows": ({"min_leaf": 0}, "min_leaf must be a whole number >= 1; got 0"),
+    "no rows": ({"min_samples_leaf": 0}, "min_samples_leaf must be a whole number >= 1; got 0"),
     "level above 1": ({"alpha": 1.5}, "alpha must be a number from 0 to 1; got 1.5"),
     "group for cart": (
         {"features": [("temp", "hum")], "tree": "cart"},
@@ -180,9 +182,9 @@ def test_table_that_is_none_is_refused() -> None:
 
 def test_weights_of_other_rows_are_refused() -> None:
     with pytest.raises(LengthError, match="weights has shape"):
-        find_subgroups(BIKE, weights=np.ones(3))
+        find_subgroups(BIKE, sample_weight=np.ones(3))
     with pytest.raises(InputError, match="weights has the index labels of X in another order"):
-        find_subgroups(BIKE, weights=pd.Series(1.0, index=BIKE.index[::-1]))
+        find_subgroups(BIKE, sample_weight=pd.Series(1.0, index=BIKE.index[::-1]))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
@@ -246,7 +248,7 @@ def test_feature_with_one_value_has_one_subgroup(column: list[Any]) -> None:
 def test_feature_whose_rows_do_not_count_has_one_subgroup(column: list[Any]) -> None:
     X, weights = mixed().assign(rare=column), np.ones(400)
     weights[:2] = 0
-    partition = find_subgroups(X, features="rare", weights=weights)["rare"]
+    partition = find_subgroups(X, features="rare", sample_weight=weights)["rare"]
     assert (partition.rules, partition.sizes, partition.tree.nodes[0].stop) == (("all rows",), (0,), "few rows")
 
 

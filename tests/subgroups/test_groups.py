@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._data.table import read_table
 from subgrove._subgroups import find_subgroups
-from subgrove._table import read_table
 from subgrove.trees import JointTree
 from subgrove.trees.conditions import matches
 
@@ -94,5 +94,5 @@ def test_number_of_jobs_changes_no_group() -> None:
 def test_integer_weights_of_a_group_are_repeated_rows() -> None:
     weights = np.random.default_rng(1).integers(0, 4, 731)
     repeated = BIKE.iloc[np.repeat(np.arange(731), weights)]
-    one, other = find_subgroups(BIKE, features=GROUPS, weights=weights), find_subgroups(repeated, features=GROUPS)
+    one, other = find_subgroups(BIKE, features=GROUPS, sample_weight=weights), find_subgroups(repeated, features=GROUPS)
     pd.testing.assert_frame_equal(one.table, other.table)

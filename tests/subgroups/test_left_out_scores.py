@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._kinds import ColumnInfo, Floats, Rows
+from subgrove._core.kinds import ColumnInfo, Floats, Rows
+from subgrove._data.table import Series
 from subgrove._subgroups.proper_scores import left_out_scores
-from subgrove._table import Series
 
 NUMBERS = ColumnInfo("x", "numeric")
 

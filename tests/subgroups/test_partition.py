@@ -15,14 +15,14 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
-from subgrove._table import Table, read_like, read_table
 from subgrove.exceptions import FormatError, InputError, ParameterError, UnseenValueWarning
 from subgrove.trees import TransformationTree
 from subgrove.trees.conditions import matches
 
 BIKE = sg.datasets.bike().X
-TRAIN, TEST = sg.datasets.bike(split=0.7, seed=1)
+TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 FOUND = {tree: find_subgroups(TRAIN.X, tree=tree, max_depth=4) for tree in ("transformation", "cart")}
 each_tree = pytest.mark.parametrize("found", FOUND.values(), ids=list(FOUND))
 NAMES = [str(name) for name in BIKE]
@@ -78,7 +78,7 @@ def test_sizes_count_the_training_rows(found: Subgroups, feature: str) -> None:
 
 
 def test_sizes_are_fractions_where_weights_are() -> None:
-    partition = find_subgroups(BIKE, features="temp", weights=np.full(len(BIKE), 0.5))["temp"]
+    partition = find_subgroups(BIKE, features="temp", sample_weight=np.full(len(BIKE), 0.5))["temp"]
     assert sum(partition.sizes) == 365.5
     assert {type(size) for size in partition.sizes} == {int, float}
 

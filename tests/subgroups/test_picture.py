@@ -90,14 +90,14 @@ def test_feature_that_no_tree_can_grow_on_is_drawn(x: str) -> None:
     columns = {"constant": np.ones(731), "no rows": np.r_[2.0, np.full(730, np.nan)], "one value": ["p"] * 731}
     weights = np.r_[0.0, np.ones(730)] if x == "no rows" else None
     X = BIKE[["hum"]].assign(x=columns[x])
-    partition = find_subgroups(X, features="x", weights=weights)["x"]
+    partition = find_subgroups(X, features="x", sample_weight=weights)["x"]
     assert f"n = {partition.sizes[0]}" in words(sg.plots.tree(partition))
 
 
 def test_partition_of_too_many_subgroups_says_how_to_prune_it() -> None:
     X = np.random.default_rng(0).normal(size=(3000, 2))
     X[:, 1] += 5 * X[:, 0]
-    partition = find_subgroups(X, features="x1", max_depth=9, min_leaf=10, alpha=1)["x1"]
+    partition = find_subgroups(X, features="x1", max_depth=9, min_samples_leaf=10, alpha=1)["x1"]
     assert len(partition) > 64
     with pytest.raises(ParameterError, match=r"Prune it first: tree\.at_depth\(\d\)"):
         sg.plots.tree(partition)

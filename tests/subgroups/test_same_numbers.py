@@ -29,7 +29,7 @@ def test_number_of_jobs_changes_nothing_in_a_large_table() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40_000, 4)) + rng.normal(size=(40_000, 1))
     weights = rng.integers(0, 3, 40_000)
-    one, two = (find_subgroups(X, weights=weights, n_jobs=n_jobs) for n_jobs in (1, 2))
+    one, two = (find_subgroups(X, sample_weight=weights, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert one == two
 
 
@@ -91,7 +91,7 @@ def test_input_stays_as_it_was() -> None:
     X, weights = BIKE.copy(), np.full(731, 2.0)
     features: Any = ["temp", ("hum", "wind")]
     given, kinds = ["season", "yr"], {"hum": "numeric"}
-    find_subgroups(X, features=features, given=given, kinds=kinds, weights=weights)  # type: ignore[arg-type]
+    find_subgroups(X, features=features, given=given, kinds=kinds, sample_weight=weights)  # type: ignore[arg-type]
     pd.testing.assert_frame_equal(X, BIKE)
     assert (features, given, kinds) == (["temp", ("hum", "wind")], ["season", "yr"], {"hum": "numeric"})
     np.testing.assert_array_equal(weights, 2.0)
@@ -107,7 +107,7 @@ def test_array_that_cannot_be_written_to_is_taken() -> None:
 def test_integer_weights_are_repeated_rows(tree: Any) -> None:
     weights = np.random.default_rng(1).integers(0, 4, len(BIKE))
     repeated = BIKE.iloc[np.repeat(np.arange(len(BIKE)), weights)]
-    one, other = find_subgroups(BIKE, tree=tree, weights=weights), find_subgroups(repeated, tree=tree)
+    one, other = find_subgroups(BIKE, tree=tree, sample_weight=weights), find_subgroups(repeated, tree=tree)
     assert {name: (each.rules, each.sizes) for name, each in one.items()} == {
         name: (each.rules, each.sizes) for name, each in other.items()
     }
@@ -115,7 +115,7 @@ def test_integer_weights_are_repeated_rows(tree: Any) -> None:
 
 
 def test_weights_of_1_are_no_weights() -> None:
-    one, other = find_subgroups(BIKE, weights=np.ones(len(BIKE))), find_subgroups(BIKE)
+    one, other = find_subgroups(BIKE, sample_weight=np.ones(len(BIKE))), find_subgroups(BIKE)
     assert dict(one) == dict(other)
 
 
@@ -131,7 +131,7 @@ def test_all_features_of_bike_take_less_than_half_a_second() -> None:
 
 
 def test_table_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from subgrove import _table
+    from subgrove._data import table as _table
 
     calls: list[int] = []
     read = _table._assemble

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._fingerprint import fingerprint
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.table import read_table
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
-from subgrove._table import read_table
 from subgrove.exceptions import FormatError, ParameterError
 
 BIKE = sg.datasets.bike().X
@@ -70,13 +70,13 @@ def test_columns_and_fingerprint_are_those_of_the_whole_table() -> None:
 def test_parameters_are_plain_values() -> None:
     depth: Any = np.int64(1)
     found = find_subgroups(
-        BIKE, features=("temp", ["hum", "wind"]), max_depth=depth, given="season", weights=np.ones(731), n_jobs=1
+        BIKE, features=("temp", ["hum", "wind"]), max_depth=depth, given="season", sample_weight=np.ones(731), n_jobs=1
     )
     assert found.parameters == {
         "features": ["temp", ["hum", "wind"]],
         "tree": "transformation",
         "max_depth": 1,
-        "min_leaf": 30,
+        "min_samples_leaf": 30,
         "alpha": 0.05,
         "given": ["season"],
         "kinds": None,

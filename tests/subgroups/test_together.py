@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._table import read_table
-from subgrove.trees import compiled, prepared
-from subgrove.trees.prepared import Prepared, ascending
+from subgrove._data.table import read_table
+from subgrove._native import tree_kernels as compiled
+from subgrove.trees import sorted_table as prepared
+from subgrove.trees.sorted_table import Prepared, ascending
 
 
 def mixed(n: int, seed: int = 3) -> pd.DataFrame:
@@ -44,7 +45,7 @@ def dictionaries(groups: sg.Subgroups) -> dict[str, dict[str, Any]]:
 
 WAYS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "deep": {"max_depth": 5, "min_leaf": 10},
+    "deep": {"max_depth": 5, "min_samples_leaf": 10},
     "given": {"given": ["tied", "gappy", "town", "size"]},
     "cart": {"tree": "cart", "max_depth": 4},
     "weights": {"weights": np.arange(700) % 4 / 2},

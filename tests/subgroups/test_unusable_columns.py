@@ -50,17 +50,17 @@ def test_given_may_not_name_them() -> None:
 def test_importance_of_other_features_does_not_mind_them(sampler: str) -> None:
     X = table()
     y = model(X)
-    with_id = sg.importance(model, X, y, sampler=sampler, features=["first"], n_repeats=2, seed=1)
+    with_id = sg.importance(model, X, y, sampler=sampler, features=["first"], n_repeats=2, random_state=1)
     plain = X[["first", "second"]].assign(seven=X["id"].str.contains("7").astype(float))
     without = sg.importance(
-        lambda Z: Z["first"] + Z["seven"], plain, y, sampler=sampler, features=["first"], n_repeats=2, seed=1
+        lambda Z: Z["first"] + Z["seven"], plain, y, sampler=sampler, features=["first"], n_repeats=2, random_state=1
     )
     assert with_id.overall["estimate"][0] == pytest.approx(without.overall["estimate"][0])
 
 
 def test_marginal_redraws_them() -> None:
     X = table()
-    imp = sg.importance(model, X, model(X), sampler="marginal", features=["id", "empty"], n_repeats=3, seed=1)
+    imp = sg.importance(model, X, model(X), sampler="marginal", features=["id", "empty"], n_repeats=3, random_state=1)
     share = X["id"].str.contains("7").mean()
     estimate = imp.overall.set_index("feature")["estimate"]
     # The loss is 1 where the one redrawn has a 7 and its donor has none, or the other way round; 4 standard errors.

@@ -214,17 +214,17 @@ def test_transformation_tree_points_to_conditional_inference_for_levels(levels: 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_x_of_an_extreme_scale_is_used_or_refused_with_the_remedy(grower: type[Grower], scale: float) -> None:
     try:
-        tree = grower(max_depth=1, min_leaf=10).fit(X, x * scale)
+        tree = grower(max_depth=1, min_samples_leaf=10).fit(X, x * scale)
     except InputError as error:
         assert "Rescale x" in str(error)  # noqa: PT017  # either way is right, a bare warning is not
     else:
-        assert tree.rules == grower(max_depth=1, min_leaf=10).fit(X, x).rules
+        assert tree.rules == grower(max_depth=1, min_samples_leaf=10).fit(X, x).rules
 
 
 @each_tree
 def test_range_of_x_wider_than_a_float_is_used_or_refused_with_the_remedy(grower: type[Grower]) -> None:
     try:
-        tree = grower(max_depth=1, min_leaf=10).fit(X, np.r_[-1.7e308, 1.7e308, 1e307 * x[2:]])
+        tree = grower(max_depth=1, min_samples_leaf=10).fit(X, np.r_[-1.7e308, 1.7e308, 1e307 * x[2:]])
     except InputError as error:
         assert "Rescale x" in str(error)  # noqa: PT017  # either way is right, a bare warning is not
     else:
@@ -250,8 +250,8 @@ def test_max_depth_that_is_no_count_is_refused(grower: type[Grower], value: Any)
 @each_tree
 @pytest.mark.parametrize("value", [0, *NOT_COUNTS])
 def test_min_leaf_that_is_no_count_is_refused(grower: type[Grower], value: Any) -> None:
-    with pytest.raises(ParameterError, match="min_leaf must be a whole number >= 1; got"):
-        grower(min_leaf=value).fit(X, x)
+    with pytest.raises(ParameterError, match="min_samples_leaf must be a whole number >= 1; got"):
+        grower(min_samples_leaf=value).fit(X, x)
 
 
 @pytest.mark.parametrize("value", NO_LEVELS)
@@ -357,7 +357,7 @@ WRONG_ROWS: dict[str, tuple[Any, type[SubgroveError], str]] = {
 def test_new_rows_are_refused_with_the_remedy(grower: type[Grower], case: Any) -> None:
     rows, error, message = case
     with pytest.raises(error, match=message):
-        grower(max_depth=2, min_leaf=10).fit(X, x).apply(rows)
+        grower(max_depth=2, min_samples_leaf=10).fit(X, x).apply(rows)
 
 
 @each_tree
@@ -381,7 +381,7 @@ def test_inputs_are_never_changed(grower: type[Grower]) -> None:
     frame = X.assign(b=with_value(X["b"], np.nan), d=pd.Categorical(X["c"], ordered=True))
     series, weights = pd.Series(x, name="y"), pd.Series(np.arange(N) % 3)
     copies = frame.copy(), series.copy(), weights.copy()
-    grower(max_depth=3, min_leaf=5).fit(frame, series, weights).apply(frame)
+    grower(max_depth=3, min_samples_leaf=5).fit(frame, series, weights).apply(frame)
     pd.testing.assert_frame_equal(frame, copies[0])
     pd.testing.assert_series_equal(series, copies[1])
     pd.testing.assert_series_equal(weights, copies[2])
@@ -393,5 +393,5 @@ def test_arrays_that_cannot_be_written_to_are_enough(grower: type[Grower], order
     array, column, weights = np.array(X[["a", "b"]] + 1e6, order=order), x.copy(), np.arange(N) % 3 + 0.5
     for values in (array, column, weights):
         values.flags.writeable = False
-    tree = grower(max_depth=3, min_leaf=5).fit(array, column, weights)
+    tree = grower(max_depth=3, min_samples_leaf=5).fit(array, column, weights)
     assert set(tree.apply(array)) == {leaf.id for leaf in tree.leaves}

@@ -11,15 +11,22 @@ import numpy.typing as npt
 import pandas as pd
 import pytest
 
-from subgrove._table import Kind
+from subgrove._data.table import Kind
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.cart import CartTree, collapse
 from subgrove.trees.nodes import Node, Split
 from subgrove.trees.structure import Tree
 
-SMALL: dict[str, Any] = {"min_leaf": 1, "min_split": 2, "cp": 0.0}
+SMALL: dict[str, Any] = {"min_samples_leaf": 1, "min_split": 2, "cp": 0.0}
 EPS = float(np.finfo(float).eps)
-OUT_OF_RANGE = [("max_depth", -1), ("max_depth", 2.5), ("min_leaf", 0), ("min_split", 1), ("cp", -0.1), ("cp", 2)]
+OUT_OF_RANGE = [
+    ("max_depth", -1),
+    ("max_depth", 2.5),
+    ("min_samples_leaf", 0),
+    ("min_split", 1),
+    ("cp", -0.1),
+    ("cp", 2),
+]
 TARGETS = ["numeric", "ordered", "two classes", "four classes"]
 
 
@@ -98,7 +105,7 @@ def test_left_child_has_the_smaller_mean_of_x_or_of_the_number_of_its_level(targ
 def test_values_below_go_right_where_both_children_have_the_same_mean_class() -> None:
     X = pd.DataFrame({"a": [0.0] * 50 + [1.0] * 50})
     x = pd.Series(["p"] * 25 + ["r"] * 25 + ["q"] * 50)
-    tree = CartTree(max_depth=1, min_split=40, min_leaf=20).fit(X, x)
+    tree = CartTree(max_depth=1, min_split=40, min_samples_leaf=20).fit(X, x)
     assert root_split(tree).below == "right"
 
 
@@ -114,7 +121,7 @@ def test_split_with_missing_values_is_the_best_of_all(seed: int) -> None:
     a = np.where(rng.random(25) < 0.3, np.nan, rng.integers(0, 8, 25))
     x = rng.normal(size=25) + np.where(np.isnan(a), rng.normal(), 0)
     X = pd.DataFrame({"a": a})
-    leaves = CartTree(max_depth=1, min_leaf=3, min_split=2, cp=0).fit(X, x).apply(X)
+    leaves = CartTree(max_depth=1, min_samples_leaf=3, min_split=2, cp=0).fit(X, x).apply(X)
     missing = np.isnan(a)
     below = [a < cut for cut in np.unique(a[~missing])] + [~missing]
     sides = [side for first in below for side in (first, first | missing) if 3 <= side.sum() <= 22]
@@ -177,7 +184,7 @@ def test_class_without_rows_changes_no_split() -> None:
 @pytest.mark.parametrize("missing", [False, True])
 def test_every_leaf_has_min_leaf_rows(target: str, missing: bool) -> None:
     X, x = sample(target, missing=missing)
-    tree = CartTree(min_leaf=13, cp=0.0).fit(X, x)
+    tree = CartTree(min_samples_leaf=13, cp=0.0).fit(X, x)
     sizes = np.unique(tree.apply(X), return_counts=True)[1]
     assert len(sizes) > 5
     assert sizes.min() >= 13
@@ -230,7 +237,7 @@ def test_scale_and_origin_of_x_do_not_matter(scale: float, shift: float) -> None
 
 def test_kept_subtree_is_the_cheapest_of_all() -> None:
     X, x = sample("numeric", n=300)
-    full = {node.id: node for node in CartTree(max_depth=4, min_leaf=10, cp=0.0).fit(X, x).nodes}
+    full = {node.id: node for node in CartTree(max_depth=4, min_samples_leaf=10, cp=0.0).fit(X, x).nodes}
 
     def subtrees(id_: int) -> list[frozenset[int]]:
         """Sets of split nodes of every subtree with this root."""
@@ -270,10 +277,10 @@ def test_split_worth_exactly_cp_is_collapsed() -> None:
 @pytest.mark.parametrize("cp", [0.0, 0.003, 0.01])
 def test_pruned_tree_is_the_tree_of_that_depth(target: str, missing: bool, cp: float) -> None:
     X, x = sample(target, missing=missing)
-    tree = CartTree(min_leaf=10, cp=cp).fit(X, x)
+    tree = CartTree(min_samples_leaf=10, cp=cp).fit(X, x)
     assert tree.depth > 3
     for depth in range(tree.depth + 1):
-        grown, pruned = CartTree(min_leaf=10, cp=cp, max_depth=depth).fit(X, x), tree.prune(depth)
+        grown, pruned = CartTree(min_samples_leaf=10, cp=cp, max_depth=depth).fit(X, x), tree.prune(depth)
         assert structure(grown) == structure(pruned)
         for one, other in zip(grown.nodes, pruned.nodes, strict=True):
             assert one.risk == other.risk
@@ -287,8 +294,8 @@ def test_integer_weights_equal_repeated_rows(target: str, missing: bool) -> None
     X, x = sample(target, n=400, missing=missing)
     weights = np.random.default_rng(2).integers(0, 4, 400)
     rows = np.repeat(np.arange(400), weights)
-    weighted = CartTree(min_leaf=15, cp=0.002).fit(X, x, weights)
-    repeated = CartTree(min_leaf=15, cp=0.002).fit(X.iloc[rows], x.iloc[rows])
+    weighted = CartTree(min_samples_leaf=15, cp=0.002).fit(X, x, weights)
+    repeated = CartTree(min_samples_leaf=15, cp=0.002).fit(X.iloc[rows], x.iloc[rows])
     assert len(weighted.leaves) > 4
     assert structure(weighted) == structure(repeated)
     for one, other in zip(weighted.nodes, repeated.nodes, strict=True):
@@ -310,10 +317,10 @@ def test_order_of_rows_and_columns_does_not_change_groups(target: str, missing: 
     X, x = sample(target, missing=missing)
     rng = np.random.default_rng(seed)
     rows, columns = rng.permutation(len(X)), rng.permutation(X.columns)
-    tree = CartTree(min_leaf=10, cp=0.002).fit(X, x)
-    permuted = CartTree(min_leaf=10, cp=0.002).fit(X.iloc[rows][columns], x.iloc[rows])
+    tree = CartTree(min_samples_leaf=10, cp=0.002).fit(X, x)
+    permuted = CartTree(min_samples_leaf=10, cp=0.002).fit(X.iloc[rows][columns], x.iloc[rows])
     assert groups(permuted.apply(X)) == groups(tree.apply(X))
-    assert structure(CartTree(min_leaf=10, cp=0.002).fit(X.iloc[rows], x.iloc[rows])) == structure(tree)
+    assert structure(CartTree(min_samples_leaf=10, cp=0.002).fit(X.iloc[rows], x.iloc[rows])) == structure(tree)
 
 
 @pytest.mark.parametrize(("value", "with_low"), [(0.0, True), (5.0, False)])
@@ -359,7 +366,7 @@ def test_absent_levels_stand_with_the_larger_child() -> None:
 @pytest.mark.parametrize("missing", [False, True])
 def test_nodes_count_the_rows_that_apply_sends_to_them(target: str, missing: bool) -> None:
     X, x = sample(target, missing=missing)
-    tree = CartTree(min_leaf=10).fit(X, x)
+    tree = CartTree(min_samples_leaf=10).fit(X, x)
     leaves = tree.apply(X)
     for leaf in tree.leaves:
         assert leaf.n == (leaves == leaf.id).sum() == leaf.counts.sum()
@@ -375,7 +382,7 @@ def test_tree_survives_json_with_parameters_from_numpy() -> None:
     tree = CartTree(max_depth=np.int64(3), cp=np.float64(0.01)).fit(X, x)  # type: ignore[arg-type]
     assert Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
     assert tree.method == "cart"
-    assert tree.parameters == {"max_depth": 3, "min_leaf": 30, "min_split": None, "cp": 0.01}
+    assert tree.parameters == {"max_depth": 3, "min_samples_leaf": 30, "min_split": None, "cp": 0.01}
 
 
 def test_fit_leaves_the_constructor_and_the_data_as_they_were() -> None:

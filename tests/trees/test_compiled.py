@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._table import Floats, read_table
-from subgrove.trees import TransformationTree, compiled, cuts
+from subgrove._data.table import Floats, read_table
+from subgrove._native import tree_kernels as compiled
+from subgrove.trees import TransformationTree, cuts
 from subgrove.trees.candidates import Block, Candidates
 from subgrove.trees.column_sums import column_sums
 from subgrove.trees.density_fit import DensityFit, fit_density
-from subgrove.trees.prepared import Prepared, ascending
+from subgrove.trees.sorted_table import Prepared, ascending
 from subgrove.trees.transformation import linear_start
 
 needs_compiler = pytest.mark.skipif(

@@ -91,7 +91,7 @@ def test_durations_are_printed_as_durations() -> None:
 
 def test_moments_of_cart_are_printed_as_they_are_applied() -> None:
     moments = pd.DataFrame({"t": np.repeat(np.array([1, 2], dtype="datetime64[us]"), 50)})
-    tree = CartTree(min_leaf=10).fit(moments, np.repeat([0.0, 1.0], 50))
+    tree = CartTree(min_samples_leaf=10).fit(moments, np.repeat([0.0, 1.0], 50))
     assert list(tree.rules.values()) == ["t < 1970-01-01T00:00:00.000002", "t >= 1970-01-01T00:00:00.000002"]
 
 

@@ -12,8 +12,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from subgrove._native import tree_kernels as compiled
 from subgrove.exceptions import InputError, LengthError, ParameterError
-from subgrove.trees import ConditionalInferenceTree, JointTree, TransformationTree, Tree, compiled
+from subgrove.trees import ConditionalInferenceTree, JointTree, TransformationTree, Tree
 
 N = 600
 
@@ -67,17 +68,17 @@ def same_growth(one: Tree, other: Tree) -> None:
 def test_one_numeric_feature_has_its_transformation_tree(name: str, weighted: bool) -> None:
     X, xs = sample()
     weights = np.random.default_rng(0).integers(0, 4, N) if weighted else None
-    alone = TransformationTree(min_leaf=20).fit(X, xs[name], weights)
+    alone = TransformationTree(min_samples_leaf=20).fit(X, xs[name], weights)
     assert len(alone.leaves) > 1
-    same_growth(JointTree(min_leaf=20).fit(X, xs[[name]], weights), alone)
+    same_growth(JointTree(min_samples_leaf=20).fit(X, xs[[name]], weights), alone)
 
 
 @pytest.mark.parametrize("name", ["binary", "level", "rank"])
 def test_one_other_feature_has_its_conditional_inference_tree(name: str) -> None:
     X, xs = sample()
-    alone = ConditionalInferenceTree(min_leaf=20).fit(X, xs[name])
+    alone = ConditionalInferenceTree(min_samples_leaf=20).fit(X, xs[name])
     assert len(alone.leaves) > 1
-    same_growth(JointTree(min_leaf=20).fit(X, xs[[name]]), alone)
+    same_growth(JointTree(min_samples_leaf=20).fit(X, xs[[name]]), alone)
 
 
 def test_target_of_one_feature_is_that_feature() -> None:
@@ -194,7 +195,7 @@ def test_level_holds_if_nothing_depends_on_anything(n: int) -> None:
     split = 0
     for _ in range(200):
         xs = np.column_stack([rng.normal(size=n), rng.gamma(2.0, size=n), rng.uniform(size=n)])
-        split += JointTree(max_depth=1, min_leaf=5).fit(rng.normal(size=(n, 1)), xs).depth
+        split += JointTree(max_depth=1, min_samples_leaf=5).fit(rng.normal(size=(n, 1)), xs).depth
     assert split <= 20
 
 
@@ -299,7 +300,12 @@ def test_what_cannot_be_used_is_refused(X: Any, xs: Any, weights: Any, error: ty
 
 @pytest.mark.parametrize(
     ("parameters", "name"),
-    [({"max_depth": -1}, "max_depth"), ({"min_leaf": 0}, "min_leaf"), ({"alpha": 2}, "alpha"), ({"order": 0}, "order")],
+    [
+        ({"max_depth": -1}, "max_depth"),
+        ({"min_samples_leaf": 0}, "min_samples_leaf"),
+        ({"alpha": 2}, "alpha"),
+        ({"order": 0}, "order"),
+    ],
 )
 def test_parameters_are_checked_before_anything_is_read(parameters: dict[str, Any], name: str) -> None:
     with pytest.raises(ParameterError, match=f"{name} must be"):

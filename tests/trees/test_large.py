@@ -8,8 +8,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from subgrove._table import Floats
-from subgrove.trees import TransformationTree, compiled
+from subgrove._data.table import Floats
+from subgrove._native import tree_kernels as compiled
+from subgrove.trees import TransformationTree
 
 
 def sample(n: int, seed: int = 1) -> tuple[Floats, Floats]:

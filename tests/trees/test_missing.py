@@ -19,7 +19,7 @@ GROWERS: list[type[Grower]] = [TransformationTree, ConditionalInferenceTree, Car
 TESTERS: list[type[Tester]] = [TransformationTree, ConditionalInferenceTree]
 each_tree = pytest.mark.parametrize("grower", GROWERS)
 each_tester = pytest.mark.parametrize("grower", TESTERS)
-# CART looks at 3 * min_leaf rows at least; x of these samples has three groups of 60.
+# CART looks at 3 * min_samples_leaf rows at least; x of these samples has three groups of 60.
 KINDS = ["numeric", "ordered", "nominal"]
 
 Floats = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ def test_split_with_missing_values_has_the_largest_statistic_of_all(
     missing = np.isnan(a)
     x = rng.normal(size=90) + np.where(missing, 2 * rng.normal(), a > levels / 2)
     X = pd.DataFrame({"a": a})
-    tree = grower(max_depth=1, min_leaf=12, alpha=1.0).fit(X, x)
+    tree = grower(max_depth=1, min_samples_leaf=12, alpha=1.0).fit(X, x)
     scores = x[:, None] if grower is ConditionalInferenceTree else TransformationModel().fit(x).scores(x)
     below = [a <= cut for cut in np.unique(a[~missing])]
     sides = [side for first in below for side in (first, first | missing) if 12 <= side.sum() <= 78]
@@ -165,7 +165,7 @@ def test_rule_with_several_conditions_is_unambiguous(grower: type[Grower]) -> No
     X, x = three_groups("numeric", (0.0, 5.0, 5.0))
     X["b"] = np.tile([0.0, 1.0], 90)
     X, x = pd.concat([X, X], ignore_index=True), np.r_[x, x + 2.0] + 2.0 * np.tile(X["b"], 2)
-    rules = grower(max_depth=2, min_leaf=20).fit(X, x).rules.values()
+    rules = grower(max_depth=2, min_samples_leaf=20).fit(X, x).rules.values()
     joined = [rule for rule in rules if " and " in rule and "missing" in rule]
     assert joined
     assert all("or missing)" in rule for rule in joined)

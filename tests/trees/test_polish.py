@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove._subgroups.growing import Settings, grown_from
-from subgrove._table import read_table
+from subgrove._data.table import read_table
+from subgrove._subgroups.grow import Settings, grown_from
 from subgrove.trees.polish import polished
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, training_of
 
 
-def grown(X: pd.DataFrame, x: Any, *, max_depth: int = 2, min_leaf: int = 20) -> tuple[Tree, Training]:
-    settings = Settings.checked("transformation", max_depth, min_leaf, 0.05)
+def grown(X: pd.DataFrame, x: Any, *, max_depth: int = 2, min_samples_leaf: int = 20) -> tuple[Tree, Training]:
+    settings = Settings.checked("transformation", max_depth, min_samples_leaf, 0.05)
     series = read_table(pd.DataFrame({"x": x})).series("x")
     table = read_table(X)
     return grown_from(table, ("x",), (series,), None, settings).tree, training_of(table, (series,), None)
@@ -103,7 +103,7 @@ def test_nominal_splits_stay() -> None:
 
 def test_a_leaf_never_gets_fewer_rows_than_asked_for() -> None:
     X, x = steps(120, 4)
-    tree, training = grown(X, x, min_leaf=10)
+    tree, training = grown(X, x, min_samples_leaf=10)
     for least in (5, 30, 60):
         better = polished(tree, training, least)
         assert better is tree or min(node.n for node in better.leaves) >= least

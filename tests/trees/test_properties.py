@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subgrove._table import read_like
+from subgrove._data.table import read_like
 from subgrove.exceptions import UnseenValueWarning
 from subgrove.trees import CartTree, ConditionalInferenceTree, TransformationTree, Tree
 from subgrove.trees.conditions import matches
@@ -34,7 +34,7 @@ class Sample:
 
     X: pd.DataFrame
     y: npt.NDArray[np.float64]
-    min_leaf: int
+    min_samples_leaf: int
     alpha: float
     seed: int
 
@@ -45,10 +45,10 @@ class Sample:
 
     def grower(self, method: str, max_depth: int = 30) -> Grower:
         if method.startswith("cart"):
-            return CartTree(max_depth, self.min_leaf, cp=0.0 if self.alpha > 0.5 else 0.01)
+            return CartTree(max_depth, self.min_samples_leaf, cp=0.0 if self.alpha > 0.5 else 0.01)
         if method.startswith("inference"):
-            return ConditionalInferenceTree(max_depth, self.min_leaf, self.alpha)
-        return TransformationTree(max_depth, self.min_leaf, self.alpha, order=5 if self.seed % 2 else 3)
+            return ConditionalInferenceTree(max_depth, self.min_samples_leaf, self.alpha)
+        return TransformationTree(max_depth, self.min_samples_leaf, self.alpha, order=5 if self.seed % 2 else 3)
 
     def x(self, method: str) -> npt.NDArray[Any]:
         """x as the method needs it: numbers, whole numbers, or levels."""
@@ -186,7 +186,7 @@ def test_nodes_count_the_rows_of_their_children(method: str, sample: Sample) -> 
 @examples
 def test_no_leaf_of_a_split_is_smaller_than_min_leaf(method: str, sample: Sample) -> None:
     tree = sample.grow(method)
-    assert all(leaf.n >= sample.min_leaf for leaf in tree.leaves if leaf.parent is not None)
+    assert all(leaf.n >= sample.min_samples_leaf for leaf in tree.leaves if leaf.parent is not None)
 
 
 @each_method
@@ -271,7 +271,7 @@ def test_scale_of_numbers_does_not_matter_up_to_the_limits_of_floats(
 def test_column_with_a_range_wider_than_a_float_is_cut(grower: type[Grower]) -> None:
     x = np.random.default_rng(4).normal(size=100) + np.repeat([0.0, 3.0], 50)
     X = pd.DataFrame({"a": np.repeat([-1.7e308, 1.7e308], 50)})
-    assert groups(grower(min_leaf=20).fit(X, x).apply(X)) == groups(np.repeat([1, 2], 50))
+    assert groups(grower(min_samples_leaf=20).fit(X, x).apply(X)) == groups(np.repeat([1, 2], 50))
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -290,7 +290,7 @@ def test_first_of_equally_good_columns_is_split_in_whatever_the_order_of_rows(se
         columns=["a", "b", "x"],
     )
     shuffled = pd.concat([table] * 3).sample(frac=1, random_state=seed)
-    tree = ConditionalInferenceTree(max_depth=1, min_leaf=5, alpha=1.0).fit(shuffled[["b", "a"]], shuffled["x"])
+    tree = ConditionalInferenceTree(max_depth=1, min_samples_leaf=5, alpha=1.0).fit(shuffled[["b", "a"]], shuffled["x"])
     split = tree.nodes[0].split
     assert split is not None
     assert split.column == "b"
@@ -314,7 +314,7 @@ def test_tree_of_any_whole_numbers_is_grown(
 ) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(400, 3))
-    tree = TransformationTree(min_leaf=20).fit(X, counts(rng, X[:, 0]))
+    tree = TransformationTree(min_samples_leaf=20).fit(X, counts(rng, X[:, 0]))
     assert all(node.log_likelihood is None or np.isfinite(node.log_likelihood) for node in tree.nodes)
     assert sum(leaf.n for leaf in tree.leaves) == 400
 

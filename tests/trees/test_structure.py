@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove._table import read_like
+from subgrove._data.table import read_like
 from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
 from subgrove.trees import CartTree, ConditionalInferenceTree, Node, TransformationTree, Tree
 from subgrove.trees import Tests as NodeTests  # pytest would collect it by its own name
@@ -280,7 +280,7 @@ def test_dictionary_is_json_by_the_letter(grower: type[Grower]) -> None:
 @each_tree
 def test_parameters_from_numpy_are_saved(grower: type[Grower]) -> None:
     depth: Any = np.int64(2)
-    tree = grower(max_depth=depth, min_leaf=np.int32(40)).fit(*bush())  # type: ignore[arg-type]
+    tree = grower(max_depth=depth, min_samples_leaf=np.int32(40)).fit(*bush())  # type: ignore[arg-type]
     assert Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
 
 
@@ -379,12 +379,12 @@ def test_tests_of_a_small_node_are_those_of_its_own_rows(n: int) -> None:
     rng = np.random.default_rng(2)
     X = rng.normal(size=(n, 3))
     x = 3.0 * (X[:, 0] > np.sort(X[:, 0])[n // 2 - 4]) + rng.normal(size=n)
-    tree = ConditionalInferenceTree(max_depth=2, min_leaf=n // 2 - 5).fit(X, x)
+    tree = ConditionalInferenceTree(max_depth=2, min_samples_leaf=n // 2 - 5).fit(X, x)
     leaves = tree.apply(X)
     assert len(tree.leaves) == 2
     for leaf in tree.leaves:
         own = leaves == leaf.id
-        alone = ConditionalInferenceTree(max_depth=1, min_leaf=n).fit(X[own], x[own]).nodes[0]
+        alone = ConditionalInferenceTree(max_depth=1, min_samples_leaf=n).fit(X[own], x[own]).nodes[0]
         assert leaf.tests is not None
         assert alone.tests is not None
         np.testing.assert_allclose(leaf.tests.statistic, alone.tests.statistic, rtol=1e-9)

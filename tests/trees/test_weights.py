@@ -46,10 +46,10 @@ def sample(target: str, missing: bool = False, seed: int = 3) -> tuple[pd.DataFr
 
 def grow(target: str, X: pd.DataFrame, x: pd.Series[Any], weights: Any = None, **parameters: Any) -> Tree:
     if target.startswith("cart"):
-        return CartTree(**{"min_leaf": 12, "cp": 0.003} | parameters).fit(X, x, weights)
+        return CartTree(**{"min_samples_leaf": 12, "cp": 0.003} | parameters).fit(X, x, weights)
     if target.startswith("inference"):
-        return ConditionalInferenceTree(**{"min_leaf": 12, "alpha": 0.3} | parameters).fit(X, x, weights)
-    return TransformationTree(**{"min_leaf": 12, "alpha": 0.3} | parameters).fit(X, x, weights)
+        return ConditionalInferenceTree(**{"min_samples_leaf": 12, "alpha": 0.3} | parameters).fit(X, x, weights)
+    return TransformationTree(**{"min_samples_leaf": 12, "alpha": 0.3} | parameters).fit(X, x, weights)
 
 
 def structure(tree: Tree) -> list[tuple[Any, ...]]:
@@ -174,7 +174,7 @@ def test_weights_are_counts_so_their_scale_matters(target: str) -> None:
 @each_target
 def test_sum_of_weights_is_what_min_leaf_counts(target: str) -> None:
     X, x = sample(target)
-    tree = grow(target, X, x, np.full(N, 0.5), min_leaf=25)
+    tree = grow(target, X, x, np.full(N, 0.5), min_samples_leaf=25)
     assert len(tree.leaves) > 1
     assert all(leaf.n >= 25 for leaf in tree.leaves)
     assert np.unique(tree.apply(X), return_counts=True)[1].min() >= 50

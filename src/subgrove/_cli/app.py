@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from subgrove._cli import options as o
-from subgrove._cli.calls import request, run
+from subgrove._cli.runner import request, run
 
 if TYPE_CHECKING:
     from subgrove._cli.output import Output
@@ -151,8 +151,8 @@ def explain(
     def work(output: Output) -> None:
         from subgrove._cli.explain import Explain, Outputs
         from subgrove._cli.explain import explain as do
+        from subgrove._cli.large_options import Large, is_large
         from subgrove._cli.models import Trust
-        from subgrove._cli.parts import Large, is_large
 
         settings: dict[str, Any] = {
             "max_depth": max_depth,
@@ -213,8 +213,8 @@ def subgroups(
     given = locals()
 
     def work(output: Output) -> None:
-        from subgrove._cli.looks import Look
-        from subgrove._cli.looks import subgroups as do
+        from subgrove._cli.data_commands import Look
+        from subgrove._cli.data_commands import subgroups as do
 
         do(Look(request(given), tuple(features or ()), target, json, jobs), max_depth, output)
 
@@ -249,8 +249,8 @@ def dependence(
     given = locals()
 
     def work(output: Output) -> None:
-        from subgrove._cli.looks import Look
-        from subgrove._cli.looks import dependence as do
+        from subgrove._cli.data_commands import Look
+        from subgrove._cli.data_commands import dependence as do
 
         do(Look(request(given), tuple(features or ()), target, json, jobs), output)
 
@@ -289,8 +289,8 @@ def fidelity(
     given = locals()
 
     def work(output: Output) -> None:
-        from subgrove._cli.looks import Look
-        from subgrove._cli.looks import fidelity as do
+        from subgrove._cli.data_commands import Look
+        from subgrove._cli.data_commands import fidelity as do
 
         do(Look(request(given), tuple(features or ()), target, json, jobs), tuple(samplers or ()), output)
 
@@ -318,7 +318,7 @@ def demo(
 
     def work(output: Output) -> None:
         from subgrove._cli.explain import Outputs
-        from subgrove._cli.pages import demo as do
+        from subgrove._cli.report_commands import demo as do
 
         do(Outputs(out, json, markdown), seed, jobs, output)
 
@@ -352,7 +352,7 @@ def report(
     """
 
     def work(output: Output) -> None:
-        from subgrove._cli.pages import rebuild as do
+        from subgrove._cli.report_commands import rebuild as do
 
         do(saved, out, output)
 

@@ -7,8 +7,8 @@ import math
 from dataclasses import asdict
 from pathlib import Path
 
+from subgrove._cli.errors import UNEXPECTED, FailedError
 from subgrove._cli.files import check_output, deliver
-from subgrove._cli.guard import UNEXPECTED, FailedError
 from subgrove._cli.output import Output
 from subgrove._cli.selfcheck import checked, line, summary
 

@@ -6,7 +6,7 @@ import codecs
 import re
 from dataclasses import dataclass
 
-from subgrove._cli.sources import Source
+from subgrove._cli.open_file import Source
 from subgrove.exceptions import InputError
 
 BLOCK = 1 << 20

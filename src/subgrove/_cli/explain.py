@@ -178,7 +178,7 @@ def _report(asked: Explain, data: Data, ready: Ready, output: Output) -> Any:
         (ready.train.X, ready.train.y),
         (ready.test.X, ready.test.y),
         features=_features(asked, ready.train.X) or None,
-        seed=asked.request.seed,
+        random_state=asked.request.seed,
         target=asked.target,
         description=ready.description,
         origin=ready.origin,

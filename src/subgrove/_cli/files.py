@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from subgrove._importance.storage import write_text
+from subgrove._core.files import write_text
 from subgrove.exceptions import ParameterError
 
 STDOUT = "-"

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._cli.columns import Raw
 from subgrove._cli.dates import read_dates
-from subgrove._cli.raw import Raw
-from subgrove._values import format_number
+from subgrove._data.columns import format_number
 from subgrove.exceptions import InputError
 
 MISSING = frozenset({"", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "?", "<NA>", "NaT"})

@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._cli.columns import RawTable
 from subgrove._cli.explain import Explain, tell_columns
 from subgrove._cli.files import deliver
+from subgrove._cli.large_options import Large
 from subgrove._cli.large_page import Findings, page, tell
 from subgrove._cli.models import Loaded, fit_columns, load_model
 from subgrove._cli.output import Output
-from subgrove._cli.parts import Large
-from subgrove._cli.raw import RawTable
+from subgrove._cli.parquet_model import StoredModel
 from subgrove._cli.reading import Data, Request, column_names, feature_names, typed, wanted_columns
-from subgrove._cli.stored import StoredModel
 from subgrove._cli.target import pose
 from subgrove._cli.training import cross_validate, rows_of, train
-from subgrove._engines import carry_out
-from subgrove._partitions import Partitioned, Sample, read_partitioned, sample_rows
+from subgrove._scale.engines import carry_out
+from subgrove._scale.readers import Partitioned, Sample, read_partitioned, sample_rows
 from subgrove.exceptions import ClusterError, InputError, ParameterError
 
 SAMPLE = 100_000
@@ -224,7 +224,7 @@ def _asked_about_all(
     output: Output,
 ) -> Findings:
     import subgrove
-    from subgrove._report.asked import default_loss
+    from subgrove._report.inputs import default_loss
 
     settings = dict(asked.settings)
     title, depth = settings.pop("title", None), settings.pop("max_depth", 2)
@@ -235,7 +235,7 @@ def _asked_about_all(
         asked.target,
         sampler=subgrove.samplers.Auto(shown_depth=depth),
         features=list(features) or None,
-        seed=asked.request.seed,
+        random_state=asked.request.seed,
         sample=large.sample or SAMPLE,
         row_key=large.row_key,
         checkpoint=large.checkpoint,

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._cli.sources import refuse_unreadable
-from subgrove._model import is_classifier
+from subgrove._cli.open_file import refuse_unreadable
+from subgrove._models.predictor import is_classifier
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveWarning
 
 PICKLES = (".joblib", ".pkl", ".pickle")

@@ -21,17 +21,17 @@ from typing import Any
 import numpy as np
 
 import subgrove as sg
-from subgrove._compiled import load_compiled
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._native.loader import load_compiled
 
 SURE = 4.0  # standard errors; a normal estimate is further off once in 16,000 times
 ROUNDING = 1e-12  # of numbers about as large as 1
 COMPILED = (
-    "subgrove.trees._inner",
-    "subgrove.trees._sums",
-    "subgrove._fidelity._pairs",
-    "subgrove._forest._grow",
-    "subgrove._shift._path",
+    "subgrove._native._inner",
+    "subgrove._native._sums",
+    "subgrove._native._pairs",
+    "subgrove._native._grow",
+    "subgrove._native._path",
 )
 _ROWS, _TREE_ROWS = 20_000, 3000
 _SCENARIOS = ("independent", "linear", "nonlinear")
@@ -70,12 +70,12 @@ def marginal_importance(name: str, seed: int) -> Found:
 def importance_of_nothing(seed: int) -> Found:
     """A model that uses x1 in place of x2, where x1 has nothing to say beside it."""
     null = sg.simulate.null_scenario("linear")
-    test = null.sample(_ROWS, seed=seed)
+    test = null.sample(_ROWS, random_state=seed)
 
     def model(X: Any) -> Floats:
         return np.asarray(X["x1"] + X["x3"], dtype=np.float64)
 
-    imp = sg.importance(model, test.X, test.y, sampler=null.sampler, features=["x1"], n_repeats=20, seed=seed)
+    imp = sg.importance(model, test.X, test.y, sampler=null.sampler, features=["x1"], n_repeats=20, random_state=seed)
     return _within_noise(imp, 0.0)
 
 
@@ -85,7 +85,7 @@ def true_split(seed: int) -> Found:
     A cut between two levels that are D apart, in noise of variance V, is off by about V / (D^2 n f), n f being the
     number of rows for each unit of the column: here 0.001 for the first and 0.01 for the second. The margin is 0.1.
     """
-    train = sg.simulate.scenario("nonlinear").sample(_TREE_ROWS, seed=seed)
+    train = sg.simulate.scenario("nonlinear").sample(_TREE_ROWS, random_state=seed)
     tree = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"].tree
     splits = [node.split for node in tree.nodes if node.split is not None][:2]
     columns = [split.column for split in splits]
@@ -175,7 +175,7 @@ def linear_effect(kind: str, seed: int) -> Found:
     def model(X: Any) -> Floats:
         return np.asarray(3.0 * X["a"] - 2.0 * X["b"] + X["c"], dtype=np.float64)
 
-    curve = sg.effect(model, X, "a", kind=kind, n_points=15).curves  # type: ignore[arg-type]  # "pdp" or "ale"
+    curve = sg.effect(model, X, "a", kind=kind, grid_resolution=15).curves  # type: ignore[arg-type]  # "pdp" or "ale"
     slopes = np.diff(curve["estimate"]) / np.diff(curve["x"])
     return Found(float(slopes[np.argmax(np.abs(slopes - 3.0))]), 3.0, 1e-9)
 
@@ -197,8 +197,8 @@ def _is_compiled(file: Path) -> bool:
 
 
 def _estimated(scenario: sg.simulate.Scenario, sampler: Any, truth: float, seed: int) -> Found:
-    test = scenario.sample(_ROWS, seed=seed)
-    asked: dict[str, Any] = {"features": ["x1"], "n_repeats": 20, "certify": False, "seed": seed}
+    test = scenario.sample(_ROWS, random_state=seed)
+    asked: dict[str, Any] = {"features": ["x1"], "n_repeats": 20, "check_fidelity": False, "random_state": seed}
     return _within_noise(sg.importance(scenario.model, test.X, test.y, sampler=sampler, **asked), truth)
 
 
@@ -209,12 +209,12 @@ def _within_noise(imp: sg.ImportanceResult, truth: float) -> Found:
 
 def _bike(seed: int, n_jobs: int | None = None) -> tuple[sg.ImportanceResult, sg.ImportanceResult]:
     """Conditional and marginal importance of a function of the bike data."""
-    train, test = sg.datasets.bike(split=0.7, seed=seed)
+    train, test = sg.datasets.bike(split=0.7, random_state=seed)
     asked: dict[str, Any] = {
         "features": ["temp", "hum"],
         "n_repeats": 5,
-        "certify": False,
-        "seed": seed,
+        "check_fidelity": False,
+        "random_state": seed,
         "n_jobs": n_jobs,
     }
     conditional = sg.importance(_bike_model, test.X, test.y, sampler="subgroups", train=train.X, **asked)

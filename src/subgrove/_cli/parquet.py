@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from random import Random
 from typing import Any
 
-from subgrove._cli.raw import Declared, Raw, RawTable, Wanted, refuse_twice
-from subgrove._cli.sources import Source
+from subgrove._cli.columns import Declared, Raw, RawTable, Wanted, refuse_twice
+from subgrove._cli.open_file import Source
 from subgrove.exceptions import InputError, SubgroveError
 
 

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from subgrove._cli.columns import Raw, RawTable
+from subgrove._cli.csv_records import DELIMITERS, read_records
 from subgrove._cli.inference import OTHER, Column, Wishes, infer, merged_like
+from subgrove._cli.open_file import find_source
 from subgrove._cli.parquet import read_parquet
-from subgrove._cli.raw import Raw, RawTable
-from subgrove._cli.records import DELIMITERS, read_records
-from subgrove._cli.sources import find_source
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from subgrove._cli.reading import Data
-from subgrove._report.asked import refuse_extreme
+from subgrove._report.inputs import refuse_extreme
 from subgrove.exceptions import InputError
 
 Task = Literal["regression", "classification"]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._cli.target import Problem, Task
-from subgrove._parallel import progress_bar, side_by_side
+from subgrove._core.parallel import progress_bar, side_by_side
 
 FOLDS = 5
 TRAIN_SHARE = 0.7

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from subgrove._containers import quote
-from subgrove._dependence.foretelling import LEAST_ROWS, Settings, foretold
+from subgrove._core.kinds import Kind
+from subgrove._core.parallel import effective_jobs, progress_bar
+from subgrove._core.random import Streams, read_seed
+from subgrove._core.text import quote
+from subgrove._core.validate import number_in, whole_number
+from subgrove._data.features import asked_features
+from subgrove._data.result_tables import backend_of
+from subgrove._data.table import read_table
+from subgrove._dependence.predict_column import LEAST_ROWS, Settings, foretold
 from subgrove._dependence.result import Dependence
-from subgrove._kinds import Kind
-from subgrove._parallel import effective_jobs, progress_bar
-from subgrove._random import Streams, read_seed
-from subgrove._result_tables import backend_of
-from subgrove._subgroups.names import asked_features
-from subgrove._table import read_table
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.trees.parameters import number_in, whole_number
 
 
 def dependence(
@@ -26,7 +26,7 @@ def dependence(
     n_repeats: int = 1,
     threshold: float = 0.2,
     kinds: Mapping[str, Kind] | None = None,
-    seed: int | None = None,
+    random_state: int | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Dependence:
@@ -51,7 +51,7 @@ def dependence(
         Share of the loss from which on a feature is held for dependent.
     kinds : mapping, optional
         Column name -> "numeric", "ordered" or "nominal", where the dtype says otherwise.
-    seed : int, optional
+    random_state : int, RandomState instance or Generator, optional
         Same seed, same numbers, for any `n_jobs`, and for any order or subset of features.
     n_jobs : int, optional
         Threads that grow trees at once, as joblib counts them.
@@ -91,8 +91,8 @@ def dependence(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
-    >>> found = sg.dependence(train.X, features=["temp", "work", "wind"], n_trees=100, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> found = sg.dependence(train.X, features=["temp", "work", "wind"], n_trees=100, random_state=1)
     >>> found.table[["feature", "explained", "foretold_by", "sampler"]].round(2)
       feature  explained                             foretold_by    sampler
     0    temp       0.66                           season (0.62)  subgroups
@@ -103,7 +103,7 @@ def dependence(
     work: 100% foretold by weekday, holiday. Given these it can hardly vary: expect a conditional importance near 0.
     temp: 66% foretold by season. Use subgroups.
     """
-    start = read_seed(seed)
+    start = read_seed(random_state)
     settings = Settings(
         whole_number("n_trees", n_trees, least=1), whole_number("n_repeats", n_repeats, least=1), n_jobs
     )
@@ -121,7 +121,7 @@ def dependence(
         for name in names:
             found.append(foretold(table, name, settings, Streams(start, name, settings.n_repeats)))
             done(1)
-    told = {"n_trees": settings.n_trees, "n_repeats": settings.n_repeats, "seed": start}
+    told = {"n_trees": settings.n_trees, "n_repeats": settings.n_repeats, "random_state": start}
     return Dependence(tuple(found), table.names, least, told, backend_of(X))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._forest import forest_numbers
-from subgrove._kinds import Codes, ColumnInfo, Floats, Rows
-from subgrove._table import Table
+from subgrove._core.kinds import Codes, ColumnInfo, Floats, Rows
+from subgrove._data.table import Table
+from subgrove._regress import forest_numbers
 
 _TIE = 1e-9  # weights that differ by a smaller share are equal
 

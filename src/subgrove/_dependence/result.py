@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._data.result_tables import Backend, make_table
 from subgrove._dependence.notebook import dependence_html
-from subgrove._kinds import Floats
-from subgrove._result_tables import Backend, make_table
 
 FEW = 3  # columns that a tree of depth 2, the default, can ask for
 _MOST_OF_IT = 0.9  # of what columns tell
@@ -137,7 +137,7 @@ class Dependence:
     --------
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
-    >>> found = sg.dependence(X, features=["temp", "yr"], n_trees=50, seed=1)
+    >>> found = sg.dependence(X, features=["temp", "yr"], n_trees=50, random_state=1)
     >>> found.dependent
     ('temp',)
     >>> found.table["sampler"].tolist()

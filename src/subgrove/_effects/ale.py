@@ -7,31 +7,31 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._effects.asking import Work
+from subgrove._core.kinds import Floats
+from subgrove._core.quantiles import interval_ends
 from subgrove._effects.curves import Curve, Plan
 from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels
-from subgrove._effects.parts import Part
-from subgrove._effects.similarity import by_similarity
-from subgrove._kinds import Floats
-from subgrove._quantiles import interval_ends
+from subgrove._effects.level_order import by_similarity
+from subgrove._effects.predict import Work
+from subgrove._effects.subgroup_rows import Part
 
 Ranks = npt.NDArray[np.intp]
 
 
-def accumulated(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan | None:
+def accumulated(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan | None:
     """The accumulated effect in one subgroup; rows without a value of the feature are left out.
 
     None if the user's grid leaves no rows.
     """
     part = part.where(~np.isnan(part.x[0]))
     levels = has_levels(part.source.infos[0])
-    return _between_levels(part, wanted[0]) if levels else _between_numbers(part, wanted[0], n_points)
+    return _between_levels(part, wanted[0]) if levels else _between_numbers(part, wanted[0], grid_resolution)
 
 
-def _between_numbers(part: Part, wanted: Wanted, n_points: int) -> Plan | None:
+def _between_numbers(part: Part, wanted: Wanted, grid_resolution: int) -> Plan | None:
     """Each row at both borders of its interval: two rows asked for each row."""
     (info,), (x,) = part.source.infos, part.x
-    axis = edges_of(info, x, part.weights, wanted, n_points)
+    axis = edges_of(info, x, part.weights, wanted, grid_resolution)
     edges = axis.points
     if not isinstance(wanted, str):
         part = part.where((x >= edges[0]) & (x <= edges[-1]))

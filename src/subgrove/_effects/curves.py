@@ -9,13 +9,13 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._effects.asking import Block, Work
+from subgrove._core.kinds import Floats
+from subgrove._core.quantiles import interval_ends
+from subgrove._data.replace_columns import Rows
 from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels
-from subgrove._effects.parts import Part
+from subgrove._effects.predict import Block, Work
+from subgrove._effects.subgroup_rows import Part
 from subgrove._effects.support import BOX, box_statistics
-from subgrove._frames import Rows
-from subgrove._kinds import Floats
-from subgrove._quantiles import interval_ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +71,9 @@ class Plan:
     finish: Callable[[list[Floats]], Curve]
 
 
-def partial_dependence(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
+def partial_dependence(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan:
     """Equation (2) of the paper, in one subgroup: the mean prediction of its rows, all given the same value."""
-    axes = axes_of(part, wanted, n_points)
+    axes = axes_of(part, wanted, grid_resolution)
     keep = _Spread(part.weights) if len(axes) == 1 and has_levels(axes[0].info) else _Moments(part.weights)
 
     def finish(kept: list[Floats]) -> Curve:
@@ -82,9 +82,9 @@ def partial_dependence(part: Part, wanted: Sequence[Wanted], n_points: int) -> P
     return Plan([Work(part.frames, blocks_of(part, axes), keep)], finish)
 
 
-def ice_curves(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan:
+def ice_curves(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan:
     """The same without taking means: a curve for each row, and their mean."""
-    axes = axes_of(part, wanted, n_points)
+    axes = axes_of(part, wanted, grid_resolution)
 
     def finish(kept: list[Floats]) -> Curve:
         return averaged(part.subgroup, axes, Ice(kept[0], part.rows, part.weights))
@@ -106,7 +106,7 @@ def centred(curve: Curve) -> Curve:
     return replace(averaged(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
 
 
-def conditional_mean(part: Part, wanted: Sequence[Wanted], n_points: int) -> Plan | None:
+def conditional_mean(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan | None:
     """M-plot: the mean prediction of the rows that have about this value; nothing is replaced.
 
     Rows of levels that the user did not list are left out; None if no row is left.
@@ -116,7 +116,7 @@ def conditional_mean(part: Part, wanted: Sequence[Wanted], n_points: int) -> Pla
         part = part.where(np.isin(part.x[0], wanted[0]))
         if not len(part.rows):
             return None
-    axis, cell = cells_of(part, wanted[0], n_points)
+    axis, cell = cells_of(part, wanted[0], grid_resolution)
 
     def finish(kept: list[Floats]) -> Curve:
         n = np.bincount(cell, weights=part.weights, minlength=len(axis)).astype(np.float64)
@@ -137,27 +137,27 @@ def _curve(subgroup: int, axes: tuple[Axis, ...], n: Floats, summary: Floats, ic
     return Curve(subgroup, axes, n, summary[:, 0], summary[:, 1], spread, ice)
 
 
-def cells_of(part: Part, wanted: Wanted, n_points: int) -> tuple[Axis, npt.NDArray[np.intp]]:
+def cells_of(part: Part, wanted: Wanted, grid_resolution: int) -> tuple[Axis, npt.NDArray[np.intp]]:
     """Points of an M-plot, and the point that each row counts for."""
     (info,), (x,), weights = part.source.infos, part.x, part.weights
     if has_levels(info):
-        axis = axis_of(info, x, weights, wanted, n_points)
+        axis = axis_of(info, x, weights, wanted, grid_resolution)
         place = np.zeros(len(info.levels), dtype=np.intp)
         place[axis.points.astype(np.intp)] = np.arange(len(axis))
         return axis, place[x.astype(np.intp)]
     if not isinstance(wanted, str):
         between = wanted[:-1] / 2 + wanted[1:] / 2
         return Axis(info, wanted), np.searchsorted(between, x, side="left")
-    cell, _ = interval_ends(edges_of(info, x, weights, wanted, n_points).points, x)
+    cell, _ = interval_ends(edges_of(info, x, weights, wanted, grid_resolution).points, x)
     mass = np.bincount(cell, weights=weights)
     sums = np.bincount(cell, weights=x if weights is None else x * weights)
     return Axis(info, sums / mass), cell
 
 
-def axes_of(part: Part, wanted: Sequence[Wanted], n_points: int) -> tuple[Axis, ...]:
+def axes_of(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> tuple[Axis, ...]:
     """Points of each feature."""
     each = zip(part.source.infos, part.x, wanted, strict=True)
-    return tuple(axis_of(info, x, part.weights, way, n_points) for info, x, way in each)
+    return tuple(axis_of(info, x, part.weights, way, grid_resolution) for info, x, way in each)
 
 
 def blocks_of(part: Part, axes: Sequence[Axis]) -> list[Block]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from subgrove._effects.in_memory import Question, effect_in_memory
 from subgrove._effects.result import Effect
-from subgrove._partitions import SAMPLE, is_partitioned, refuse_without_partitions
+from subgrove._scale.readers import SAMPLE, is_partitioned, refuse_without_partitions
 from subgrove._subgroups import Partition, Subgroups
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
@@ -23,10 +23,10 @@ def effect(
     subgroups: Subgroups | Partition | None = None,
     interactions: bool | int = False,
     grid: Any = None,
-    n_points: int = 20,
+    grid_resolution: int = 20,
     output: Any = None,
-    response: str | None = None,
-    weights: Any = None,
+    response_method: str | None = None,
+    sample_weight: Any = None,
     n_jobs: int | None = None,
     memory: float = 512,
     sample: int = SAMPLE,
@@ -65,19 +65,22 @@ def effect(
         rule, or how many. For one feature and the kinds "pdp" and "ice". `reason` in the tables says why a group was
         made, `heterogeneity` what each split explains.
     grid : "quantiles", list of values, or mapping, optional
-        Where curves have points. By default `n_points` equal steps from the least to the greatest value, and every
+        Where curves have points. By default `grid_resolution` equal steps from the least to the greatest value, and
+        every
         level of a feature that has levels. Points of whole numbers are whole: each of the values, if there are no more
-        than `n_points`, else those next to the steps. "quantiles" takes quantiles instead of equal steps. Of "ale"
-        these are the borders of intervals (`n_points + 1` quantiles by default), of "mplot" the points that rows are
-        counted to (by default the means in `n_points` intervals between quantiles; rows of levels that are not
+        than `grid_resolution`, else those next to the steps. "quantiles" takes quantiles instead of equal steps. Of
+        "ale"
+        these are the borders of intervals (`grid_resolution + 1` quantiles by default), of "mplot" the points that
+        rows are
+        counted to (by default the means in `grid_resolution` intervals between quantiles; rows of levels that are not
         listed are left out). For two features a mapping from feature to its values. A level must be one that some row
         of X has.
-    n_points : int, default 20
+    grid_resolution : int, default 20
         Number of points, or of intervals, of a numeric feature.
     output : label or int, optional
         The output to explain: a class, or the number of an output. By default the second of two classes, and every
         class or output if there are more.
-    response : {"predict", "predict_proba", "decision_function"}, optional
+    response_method : {"predict", "predict_proba", "decision_function"}, optional
         What the model is asked for: by default probabilities if it gives them, else what `predict` gives.
     weights : 1-d array, optional
         How often each row counts. Rows of weight 0 are left out. Of data in partitions the name of a column.
@@ -118,7 +121,8 @@ def effect(
     on each side, explains at least 5 % of how far all curves disagree, and more than the best split explains when
     curves are dealt to rows at random (level 0.05 for all subgroups together). Groups were chosen by these rows'
     curves, which intervals do not cover. Their curves have the points of the subgroup that was split. Points of all
-    subgroups lie on one lattice then, so that curves can be compared; that asks for no more rows than `n_points` points
+    subgroups lie on one lattice then, so that curves can be compared; that asks for no more rows than
+    `grid_resolution` points
     in each would.
 
     Data in partitions are asked for as often, and for the predictions at levels of the sampled rows, from which their
@@ -131,11 +135,11 @@ def effect(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> groups = sg.find_subgroups(train.X, features="temp", max_depth=1)
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"]
-    >>> found = sg.effect(model, test.X, "temp", subgroups=groups, n_points=3)
+    >>> found = sg.effect(model, test.X, "temp", subgroups=groups, grid_resolution=3)
     >>> found.curves[["rule", "x", "estimate", "n"]].round(1)
                                    rule     x  estimate    n
     0  season in {WINTER, SPRING, FALL}  -0.2    -146.4  167
@@ -153,7 +157,7 @@ def effect(
 
     >>> def model(X):
     ...     return 100 * X["temp"] * (X["hum"] < 70) - 2 * X["hum"]
-    >>> found = sg.effect(model, test.X, "temp", subgroups=groups, interactions=True, n_points=3)
+    >>> found = sg.effect(model, test.X, "temp", subgroups=groups, interactions=True, grid_resolution=3)
     >>> found.support[["rule", "reason", "n"]]
                                                     rule       reason    n
     0  season in {WINTER, SPRING, FALL} and hum <= 69...  interaction  111
@@ -168,14 +172,16 @@ def effect(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     test.X.to_parquet(f"{folder}/rows.parquet")
-    ...     found = sg.effect(model, f"{folder}/rows.parquet", "temp", n_points=3, partition_rows=50)
+    ...     found = sg.effect(model, f"{folder}/rows.parquet", "temp", grid_resolution=3, partition_rows=50)
     >>> found.curves["n"].tolist(), found.sampled
     ([219, 219, 219], (219, 219))
     """
-    asked = Question(feature, kind, subgroups, interactions, grid, n_points, output, response, n_jobs, memory)
+    asked = Question(
+        feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs, memory
+    )
     if not is_partitioned(X):
         refuse_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
-        return effect_in_memory(model, X, weights, asked)
-    from subgrove._effects.partitioned import effect_of_partitions
+        return effect_in_memory(model, X, sample_weight, asked)
+    from subgrove._effects.chunked import effect_of_partitions
 
-    return effect_of_partitions(model, X, weights, asked, sample, row_key, checkpoint, partition_rows)
+    return effect_of_partitions(model, X, sample_weight, asked, sample, row_key, checkpoint, partition_rows)

@@ -9,11 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._containers import Plain, plain_column, quote
-from subgrove._effects.moments import are_days, nearest_days
-from subgrove._kinds import ColumnInfo, Floats
-from subgrove._quantiles import quantile_values
-from subgrove._values import number_text, typed, values_like
+from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.quantiles import quantile_values
+from subgrove._core.text import quote
+from subgrove._data.columns import number_text, typed, values_like
+from subgrove._data.from_containers import Plain, plain_column
+from subgrove._effects.timezones import are_days, nearest_days
 from subgrove.exceptions import InputError, ParameterError
 
 Way = Literal["default", "quantiles"]
@@ -100,10 +101,11 @@ def _refuse_absent(levels: Sequence[str], info: ColumnInfo) -> None:
         )
 
 
-def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, n_points: int) -> Axis:
+def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, grid_resolution: int) -> Axis:
     """Points for curves: every level, or equal steps from the least to the greatest value (or quantiles).
 
-    Of whole numbers every value, if there are no more than `n_points`, else the whole numbers next to equal steps.
+    Of whole numbers every value, if there are no more than `grid_resolution`, else the whole numbers next to equal
+    steps.
     """
     if not isinstance(wanted, str):
         return Axis(info, wanted)
@@ -113,19 +115,19 @@ def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted,
         return Axis(info, np.unique(values))
     if wanted == "quantiles":
         counted = None if weights is None else weights[present]
-        return Axis(info, np.unique(quantile_values(values, counted, np.linspace(0, 1, n_points))))
-    if info.is_integer and len(distinct := np.unique(values)) <= n_points:
+        return Axis(info, np.unique(quantile_values(values, counted, np.linspace(0, 1, grid_resolution))))
+    if info.is_integer and len(distinct := np.unique(values)) <= grid_resolution:
         return Axis(info, distinct)
     # Halved and doubled: the range may be wider than a float holds.
-    steps = 2 * np.linspace(values.min() / 2, values.max() / 2, n_points)
+    steps = 2 * np.linspace(values.min() / 2, values.max() / 2, grid_resolution)
     return Axis(info, rounded_points(info, values, steps))
 
 
-def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, n_points: int) -> Axis:
+def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, grid_resolution: int) -> Axis:
     """Borders of intervals with about the same number of rows; x without missing values."""
     if not isinstance(wanted, str):
         return Axis(info, wanted)
-    return Axis(info, np.unique(quantile_values(x, weights, np.linspace(0, 1, n_points + 1))))
+    return Axis(info, np.unique(quantile_values(x, weights, np.linspace(0, 1, grid_resolution + 1))))
 
 
 def rounded_points(info: ColumnInfo, values: Floats, points: Floats) -> Floats:

@@ -7,17 +7,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subgrove._containers import names_and_rows
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.from_containers import names_and_rows
+from subgrove._data.result_tables import backend_of
+from subgrove._data.table import read_like
 from subgrove._effects.ale import accumulated
-from subgrove._effects.asking import Asker, batch_rows
 from subgrove._effects.curves import Curve, Plan, conditional_mean, ice_curves, partial_dependence
 from subgrove._effects.grid import Wanted
-from subgrove._effects.highlight import opacity_of
-from subgrove._effects.interactions import one_subgroup, sort_further
-from subgrove._effects.lattice import shared_points
+from subgrove._effects.ice_opacity import opacity_of
+from subgrove._effects.interactions.interactions import one_subgroup, sort_further
 from subgrove._effects.outputs import Outputs, model_for_effect
-from subgrove._effects.parts import Part
-from subgrove._effects.question import (
+from subgrove._effects.predict import Asker, batch_rows
+from subgrove._effects.result import Effect
+from subgrove._effects.shared_grid import shared_points
+from subgrove._effects.subgroup_rows import Part
+from subgrove._effects.validate import (
     checked_interactions,
     checked_points,
     group_of,
@@ -27,11 +31,7 @@ from subgrove._effects.question import (
     read_grids,
     read_source,
 )
-from subgrove._effects.result import Effect
-from subgrove._fingerprint import fingerprint
-from subgrove._result_tables import backend_of
 from subgrove._subgroups import Partition, Subgroups
-from subgrove._table import read_like
 from subgrove.exceptions import ColumnError, InputError, SameRowsWarning
 
 WAYS: dict[str, Callable[[Part, Sequence[Wanted], int], Plan | None]] = {
@@ -51,7 +51,7 @@ class Question:
     subgroups: Any
     interactions: Any
     grid: Any
-    n_points: Any
+    grid_resolution: Any
     output: Any
     response: Any
     n_jobs: Any
@@ -64,7 +64,7 @@ def effect_in_memory(model: Any, X: Any, weights: Any, asked: Question) -> Effec
     source = read_source(X, asked.feature, kind, subgroups, weights)
     depth = checked_interactions(asked.interactions, kind, source)
     wanted = read_grids(asked.grid, source)
-    steps = checked_points(asked.n_points)
+    steps = checked_points(asked.grid_resolution)
     counting = model_for_effect(model, asked.response)
     asker = Asker(
         counting, Outputs.of(counting, asked.output), batch_rows(asked.memory, len(source.frames.names)), asked.n_jobs

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._data.columns import date_text
+from subgrove._data.result_tables import as_count
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._kinds import ColumnInfo, Floats
 from subgrove._notebook import MOST_ROWS, Cell, Scale, card, curve, number, sentences, table
-from subgrove._result_tables import as_count
-from subgrove._values import date_text
 
 if TYPE_CHECKING:
     from subgrove._effects.result import Effect

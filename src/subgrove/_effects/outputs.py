@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._containers import quote
-from subgrove._kinds import Floats
-from subgrove._model import Model, Predictions, is_classifier, read_model, response_for
+from subgrove._core.kinds import Floats
+from subgrove._core.text import quote
+from subgrove._models.predictor import Model, Predictions, is_classifier, read_model, response_for
 from subgrove.exceptions import ModelError, ParameterError
 
 

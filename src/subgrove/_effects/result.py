@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._data.result_tables import Backend
 from subgrove._effects.curves import Curve, centred
-from subgrove._effects.heterogeneity import Heterogeneity
+from subgrove._effects.interactions.heterogeneity import Heterogeneity
+from subgrove._effects.interpolate import is_table, read_column, read_columns, values_at
 from subgrove._effects.notebook import effect_html
-from subgrove._effects.reading import is_table, read_column, read_columns, values_at
 from subgrove._effects.tables import Group, curves_table, ice_table, outliers_table, support_table
-from subgrove._kinds import ColumnInfo, Floats
-from subgrove._result_tables import Backend
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 
@@ -77,7 +77,7 @@ class Effect:
     >>> X = sg.datasets.bike().X
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"]
-    >>> found = sg.effect(model, X, "temp", n_points=3)
+    >>> found = sg.effect(model, X, "temp", grid_resolution=3)
     >>> found
     <Effect of 'temp': pdp, 1 curve, 3 points>
     >>> found.curves[["x", "estimate", "std_error", "n"]].round(2)
@@ -149,7 +149,7 @@ class Effect:
         --------
         >>> import subgrove as sg
         >>> X = sg.datasets.bike().X
-        >>> found = sg.effect(lambda X: 100 * X["temp"] - 2 * X["hum"], X, "temp", kind="ice", n_points=3)
+        >>> found = sg.effect(lambda X: 100 * X["temp"] - 2 * X["hum"], X, "temp", kind="ice", grid_resolution=3)
         >>> found.centred().curves[["x", "estimate", "std_error"]].round(6)
                x  estimate  std_error
         0  -5.20       0.0        0.0

@@ -8,8 +8,8 @@ from math import ceil, floor
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._effects.grid import has_levels
-from subgrove._kinds import ColumnInfo, Floats
 
 BOX = ("low", "whisker_low", "q1", "median", "q3", "whisker_high", "high")
 _CLOSE = 1e-12

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.text import TOGETHER
+from subgrove._data.result_tables import Backend, make_table
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import Axis, has_levels
-from subgrove._effects.moments import aware_moments
 from subgrove._effects.support import BOX, Support
-from subgrove._kinds import ColumnInfo, Floats
-from subgrove._result_tables import Backend, make_table
-from subgrove.trees.training import TOGETHER
+from subgrove._effects.timezones import aware_moments
 
 NOISE = "test rows"  # what intervals cover
 SPREAD = ("whisker_low", "q1", "median", "q3", "whisker_high")
@@ -67,9 +67,9 @@ def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[Group],
     for at, output in enumerate(outputs):
         for curve in curves:
             assert curve.ice is not None
-            n_points, n_rows = len(curve.ice.values), len(curve.ice.rows)
-            columns = _head(output, curve.subgroup, groups[curve.subgroup], n_points * n_rows)
-            columns["row"] = np.repeat(curve.ice.rows, n_points)
+            grid_resolution, n_rows = len(curve.ice.values), len(curve.ice.rows)
+            columns = _head(output, curve.subgroup, groups[curve.subgroup], grid_resolution * n_rows)
+            columns["row"] = np.repeat(curve.ice.rows, grid_resolution)
             columns["x"] = _tiled(values_of(curve.axes[0].info, curve.axes[0].points), n_rows)
             columns["estimate"] = curve.ice.values[:, at].T.ravel()
             if curve.opacity is not None:

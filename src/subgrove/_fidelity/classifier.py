@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._fidelity.pairs import Points
-from subgrove._kinds import Rows
+from subgrove._core.kinds import Rows
+from subgrove._scoring.fidelity_check.pairs import Points
 from subgrove.exceptions import ParameterError
 
 _N_FOLDS = 2

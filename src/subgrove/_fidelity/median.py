@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from subgrove._fidelity.pairs import Block
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._scoring.fidelity_check.pairs import Block
 
 _LOOKED_AT = 200  # rows of each block whose distances say about where the median is
 _MARGIN = 0.04  # share of these distances on either side of their median that bounds are set at first

@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._core.random import read_seed, stream
+from subgrove._core.validate import whole_number
+from subgrove._data.table import Table, read_table
 from subgrove._fidelity.median import median_distance
-from subgrove._fidelity.pairs import Block, Points
-from subgrove._kinds import Floats
-from subgrove._random import read_seed, stream
-from subgrove._table import Table, read_table
+from subgrove._scoring.fidelity_check.pairs import Block, Points
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.trees.parameters import whole_number
 
 MAX_ROWS = 10_000
 _LEAST = 1e-150  # distances below it, or above its inverse, have no exact squares
 _KEPT = 512 * 2**20  # bytes of squared distances that are kept from one question to the next
 
 
-def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = MAX_ROWS, seed: int = 0) -> float:
+def squared_mmd(
+    a: Any, b: Any, gamma: float | None = None, *, max_rows: int = MAX_ROWS, random_state: int = 0
+) -> float:
     """Squared maximum mean discrepancy between two samples: 0 if they are the same, larger the more they differ.
 
     Parameters
@@ -36,7 +38,7 @@ def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = M
     max_rows : int, default 10,000
         Both samples together are used whole up to this number of rows. Beyond it, rows are drawn from each of them at
         random and without replacement, in proportion to their sizes.
-    seed : int, default 0
+    random_state : int, default 0
         Of that draw.
 
     Returns
@@ -65,7 +67,7 @@ def squared_mmd(a: Any, b: Any, gamma: float | None = None, *, max_rows: int = M
     if gamma is not None and (isinstance(gamma, bool) or not _is_positive(gamma)):
         raise ParameterError(f"gamma must be a number above 0, or None for the median heuristic; got {gamma!r}.")
     most = whole_number("max_rows", max_rows, least=2)
-    rng = stream(read_seed(seed), "rows")
+    rng = stream(read_seed(random_state), "rows")
     first, second = (
         part[rows] for part, rows in zip((first, second), drawn_rows(len(first), len(second), most, rng), strict=True)
     )

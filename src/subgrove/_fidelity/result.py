@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._data.result_tables import Backend, make_table
 from subgrove._fidelity.notebook import fidelity_html
-from subgrove._kinds import Floats
-from subgrove._result_tables import Backend, make_table
 
 UNCHANGED, MARGINAL = "unchanged", "marginal"
 _SURE = 2.0  # standard errors that the bounds must be apart for a place between them to mean something
@@ -59,8 +59,8 @@ class Fidelity:
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
-    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups"], features="temp", classifier=False, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups"], features="temp", classifier=False, random_state=1)
     >>> found.table[["feature", "sampler", "n", "estimate", "position"]].round(2)
       feature    sampler    n  estimate  position
     0    temp  unchanged  109      5.18       1.0

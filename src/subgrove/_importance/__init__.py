@@ -2,7 +2,7 @@
 
 from subgrove._importance.depth_profile import DepthProfile, depth_profile
 from subgrove._importance.explanation import Explanation
-from subgrove._importance.gap_result import Gap, GapStep
+from subgrove._importance.gap.result import Gap, GapStep
 from subgrove._importance.importance import importance
 from subgrove._importance.loco import loco
 from subgrove._importance.refits import importance_over_refits

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._importance.feature_scores import FeatureScores
-from subgrove._importance.inference import interval_columns, overall_variance, paired_variance
-from subgrove._importance.lines import loss_column
-from subgrove._importance.noise import REDRAW, TEST_ROWS, label, redraw_variance
-from subgrove._importance.summed import with_rows
-from subgrove._kinds import Floats
-from subgrove._result_tables import as_count
+from subgrove._core.kinds import Floats
+from subgrove._data.result_tables import as_count
+from subgrove._importance.inference.intervals import interval_columns, overall_variance, paired_variance
+from subgrove._importance.inference.variance_components import REDRAW, TEST_ROWS, label, redraw_variance
+from subgrove._importance.tables import loss_column
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.summed import with_rows
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _same_rows(one: ImportanceResult, two: ImportanceResult) -> bool:
 
 
 def _same_seed(one: ImportanceResult, two: ImportanceResult) -> bool:
-    return all(one.settings.get(key) == two.settings.get(key) for key in ("seed", "sampler", "n_repeats"))
+    return all(one.settings.get(key) == two.settings.get(key) for key in ("random_state", "sampler", "n_repeats"))
 
 
 def _counts(result: ImportanceResult) -> Floats:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from subgrove._core.random import read_seed
+from subgrove._core.validate import number_in, whole_number
+from subgrove._data.table import Kind
 from subgrove._importance.importance import importance
 from subgrove._importance.notebook import depth_profile_html
 from subgrove._importance.result import ImportanceResult
-from subgrove._random import read_seed
 from subgrove._subgroups import Subgroups
-from subgrove._subgroups.choice import DepthChoice
+from subgrove._subgroups.depth_choice import DepthChoice
 from subgrove._subgroups.find import judged_subgroups
-from subgrove._table import Kind
 from subgrove.exceptions import ParameterError
-from subgrove.trees.parameters import number_in, whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,16 +31,16 @@ def depth_profile(
     tree: Literal["transformation", "cart"] = "transformation",
     deepest: int = 6,
     tolerance: float = 0.0,
-    min_leaf: int = 30,
+    min_samples_leaf: int = 30,
     alpha: float = 0.05,
     given: Any = None,
     kinds: Mapping[str, Kind] | None = None,
-    weights: Any = None,
+    sample_weight: Any = None,
     model: Any = None,
     test: Any = None,
     loss: Any = None,
     n_repeats: int = 10,
-    seed: int | None = None,
+    random_state: int | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> DepthProfile:
@@ -50,7 +50,7 @@ def depth_profile(
     ----------
     train : pandas or polars frame, pyarrow table or 2-d array
         Training rows. Trees grow on all of them once, and once on each four fifths of them, to the greatest depth.
-    features, tree, min_leaf, alpha, given, kinds, weights
+    features, tree, min_samples_leaf, alpha, given, kinds, weights
         As `find_subgroups` has them.
     deepest : int, default 6
         The greatest depth.
@@ -80,7 +80,7 @@ def depth_profile(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> profile = sg.depth_profile(train.X, features=["temp", "wind"], deepest=4)
     >>> profile
     <DepthProfile of 2 features, depth 0 to 4>
@@ -103,14 +103,16 @@ def depth_profile(
     limit = whole_number("deepest", deepest, least=0)
     share = number_in("tolerance", tolerance, low=0.0, high=1.0)
     rows = _read_test(model, test)
-    start = read_seed(seed)
+    start = read_seed(random_state)
     if isinstance(loss, list | tuple):
         raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Call depth_profile for each.")
-    groups = judged_subgroups(train, features, tree, limit, min_leaf, alpha, given, kinds, weights, n_jobs, share)
+    groups = judged_subgroups(
+        train, features, tree, limit, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, share
+    )
     if rows is None:
         return DepthProfile(groups)
     results = _by_depth(
-        groups, model, rows, loss=loss, n_repeats=n_repeats, seed=start, n_jobs=n_jobs, progress=progress
+        groups, model, rows, loss=loss, n_repeats=n_repeats, random_state=start, n_jobs=n_jobs, progress=progress
     )
     return DepthProfile(groups, results)
 
@@ -135,10 +137,10 @@ class DepthProfile:
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] - 10 * X["hum"]
-    >>> profile = sg.depth_profile(train.X, features="temp", model=model, test=test, seed=1)
+    >>> profile = sg.depth_profile(train.X, features="temp", model=model, test=test, random_state=1)
     >>> profile.table[["depth", "score", "chosen", "estimate", "conf_low", "conf_high"]].round(2)
        depth  score  chosen    estimate    conf_low   conf_high
     0      0   5.04   False  2004730.43  1656910.96  2371137.92

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._importance.feature_scores import FeatureScores
-from subgrove._importance.lines import overall_line, subgroup_lines
 from subgrove._importance.notebook import explanation_html
-from subgrove._importance.summed import Scores
+from subgrove._importance.tables import overall_line, subgroup_lines
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.summed import Scores
 from subgrove.exceptions import ParameterError
+from subgrove.samplers.auto.choice import Choice
 from subgrove.samplers.base import title
-from subgrove.samplers.choice import Choice
 
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
@@ -38,9 +38,9 @@ class Explanation:
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 100 * X["temp"]
-    >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp"], seed=1)
+    >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp"], random_state=1)
     >>> story = imp.explain("temp")
     >>> story.feature, len(story.sentences) > 1
     ('temp', True)

@@ -9,38 +9,45 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._device import DeviceModel, as_model, on_host
-from subgrove._fidelity.certificate import Certifier
-from subgrove._fingerprint import fingerprint
-from subgrove._frames import Frames
-from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
-from subgrove._importance.budget import read_budget, refuse_budget, repeats_used, warn_of_the_bound
-from subgrove._importance.calibrating import calibrated, is_unasked, read_further, refuse_scores
-from subgrove._importance.calibrating_unasked import calibrated_where_it_pays, may_calibrate
-from subgrove._importance.feature_scores import FeatureScores
-from subgrove._importance.moves import answers_and_rest
-from subgrove._importance.partition import read_resamples, with_partition_noise
-from subgrove._importance.partitioned import over_partitions, refuse_with_partitions
+from subgrove._core.parallel import effective_jobs, progress_bar, side_by_side
+from subgrove._core.random import read_seed
+from subgrove._core.validate import refuse_another_index, whole_number
+from subgrove._data.features import asked_features
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.replace_columns import Frames
+from subgrove._data.table import Table, read_table
+from subgrove._importance.build_result import make_result, read_counts, refuse_weighted_scores
+from subgrove._importance.checks import trained_on, warn_of_lone_rows, warn_of_same_rows
+from subgrove._importance.chunked import over_partitions, refuse_with_partitions
+from subgrove._importance.inference.calibration import calibrated, is_unasked, read_further, refuse_scores
+from subgrove._importance.inference.default_calibration import calibrated_where_it_pays, may_calibrate
+from subgrove._importance.inference.sampler_variance import read_resamples, with_partition_noise
+from subgrove._importance.recompute import Source
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.scores import Question, score_features
-from subgrove._importance.scoring import ALL, Scoring, original_rows
-from subgrove._importance.source import Source
-from subgrove._importance.warned import trained_on, warn_of_lone_rows, warn_of_same_rows
-from subgrove._model import Model, Predictions, default_loss, gives_probabilities, read_model, read_target, response_for
-from subgrove._parallel import effective_jobs, progress_bar, side_by_side
-from subgrove._partitions import is_partitioned
-from subgrove._partitions.options import SAMPLE, refuse_without_partitions
-from subgrove._random import read_seed
-from subgrove._subgroups.names import asked_features
-from subgrove._table import Table, read_table
+from subgrove._models.device import DeviceModel, as_model, on_host
+from subgrove._models.predictor import (
+    Model,
+    Predictions,
+    default_loss,
+    gives_probabilities,
+    read_model,
+    read_target,
+    response_for,
+)
+from subgrove._scale.readers import is_partitioned
+from subgrove._scale.readers.options import SAMPLE, refuse_without_partitions
+from subgrove._scoring.adaptive_repeats import read_budget, refuse_budget, repeats_used, warn_of_the_bound
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.fidelity_check.check import Certifier
+from subgrove._scoring.prediction_shifts import answers_and_rest
+from subgrove._scoring.row_losses import ALL, Scoring, original_rows
+from subgrove._scoring.score import Question, score_features
 from subgrove.exceptions import ParameterError
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, Fitted, title
 from subgrove.samplers.chosen import choices_of
-from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
-from subgrove.samplers.given import fitted_given, read_given
-from subgrove.trees.parameters import whole_number
-from subgrove.trees.training import refuse_another_index
+from subgrove.samplers.conditioning import fitted_given, read_given
+from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, with_columns
 
 _BATCH_ROWS = 100_000  # rows the model is asked for at once, memory allowing
 _LEAST_ROWS = 1_000
@@ -59,10 +66,10 @@ def importance(
     given: Any = None,
     loss: Any = None,
     n_repeats: int = 10,
-    weights: Any = None,
-    response: str | None = None,
-    certify: bool = True,
-    seed: int | None = None,
+    sample_weight: Any = None,
+    response_method: str | None = None,
+    check_fidelity: bool = True,
+    random_state: int | None = None,
     budget: float | None = None,
     max_repeats: int = 1000,
     partition_resamples: int | None = None,
@@ -113,16 +120,16 @@ def importance(
         Number of redraws. Repeats of "subgroups" and "marginal" never use the same donor twice for a row before all
         have been used. Where a subgroup has no more than `n_repeats` other values, each is predicted once with its
         probability, which is exact.
-    weights : array or str, optional
+    sample_weight : array or str, optional
         How often each row counts; a row of weight 2 is the same as two equal rows. Of data in partitions the name of
         a column.
-    response : str, optional
+    response_method : str, optional
         Which method of the model to call ("predict", "predict_proba", "decision_function"), where the loss leaves it
         open.
-    certify : bool, default True
+    check_fidelity : bool, default True
         Whether to judge, feature by feature, if redrawn rows pass for real data: columns `auc`, `mmd` and `certificate`
         of the result. It asks the model for nothing, and takes some hundredths of a second for each feature.
-    seed : int, optional
+    random_state : int, RandomState instance or Generator, optional
         Makes the numbers the same each time, whatever the number of jobs and the order of features.
     budget : float, optional
         Adds redraws to `n_repeats`, in doublings, until the Monte-Carlo error of a feature is at most this share of its
@@ -180,11 +187,11 @@ def importance(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
     >>> groups = sg.find_subgroups(train.X, max_depth=2)
-    >>> imp = sg.importance(model, test.X, test.y, sampler=groups, loss="absolute_error", n_repeats=20, seed=1)
+    >>> imp = sg.importance(model, test.X, test.y, sampler=groups, loss="absolute_error", n_repeats=20, random_state=1)
     >>> imp.overall.set_index("feature")["estimate"].round()[["temp", "yr", "wind"]].to_dict()
     {'temp': 178.0, 'yr': 274.0, 'wind': 0.0}
 
@@ -193,7 +200,7 @@ def importance(
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "bike.parquet"
     >>> sg.datasets.bike().X.assign(cnt=sg.datasets.bike().y).to_parquet(path)
-    >>> large = sg.importance(model, path, "cnt", features=["temp", "yr"], loss="absolute_error", seed=1)
+    >>> large = sg.importance(model, path, "cnt", features=["temp", "yr"], loss="absolute_error", random_state=1)
     >>> large.n_rows, large.settings["trained_on"], large.settings["left_out"]
     (366, 'sample', 365)
     """
@@ -201,7 +208,7 @@ def importance(
         weighting = None if is_unasked(calibrate) else True
         refuse_with_partitions(budget=budget, partition_resamples=partition_resamples, calibrate=weighting)
         _refuse_no_memory(memory)
-        _refuse_strange_certify(certify)
+        _refuse_strange_certify(check_fidelity)
         return over_partitions(
             model,
             X,
@@ -212,10 +219,10 @@ def importance(
             given=given,
             loss=loss,
             n_repeats=n_repeats,
-            weights=weights,
-            response=response,
-            certify=certify,
-            seed=seed,
+            weights=sample_weight,
+            response=response_method,
+            check_fidelity=check_fidelity,
+            seed=random_state,
             n_jobs=n_jobs,
             memory=memory,
             progress=progress,
@@ -228,26 +235,28 @@ def importance(
     repeats = whole_number("n_repeats", n_repeats, least=1)
     enough = read_budget(budget, max_repeats, repeats)
     _refuse_no_memory(memory)
-    _refuse_strange_certify(certify)
+    _refuse_strange_certify(check_fidelity)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
-    start = read_seed(seed)
+    start = read_seed(random_state)
     model = as_model(model)
     losses = get_all(default_loss(model) if loss is None else loss)
     if isinstance(model, DeviceModel):
         from subgrove._importance.on_device import Asked, goes_on_device, importance_on_device
 
-        if is_unasked(calibrate) and goes_on_device(model, losses, response, enough, partition_resamples):
-            wanted = Asked(sampler, train, features, given, losses, repeats, weights, certify, start, progress)
+        if is_unasked(calibrate) and goes_on_device(model, losses, response_method, enough, partition_resamples):
+            wanted = Asked(
+                sampler, train, features, given, losses, repeats, sample_weight, check_fidelity, start, progress
+            )
             return importance_on_device(model, X, y, wanted)
-        X, train, y, weights = *model._host_tables(X, train), on_host(y), on_host(weights)
-    needed = response_for(losses, response)
+        X, train, y, sample_weight = *model._host_tables(X, train), on_host(y), on_host(sample_weight)
+    needed = response_for(losses, response_method)
     asked = read_model(model, needed)
     table = read_table(X, lenient=True)
     sampler = with_columns(sampler)
     chosen = asked_features(features_of(sampler) if features is None else features, table.names)
-    refuse_another_index(X, y=y, weights=weights)
+    refuse_another_index(X, y=y, sample_weight=sample_weight)
     target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
-    counted = read_counts(weights, table.n_rows)
+    counted = read_counts(sample_weight, table.n_rows)
     scoring = Scoring(losses, target, gives_probabilities(needed))
     rows, kept = X, None
     if counted is not None and not (counted > 0).all():
@@ -262,7 +271,7 @@ def importance(
             return fitted_sampler(sampler, rows, table, training, chosen, model, start)
         return fitted_given(sampler, sets, rows, table, training, model, start)
 
-    further = read_further(calibrate, train, weights, table)
+    further = read_further(calibrate, train, sample_weight, table)
     fitted, redrawn = fitted_on(train)
     resamples = read_resamples(partition_resamples, trained_on(fitted, train))
     mark = fingerprint(table)
@@ -288,7 +297,7 @@ def importance(
         repeats,
         start,
         batch,
-        Certifier.of(frames, table, counted, start) if certify else None,
+        Certifier.of(frames, table, counted, start) if check_fidelity else None,
         answers,
         enough,
         before,
@@ -320,7 +329,7 @@ def importance(
         **({} if enough is None else {"budget": enough.share, "repeats_used": repeats_used(scores)}),
         **({"partition_resamples": resamples} if resamples else {}),
         **weighted,
-        "seed": start,
+        "random_state": start,
         "trained_on": trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
         "given": None if sets is None else {title(feature): _listed(names) for feature, names in sets.items()},
@@ -339,9 +348,9 @@ def _refuse_no_memory(memory: Any) -> None:
         raise ParameterError(f"memory must be a number of MB above 0; got {memory!r}.")
 
 
-def _refuse_strange_certify(certify: Any) -> None:
-    if not isinstance(certify, bool):
-        raise ParameterError(f"certify must be True or False; got {certify!r}.")
+def _refuse_strange_certify(check_fidelity: Any) -> None:
+    if not isinstance(check_fidelity, bool):
+        raise ParameterError(f"check_fidelity must be True or False; got {check_fidelity!r}.")
 
 
 def _batch_rows(frames: Frames, n_features: int, n_losses: int, memory: float) -> int:

@@ -9,22 +9,22 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._fingerprint import fingerprint
-from subgrove._importance.both import make_result, read_counts, refuse_weighted_scores
-from subgrove._importance.feature_scores import FeatureScores
+from subgrove._core.kinds import Floats
+from subgrove._core.parallel import progress_bar, side_by_side
+from subgrove._core.validate import refuse_another_index
+from subgrove._data.features import asked_features
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.table import read_table
+from subgrove._data.to_containers import copied, without_columns
+from subgrove._importance.build_result import make_result, read_counts, refuse_weighted_scores
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.scoring import ALL, Scoring, original_rows, weighted_mean
-from subgrove._kinds import Floats
-from subgrove._model import default_loss, gives_probabilities, read_model, read_target, response_for
-from subgrove._native import copied, without_columns
-from subgrove._parallel import progress_bar, side_by_side
-from subgrove._subgroups.names import asked_features
-from subgrove._table import read_table
+from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.row_losses import ALL, Scoring, original_rows, weighted_mean
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ALL_ROWS
-from subgrove.trees.training import refuse_another_index
 
 Refit = Callable[[Any, Any], Any]
 
@@ -38,8 +38,8 @@ def loco(
     features: Any = None,
     loss: Any = None,
     refit: Refit | None = None,
-    weights: Any = None,
-    response: str | None = None,
+    sample_weight: Any = None,
+    response_method: str | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> ImportanceResult:
@@ -65,9 +65,9 @@ def loco(
     refit : callable, optional
         From training table and target to a fitted model. If not given, an unfitted copy of `model` is fitted; a model
         that names its columns (a pipeline with a ColumnTransformer, say) needs this argument.
-    weights : array, optional
+    sample_weight : array, optional
         How often each test row counts.
-    response : str, optional
+    response_method : str, optional
         Which method of the model to call, where the loss leaves it open.
     n_jobs : int, optional
         Number of models fitted at once.
@@ -83,7 +83,7 @@ def loco(
     --------
     >>> import subgrove as sg
     >>> from sklearn.linear_model import LinearRegression
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> columns = ["temp", "hum", "wind"]
     >>> model = LinearRegression().fit(train.X[columns], train.y)
     >>> result = sg.loco(model, test.X[columns], test.y, train=(train.X[columns], train.y), loss="absolute_error")
@@ -92,15 +92,15 @@ def loco(
     """
     train_X, train_y = _training(train)
     losses = get_all(default_loss(model) if loss is None else loss)
-    needed = response_for(losses, response)
+    needed = response_for(losses, response_method)
     asked = read_model(model, needed)
     table = read_table(X, lenient=True)
-    refuse_another_index(X, y=y, weights=weights)
+    refuse_another_index(X, y=y, sample_weight=sample_weight)
     refuse_another_index(train_X, y=train_y)
     chosen = asked_features(features, table.names)
     if len(table.names) == max(len(feature) for feature in chosen):
         raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
-    counted = read_counts(weights, table.n_rows)
+    counted = read_counts(sample_weight, table.n_rows)
     target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
     before = asked.ask(copied(X), table.n_rows, original_rows)
     scoring = Scoring(losses, target, gives_probabilities(needed)).settled(before)
@@ -116,7 +116,7 @@ def loco(
         "method": "loco",
         "sampler": "left out",
         "n_repeats": 1,
-        "seed": None,
+        "random_state": None,
         "trained_on": "train",
         "n_rows_asked": table.n_rows * (1 + len(chosen)),
         "n_calls": 1 + len(chosen),

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._importance.certified import MARK, NOT_REAL, fails
-from subgrove._importance.gap_words import together
-from subgrove._importance.lines import overall_line, subgroup_lines
-from subgrove._importance.noise import PARTITION
-from subgrove._importance.summed import Scores
+from subgrove._importance.fidelity_columns import MARK, NOT_REAL, fails
+from subgrove._importance.gap.words import together
+from subgrove._importance.inference.variance_components import PARTITION
+from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._notebook import (
     MOST_ROWS,
     Cell,
@@ -27,11 +26,12 @@ from subgrove._notebook import (
     sentences,
     table,
 )
+from subgrove._scoring.summed import Scores
 
 if TYPE_CHECKING:
     from subgrove._importance.depth_profile import DepthProfile
     from subgrove._importance.explanation import Explanation
-    from subgrove._importance.gap_result import Gap
+    from subgrove._importance.gap.result import Gap
     from subgrove._importance.refits_result import RefitsResult
     from subgrove._importance.relative_result import RelativeImportance
     from subgrove._importance.result import ImportanceResult

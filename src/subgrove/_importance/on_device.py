@@ -10,37 +10,37 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._device.host import host_table, on_host
-from subgrove._device.losses import on_tensors
-from subgrove._device.matrix import Matrix, Sender, matrix_of
-from subgrove._device.model import DeviceModel
-from subgrove._device.torch import is_tensor
-from subgrove._fidelity.certificate import Certificate, Certifier
-from subgrove._fingerprint import fingerprint
-from subgrove._frames import Changes, Frames
-from subgrove._importance.both import read_counts, versions
-from subgrove._importance.device_asking import DeviceAsker, Pending, Prepared, ahead, prepared, refuse_not_finite
-from subgrove._importance.device_tally import Ground
+from subgrove._core.kinds import Floats
+from subgrove._core.moments import Moments
+from subgrove._core.parallel import one_blas_thread, progress_bar
+from subgrove._core.random import Streams
+from subgrove._core.validate import refuse_another_index
+from subgrove._data.features import asked_features
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.replace_columns import Changes, Frames
+from subgrove._data.result_tables import backend_of
+from subgrove._data.table import Table, read_table
+from subgrove._importance.build_result import read_counts, versions
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.scores import drawn_by
-from subgrove._importance.scoring import names_of
-from subgrove._importance.summed import SummedScores, scores_from_sums
-from subgrove._kinds import Floats
-from subgrove._model import Target, read_target
-from subgrove._moments import Moments
-from subgrove._parallel import one_blas_thread, progress_bar
-from subgrove._random import Streams
-from subgrove._result_tables import backend_of
-from subgrove._subgroups.names import asked_features
-from subgrove._table import Table, read_table
+from subgrove._models.device.host import host_table, on_host
+from subgrove._models.device.losses import on_tensors
+from subgrove._models.device.matrix import Matrix, Sender, matrix_of
+from subgrove._models.device.model import DeviceModel
+from subgrove._models.device.torch import is_tensor
+from subgrove._models.predictor import Target, read_target
+from subgrove._scoring.device_accumulate import Ground
+from subgrove._scoring.device_predict import DeviceAsker, Pending, Prepared, ahead, prepared, refuse_not_finite
+from subgrove._scoring.fidelity_check.check import Certificate, Certifier
+from subgrove._scoring.row_losses import names_of
+from subgrove._scoring.score import drawn_by
+from subgrove._scoring.summed import SummedScores, scores_from_sums
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, Fitted, title
 from subgrove.samplers.chosen import choices_of
-from subgrove.samplers.fitting import features_of, fitted_sampler, sampler_name, with_columns
-from subgrove.samplers.given import fitted_given, parts_of, read_given
-from subgrove.samplers.own import OwnFitted
+from subgrove.samplers.conditioning import fitted_given, parts_of, read_given
+from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, with_columns
 from subgrove.samplers.redraw import Redraw
-from subgrove.trees.training import refuse_another_index
+from subgrove.samplers.user_defined import OwnFitted
 
 _MOST_WORKERS = 4  # threads that draw while a GPU works
 
@@ -56,7 +56,7 @@ class Asked:
     losses: tuple[Loss, ...]
     n_repeats: int
     weights: Any
-    certify: bool
+    check_fidelity: bool
     seed: int
     progress: bool | None
 
@@ -71,14 +71,14 @@ def goes_on_device(model: Any, losses: Sequence[Loss], response: Any, *others: A
 
 def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> ImportanceResult:
     """The importance of features for a model on a device."""
-    from subgrove._importance.warned import trained_on, warn_of_lone_rows, warn_of_same_rows
+    from subgrove._importance.checks import trained_on, warn_of_lone_rows, warn_of_same_rows
 
     host = host_table(X, model.columns)
     table = read_table(host, lenient=True)
     sampler = with_columns(asked.sampler)
     features = asked_features(features_of(sampler) if asked.features is None else asked.features, table.names)
     y, weights = on_host(y), on_host(asked.weights)
-    refuse_another_index(host, y=y, weights=weights)
+    refuse_another_index(host, y=y, sample_weight=weights)
     probabilities = model.gives != "value"
     target = read_target(y, table.n_rows, model.classes or (), asked.losses, probabilities=probabilities)
     counted = read_counts(weights, table.n_rows)
@@ -98,7 +98,7 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
     else:
         fitted, redrawn = fitted_given(sampler, sets, rows, table, train, model, asked.seed)
     frames = Frames(rows, redrawn.columns, fitted.train)
-    certifier = Certifier.of(frames, table, counted, asked.seed) if asked.certify else None
+    certifier = Certifier.of(frames, table, counted, asked.seed) if asked.check_fidelity else None
     with ThreadPoolExecutor(1) as aside:
         mark = aside.submit(fingerprint, table)  # reads the whole table, while the device works
         with model._asked():
@@ -111,7 +111,7 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
         "method": "importance",
         "sampler": sampler_name(sampler),
         "n_repeats": asked.n_repeats,
-        "seed": asked.seed,
+        "random_state": asked.seed,
         "trained_on": trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
         "given": None if sets is None else {title(one): names and list(names) for one, names in sets.items()},

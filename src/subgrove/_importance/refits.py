@@ -18,18 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._frames import Frames
+from subgrove._core.parallel import progress_bar
+from subgrove._core.random import read_seed, stream
+from subgrove._core.validate import refuse_another_index, whole_number
+from subgrove._data.replace_columns import Frames
+from subgrove._data.result_tables import backend_of
+from subgrove._data.table import read_table
 from subgrove._importance.importance import importance
+from subgrove._importance.inference.variance_components import redraw_variance
 from subgrove._importance.loco import Refit, unfitted
-from subgrove._importance.noise import redraw_variance
 from subgrove._importance.refits_result import RefitsResult
-from subgrove._parallel import progress_bar
-from subgrove._random import read_seed, stream
-from subgrove._result_tables import backend_of
-from subgrove._table import read_table
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees.parameters import whole_number
-from subgrove.trees.training import refuse_another_index
 
 
 def importance_over_refits(
@@ -44,8 +43,8 @@ def importance_over_refits(
     features: Any = None,
     loss: Any = None,
     n_repeats: int = 10,
-    response: str | None = None,
-    seed: int | None = None,
+    response_method: str | None = None,
+    random_state: int | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> RefitsResult:
@@ -73,7 +72,7 @@ def importance_over_refits(
         As in `importance`, not fitted: it is fitted on the training rows of each split.
     features, loss, n_repeats, response : optional
         As in `importance`.
-    seed : int, optional
+    random_state : int, RandomState instance or Generator, optional
         Of the splits and the draws.
     n_jobs : int, optional
         Number of processes.
@@ -95,14 +94,16 @@ def importance_over_refits(
     >>> from sklearn.linear_model import LinearRegression
     >>> bike = sg.datasets.bike()
     >>> X = bike.X[["temp", "hum", "wind"]]
-    >>> found = sg.importance_over_refits(LinearRegression(), X, bike.y, n_refits=5, loss="absolute_error", seed=1)
+    >>> found = sg.importance_over_refits(
+    ...     LinearRegression(), X, bike.y, n_refits=5, loss="absolute_error", random_state=1
+    ... )
     >>> found.overall["noise"][0]
     'test rows + redraw + partition + model'
     >>> (found.overall["p_holm"] < 0.05).tolist()
     [True, True, True]
     """
     refits = whole_number("n_refits", n_refits, least=2)
-    start = read_seed(seed)
+    start = read_seed(random_state)
     table = read_table(X, lenient=True)
     refuse_another_index(X, y=y)
     if len(y) != table.n_rows:
@@ -113,7 +114,13 @@ def importance_over_refits(
     splitting = _Splitting(Frames(X, table.columns), X, y, table.n_rows, n_test, start)
     fit = refit if refit is not None else lambda rows, target: unfitted(model).fit(rows, target)
     # All rows together are the same in each split, so that weighted estimates would vary too little over splits.
-    options = {"sampler": sampler, "features": features, "loss": loss, "n_repeats": n_repeats, "response": response}
+    options = {
+        "sampler": sampler,
+        "features": features,
+        "loss": loss,
+        "n_repeats": n_repeats,
+        "response": response_method,
+    }
     options["calibrate"] = False
     found = []
     with progress_bar(progress, refits, "Refitting") as done:
@@ -126,7 +133,14 @@ def importance_over_refits(
                 own_seed = int(stream(start, f"draws of refit {number}").integers(2**62))
                 found.append(
                     importance(
-                        fitted, test_X, test_y, train=train_X, seed=own_seed, n_jobs=n_jobs, progress=False, **options
+                        fitted,
+                        test_X,
+                        test_y,
+                        train=train_X,
+                        random_state=own_seed,
+                        n_jobs=n_jobs,
+                        progress=False,
+                        **options,
                     )
                 )
             done(1)
@@ -142,7 +156,7 @@ def importance_over_refits(
         "n_refits": refits,
         "n_test": n_test,
         "n_train": table.n_rows - n_test,
-        "seed": start,
+        "random_state": start,
         "trained_on": "train",
         "n_rows_asked": sum(one.settings["n_rows_asked"] for one in found),
         "n_calls": sum(one.settings["n_calls"] for one in found),

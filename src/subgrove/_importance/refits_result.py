@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._importance.inference import interval_columns
-from subgrove._importance.lines import loss_column
-from subgrove._importance.multiple import with_adjusted
-from subgrove._importance.noise import SOURCES, label
+from subgrove._core.files import write_text
+from subgrove._core.kinds import Floats
+from subgrove._data.result_tables import table_of_lines
+from subgrove._importance.inference.intervals import interval_columns
+from subgrove._importance.inference.multiple_testing import with_adjusted
+from subgrove._importance.inference.variance_components import SOURCES, label
 from subgrove._importance.notebook import refits_html
-from subgrove._importance.storage import packed, unpacked, write_text
-from subgrove._kinds import Floats
-from subgrove._result_tables import table_of_lines
+from subgrove._importance.storage import packed, unpacked
+from subgrove._importance.tables import loss_column
 from subgrove.exceptions import FormatError, ParameterError
 
 _SHOWN = 20  # features in the text of a result
@@ -59,7 +60,7 @@ class RefitsResult:
     >>> bike = sg.datasets.bike()
     >>> tree = DecisionTreeRegressor(min_samples_leaf=20)
     >>> X = bike.X[["temp", "wind"]]
-    >>> found = sg.importance_over_refits(tree, X, bike.y, n_refits=4, seed=1)
+    >>> found = sg.importance_over_refits(tree, X, bike.y, n_refits=4, random_state=1)
     >>> found.refits.groupby("feature").size().to_dict()
     {'temp': 4, 'wind': 4}
     """

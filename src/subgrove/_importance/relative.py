@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from subgrove._containers import quote
+from subgrove._core.random import read_seed
+from subgrove._core.text import quote
+from subgrove._data.features import asked_features
+from subgrove._data.result_tables import backend_of
+from subgrove._data.table import read_table
+from subgrove._importance.gap.order import Block, block_title, by_dependence, in_blocks
 from subgrove._importance.importance import importance
-from subgrove._importance.order import Block, block_title, by_dependence, in_blocks
 from subgrove._importance.relative_result import RelativeImportance
-from subgrove._random import read_seed
-from subgrove._result_tables import backend_of
-from subgrove._subgroups.names import asked_features
-from subgrove._table import read_table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.fitting import training_rows
-from subgrove.samplers.given import takes_given
+from subgrove.samplers.conditioning import takes_given
+from subgrove.samplers.fit import training_rows
 
 
 def relative_importance(
@@ -30,9 +30,9 @@ def relative_importance(
     train: Any = None,
     loss: Any = None,
     n_repeats: int = 10,
-    weights: Any = None,
-    response: str | None = None,
-    seed: int | None = None,
+    sample_weight: Any = None,
+    response_method: str | None = None,
+    random_state: int | None = None,
     memory: float = 512,
 ) -> RelativeImportance:
     """Importance of a feature, conditional on more and more columns: from none (marginal) to all (conditional).
@@ -67,12 +67,12 @@ def relative_importance(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"]
     >>> found = sg.relative_importance(
     ...     model, test.X, test.y, "temp", order=["season", "hum"], train=train.X,
-    ...     sampler="subgroups", loss="absolute_error", seed=1,
+    ...     sampler="subgroups", loss="absolute_error", random_state=1,
     ... )
     >>> found.table[["step", "added", "estimate", "change"]].round(1)
        step                added  estimate  change
@@ -81,7 +81,7 @@ def relative_importance(
     2     2                  hum     157.4    -7.0
     3     3  the other 6 columns     157.4     0.0
     """
-    start = read_seed(seed)
+    start = read_seed(random_state)
     table = read_table(X, lenient=True)
     members = _one_feature(feature, table.names)
     others = tuple(name for name in table.names if name not in members)
@@ -107,9 +107,9 @@ def relative_importance(
             given=list(given),
             loss=loss,
             n_repeats=n_repeats,
-            weights=weights,
-            response=response,
-            seed=start,
+            sample_weight=sample_weight,
+            response_method=response_method,
+            random_state=start,
             calibrate=False,  # results are compared with each other
             memory=memory,
             progress=False,

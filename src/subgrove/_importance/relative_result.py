@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._data.result_tables import make_table
 from subgrove._importance.notebook import relative_html
 from subgrove._importance.result import ImportanceResult
-from subgrove._result_tables import make_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,10 +38,10 @@ class RelativeImportance:
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"]
-    >>> asked = {"sampler": "subgroups", "loss": "absolute_error", "seed": 1}
+    >>> asked = {"sampler": "subgroups", "loss": "absolute_error", "random_state": 1}
     >>> found = sg.relative_importance(model, test.X, test.y, "temp", train=train.X, **asked)
     >>> found
     <RelativeImportance of 'temp': absolute_error>

@@ -12,21 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._importance.association import tested
-from subgrove._importance.calibration_table import CALIBRATION_COLUMNS, calibration_lines
-from subgrove._importance.certified import certificate_lines
+from subgrove._core.kinds import Floats
+from subgrove._data.result_tables import make_table, table_of_lines
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import CHOICE_COLUMNS, Explanation, choice_lines, explained
-from subgrove._importance.lines import (
-    loss_column,
-    over_draws,
-    overall_line,
-    shown,
-    subgroup_columns,
-    subgroup_lines,
-)
-from subgrove._importance.multiple import with_adjusted
-from subgrove._importance.noise import (
+from subgrove._importance.fidelity_columns import certificate_lines
+from subgrove._importance.inference.calibration_table import CALIBRATION_COLUMNS, calibration_lines
+from subgrove._importance.inference.conditional_independence import tested
+from subgrove._importance.inference.multiple_testing import with_adjusted
+from subgrove._importance.inference.variance_components import (
     default_sources,
     known_sources,
     overall_parts,
@@ -35,15 +29,21 @@ from subgrove._importance.noise import (
 )
 from subgrove._importance.notebook import importance_html
 from subgrove._importance.storage import read_result, write_result
-from subgrove._importance.summed import Scores, with_rows
-from subgrove._kinds import Floats
-from subgrove._result_tables import make_table, table_of_lines
+from subgrove._importance.tables import (
+    loss_column,
+    over_draws,
+    overall_line,
+    shown,
+    subgroup_columns,
+    subgroup_lines,
+)
+from subgrove._scoring.summed import Scores, with_rows
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import title
 
 if TYPE_CHECKING:
-    from subgrove._importance.gap_result import Gap
+    from subgrove._importance.gap.result import Gap
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +91,10 @@ class ImportanceResult:
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
-    >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp", "yr"], seed=1)
+    >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp", "yr"], random_state=1)
     >>> imp.overall.columns.tolist()[:8]
     ['feature', 'n', 'estimate', 'std_error', 'statistic', 'p_value', 'p_holm', 'p_bh']
     >>> list(imp.by_subgroup["rule"])[:2]
@@ -158,9 +158,9 @@ class ImportanceResult:
         Examples
         --------
         >>> import subgrove as sg
-        >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+        >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
         >>> model = lambda X: 100 * X["temp"]
-        >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp"], seed=1)
+        >>> imp = sg.importance(model, test.X, test.y, train=train.X, features=["temp"], random_state=1)
         >>> imp.subgroups["temp"]
         <Partition of 'temp': 4 subgroups by season, hum>
         >>> sg.effect(model, test.X, "temp", subgroups=imp.subgroups["temp"])
@@ -194,9 +194,10 @@ class ImportanceResult:
         --------
         >>> import subgrove as sg
         >>> linear = sg.simulate.scenario("linear")
-        >>> train, test = linear.sample(2000, seed=1), linear.sample(400, seed=2)
+        >>> train, test = linear.sample(2000, random_state=1), linear.sample(400, random_state=2)
         >>> imp = sg.importance(
-        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], calibrate=True, n_repeats=20, seed=1
+        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], calibrate=True, n_repeats=20,
+        random_state=1
         ... )
         >>> line = imp.calibration.iloc[0]
         >>> f"by {line['columns']}: {line['std_error_before']:.2f}, then {line['std_error']:.2f}"
@@ -210,7 +211,7 @@ class ImportanceResult:
 
         `auc` is that of a classifier which tells redrawn rows from real ones, 0.5 if it cannot. `mmd` is how far they
         are from real ones, 1 being as far as marginal redraws. `certificate` is "passes", "fails" or "unknown", and
-        `reason` says why. There is no row where `importance` was called with certify=False.
+        `reason` says why. There is no row where `importance` was called with check_fidelity=False.
         """
         names = ("feature", "n", "auc", "auc_std_error", "mmd", "certificate", "reason")
         return table_of_lines(self.backend, certificate_lines(self.scores), names)
@@ -244,10 +245,10 @@ class ImportanceResult:
         Examples
         --------
         >>> import subgrove as sg
-        >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+        >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
         >>> def model(X):
         ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
-        >>> imp = sg.importance(model, test.X, test.y, train=train.X, loss="absolute_error", seed=1)
+        >>> imp = sg.importance(model, test.X, test.y, train=train.X, loss="absolute_error", random_state=1)
         >>> print(imp.explain("yr").sentences[0])
         yr is redrawn from all training rows: neither a tree nor a sum of columns tells anything about it.
         """
@@ -279,8 +280,8 @@ class ImportanceResult:
         --------
         >>> import subgrove as sg
         >>> linear = sg.simulate.scenario("linear")
-        >>> train, test = linear.sample(600, seed=1), linear.sample(200, seed=2)
-        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1"], seed=1)
+        >>> train, test = linear.sample(600, random_state=1), linear.sample(200, random_state=2)
+        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1"], random_state=1)
         >>> weighted = (imp.row_weights * imp.per_row).sum() / imp.row_weights.sum()
         >>> print(f"{weighted['x1']:.3f} {imp.overall['estimate'][0]:.3f} {imp.per_row['x1'].mean():.3f}")
         3.727 3.727 3.769
@@ -362,7 +363,7 @@ class ImportanceResult:
         >>> import subgrove as sg
         >>> test = sg.datasets.bike()
         >>> model = lambda X: 100 * X["temp"]
-        >>> imp = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp"], seed=1)
+        >>> imp = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp"], random_state=1)
         >>> [imp.with_noise(*sources).overall["noise"][0] for sources in (["test rows"], ["redraw", "test rows"])]
         ['test rows', 'test rows + redraw']
         """
@@ -393,8 +394,8 @@ class ImportanceResult:
         --------
         >>> import subgrove as sg
         >>> linear = sg.simulate.scenario("linear")
-        >>> train, test = linear.sample(400, seed=1), linear.sample(300, seed=2)
-        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1", "x2"], seed=1)
+        >>> train, test = linear.sample(400, random_state=1), linear.sample(300, random_state=2)
+        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1", "x2"], random_state=1)
         >>> (imp.test(test.X)["p_holm"] < 0.05).tolist()
         [True, True]
         """
@@ -471,9 +472,9 @@ class ImportanceResult:
         Examples
         --------
         >>> import subgrove as sg
-        >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+        >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
         >>> model = lambda X: 2000 + 100 * X["temp"]
-        >>> asked = {"features": ["temp"], "loss": "absolute_error", "seed": 1}
+        >>> asked = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
         >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
         >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
         >>> for sentence in imp.gap(marginal, "temp").sentences:
@@ -482,7 +483,7 @@ class ImportanceResult:
         season already tells 63 % of that; hum tells nothing more that is clear of noise (2 %).
         36 % is what temp alone knows, as far as its subgroups can tell.
         """
-        from subgrove._importance.gap import gap_between
+        from subgrove._importance.gap.gap import gap_between
 
         return gap_between(self, marginal, feature, loss, average=average)
 
@@ -508,7 +509,7 @@ class ImportanceResult:
         >>> import subgrove as sg
         >>> test = sg.datasets.bike()
         >>> model = lambda X: 100 * X["temp"]
-        >>> imp = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp"], seed=1)
+        >>> imp = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp"], random_state=1)
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "importance.json"
         >>> imp.save(path)
         >>> sg.ImportanceResult.load(path).overall.equals(imp.overall)

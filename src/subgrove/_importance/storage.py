@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import secrets
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._fidelity.certificate import Certificate
-from subgrove._importance.calibration import Calibration
-from subgrove._importance.feature_scores import FeatureScores
-from subgrove._importance.summed import Scores, SummedScores
-from subgrove._moments import Moments
-from subgrove.exceptions import FormatError, ParameterError
+from subgrove._core.files import write_text
+from subgrove._core.moments import Moments
+from subgrove._importance.inference.calibration_weights import Calibration
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.fidelity_check.check import Certificate
+from subgrove._scoring.summed import Scores, SummedScores
+from subgrove.exceptions import FormatError
 
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
@@ -48,27 +48,6 @@ def write_result(result: ImportanceResult, path: str | Path) -> None:
         "scores": [_score_dict(score) for score in result.scores],
     }
     write_text(Path(path), json.dumps(values, allow_nan=True))
-
-
-def refuse_no_place(path: Path) -> None:
-    """A file needs a folder that is there, and must not be one."""
-    if path.is_dir():
-        raise ParameterError(f"path={str(path)!r} is a folder. Name a file in it.")
-    if not path.parent.is_dir():
-        raise ParameterError(f"path={str(path)!r} is in a folder that is not there. Make the folder first.")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    refuse_no_place(path)
-    unfinished = path.parent / f".{path.name}.{secrets.token_hex(8)}"
-    try:
-        with unfinished.open("x", encoding="utf-8") as file:
-            file.write(text)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise
 
 
 def read_result(path: str | Path) -> dict[str, Any]:

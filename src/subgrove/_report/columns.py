@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from subgrove._containers import quote
-from subgrove._fingerprint import fingerprint
-from subgrove._report.asked import Asked
+from subgrove._core.text import quote
+from subgrove._data.columns import number_text
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.table import Series
+from subgrove._report.inputs import Asked
 from subgrove._report.numbers import counted, listed, tidy
 from subgrove._report.summary import ColumnSummary, DataSummary
-from subgrove._table import Series
-from subgrove._values import number_text
 from subgrove.exceptions import ParameterError
 
 _LEVELS = 6  # that are named

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._data.table import Series
 from subgrove._effects import Effect, effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
 from subgrove._effects.support import Support
 from subgrove._effects.tables import Group
-from subgrove._kinds import ColumnInfo, Floats
-from subgrove._report.asked import Asked
 from subgrove._report.distribution import MOST_LEVELS
+from subgrove._report.inputs import Asked
 from subgrove._report.summary import Line
 from subgrove._subgroups import Partition
-from subgrove._table import Series
 from subgrove.exceptions import ModelError, SubgroveError
 
 SHOWN_CLASSES = 3

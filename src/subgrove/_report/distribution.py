@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.table import Series
 from subgrove._report.summary import Distribution
-from subgrove._table import Series
 
 BINS = 20
 MOST_LEVELS = 30

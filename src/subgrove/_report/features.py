@@ -8,24 +8,24 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._data.columns import number_text
+from subgrove._data.table import Series
 from subgrove._importance import ImportanceResult
 from subgrove._importance.explanation import redrawn
-from subgrove._importance.feature_scores import FeatureScores
-from subgrove._importance.lines import overall_line, subgroup_lines
-from subgrove._importance.summed import Scores, with_rows
-from subgrove._kinds import Floats
-from subgrove._report.asked import Asked
+from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._report.curves import Curves, curves_of
 from subgrove._report.distribution import distribution
 from subgrove._report.effect_words import level_sentences, numeric_sentences
-from subgrove._report.gaps import WITHOUT, Gaps
+from subgrove._report.gap_summaries import WITHOUT, Gaps
+from subgrove._report.inputs import Asked
 from subgrove._report.numbers import number, tidy, with_interval
 from subgrove._report.summary import CandidateSummary, Certificate, Estimate, FeatureSummary, SubgroupSummary
 from subgrove._report.trees import nodes_of
 from subgrove._report.wording import certificate_sentence, contrast, headline, one_step, reading, subgroup_sentence
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.summed import Scores, with_rows
 from subgrove._subgroups import Partition
-from subgrove._table import Series
-from subgrove._values import number_text
 
 MIDDLE = (0.05, 0.95)
 """Quantiles between which curves are put in words."""

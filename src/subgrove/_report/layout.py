@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from subgrove._report.charts.effect import Panel, panels
 from subgrove._report.charts.lines import outputs_of
-from subgrove._report.number_columns import rough
+from subgrove._report.decimals import rough
 from subgrove._report.summary import DependenceSummary, FeatureSummary, Summary
-from subgrove._report.typeset import half_width
+from subgrove._report.typography import half_width
 
 _FEW, _MANY = 12, 25  # rows of the table of dependence: all are shown, and at most shown
 _LITTLE = 0.01

@@ -6,14 +6,14 @@ import platform
 import sys
 from typing import Any
 
-from subgrove._report.asked import Asked
 from subgrove._report.curves import SHOWN_CLASSES
-from subgrove._report.foretold import Foretold
+from subgrove._report.dependence import Foretold
+from subgrove._report.inputs import Asked
 from subgrove._report.numbers import counted, percent
 from subgrove._report.performance import CLEAR, WEAK
 from subgrove._report.summary import MethodSummary, Setting
 from subgrove._version import __version__
-from subgrove.samplers.fitting import sampler_name
+from subgrove.samplers.fit import sampler_name
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "lightgbm", "xgboost")
 _SOURCE = (
@@ -52,7 +52,7 @@ def method_summary(asked: Asked, level: float, told: Foretold, rows: dict[str, i
         Setting("sampler", sampler_name(asked.sampler)),
         Setting("max_depth", asked.max_depth),
         Setting("n_repeats", asked.n_repeats),
-        Setting("seed", asked.seed),
+        Setting("random_state", asked.seed),
         Setting("level", level),
         Setting("features", len(asked.features)),
         Setting("rows of importance", asked.used.n),

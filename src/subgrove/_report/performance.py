@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._importance.scoring import ALL, Scoring, original_rows
-from subgrove._kinds import Floats
-from subgrove._model import Predictions, read_target
-from subgrove._report.asked import Asked
+from subgrove._core.kinds import Floats
+from subgrove._models.predictor import Predictions, read_target
+from subgrove._report.inputs import Asked
 from subgrove._report.numbers import number, percent
 from subgrove._report.summary import Score
+from subgrove._scoring.row_losses import ALL, Scoring, original_rows
 from subgrove.losses import Loss, get
 
 WEAK = 0.1

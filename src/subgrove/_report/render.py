@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from subgrove._report import number_columns, numbers, typeset, wording
+from subgrove._report import decimals as number_columns
+from subgrove._report import numbers, wording
+from subgrove._report import typography as typeset
 from subgrove._report.charts import effect, intervals, levels, lines, palette, tree
+from subgrove._report.decimals import decimals_of_estimates
 from subgrove._report.layout import FeatureView, feature_views, split_dependence
-from subgrove._report.number_columns import decimals_of_estimates
 from subgrove._report.summary import Estimate, Summary
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subgrove._importance.storage import refuse_no_place, write_text
-from subgrove._report.asked import read_asked
-from subgrove._report.fits import refuse_misfits
+from subgrove._core.files import refuse_no_place, write_text
+from subgrove._report.inputs import read_asked
 from subgrove._report.summarise import summarise
 from subgrove._report.summary import Summary
+from subgrove._report.validate_json import refuse_misfits
 from subgrove.exceptions import FormatError, ParameterError
 
 _FORMS = (".html", ".json", ".md")
@@ -31,10 +31,10 @@ class Report:
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
-    >>> found = sg.report(model, train, test, features=["temp", "yr"], n_repeats=5, seed=1)
+    >>> found = sg.report(model, train, test, features=["temp", "yr"], n_repeats=5, random_state=1)
     >>> found
     <Report 'What the model of cnt uses': 2 features, 219 test rows, absolute_error>
     >>> found.summary.features[0].feature
@@ -75,9 +75,9 @@ class Report:
         --------
         >>> import pathlib, tempfile
         >>> import subgrove as sg
-        >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+        >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
         >>> model = lambda X: 100 * X["temp"]
-        >>> found = sg.report(model, train, test, features=["temp"], n_repeats=5, seed=1)
+        >>> found = sg.report(model, train, test, features=["temp"], n_repeats=5, random_state=1)
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "bike.json"
         >>> found.save(path)
         >>> sg.Report.load(path) == found
@@ -115,7 +115,7 @@ class Report:
         return f"<Report {one.title!r}: {n} feature{'s' * (n != 1)}, {rows} test row{'s' * (rows != 1)}, {one.loss}>"
 
     def _repr_html_(self) -> str:
-        from subgrove._report.compact import compact
+        from subgrove._report.notebook import compact
 
         return compact(self.summary)
 
@@ -130,7 +130,7 @@ def report(
     sampler: Any = "auto",
     max_depth: int = 2,
     n_repeats: int | None = None,
-    seed: int | None = None,
+    random_state: int | None = None,
     title: str | None = None,
     target: str | None = None,
     description: str | None = None,
@@ -160,7 +160,7 @@ def report(
         Most conditions in the rule of a subgroup.
     n_repeats : int, optional
         Redraws of each feature. By default 20, and fewer, down to 5, where rows and features are many.
-    seed : int, optional
+    random_state : int, RandomState instance or Generator, optional
         Same seed, same report, whatever the number of jobs.
     title, target, description, origin : str, optional
         Words for the page: its title, what y is called, what the model is, and where it comes from.
@@ -190,14 +190,14 @@ def report(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
-    >>> found = sg.report(model, train, test, features=["temp", "yr"], n_repeats=5, seed=1)
+    >>> found = sg.report(model, train, test, features=["temp", "yr"], n_repeats=5, random_state=1)
     >>> print(found.summary.features[0].headline)
     yr matters: 273 (95 % interval 221 to 322).
     """
-    asked = read_asked(model, train, test, features, loss, sampler, max_depth, n_repeats, seed, target, n_jobs)
+    asked = read_asked(model, train, test, features, loss, sampler, max_depth, n_repeats, random_state, target, n_jobs)
     words = {"title": title, "description": description, "origin": origin, "created": created, "target": target}
     for name, value in words.items():
         if value is not None and not isinstance(value, str):

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from subgrove._core.parallel import progress_bar
 from subgrove._importance import importance
-from subgrove._parallel import progress_bar
-from subgrove._report.asked import Asked
 from subgrove._report.columns import data_summary
+from subgrove._report.dependence import dependence_sentences, dependence_summaries, foretold
 from subgrove._report.features import Results, certificate_of, feature_summaries
-from subgrove._report.foretold import dependence_sentences, dependence_summaries, foretold
-from subgrove._report.gaps import gaps_of
+from subgrove._report.gap_summaries import gaps_of
+from subgrove._report.inputs import Asked
+from subgrove._report.key_findings import cautions, highlights
 from subgrove._report.methods import loss_unit, method_summary, model_description
 from subgrove._report.numbers import tidy
 from subgrove._report.performance import performance
-from subgrove._report.story import cautions, highlights
 from subgrove._report.summary import ModelSummary, Summary
 from subgrove.exceptions import SubgroveWarning
 
@@ -47,7 +47,7 @@ def summarise(
             "features": list(asked.features),
             "loss": asked.loss,
             "n_repeats": asked.n_repeats,
-            "seed": asked.seed,
+            "random_state": asked.seed,
             "calibrate": False,  # the two are told side by side
             "n_jobs": asked.n_jobs,
             "progress": False,

@@ -326,13 +326,13 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """The summary as plain values, with its schema and version."""
-        from subgrove._report.plain import plain
+        from subgrove._report.json_io import plain
 
         return {"schema": SCHEMA, "version": VERSION, **plain(self)}
 
     @classmethod
     def from_dict(cls, values: Any) -> Summary:
         """The summary that `to_dict` wrote; other values are refused with the place that is wrong."""
-        from subgrove._report.plain import read_summary
+        from subgrove._report.json_io import read_summary
 
         return read_summary(values)

@@ -1,6 +1,6 @@
 """From trees to subgroups that a person can read."""
 
-from subgrove._subgroups.choice import DepthChoice
+from subgrove._subgroups.depth_choice import DepthChoice
 from subgrove._subgroups.find import find_subgroups
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.stability import stability

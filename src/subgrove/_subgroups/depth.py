@@ -18,11 +18,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from subgrove._kinds import Floats, Rows
-from subgrove._random import stream
-from subgrove._subgroups.choice import DepthChoice
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.random import stream
+from subgrove._data.table import Series
+from subgrove._subgroups.depth_choice import DepthChoice
 from subgrove._subgroups.proper_scores import leaf_scores
-from subgrove._table import Series
 from subgrove.trees import Tree
 from subgrove.trees.single import single_leaf
 from subgrove.trees.training import Training

@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
-from subgrove._fingerprint import fingerprint
-from subgrove._kinds import MAX_LEVELS
-from subgrove._parallel import effective_jobs, one_blas_thread, side_by_side
+from subgrove._core.kinds import MAX_LEVELS
+from subgrove._core.parallel import effective_jobs, one_blas_thread, side_by_side
+from subgrove._core.text import TOGETHER
+from subgrove._core.validate import refuse_another_index
+from subgrove._data.features import Members, allowed_columns, asked_features
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
 from subgrove._subgroups.depth import DEEPEST
-from subgrove._subgroups.growing import Settings, grown_beside
-from subgrove._subgroups.names import Members, allowed_columns, asked_features
+from subgrove._subgroups.grow import Settings, grown_beside
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.subgroups import Subgroups
-from subgrove._table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees.prepared import Prepared
-from subgrove.trees.training import TOGETHER, refuse_another_index, select_columns
+from subgrove.trees.sorted_table import Prepared
+from subgrove.trees.training import select_columns
 
 AUTO = "auto"
 
@@ -29,11 +31,11 @@ def find_subgroups(
     features: Any = None,
     tree: Literal["transformation", "cart"] = "transformation",
     max_depth: int | Literal["auto"] = 2,
-    min_leaf: int = 30,
+    min_samples_leaf: int = 30,
     alpha: float = 0.05,
     given: Any = None,
     kinds: Mapping[str, Kind] | None = None,
-    weights: Any = None,
+    sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> Subgroups:
     """Subgroups of each feature, in which it hardly depends on the other columns.
@@ -54,7 +56,7 @@ def find_subgroups(
         Most conditions in a rule, so at most `2 ** max_depth` subgroups; 0 leaves one. "auto" chooses for each feature
         the smallest depth up to 6 that foretells held-out rows as well as the best depth, within one standard error;
         `choice` of its `Partition` says why. That grows five more trees for each feature.
-    min_leaf : int, default 30
+    min_samples_leaf : int, default 30
         Least number of rows (weight) in a subgroup.
     alpha : float, default 0.05
         Level of the tests, after adjustment for the number of columns; CART has none.
@@ -114,10 +116,10 @@ def find_subgroups(
       wind  3 subgroups by season, hum (depth 2)
     """
     if not isinstance(max_depth, str):
-        return _found(X, features, tree, max_depth, min_leaf, alpha, given, kinds, weights, n_jobs)
+        return _found(X, features, tree, max_depth, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs)
     if max_depth != AUTO:
         raise ParameterError(f"max_depth must be a whole number >= 0, or {AUTO!r}; got {max_depth!r}.")
-    deep = _found(X, features, tree, DEEPEST, min_leaf, alpha, given, kinds, weights, n_jobs, judged=True)
+    deep = _found(X, features, tree, DEEPEST, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, judged=True)
     return deep.at_chosen_depth()
 
 
@@ -126,7 +128,7 @@ def judged_subgroups(
     features: Any,
     tree: Any,
     deepest: Any,
-    min_leaf: Any,
+    min_samples_leaf: Any,
     alpha: Any,
     given: Any,
     kinds: Any,
@@ -136,7 +138,18 @@ def judged_subgroups(
 ) -> Subgroups:
     """Subgroups at the greatest depth, each with its scores by depth."""
     return _found(
-        X, features, tree, deepest, min_leaf, alpha, given, kinds, weights, n_jobs, judged=True, tolerance=tolerance
+        X,
+        features,
+        tree,
+        deepest,
+        min_samples_leaf,
+        alpha,
+        given,
+        kinds,
+        weights,
+        n_jobs,
+        judged=True,
+        tolerance=tolerance,
     )
 
 
@@ -145,7 +158,7 @@ def _found(
     features: Any,
     tree: Any,
     max_depth: Any,
-    min_leaf: Any,
+    min_samples_leaf: Any,
     alpha: Any,
     given: Any,
     kinds: Any,
@@ -155,13 +168,13 @@ def _found(
     judged: bool = False,
     tolerance: float = 0.0,
 ) -> Subgroups:
-    settings = Settings.checked(tree, max_depth, min_leaf, alpha, judged, tolerance)
+    settings = Settings.checked(tree, max_depth, min_samples_leaf, alpha, judged, tolerance)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     table = read_table(X, kinds=kinds, lenient=True)
     asked, allowed = asked_features(features, table.names), allowed_columns(given, table.names)
     allowed = _without_unusable(table, allowed, given)
     settings.refuse_groups(asked)
-    refuse_another_index(X, weights=weights)
+    refuse_another_index(X, sample_weight=weights)
     counted = read_weights(weights, table.n_rows)
     prepared = Prepared.of(select_columns(table, allowed), shared=tree == "transformation")
     if len(asked) > 1 and effective_jobs(n_jobs) > 1:
@@ -173,7 +186,7 @@ def _found(
         "features": None if features is None else [each[0] if len(each) == 1 else [*each] for each in asked],
         "tree": tree,
         "max_depth": settings.rules.max_depth,
-        "min_leaf": settings.rules.min_leaf,
+        "min_samples_leaf": settings.rules.min_samples_leaf,
         "alpha": settings.rules.alpha,
         "given": None if given is None else [*allowed],
         "kinds": None if kinds is None else dict(kinds),

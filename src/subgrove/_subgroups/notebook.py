@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from subgrove._notebook import MOST_ROWS, UNKNOWN, Cell, Scale, bar, card, counted, folded, sentences, table
 
 if TYPE_CHECKING:
-    from subgrove._subgroups.choice import DepthChoice
+    from subgrove._subgroups.depth_choice import DepthChoice
     from subgrove._subgroups.partition import Partition
     from subgrove._subgroups.stability_result import FeatureStability, Stability
     from subgrove._subgroups.subgroups import Subgroups

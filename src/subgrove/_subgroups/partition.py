@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._subgroups.choice import DepthChoice
+from subgrove._core.text import TOGETHER
+from subgrove._data.table import Table, read_like
+from subgrove._subgroups.depth_choice import DepthChoice
 from subgrove._subgroups.notebook import partition_html
-from subgrove._table import Table, read_like
 from subgrove.exceptions import FormatError
 from subgrove.trees import Tree
-from subgrove.trees.training import TOGETHER
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from subgrove._kinds import Floats, Rows
-from subgrove._table import Series
-from subgrove.trees.prepared import ascending
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.table import Series
+from subgrove.trees.sorted_table import ascending
 
 
 def crps(values: Floats, weights: Floats | None, y: Floats) -> Floats:

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import Rows
-from subgrove._table import Table
+from subgrove._core.kinds import Rows
+from subgrove._data.table import Table
 from subgrove.trees import Node, Split, Tree
 
 Mask = npt.NDArray[np.bool_]

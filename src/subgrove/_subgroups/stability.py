@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._fingerprint import fingerprint
-from subgrove._kinds import Rows
-from subgrove._parallel import effective_jobs, one_blas_thread, progress_bar, side_by_side
-from subgrove._random import Streams, read_seed
-from subgrove._subgroups.growing import Settings, grown_partition
+from subgrove._core.kinds import Rows
+from subgrove._core.parallel import effective_jobs, one_blas_thread, progress_bar, side_by_side
+from subgrove._core.random import Streams, read_seed
+from subgrove._core.validate import refuse_another_index, whole_number
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.table import Floats, Table, read_like, read_weights
+from subgrove._subgroups.grow import Settings, grown_partition
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.regrowth import Placed, Regrown, compare
 from subgrove._subgroups.stability_result import FeatureStability, Stability
 from subgrove._subgroups.subgroups import Subgroups
-from subgrove._table import Floats, Table, read_like, read_weights
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.trees.parameters import whole_number
-from subgrove.trees.training import refuse_another_index, select_columns
+from subgrove.trees.training import select_columns
 
 _TOGETHER = 10  # resamples that are one task
 _Task = tuple[int, range]  # number of the partition, numbers of the resamples
@@ -39,8 +39,8 @@ def stability(
     X: Any,
     *,
     n_resamples: int = 50,
-    weights: Any = None,
-    seed: int | None = None,
+    sample_weight: Any = None,
+    random_state: int | None = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Stability:
@@ -56,7 +56,7 @@ def stability(
         How many halves are drawn.
     weights : 1-d array, optional
         How often each row counts, if that was given to `find_subgroups`.
-    seed : int, optional
+    random_state : int, RandomState instance or Generator, optional
         Makes the numbers the same each time, whatever the number of jobs. More resamples go on where fewer ended.
     n_jobs : int, optional
         Processes to grow trees in.
@@ -70,7 +70,8 @@ def stability(
 
     Notes
     -----
-    Trees grow as those of `groups` did, each to the depth that it has there, and with half the `min_leaf`, so that
+    Trees grow as those of `groups` did, each to the depth that it has there, and with half the `min_samples_leaf`, so
+    that
     subgroups may be the same share of the rows. A split comes back if the node of the same depth that has most rows in
     common splits on the same column.
 
@@ -83,7 +84,7 @@ def stability(
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> groups = sg.find_subgroups(X, features=["temp", "wind"])
-    >>> found = sg.stability(groups, X, n_resamples=20, seed=1)
+    >>> found = sg.stability(groups, X, n_resamples=20, random_state=1)
     >>> found
     <Stability of 2 features: 20 halves of the rows>
       temp  season first in 20 of 20, adjusted Rand index 0.81
@@ -104,10 +105,10 @@ def stability(
         raise ParameterError(f"groups must be what find_subgroups returned; got {type(groups).__name__}.")
     n = whole_number("n_resamples", n_resamples, least=1)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
-    start = read_seed(seed)
+    start = read_seed(random_state)
     table = _read(groups, X)
-    refuse_another_index(X, weights=weights)
-    counted = _read_weights(groups, weights, table.n_rows)
+    refuse_another_index(X, sample_weight=sample_weight)
+    counted = _read_weights(groups, sample_weight, table.n_rows)
     chunks = [range(first, min(first + _TOGETHER, n)) for first in range(0, n, _TOGETHER)]
     tasks: list[_Task] = list(product(range(len(groups)), chunks))
     work = partial(_regrown, groups, table, counted, Streams(start, "stability", n))
@@ -150,7 +151,7 @@ def _half(rng: np.random.Generator, n_rows: int) -> Rows:
 def _regrown(groups: Subgroups, table: Table, weights: Floats | None, streams: Streams, task: _Task) -> list[Regrown]:
     partition, parameters = groups.partitions[task[0]], groups.parameters
     allowed = tuple(column.name for column in partition.tree.columns)
-    least = max((int(parameters["min_leaf"]) + 1) // 2, 1)
+    least = max((int(parameters["min_samples_leaf"]) + 1) // 2, 1)
     depth = partition.tree.parameters["max_depth"]
     settings = Settings.checked(parameters["tree"], depth, least, parameters["alpha"])
     others = select_columns(table, allowed)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._quantiles import quantile_values
+from subgrove._core.quantiles import quantile_values
+from subgrove._data.columns import number_text
 from subgrove._subgroups.notebook import stability_html
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.regrowth import Regrown
-from subgrove._values import number_text
 from subgrove.trees import Node, Split
 from subgrove.trees.conditions import ALL_ROWS, level_text, rule_text
 
@@ -193,7 +193,7 @@ class Stability:
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> groups = sg.find_subgroups(X, features=["temp"])
-    >>> found = sg.stability(groups, X, n_resamples=20, seed=1)
+    >>> found = sg.stability(groups, X, n_resamples=20, random_state=1)
     >>> found.overall.round(2)
       feature  n_subgroups  n_low  n_high  together  rand
     0    temp            4      3       4      0.87  0.81

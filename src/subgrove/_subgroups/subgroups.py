@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from subgrove._data.table import ColumnInfo
 from subgrove._subgroups.notebook import subgroups_html
 from subgrove._subgroups.partition import Partition
-from subgrove._table import ColumnInfo
 from subgrove.exceptions import FormatError
 from subgrove.trees.structure import column_dict, column_from
 

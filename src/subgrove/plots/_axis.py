@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo
+from subgrove._data.table import ColumnInfo
 from subgrove.plots._text import DOTS, Ruler, plain
 
 _GAP = 4.0  # points between two labels

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
 from subgrove._effects.support import BOX
-from subgrove._kinds import Floats
 from subgrove.plots._figure import size_of
 from subgrove.plots._lines import Line
 from subgrove.plots._palette import GREY, color_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.plots._figure import POINTS, size_of
 from subgrove.plots._palette import color_of, font_size
 from subgrove.plots._text import Ruler, plain

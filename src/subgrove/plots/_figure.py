@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.exceptions import ParameterError
 from subgrove.plots._axis import number_label
 from subgrove.plots._palette import GREY, font_size, small_size

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.plots._lines import Line
 from subgrove.plots._scale import Scale
 

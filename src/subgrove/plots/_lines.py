@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
-from subgrove._effects.heterogeneity import INTERACTION
+from subgrove._effects.interactions.heterogeneity import INTERACTION
 from subgrove._effects.support import Support
 from subgrove._effects.tables import Group
-from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
 from subgrove.plots._palette import COLORS, STYLES
 from subgrove.plots._text import another, plain

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._importance import ImportanceResult
-from subgrove._importance.certified import MARK, NOT_REAL
+from subgrove._importance.fidelity_columns import MARK, NOT_REAL
 from subgrove.exceptions import ParameterError
 from subgrove.plots._rows import Series
 from subgrove.plots._text import another

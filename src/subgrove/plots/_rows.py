@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._importance.certified import MARK
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._importance.fidelity_columns import MARK
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import POINTS, dress, label_axis, make_room, new_figure, number_ticks, size_of
 from subgrove.plots._labels import Entry, draw_labels, fitting_labels, labels_for, smallest_row

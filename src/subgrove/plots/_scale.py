@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from subgrove._kinds import ColumnInfo, Floats
+from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove.plots._axis import Axis, axis_of
 from subgrove.plots._palette import font_size
 from subgrove.plots._text import Ruler, plain

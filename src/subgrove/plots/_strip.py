@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
 from subgrove._effects.support import Support
-from subgrove._kinds import Floats
 from subgrove.plots._figure import POINTS
 from subgrove.plots._scale import Scale
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.plots._figure import label_axis, number_ticks, size_of
 from subgrove.plots._lines import Line
 from subgrove.plots._palette import COLORS, GREY, font_size, small_size

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._core.validate import whole_number
 from subgrove._dependence import Dependence
-from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import POINTS, check_axes, label_axis, make_room, new_figure, note, room_of, size_of
 from subgrove.plots._palette import GREY, font_size, small_size
 from subgrove.plots._text import Ruler, plain
-from subgrove.trees.parameters import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
     Examples
     --------
     >>> import subgrove as sg
-    >>> found = sg.dependence(sg.datasets.bike().X, n_trees=20, seed=1)
+    >>> found = sg.dependence(sg.datasets.bike().X, n_trees=20, random_state=1)
     >>> ax = sg.plots.dependence(found, top=5)
     """
     if not isinstance(result, Dependence):

@@ -59,7 +59,7 @@ def effect(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 100 * X["temp"] * (X["hum"] < 70) + 1000 * (X["season"] == "SUMMER")
     >>> groups = sg.find_subgroups(train.X, features="temp", max_depth=1)

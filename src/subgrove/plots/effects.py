@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.validate import whole_number
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import check_interval, new_figure
@@ -18,7 +19,6 @@ from subgrove.plots._panel_drawing import draw_panel
 from subgrove.plots._surface import draw_color_bar
 from subgrove.plots._text import Ruler
 from subgrove.plots._wording import short_rule
-from subgrove.trees.parameters import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +60,7 @@ def effects(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 100 * X["temp"] * (X["hum"] < 70) + 1000 * (X["season"] == "SUMMER")
     >>> groups = sg.find_subgroups(train.X, features="temp")

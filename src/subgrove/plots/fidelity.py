@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
-from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import POINTS, check_axes, make_room, note, room_of, size_of
 from subgrove.plots._labels import Entry
@@ -28,7 +29,6 @@ from subgrove.plots._rows import (
     high_enough,
     new_axes,
 )
-from subgrove.trees.parameters import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +69,8 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
-    >>> asked = {"features": ["temp", "hum"], "classifier": False, "seed": 1}
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> asked = {"features": ["temp", "hum"], "classifier": False, "random_state": 1}
     >>> ax = sg.plots.fidelity(sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], **asked))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['from marginal to unchanged', 'subgroups', 'knockoffs']

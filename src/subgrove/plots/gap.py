@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
 from subgrove._importance import Gap, GapStep
-from subgrove._importance.gap_words import number
-from subgrove._kinds import Floats
+from subgrove._importance.gap.words import number
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import check_axes, make_room, note, room_of, size_of
 from subgrove.plots._labels import Entry
@@ -49,9 +49,9 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 2000 + 100 * X["temp"]
-    >>> asked = {"features": ["temp"], "loss": "absolute_error", "seed": 1}
+    >>> asked = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
     >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
     >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
     >>> ax = sg.plots.gap(imp.gap(marginal, "temp"))

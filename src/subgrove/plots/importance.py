@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
 from subgrove.plots._figure import check_axes, make_room, note, room_of
 from subgrove.plots._labels import Entry
 from subgrove.plots._results import Scored, certificate_note, interval_note, read_results, scored
 from subgrove.plots._rows import LEFT_FOR_ROWS, Rows, draw_rows, draw_series, frame_rows, high_enough, new_axes
-from subgrove.trees.parameters import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,12 +60,12 @@ def importance(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
     >>> groups = sg.find_subgroups(train.X, features=["temp", "yr"])
-    >>> conditional = sg.importance(model, test.X, test.y, sampler=groups, features=["temp", "yr"], seed=1)
-    >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp", "yr"], seed=1)
+    >>> conditional = sg.importance(model, test.X, test.y, sampler=groups, features=["temp", "yr"], random_state=1)
+    >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp", "yr"], random_state=1)
     >>> ax = sg.plots.importance(conditional, marginal)
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['subgroups', 'marginal']

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
-from subgrove._kinds import Floats
 from subgrove.exceptions import ParameterError
 from subgrove.plots._end_labels import write_ends
 from subgrove.plots._figure import (
@@ -24,7 +25,6 @@ from subgrove.plots._figure import (
 )
 from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of
 from subgrove.plots._results import Scored, certificate_note, check_each, interval_note, scored
-from subgrove.trees.parameters import whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,12 +65,12 @@ def importance_by_depth(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] - 10 * X["hum"]
     >>> samplers = {0: "marginal"} | {depth: sg.find_subgroups(train.X, max_depth=depth) for depth in (1, 2)}
     >>> results = {
-    ...     depth: sg.importance(model, test.X, test.y, sampler=sampler, features=["temp", "hum"], seed=1)
+    ...     depth: sg.importance(model, test.X, test.y, sampler=sampler, features=["temp", "hum"], random_state=1)
     ...     for depth, sampler in samplers.items()
     ... }
     >>> ax = sg.plots.importance_by_depth(results)

@@ -43,9 +43,9 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 2000 + 100 * X["temp"]
-    >>> asked = {"order": ["season", "hum"], "train": train.X, "loss": "absolute_error", "seed": 1}
+    >>> asked = {"order": ["season", "hum"], "train": train.X, "loss": "absolute_error", "random_state": 1}
     >>> ax = sg.plots.relative_importance(sg.relative_importance(model, test.X, test.y, "temp", **asked))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['temp given nothing', '+ season', '+ hum', '+ the other 6 columns']

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance import ImportanceResult
-from subgrove._importance.certified import NOT_REAL, fails
+from subgrove._importance.fidelity_columns import NOT_REAL, fails
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import check_axes, make_room, note, room_of
 from subgrove.plots._labels import Entry
@@ -57,11 +57,11 @@ def subgroup_importance(
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> groups = sg.find_subgroups(train.X, features="temp", max_depth=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"]
-    >>> imp = sg.importance(model, test.X, test.y, sampler=groups, features=["temp"], seed=1)
+    >>> imp = sg.importance(model, test.X, test.y, sampler=groups, features=["temp"], random_state=1)
     >>> ax = sg.plots.subgroup_importance(imp, "temp")
     >>> ax.get_xlabel()
     'importance of temp (increase of squared error)'

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from subgrove._core.validate import whole_number
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.plots._drawing import draw_tree
 from subgrove.plots._layout import MARGIN, Layout, fit_layout, natural_layout, smallest_size
-from subgrove.trees.parameters import whole_number
 from subgrove.trees.structure import Tree
 
 if TYPE_CHECKING:

@@ -23,15 +23,15 @@ from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 
-from subgrove._frames import Frames
-from subgrove._kinds import KINDS, ColumnInfo, Floats, Kind
-from subgrove._random import Streams
+from subgrove._core.kinds import KINDS, ColumnInfo, Floats, Kind
+from subgrove._core.random import Streams
+from subgrove._core.validate import Parameters
+from subgrove._data.features import asked_features
+from subgrove._data.replace_columns import Frames
+from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
-from subgrove._subgroups.names import asked_features
-from subgrove._table import Table, read_like, read_table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.redraw import Redraw
-from subgrove.trees.parameters import Parameters
 
 Feature = tuple[str, ...]  # names of the columns that are redrawn together; mostly one
 
@@ -77,7 +77,7 @@ class Fitted(ABC):
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> fitted = sg.samplers.Subgroups(max_depth=1).fit(train.X, ["temp"])
     >>> isinstance(fitted, sg.samplers.Fitted), fitted.split_columns(("temp",))
     (True, ('season',))

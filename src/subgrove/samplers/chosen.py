@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from subgrove.samplers.auto import FittedAuto
+from subgrove.samplers.auto.choice import Choice
+from subgrove.samplers.auto.sampler import FittedAuto
 from subgrove.samplers.base import Fitted
-from subgrove.samplers.choice import Choice
+from subgrove.samplers.conditioning import parts_of
 from subgrove.samplers.cross_fit import CrossFitted
-from subgrove.samplers.given import parts_of
 
 
 def choices_of(fitted: Fitted) -> dict[str, list[Choice]]:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Changes, Donors, Rows
-from subgrove._kinds import Floats
-from subgrove._random import Streams
-from subgrove._table import Table
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Changes, Donors, Rows
+from subgrove._data.table import Table
 from subgrove.samplers.base import Feature, Fitted
 from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
 

@@ -9,22 +9,22 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Changes, Donors, Rows
-from subgrove._kinds import Floats
-from subgrove._random import Streams
-from subgrove._table import Table, read_series
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Streams
+from subgrove._core.validate import number_in, refuse_another_index
+from subgrove._data.replace_columns import Changes, Donors, Rows
+from subgrove._data.table import Table, read_series
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.forest_reading import Forest, read_forest
 from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.marginal import draw_within
+from subgrove.samplers.permutations import weighted_donors
 from subgrove.samplers.redraw import Groups, Redraw
-from subgrove.samplers.shifts import weighted_donors
 from subgrove.trees import ConditionalInferenceTree, Tree
-from subgrove.trees.parameters import number_in
 from subgrove.trees.single import single_leaf
-from subgrove.trees.training import refuse_another_index, select_columns, training_of
+from subgrove.trees.training import select_columns, training_of
 
 _CELLS = {"grid": grid_cells, "nodes": node_cells}
 
@@ -72,7 +72,7 @@ class ForestNodes(Method):
     --------
     >>> import subgrove as sg
     >>> from sklearn.ensemble import RandomForestRegressor
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> columns = ["temp", "hum", "wind"]
     >>> forest = RandomForestRegressor(20, min_samples_leaf=30, random_state=1).fit(train.X[columns], train.y)
     >>> sampler = sg.samplers.ForestNodes(forest).fit(train.X[columns])

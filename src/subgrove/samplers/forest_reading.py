@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._containers import BOOLEANS, quote
-from subgrove._kinds import ColumnInfo, Floats
-from subgrove._table import Table
+from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.text import quote
+from subgrove._data.from_containers import BOOLEANS
+from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.forest_structure import Splits
 

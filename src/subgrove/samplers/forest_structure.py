@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Rows
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.replace_columns import Rows
 
 _NO_CUTS: Floats = np.empty(0)
 

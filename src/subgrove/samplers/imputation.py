@@ -9,21 +9,21 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._forest import grow
-from subgrove._frames import Changes, Rows
-from subgrove._kinds import Floats
-from subgrove._parallel import effective_jobs
-from subgrove._random import Streams, read_seed, stream
-from subgrove._subgroups.names import allowed_columns
-from subgrove._table import Table
+from subgrove._core.kinds import Floats
+from subgrove._core.parallel import effective_jobs
+from subgrove._core.random import Streams, read_seed, stream
+from subgrove._core.validate import whole_number
+from subgrove._data.features import allowed_columns
+from subgrove._data.replace_columns import Changes, Rows
+from subgrove._data.table import Table
+from subgrove._regress import grow
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.level_draws import draw_levels
+from subgrove.samplers.permutations import outside_donors, shifted_donors, weighted_donors
 from subgrove.samplers.predictors import encoded_predictors
 from subgrove.samplers.redraw import Groups, Redraw
-from subgrove.samplers.shifts import outside_donors, shifted_donors, weighted_donors
-from subgrove.trees.parameters import whole_number
 
 Residuals = Literal["oob", "train", "test"]
 
@@ -52,7 +52,7 @@ class Imputation(Method):
         only as many as rows.
     n_jobs : int, optional
         Number of threads that grow trees. It changes nothing but the time.
-    seed : int, default 0
+    random_state : int, default 0
         Of the forests. A feature's forest depends on the seed and its name alone. None gives others each time.
     given : str or list of str, optional
         The columns that the forest foretells from; all others by default.
@@ -70,7 +70,7 @@ class Imputation(Method):
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> sampler = sg.samplers.Imputation(n_trees=20).fit(train.X, ["temp", "season"])
     >>> for column in sampler.redraw(test.X.head(3), "season", 1):
     ...     print(set(column) <= {"WINTER", "SPRING", "SUMMER", "FALL"})
@@ -86,7 +86,7 @@ class Imputation(Method):
         max_features: Any = "sqrt",
         residuals: Residuals = "oob",
         n_jobs: int | None = None,
-        seed: int | None = 0,
+        random_state: int | None = 0,
         given: Any = None,
     ) -> None:
         self.n_trees = n_trees
@@ -94,7 +94,7 @@ class Imputation(Method):
         self.max_features = max_features
         self.residuals = residuals
         self.n_jobs = n_jobs
-        self.seed = seed
+        self.random_state = random_state
         self.given = given
 
     def fit(self, X: Any, features: Any = None) -> FittedImputation:
@@ -113,7 +113,7 @@ class Imputation(Method):
         whole_number("min_node_size", self.min_node_size, least=1)
         effective_jobs(self.n_jobs)  # refuses what is no number of jobs
         columns_tried(self.max_features, 1)  # likewise
-        seed = read_seed(self.seed)
+        seed = read_seed(self.random_state)
         table, read = read_training_table(X, features, self)
         given = None if self.given is None else allowed_columns(self.given, table.names)
         forests = {name: self._grown(table, name, given, stream(seed, name)) for (name,) in read}

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Changes, Donors, Rows
-from subgrove._kinds import Floats
-from subgrove._quantiles import interval_ends, quantile_rows
-from subgrove._random import Streams
-from subgrove._table import Table
+from subgrove._core.kinds import Floats
+from subgrove._core.quantiles import interval_ends, quantile_rows
+from subgrove._core.random import Streams
+from subgrove._core.validate import whole_number
+from subgrove._data.replace_columns import Changes, Donors, Rows
+from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
-from subgrove.trees.parameters import whole_number
 
 
 class Intervals(Method):

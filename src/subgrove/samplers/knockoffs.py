@@ -9,16 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._frames import Changes
-from subgrove._kinds import Floats
-from subgrove._parallel import one_blas_thread
-from subgrove._random import Streams
-from subgrove._table import Table
+from subgrove._core.kinds import Floats
+from subgrove._core.parallel import one_blas_thread
+from subgrove._core.random import Streams
+from subgrove._core.validate import number_in
+from subgrove._data.replace_columns import Changes
+from subgrove._data.table import Table
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
 from subgrove.samplers.knockoff_solver import drawn_in, equal_s, largest_s
 from subgrove.samplers.redraw import Groups, Redraw
-from subgrove.trees.parameters import number_in
 
 _COPY = 0.01  # below this, 1 minus the correlation with the original, a knockoff is as good as a copy
 
@@ -56,7 +56,7 @@ class Knockoffs(Method):
     Examples
     --------
     >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, seed=1)
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> sampler = sg.samplers.Knockoffs().fit(train.X, ["temp"])
     >>> sampler.names
     ('temp', 'hum', 'wind')

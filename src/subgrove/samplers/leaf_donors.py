@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subgrove._frames import Changes, Donors
-from subgrove._kinds import Codes, Floats, Rows
-from subgrove._random import Streams, remembered
+from subgrove._core.kinds import Codes, Floats, Rows
+from subgrove._core.random import Streams, remembered
+from subgrove._data.replace_columns import Changes, Donors
+from subgrove._data.table import Series, Table
 from subgrove._subgroups import Partition
-from subgrove._table import Series, Table
-from subgrove.samplers.balanced import Pools, balanced_points
 from subgrove.samplers.base import Feature
-from subgrove.samplers.expectation import exact_from
+from subgrove.samplers.exact_expectation import exact_from
+from subgrove.samplers.quasi_random import Pools, balanced_points
 from subgrove.samplers.redraw import Groups, Redraw
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Changes, Donors
-from subgrove._kinds import Floats, Rows
-from subgrove._random import Streams
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Changes, Donors
 from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
 
 _NOTHING = 1e-12  # a share below it is rounding, and its level need not be asked for

@@ -8,15 +8,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._frames import Changes, Donors
-from subgrove._kinds import Codes, Floats
-from subgrove._random import Streams, remembered
-from subgrove._table import Table
+from subgrove._core.kinds import Codes, Floats
+from subgrove._core.random import Streams, remembered
+from subgrove._data.replace_columns import Changes, Donors
+from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, Fitted, Method, read_training_table, title
-from subgrove.samplers.expectation import exact_among, exact_from
+from subgrove.samplers.exact_expectation import exact_among, exact_from
+from subgrove.samplers.permutations import outside_donors, shifted_rings, weighted_donors
 from subgrove.samplers.redraw import Groups, Redraw
-from subgrove.samplers.shifts import outside_donors, shifted_rings, weighted_donors
 
 
 class Marginal(Method):

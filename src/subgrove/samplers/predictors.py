@@ -7,9 +7,9 @@ from collections.abc import Collection
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._forest import forest_numbers
-from subgrove._kinds import MISSING, ColumnInfo, Floats
-from subgrove._table import Table
+from subgrove._core.kinds import MISSING, ColumnInfo, Floats
+from subgrove._data.table import Table
+from subgrove._regress import forest_numbers
 
 
 def encoded_predictors(table: Table, but: str | tuple[str, ...], given: Collection[str] | None = None) -> Floats:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Changes, Rows
-from subgrove._kinds import Codes, Floats
+from subgrove._core.kinds import Codes, Floats
+from subgrove._data.replace_columns import Changes, Rows
 
 ALL_ROWS = "all rows"
 

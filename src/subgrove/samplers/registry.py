@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from subgrove.samplers.auto import Auto
+from subgrove.samplers.auto.sampler import Auto
 from subgrove.samplers.base import Method
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
 from subgrove.samplers.knockoffs import Knockoffs
+from subgrove.samplers.location_shift import ShiftedSubgroups
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.shifted import ShiftedSubgroups
-from subgrove.samplers.subgroup import Subgroups
+from subgrove.samplers.subgroups import Subgroups
 from subgrove.samplers.unchanged import Unchanged
 
 NAMES: Mapping[str, Callable[[], Method]] = {

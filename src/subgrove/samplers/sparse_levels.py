@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._frames import Rows
-from subgrove._kinds import Floats
-from subgrove._random import Streams
-from subgrove._shift import Design, Rivals, find_shift
-from subgrove._shift.design import Part
-from subgrove._table import Series, Table
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Rows
+from subgrove._data.table import Series, Table
+from subgrove._regress import Design, Rivals, find_shift
+from subgrove._regress.design import Part
 from subgrove.samplers.base import Feature
 from subgrove.samplers.level_draws import draw_levels
 from subgrove.samplers.redraw import Groups, Redraw

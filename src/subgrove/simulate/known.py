@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.simulate.process import USED, Process
 
 _NULL = "null "  # before the names of processes in which x1 has nothing to do with the target

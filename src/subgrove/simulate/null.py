@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._kinds import Floats
-from subgrove._random import read_seed
+from subgrove._core.kinds import Floats
+from subgrove._core.random import read_seed
 from subgrove.datasets import Dataset
 from subgrove.exceptions import ParameterError
 from subgrove.simulate.known import PROCESSES, key_of_null, names
@@ -68,10 +68,10 @@ def null_scenario(name: str, *, p: int = 10, strength: float = 0.0) -> NullScena
     >>> import subgrove as sg
     >>> from sklearn.ensemble import RandomForestRegressor
     >>> null = sg.simulate.null_scenario("linear")
-    >>> train, test = null.sample(200, seed=1), null.sample(500, seed=2)
+    >>> train, test = null.sample(200, random_state=1), null.sample(500, random_state=2)
     >>> model = RandomForestRegressor(50, max_features=3, random_state=1).fit(train.X, train.y)
     >>> for sampler in ("marginal", null.sampler):
-    ...     imp = sg.importance(model, test.X, test.y, sampler=sampler, features=["x1"], seed=1)
+    ...     imp = sg.importance(model, test.X, test.y, sampler=sampler, features=["x1"], random_state=1)
     ...     low, high = imp.overall[["conf_low", "conf_high"]].iloc[0]
     ...     print(bool(low > 0))
     True
@@ -103,7 +103,7 @@ class NullScenario:
     >>> scenario = sg.simulate.null_scenario("linear")
     >>> scenario.name, scenario.strength, scenario.importance
     ('linear', 0.0, 0.0)
-    >>> scenario.sample(5, seed=1)
+    >>> scenario.sample(5, random_state=1)
     <Dataset: 5 rows, 10 features, target 'y'>
     """
 
@@ -120,7 +120,7 @@ class NullScenario:
 
         return Process(base.given_rest, target, strength**2 * base.importance, base.levels)
 
-    def sample(self, n: int, *, seed: int | None = None) -> Dataset:
+    def sample(self, n: int, *, random_state: int | None = None) -> Dataset:
         """Draw rows with features x1, ..., xp and the target.
 
         Features are the same for every strength.
@@ -129,13 +129,13 @@ class NullScenario:
         ----------
         n : int
             Number of rows.
-        seed : int, optional
+        random_state : int, RandomState instance or Generator, optional
             Makes the rows the same each time.
         """
         about = f"Simulated: x1 of no use beside the others ({self.name}), {self.p} features."
         if self.strength:
             about = f"Simulated: {self.strength:g} times x1 in the target ({self.name}), {self.p} features."
-        return sampled(self._process, key_of_null(self.name), self.p, n, seed, about)
+        return sampled(self._process, key_of_null(self.name), self.p, n, random_state, about)
 
     @property
     def model(self) -> Callable[[Any], Floats]:
@@ -155,7 +155,7 @@ class NullScenario:
         """
         return self._process.importance
 
-    def true_importance(self, model: Any = None, *, n: int = 1000, seed: int | None = None) -> float:
+    def true_importance(self, model: Any = None, *, n: int = 1000, random_state: int | None = None) -> float:
         """The conditional importance of x1 for any model, estimated on fresh rows with the true distribution of x1.
 
         Parameters
@@ -164,7 +164,7 @@ class NullScenario:
             Gets a pandas frame; the true model by default.
         n : int, default 1000
             Number of fresh rows. Each is redrawn once.
-        seed : int, optional
+        random_state : int, RandomState instance or Generator, optional
             Of the rows and the redraw.
 
         Returns
@@ -172,8 +172,13 @@ class NullScenario:
         float
             Mean rise of the squared error.
         """
-        seed = read_seed(seed)
-        return rise_of(self.model if model is None else model, self.sample(n, seed=seed), self.sampler, seed)
+        random_state = read_seed(random_state)
+        return rise_of(
+            self.model if model is None else model,
+            self.sample(n, random_state=random_state),
+            self.sampler,
+            random_state,
+        )
 
 
 def _ask_true_model(null: NullScenario, X: Any) -> Floats:

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._kinds import Floats
-from subgrove._model import read_model
-from subgrove._random import read_seed, stream
-from subgrove._table import read_table
+from subgrove._core.kinds import Floats
+from subgrove._core.random import read_seed, stream
+from subgrove._data.table import read_table
+from subgrove._models.predictor import read_model
 from subgrove.datasets import Dataset
 from subgrove.exceptions import InputError, ParameterError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._kinds import Floats
+from subgrove._core.kinds import Floats
 from subgrove.exceptions import ParameterError
 from subgrove.simulate.known import PROCESSES
 from subgrove.simulate.process import FEATURE, read_rows
@@ -29,7 +29,7 @@ class TrueConditional:
     >>> import numpy as np
     >>> import subgrove as sg
     >>> scenario = sg.simulate.scenario("linear", p=10)
-    >>> X = scenario.sample(5, seed=1).X
+    >>> X = scenario.sample(5, random_state=1).X
     >>> fitted = sg.simulate.TrueConditional("linear").fit(X, ["x1"])
     >>> (column,) = fitted.redraw(X, "x1", [np.random.default_rng(1)])
     >>> len(column)
@@ -68,7 +68,7 @@ class FittedTrueConditional:
     --------
     >>> import numpy as np
     >>> import subgrove as sg
-    >>> X = sg.simulate.scenario("linear", p=10).sample(4, seed=1).X
+    >>> X = sg.simulate.scenario("linear", p=10).sample(4, random_state=1).X
     >>> fitted = sg.simulate.FittedTrueConditional("linear")
     >>> [len(column) for column in fitted.redraw(X, "x1", [np.random.default_rng(1), np.random.default_rng(2)])]
     [4, 4]

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from subgrove._kinds import Floats
-from subgrove._random import read_seed
+from subgrove._core.kinds import Floats
+from subgrove._core.random import read_seed
 from subgrove.datasets import Dataset
 from subgrove.simulate.known import PROCESSES, names
 from subgrove.simulate.process import read_name, read_rows, read_width, rise_of, sampled
@@ -65,10 +65,10 @@ def scenario(name: str, *, p: int = 10) -> Scenario:
     --------
     >>> import subgrove as sg
     >>> linear = sg.simulate.scenario("linear")
-    >>> train, test = linear.sample(2000, seed=1), linear.sample(1000, seed=2)
+    >>> train, test = linear.sample(2000, random_state=1), linear.sample(1000, random_state=2)
     >>> groups = sg.find_subgroups(train.X, features=["x1"], max_depth=3)
     >>> for sampler in ("marginal", groups, linear.sampler):
-    ...     imp = sg.importance(linear.model, test.X, test.y, sampler=sampler, features=["x1"], seed=1)
+    ...     imp = sg.importance(linear.model, test.X, test.y, sampler=sampler, features=["x1"], random_state=1)
     ...     print(round(imp.overall["estimate"].iloc[0], 1))
     10.2
     4.7
@@ -94,7 +94,7 @@ class Scenario:
     --------
     >>> import subgrove as sg
     >>> scenario = sg.simulate.scenario("linear", p=10)
-    >>> scenario.sample(5, seed=1)
+    >>> scenario.sample(5, random_state=1)
     <Dataset: 5 rows, 10 features, target 'y'>
     >>> scenario.importance > 0
     True
@@ -103,18 +103,18 @@ class Scenario:
     name: str
     p: int
 
-    def sample(self, n: int, *, seed: int | None = None) -> Dataset:
+    def sample(self, n: int, *, random_state: int | None = None) -> Dataset:
         """Draw rows with features x1, ..., xp and the target.
 
         Parameters
         ----------
         n : int
             Number of rows.
-        seed : int, optional
+        random_state : int, RandomState instance or Generator, optional
             Makes the rows the same each time.
         """
         about = f"Simulated: x1 {self.name}, {self.p} features."
-        return sampled(PROCESSES[self.name], self.name, self.p, n, seed, about)
+        return sampled(PROCESSES[self.name], self.name, self.p, n, random_state, about)
 
     @property
     def model(self) -> Callable[[Any], Floats]:
@@ -138,7 +138,7 @@ class Scenario:
         """
         return PROCESSES[self.name].importance
 
-    def true_importance(self, model: Any = None, *, n: int = 1000, seed: int | None = None) -> float:
+    def true_importance(self, model: Any = None, *, n: int = 1000, random_state: int | None = None) -> float:
         """The conditional importance of x1 for any model, estimated on fresh rows with the true distribution of x1.
 
         Parameters
@@ -147,7 +147,7 @@ class Scenario:
             Gets a pandas frame; the true model by default.
         n : int, default 1000
             Number of fresh rows. Each is redrawn once.
-        seed : int, optional
+        random_state : int, RandomState instance or Generator, optional
             Of the rows and the redraw.
 
         Returns
@@ -159,13 +159,18 @@ class Scenario:
         --------
         >>> import subgrove as sg
         >>> linear = sg.simulate.scenario("linear")
-        >>> round(linear.true_importance(n=100_000, seed=2), 1), linear.importance
+        >>> round(linear.true_importance(n=100_000, random_state=2), 1), linear.importance
         (4.0, 4.0)
-        >>> linear.true_importance(lambda X: X["x2"], seed=1)
+        >>> linear.true_importance(lambda X: X["x2"], random_state=1)
         0.0
         """
-        seed = read_seed(seed)
-        return rise_of(self.model if model is None else model, self.sample(n, seed=seed), self.sampler, seed)
+        random_state = read_seed(random_state)
+        return rise_of(
+            self.model if model is None else model,
+            self.sample(n, random_state=random_state),
+            self.sampler,
+            random_state,
+        )
 
 
 def _ask_true_model(name: str, X: Any) -> Floats:

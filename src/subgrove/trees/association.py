@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats
+from subgrove._data.table import Floats
 from subgrove.trees.candidates import Block, Candidates, NominalColumn, power_of_two
 from subgrove.trees.chi_square import log_tails
 from subgrove.trees.column_sums import column_sums

@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats
+from subgrove._data.table import Floats
 
 
 def bernstein(u: Floats, order: int) -> Floats:

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import Rows
-from subgrove._table import Floats, Table
-from subgrove.trees.prepared import Prepared, ascending
+from subgrove._core.kinds import Rows
+from subgrove._data.table import Floats, Table
+from subgrove.trees.sorted_table import Prepared, ascending
 
 CHUNK = 8192  # rows gathered at a time in a large node
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats, Kind
+from subgrove._core.validate import Parameters, number_in, public_names, whole_number
+from subgrove._data.table import Floats, Kind
 from subgrove.exceptions import InputError
 from subgrove.trees.cart_search import NO_GAIN, ROUNDING, Response, Rows, SortedRows, SplitSearch
-from subgrove.trees.cells import Cells
+from subgrove.trees.histogram import Cells
 from subgrove.trees.nodes import Node, renumber
-from subgrove.trees.parameters import Parameters, number_in, public_names, whole_number
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 
@@ -31,10 +31,10 @@ class CartTree(Parameters):
     ----------
     max_depth : int
         Most splits above a leaf.
-    min_leaf : int
+    min_samples_leaf : int
         Least number of rows (sum of weights) of a leaf.
     min_split : int or None
-        Least number of rows of a node that may be split; None means `3 * min_leaf`.
+        Least number of rows of a node that may be split; None means `3 * min_samples_leaf`.
     cp : float
         Complexity: a subtree stays if each of its splits reduces the risk of the root by more than
         this share, on average. 0 keeps every split that reduces the risk.
@@ -68,9 +68,11 @@ class CartTree(Parameters):
 
     _method = "cart"
 
-    def __init__(self, max_depth: int = 30, min_leaf: int = 30, min_split: int | None = None, cp: float = 0.01) -> None:
+    def __init__(
+        self, max_depth: int = 30, min_samples_leaf: int = 30, min_split: int | None = None, cp: float = 0.01
+    ) -> None:
         self.max_depth = max_depth
-        self.min_leaf = min_leaf
+        self.min_samples_leaf = min_samples_leaf
         self.min_split = min_split
         self.cp = cp
 
@@ -78,7 +80,7 @@ class CartTree(Parameters):
         self,
         X: Any,
         x: Any,
-        weights: Any = None,
+        sample_weight: Any = None,
         *,
         kinds: Mapping[str, Kind] | None = None,
         x_kind: Kind | None = None,
@@ -91,7 +93,7 @@ class CartTree(Parameters):
             Candidate columns, without x.
         x : column
             The feature whose subgroups are wanted. Rows without a value of it are left out.
-        weights : array, optional
+        sample_weight : array, optional
             How often each row counts.
         kinds : mapping from column name to {"numeric", "ordered", "nominal"}, optional
             Overrides what the dtypes of X say.
@@ -103,7 +105,7 @@ class CartTree(Parameters):
         Tree
         """
         self._limits()  # before anything is read
-        return self._grow(read_training(X, x, weights, kinds=kinds, x_kind=x_kind))
+        return self._grow(read_training(X, x, sample_weight, kinds=kinds, x_kind=x_kind))
 
     def _grow(self, training: Training) -> Tree:
         limits = self._limits()
@@ -121,11 +123,13 @@ class CartTree(Parameters):
         )
 
     def _limits(self) -> _Limits:
-        min_leaf = whole_number("min_leaf", self.min_leaf, least=1)
+        min_samples_leaf = whole_number("min_samples_leaf", self.min_samples_leaf, least=1)
         return _Limits(
             max_depth=whole_number("max_depth", self.max_depth, least=0),
-            min_leaf=min_leaf,
-            min_split=3 * min_leaf if self.min_split is None else whole_number("min_split", self.min_split, least=2),
+            min_samples_leaf=min_samples_leaf,
+            min_split=3 * min_samples_leaf
+            if self.min_split is None
+            else whole_number("min_split", self.min_split, least=2),
             cp=number_in("cp", self.cp, low=0, high=1),
         )
 
@@ -171,7 +175,7 @@ class _Limits:
     """The parameters, checked."""
 
     max_depth: int
-    min_leaf: int
+    min_samples_leaf: int
     min_split: int
     cp: float
 
@@ -185,12 +189,12 @@ class _Growth:
         self.nodes: dict[int, Node] = {}
         self.leaf_of_row = np.ones(training.n_rows, dtype=np.intp)
         # More rows than min_split may still be too few for two leaves.
-        self.least_rows = max(limits.min_split, 2 * limits.min_leaf) * (1 - ROUNDING)
+        self.least_rows = max(limits.min_split, 2 * limits.min_samples_leaf) * (1 - ROUNDING)
         self.least_risk = 0.0
 
     def grow(self) -> None:
         """Split until every leaf has a reason to stay one."""
-        search = SplitSearch(self.training, Response.of(self.training), self.limits.min_leaf)
+        search = SplitSearch(self.training, Response.of(self.training), self.limits.min_samples_leaf)
         root = self._add(None, 0, np.arange(self.training.n_rows))
         self.least_risk = self.limits.cp * _checked_risk(root, self.training) * (1 + ROUNDING)
         waiting = [(root, SortedRows.of(self.training))] if root.stop is None else []

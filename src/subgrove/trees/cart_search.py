@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo, Floats
+from subgrove._data.table import ColumnInfo, Floats
 from subgrove.trees.cuts import MAX_ENUMERATED, order_of_levels
 from subgrove.trees.nodes import Side, Split, goes_left, settled
-from subgrove.trees.prepared import Prepared
+from subgrove.trees.sorted_table import Prepared
 from subgrove.trees.training import Training
 
 Rows = npt.NDArray[np.intp]
@@ -103,14 +103,14 @@ class SplitSearch:
     ----------
     training : Training
     response : Response
-    min_leaf : int
+    min_samples_leaf : int
         Least weight of a child.
     """
 
-    def __init__(self, training: Training, response: Response, min_leaf: int) -> None:
+    def __init__(self, training: Training, response: Response, min_samples_leaf: int) -> None:
         self.training = training
         self.response = response
-        self.min_leaf = min_leaf
+        self.min_samples_leaf = min_samples_leaf
         self.columns = tuple(zip(training.table.columns, training.table.positions(), strict=True))
         # Scratch: only the rows of the node at hand hold anything, so no node pays for the whole sample.
         self._centred = np.empty_like(response.columns)
@@ -162,7 +162,7 @@ class SplitSearch:
             total=total,
             sum_of_squares=float((centred * weighted).sum()),
             # Weights that are no whole numbers may miss their sum by rounding.
-            least=self.min_leaf * (1 - ROUNDING),
+            least=self.min_samples_leaf * (1 - ROUNDING),
         )
 
     def _finish(self, split: Split, info: ColumnInfo, values: npt.NDArray[Any], node: _Node) -> Split:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats
+from subgrove._data.table import Floats
 
 _SMALLEST = 1e-290
 

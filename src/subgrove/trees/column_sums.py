@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from subgrove._table import Floats
-from subgrove.trees import compiled
+from subgrove._data.table import Floats
+from subgrove._native import tree_kernels as compiled
 from subgrove.trees.candidates import Block, Candidates
 
 

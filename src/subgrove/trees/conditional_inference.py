@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo, Kind
+from subgrove._core.validate import Parameters, public_names
+from subgrove._data.table import ColumnInfo, Kind
 from subgrove.trees.candidates import Block, power_of_two
 from subgrove.trees.growth import Rules, Scored, grow
-from subgrove.trees.parameters import Parameters, public_names
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 
@@ -27,7 +27,7 @@ class ConditionalInferenceTree(Parameters):
     ----------
     max_depth : int, default 30
         Most splits above a leaf; 0 gives a single leaf.
-    min_leaf : int, default 30
+    min_samples_leaf : int, default 30
         Least number of rows (weight) in a leaf; at least 1 % of the node that is split.
     alpha : float, default 0.05
         Level of the tests, after Sidak's adjustment for the number of columns; 1 splits as long as it can.
@@ -43,16 +43,16 @@ class ConditionalInferenceTree(Parameters):
 
     _method = "conditional_inference"
 
-    def __init__(self, max_depth: int = 30, min_leaf: int = 30, alpha: float = 0.05) -> None:
+    def __init__(self, max_depth: int = 30, min_samples_leaf: int = 30, alpha: float = 0.05) -> None:
         self.max_depth = max_depth
-        self.min_leaf = min_leaf
+        self.min_samples_leaf = min_samples_leaf
         self.alpha = alpha
 
     def fit(
         self,
         X: Any,
         x: Any,
-        weights: Any = None,
+        sample_weight: Any = None,
         *,
         kinds: Mapping[str, Kind] | None = None,
         x_kind: Kind | None = None,
@@ -77,14 +77,14 @@ class ConditionalInferenceTree(Parameters):
         Tree
         """
         self._checked()  # before anything is read
-        return self._grow(read_training(X, x, weights, kinds=kinds, x_kind=x_kind))
+        return self._grow(read_training(X, x, sample_weight, kinds=kinds, x_kind=x_kind))
 
     def _grow(self, training: Training) -> Tree:
         response = Influence(training.target, training.values)
         return grow(training, response, self._checked(), self._method, self.plain_params())
 
     def _checked(self) -> Rules:
-        return Rules.checked(self.max_depth, self.min_leaf, self.alpha)
+        return Rules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:

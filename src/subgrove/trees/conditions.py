@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo, Table
-from subgrove._values import number_text
+from subgrove._data.columns import number_text
+from subgrove._data.table import ColumnInfo, Table
 
 if TYPE_CHECKING:
     from subgrove.trees.nodes import Side, Split

@@ -14,8 +14,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import Floats, Rows
-from subgrove.trees import compiled
+from subgrove._core.kinds import Floats, Rows
+from subgrove._native import tree_kernels as compiled
 
 MAX_ENUMERATED = 12  # levels up to which all partitions are tried
 _TIE = 1e-10  # above the rounding that the fit leaves in the scores

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats
-from subgrove.trees import compiled
+from subgrove._data.table import Floats
+from subgrove._native import tree_kernels as compiled
 from subgrove.trees.likelihood import LOG_2PI, Density
 from subgrove.trees.newton import maximise
 

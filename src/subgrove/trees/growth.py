@@ -19,15 +19,15 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import Rows
-from subgrove._parallel import one_blas_thread
-from subgrove._table import ColumnInfo, Floats
+from subgrove._core.kinds import Rows
+from subgrove._core.parallel import one_blas_thread
+from subgrove._core.validate import number_in, whole_number
+from subgrove._data.table import ColumnInfo, Floats
 from subgrove.trees.association import BlockTests, Whitened, best_columns, test_columns, whiten
 from subgrove.trees.candidates import Block, Candidates
-from subgrove.trees.cells import Cells
 from subgrove.trees.cuts import Cut, cut_levels, cut_numbers, cut_partial
+from subgrove.trees.histogram import Cells
 from subgrove.trees.nodes import Node, Side, Split, Tests, goes_left, settled
-from subgrove.trees.parameters import number_in, whole_number
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
 
@@ -64,15 +64,15 @@ class Rules:
     """When to split."""
 
     max_depth: int
-    min_leaf: int
+    min_samples_leaf: int
     alpha: float
 
     @classmethod
-    def checked(cls, max_depth: Any, min_leaf: Any, alpha: Any) -> Rules:
+    def checked(cls, max_depth: Any, min_samples_leaf: Any, alpha: Any) -> Rules:
         """The rules, if they are what they may be."""
         return cls(
             whole_number("max_depth", max_depth, least=0),
-            whole_number("min_leaf", min_leaf, least=1),
+            whole_number("min_samples_leaf", min_samples_leaf, least=1),
             number_in("alpha", alpha, low=0.0, high=1.0),
         )
 
@@ -115,8 +115,8 @@ class _Grower:
         last: list[int] = []
         while waiting:
             tested = [node for node in waiting if self._is_tested(self.drafts[node])]
-            large = [node for node in tested if self.drafts[node].n >= 2 * self.rules.min_leaf]
-            last += [node for node in tested if self.drafts[node].n < 2 * self.rules.min_leaf]
+            large = [node for node in tested if self.drafts[node].n >= 2 * self.rules.min_samples_leaf]
+            last += [node for node in tested if self.drafts[node].n < 2 * self.rules.min_samples_leaf]
             for block in self._blocks(large):
                 self._work_on(block)
             waiting = [child for node in waiting for child in self.drafts[node].children or ()]
@@ -185,7 +185,7 @@ class _Grower:
         self, nodes: list[int], block: Block, white: Whitened, tests: BlockTests, usable: npt.NDArray[np.bool_]
     ) -> None:
         """Split each node in its best column, or in the next best if that allows no cut."""
-        least = np.maximum(float(self.rules.min_leaf), np.ceil(MIN_SHARE * block.n))
+        least = np.maximum(float(self.rules.min_samples_leaf), np.ceil(MIN_SHARE * block.n))
         needed = np.log1p(-self.rules.alpha) if self.rules.alpha < 1 else -np.inf
         criterion = np.where(usable[:, None], tests.criterion, -np.inf)
         best = best_columns(criterion, tests.statistic).tolist()

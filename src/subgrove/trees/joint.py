@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._table import Floats, Kind, Series, read_table, read_weights
+from subgrove._core.validate import Parameters, public_names, refuse_another_index, whole_number
+from subgrove._data.table import Floats, Kind, Series, read_table, read_weights
 from subgrove.exceptions import LengthError
 from subgrove.trees.candidates import Block
 from subgrove.trees.conditional_inference import Influence
 from subgrove.trees.growth import Response, Rules, Scored, grow
-from subgrove.trees.parameters import Parameters, public_names, whole_number
 from subgrove.trees.structure import Tree
-from subgrove.trees.training import Training, checked_training, has_three_values, refuse_another_index, varies
+from subgrove.trees.training import Training, checked_training, has_three_values, varies
 from subgrove.trees.transformation_tree import transformation_response
 
 
@@ -29,7 +29,7 @@ class JointTree(Parameters):
     ----------
     max_depth : int, default 30
         Most splits above a leaf; 0 gives a single leaf.
-    min_leaf : int, default 30
+    min_samples_leaf : int, default 30
         Least number of rows (weight) in a leaf; at least 1 % of the node that is split.
     alpha : float, default 0.05
         Level of the tests, after Sidak's adjustment for the number of columns; 1 splits as long as it can.
@@ -64,9 +64,9 @@ class JointTree(Parameters):
 
     _method = "joint"
 
-    def __init__(self, max_depth: int = 30, min_leaf: int = 30, alpha: float = 0.05, order: int = 5) -> None:
+    def __init__(self, max_depth: int = 30, min_samples_leaf: int = 30, alpha: float = 0.05, order: int = 5) -> None:
         self.max_depth = max_depth
-        self.min_leaf = min_leaf
+        self.min_samples_leaf = min_samples_leaf
         self.alpha = alpha
         self.order = order
 
@@ -74,7 +74,7 @@ class JointTree(Parameters):
         self,
         X: Any,
         xs: Any,
-        weights: Any = None,
+        sample_weight: Any = None,
         *,
         kinds: Mapping[str, Kind] | None = None,
         xs_kinds: Mapping[str, Kind] | None = None,
@@ -104,9 +104,9 @@ class JointTree(Parameters):
             raise LengthError(
                 f"xs has {features.n_rows} rows, but X has {table.n_rows}. Pass one row of xs for each row of X."
             )
-        refuse_another_index(X, xs=xs, weights=weights)
+        refuse_another_index(X, xs=xs, sample_weight=sample_weight)
         members = tuple(features.series(name) for name in features.names)
-        return self._grow(checked_training(table, members, read_weights(weights, table.n_rows)))
+        return self._grow(checked_training(table, members, read_weights(sample_weight, table.n_rows)))
 
     def _grow(self, training: Training) -> Tree:
         rules, order = self._checked()
@@ -114,7 +114,7 @@ class JointTree(Parameters):
         return grow(training, response, rules, self._method, self.plain_params())
 
     def _checked(self) -> tuple[Rules, int]:
-        rules = Rules.checked(self.max_depth, self.min_leaf, self.alpha)
+        rules = Rules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
         return rules, whole_number("order", self.order, least=1)
 
     @classmethod

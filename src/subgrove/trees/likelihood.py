@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from subgrove._table import Floats
+from subgrove._data.table import Floats
 from subgrove.trees.bernstein import basis, derivative, tail_sums
 from subgrove.trees.newton import Mask
 

@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats
+from subgrove._data.table import Floats
 
 Mask = npt.NDArray[np.bool_]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo, Kind
+from subgrove._data.table import ColumnInfo, Kind
 
 Side = Literal["left", "right"]
 SIDES: tuple[Side, Side] = ("left", "right")

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import Floats, Rows
-from subgrove.trees.cells import Cells
+from subgrove._core.kinds import Floats, Rows
+from subgrove.trees.histogram import Cells
 from subgrove.trees.nodes import Node, Split, goes_left
-from subgrove.trees.prepared import ascending
+from subgrove.trees.sorted_table import ascending
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove.trees.cells import Cells
+from subgrove.trees.histogram import Cells
 from subgrove.trees.nodes import Node
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training

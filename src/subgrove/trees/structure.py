@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import MISSING, UNSEEN
-from subgrove._table import ColumnInfo, Table, read_like
+from subgrove._core.kinds import MISSING, UNSEEN
+from subgrove._data.table import ColumnInfo, Table, read_like
 from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
 from subgrove.trees.conditions import ALL_ROWS, Condition, merge, rule_text, split_condition
 from subgrove.trees.nodes import SIDES, Node, goes_left, renumber

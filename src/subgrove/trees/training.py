@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import ColumnInfo, Floats, Kind, Series, Table, read_series, read_table, read_weights
+from subgrove._core.text import TOGETHER
+from subgrove._core.validate import refuse_another_index
+from subgrove._data.table import ColumnInfo, Floats, Kind, Series, Table, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
-from subgrove.trees.prepared import Prepared, ascending
-
-TOGETHER = " + "
-"""Between the names of features that share a tree."""
+from subgrove.trees.sorted_table import Prepared, ascending
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +83,7 @@ def read_training(
     """Check and type what `fit` was given."""
     table = read_table(X, kinds=kinds)
     series = read_series(x, n_rows=table.n_rows, kind=x_kind)
-    refuse_another_index(X, x=x, weights=weights)
+    refuse_another_index(X, x=x, sample_weight=weights)
     return checked_training(table, (series,), read_weights(weights, table.n_rows))
 
 
@@ -149,21 +148,6 @@ def varies(values: npt.NDArray[Any]) -> bool:
 def has_three_values(values: npt.NDArray[Any]) -> bool:
     """Whether there are more than two distinct values."""
     return varies(values[values != values[:1]])
-
-
-def refuse_another_index(X: Any, **others: Any) -> None:
-    """Rows belong together by their places; a pandas index that puts them in another order must not be passed over."""
-    one: Any = getattr(X, "index", None)
-    for name, other in others.items():
-        two: Any = getattr(other, "index", None)
-        if not hasattr(one, "equals") or not hasattr(two, "equals") or one.equals(two):
-            continue
-        if one.is_unique and two.is_unique and len(one.intersection(two)) == len(one):
-            raise InputError(
-                f"{name} has the index labels of X in another order, so their rows do not seem to belong together. "
-                f"Align them, as in {name}.loc[X.index], or pass {name}.to_numpy() if they belong together by their "
-                f"places."
-            )
 
 
 def _by_column(values: npt.NDArray[Any]) -> bool:

@@ -8,12 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._table import Floats, read_series, read_weights
+from subgrove._core.validate import Parameters, public_names, whole_number
+from subgrove._data.table import Floats, read_series, read_weights
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.bernstein import basis
 from subgrove.trees.likelihood import Density, Interval
 from subgrove.trees.newton import maximise
-from subgrove.trees.parameters import Parameters, public_names, whole_number
 
 LIKELIHOODS = ("auto", "density", "interval")
 
@@ -102,7 +102,7 @@ class TransformationModel(Parameters):
         self.support = support
         self.likelihood = likelihood
 
-    def fit(self, x: Any, weights: Any = None) -> FittedTransformation:
+    def fit(self, x: Any, sample_weight: Any = None) -> FittedTransformation:
         """Fit the model to a sample.
 
         Parameters
@@ -121,7 +121,7 @@ class TransformationModel(Parameters):
         series = read_series(x)
         if series.info.kind != "numeric":
             raise InputError(f"x is {series.info.kind}; a transformation model needs numbers.")
-        counted = read_weights(weights, len(series.values), "x")
+        counted = read_weights(sample_weight, len(series.values), "x")
         used = ~series.missing if counted is None else ~series.missing & (counted > 0)
         values = series.values[used]
         if len(values) < 2 or (values == values[0]).all():

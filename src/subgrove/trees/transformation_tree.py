@@ -8,16 +8,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._kinds import Rows
-from subgrove._table import ColumnInfo, Floats, Kind
+from subgrove._core.kinds import Rows
+from subgrove._core.validate import Parameters, public_names, whole_number
+from subgrove._data.table import ColumnInfo, Floats, Kind
 from subgrove.exceptions import InputError
 from subgrove.trees.candidates import Block
 from subgrove.trees.density_fit import DensityFit, fit_density
 from subgrove.trees.growth import Response, Rules, Scored, grow
 from subgrove.trees.likelihood import Interval
 from subgrove.trees.newton import maximise
-from subgrove.trees.parameters import Parameters, public_names, whole_number
-from subgrove.trees.prepared import ascending
+from subgrove.trees.sorted_table import ascending
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 from subgrove.trees.transformation import Support, checked_likelihood, linear_start
@@ -37,7 +37,7 @@ class TransformationTree(Parameters):
     ----------
     max_depth : int, default 30
         Most splits above a leaf; 0 gives a single leaf.
-    min_leaf : int, default 30
+    min_samples_leaf : int, default 30
         Least number of rows (weight) in a leaf; at least 1 % of the node that is split.
     alpha : float, default 0.05
         Level of the tests, after Sidak's adjustment for the number of columns; 1 splits as long as it can.
@@ -63,13 +63,13 @@ class TransformationTree(Parameters):
     def __init__(
         self,
         max_depth: int = 30,
-        min_leaf: int = 30,
+        min_samples_leaf: int = 30,
         alpha: float = 0.05,
         order: int = 5,
         likelihood: Literal["auto", "density", "interval"] = "auto",
     ) -> None:
         self.max_depth = max_depth
-        self.min_leaf = min_leaf
+        self.min_samples_leaf = min_samples_leaf
         self.alpha = alpha
         self.order = order
         self.likelihood = likelihood
@@ -78,7 +78,7 @@ class TransformationTree(Parameters):
         self,
         X: Any,
         x: Any,
-        weights: Any = None,
+        sample_weight: Any = None,
         *,
         kinds: Mapping[str, Kind] | None = None,
     ) -> Tree:
@@ -100,7 +100,7 @@ class TransformationTree(Parameters):
         Tree
         """
         self._checked()  # before anything is read
-        return self._grow(read_training(X, x, weights, kinds=kinds))
+        return self._grow(read_training(X, x, sample_weight, kinds=kinds))
 
     def _grow(self, training: Training) -> Tree:
         rules, order, likelihood = self._checked()
@@ -113,7 +113,7 @@ class TransformationTree(Parameters):
         return grow(training, response, rules, self._method, self.plain_params())
 
     def _checked(self) -> tuple[Rules, int, str]:
-        rules = Rules.checked(self.max_depth, self.min_leaf, self.alpha)
+        rules = Rules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
         return rules, whole_number("order", self.order, least=1), checked_likelihood(self.likelihood)
 
     @classmethod

@@ -11,7 +11,7 @@ from subgrove._report.charts.scale import Scale
 from subgrove._report.charts.svg import boxes, group, stairs
 from subgrove._report.numbers import counted
 from subgrove._report.summary import Distribution, FeatureSummary
-from subgrove._report.typeset import number
+from subgrove._report.typography import number
 
 
 def bars(feature: FeatureSummary, x: Scale, top: float, bottom: float, *, stacked: bool) -> Markup:

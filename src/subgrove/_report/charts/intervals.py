@@ -12,7 +12,7 @@ from markupsafe import Markup
 from subgrove._report.charts.scale import Scale, scale_of
 from subgrove._report.charts.svg import circle, group, line, rectangle, tag, text
 from subgrove._report.summary import Estimate, FeatureSummary, GapPart
-from subgrove._report.typeset import estimate_text
+from subgrove._report.typography import estimate_text
 
 _ROW = 18.0  # height of one dot's row
 _TALL = 26.0  # of the axis

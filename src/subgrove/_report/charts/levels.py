@@ -12,7 +12,7 @@ from subgrove._report.charts.svg import circle, group, line, picture, rectangle,
 from subgrove._report.charts.text import wrap
 from subgrove._report.numbers import counted
 from subgrove._report.summary import FeatureSummary
-from subgrove._report.typeset import number
+from subgrove._report.typography import number
 
 WIDTH = 440.0
 LEFT, RIGHT = 112.0, 372.0

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from subgrove._report.typeset import typeset
+from subgrove._report.typography import typeset
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _LARGE, _SMALL = 1e7, 1e-4  # beyond, powers of ten are written

@@ -19,7 +19,7 @@ from subgrove._report.charts.svg import circle, group, line, path, picture, tag,
 from subgrove._report.charts.text import shorten, width_of, wrap
 from subgrove._report.numbers import counted
 from subgrove._report.summary import FeatureSummary, TreeNode
-from subgrove._report.typeset import p_text
+from subgrove._report.typography import p_text
 
 _ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
 _FONT, _SMALL = 13.0, 11.5

@@ -1,0 +1,1 @@
+"""What every other part uses: validation, randomness, parallel work, moments and quantiles."""

@@ -1,0 +1,172 @@
+"""Randomness: one seed, and from it an independent stream for each (feature, repeat).
+
+A stream depends on the seed, the feature's name and the number of the repeat alone. So the same seed gives the same
+numbers for any number of jobs, any order and any subset of features, and more repeats go on where fewer ended (unless
+more of them make an expectation exact).
+
+Rows that come in partitions have streams of another kind (`KeyedStreams`): the number that a row gets depends on the
+row's own key, not on its place among others. So it is the same whatever the partitions and the order of rows are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove.exceptions import ParameterError
+
+Keys = npt.NDArray[np.uint64]
+T = TypeVar("T")
+_UNIT = 2.0**-53  # between neighbouring numbers of [0, 1)
+
+
+def read_seed(random_state: Any) -> int:
+    """Return the seed as an integer >= 0.
+
+    None draws a fresh one, so that the result can state which it was. A `Generator` or `RandomState` is advanced by
+    one draw, as in scikit-learn: a second call with the same object has another seed.
+    """
+    if random_state is None:
+        return secrets.randbits(63)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**63, dtype=np.uint64))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**63, dtype=np.uint64))
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise ParameterError(
+            f"random_state must be an integer >= 0, a numpy Generator or RandomState, or None for a new seed each "
+            f"time; got {random_state!r}."
+        )
+    return int(random_state)
+
+
+@dataclass(frozen=True)
+class Streams:
+    """One stream for each repeat, made when it is asked for: `for rng in streams`.
+
+    Asking for the same repeat again gives a stream that starts anew.
+    """
+
+    seed: int
+    key: str
+    n_repeats: int
+
+    def __len__(self) -> int:
+        return self.n_repeats
+
+    def __getitem__(self, repeat: int) -> np.random.Generator:
+        if not 0 <= repeat < self.n_repeats:
+            raise IndexError(f"repeat {repeat} of {self.n_repeats}")
+        return _generator(self.seed, self.key, repeat)
+
+    def __iter__(self) -> Iterator[np.random.Generator]:
+        return (self[repeat] for repeat in range(self.n_repeats))
+
+    @property
+    def shared(self) -> np.random.Generator:
+        """A stream for what all repeats have in common, the same whatever their number."""
+        return stream(self.seed, self.key)
+
+
+def stream(seed: int, key: str) -> np.random.Generator:
+    """A stream for work that has no repeats, such as drawing folds."""
+    return _generator(seed, key)
+
+
+def _generator(seed: int, key: str, *repeat: int) -> np.random.Generator:
+    digest = hashlib.blake2b(key.encode(), digest_size=16).digest()
+    words = np.frombuffer(digest, dtype="<u4").tolist()
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(*words, *repeat)))
+
+
+def mixed(keys: Keys, salt: int) -> Keys:
+    """Keys as random bits: another salt gives bits that have nothing to do with these (splitmix64's finisher)."""
+    bits = keys + np.uint64(salt)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits ^= bits >> np.uint64(shift)
+        bits *= np.uint64(factor)
+    bits ^= bits >> np.uint64(31)
+    return bits
+
+
+def salt_of(*words: Any) -> int:
+    """64 bits that depend on all of the words, and on nothing else."""
+    text = "\0".join(map(str, words))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(eq=False)
+class KeyedStream:
+    """Like a random generator, for as many numbers as there are rows; each depends on the key of its row.
+
+    It has the two methods that samplers use to draw a number for each row. Each call goes on to other numbers.
+    """
+
+    rows: Keys
+    words: tuple[Any, ...]
+    n_calls: int = 0
+
+    def random(self, size: int) -> npt.NDArray[np.float64]:
+        """Numbers between 0 and 1, evenly spread; 0 may be among them."""
+        numbers: npt.NDArray[np.float64] = (self._bits(size) >> np.uint64(11)).astype(np.float64)
+        numbers *= _UNIT
+        return numbers
+
+    def standard_normal(self, size: int) -> npt.NDArray[np.float64]:
+        """Numbers of the standard normal distribution."""
+        from scipy.special import ndtri
+
+        # From the middle of each step, so that neither 0 nor 1 is among them.
+        normal: npt.NDArray[np.float64] = ndtri(((self._bits(size) >> np.uint64(12)) + 0.5) * (2 * _UNIT))
+        return normal
+
+    def _bits(self, size: int) -> Keys:
+        if size != len(self.rows):
+            raise ValueError(f"a keyed stream of {len(self.rows)} rows was asked for {size} numbers")
+        self.n_calls += 1
+        first, second = (salt_of(*self.words, self.n_calls, half) for half in ("first", "second"))
+        return mixed(mixed(self.rows, first), second)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedStreams(Streams):
+    """Streams of rows that are known by keys; takes the place of `Streams` for samplers that draw row by row.
+
+    What it gives has `random` and `standard_normal` alone, for as many numbers as there are rows.
+
+    Attributes
+    ----------
+    rows : uint64 array
+        Key of each row.
+    memory : dict
+        What draws of all parts of the rows have in common, so that it is computed once.
+    """
+
+    rows: Keys = field(kw_only=True)
+    memory: dict[str, Any] = field(kw_only=True, default_factory=dict)
+
+    def __getitem__(self, repeat: int) -> np.random.Generator:
+        if not 0 <= repeat < self.n_repeats:
+            raise IndexError(f"repeat {repeat} of {self.n_repeats}")
+        return cast(np.random.Generator, KeyedStream(self.rows, (self.seed, self.key, repeat)))
+
+    @property
+    def of_rows(self) -> KeyedStream:
+        """A stream of what a row has in common in all repeats; `shared` is of what all rows have in common."""
+        return KeyedStream(self.rows, (self.seed, self.key, "all repeats"))
+
+
+def remembered(rngs: Streams, name: str, make: Callable[[], T]) -> T:
+    """What `make` gives; of keyed streams made once, and kept for the rows that come next."""
+    if not isinstance(rngs, KeyedStreams):
+        return make()
+    if name not in rngs.memory:
+        rngs.memory[name] = make()
+    found: T = rngs.memory[name]
+    return found

@@ -1,0 +1,114 @@
+"""What the constructors of trees and models share: scikit-learn's parameter conventions, and checks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+
+from subgrove.exceptions import InputError, ParameterError
+
+
+class Parameters:
+    """`get_params` and `set_params` as scikit-learn has them; a constructor that stores and nothing else.
+
+    `fit` returns a fitted thing of its own and leaves this one as it was.
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Not looked at; it is there because scikit-learn asks with it.
+        """
+        return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
+
+    def plain_params(self) -> dict[str, Any]:
+        """The same as Python's own numbers, which JSON can hold."""
+        return {
+            name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
+        }
+
+    def set_params(self, **params: Any) -> Self:
+        """Change constructor arguments in place.
+
+        Parameters
+        ----------
+        **params : object
+            New values by name.
+        """
+        known = self.get_params()
+        for name, value in params.items():
+            if name not in known:
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.get_params().items())})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.get_params() == other.get_params()
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.get_params().items())))
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_") and name in self._of_the_fitted():
+            raise AttributeError(
+                f"{type(self).__name__} has no {name!r}: fit returns the fitted object, "
+                f"as in `fitted = {type(self).__name__}(...).fit(...)`, and that has it."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @classmethod
+    def _of_the_fitted(cls) -> frozenset[str]:
+        """Names that only the fitted object has."""
+        return frozenset()
+
+
+@cache
+def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
+    return tuple(inspect.signature(constructor).parameters)[1:]
+
+
+def public_names(fitted: type) -> frozenset[str]:
+    """Names of what objects of a dataclass have."""
+    fields = getattr(fitted, "__dataclass_fields__", {})
+    return frozenset(name for name in (*dir(fitted), *fields) if not name.startswith("_"))
+
+
+def whole_number(name: str, value: Any, *, least: int) -> int:
+    """`value` as an int, or an error that names the argument."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}.")
+    return int(value)
+
+
+def number_in(name: str, value: Any, *, low: float, high: float) -> float:
+    """`value` as a float in [low, high], or an error that names the argument."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ParameterError(f"{name} must be a number from {low:g} to {high:g}; got {value!r}.")
+    if not low <= value <= high:
+        raise ParameterError(f"{name} must be a number from {low:g} to {high:g}; got {value!r}.")
+    return float(value)
+
+
+def refuse_another_index(X: Any, **others: Any) -> None:
+    """Rows belong together by their places; a pandas index that puts them in another order must not be passed over."""
+    one: Any = getattr(X, "index", None)
+    for name, other in others.items():
+        two: Any = getattr(other, "index", None)
+        if not hasattr(one, "equals") or not hasattr(two, "equals") or one.equals(two):
+            continue
+        if one.is_unique and two.is_unique and len(one.intersection(two)) == len(one):
+            raise InputError(
+                f"{name} has the index labels of X in another order, so their rows do not seem to belong together. "
+                f"Align them, as in {name}.loc[X.index], or pass {name}.to_numpy() if they belong together by their "
+                f"places."
+            )

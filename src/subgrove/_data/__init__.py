@@ -1,0 +1,1 @@
+"""Tables: containers in, typed columns, replaced columns, containers out."""

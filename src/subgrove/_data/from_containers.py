@@ -1,0 +1,346 @@
+"""Plain columns out of containers, be they of pandas, polars, pyarrow or numpy.
+
+Whatever the container, a column becomes numbers, or codes into levels. What is neither is refused here, by name.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import MISSING, Codes, Floats, Kind
+from subgrove._core.text import quote
+from subgrove.exceptions import ColumnError, InputError
+
+BOOLEANS = ("False", "True")
+
+
+@dataclass(frozen=True, eq=False)
+class Plain:
+    """A column as numbers (NaN where missing) or as codes (-1 where missing) into levels.
+
+    Attributes
+    ----------
+    kind : {"numeric", "ordered", "nominal"}
+        What its dtype says.
+    values : float or int array
+        Numbers if numeric, codes otherwise. Dates and durations are numbers of microseconds.
+    levels : tuple of str
+        Empty if numeric.
+    zone : str or None
+        Time zone of dates, whose numbers are those of UTC.
+    """
+
+    kind: Kind
+    values: npt.NDArray[Any]
+    levels: tuple[str, ...] = ()
+    is_date: bool = False
+    is_integer: bool = False
+    is_duration: bool = False
+    zone: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def plain_column(x: Any, argument: str) -> tuple[Plain, str | None]:
+    """One column given on its own, and its name if it has one."""
+    if isinstance(x, np.ndarray | list | tuple | range):
+        array = unmasked(x) if isinstance(x, np.ndarray) else np.asarray(x)
+        if array.dtype.kind == "U" and not isinstance(x, np.ndarray):
+            # NumPy would have made strings of numbers; what was mixed stays mixed.
+            array = np.asarray(x, dtype=object)
+        if array.ndim == 2 and array.shape[1] == 1:
+            array = array[:, 0]
+        if array.ndim != 1:
+            raise InputError(f"{argument} must be one column; got an array of shape {array.shape}.")
+        return _of_array(array, argument, argument), None
+    pandas, pyarrow = sys.modules.get("pandas"), sys.modules.get("pyarrow")
+    if pandas is not None and isinstance(x, pandas.DataFrame) and x.shape[1] == 1:
+        x = x.iloc[:, 0]
+    if pandas is not None and isinstance(x, pandas.Index | pandas.api.extensions.ExtensionArray):
+        x = pandas.Series(x)
+    if pandas is not None and isinstance(x, pandas.Series):
+        name = None if x.name is None else str(x.name)
+        return _of_pandas(x, pandas, name or argument, argument), name
+    if pyarrow is not None and isinstance(x, pyarrow.Array):
+        x = pyarrow.chunked_array([x])
+    import narwhals as nw
+
+    try:
+        series = nw.from_native(x, series_only=True)
+    except TypeError:
+        raise InputError(
+            f"{argument} must be a pandas, polars or pyarrow column, a list or a 1-d array; got {type(x).__name__}. "
+            f"Take one column, as in table['name']."
+        ) from None
+    name = str(series.name) if series.name else None
+    return _of_series(series, name or argument, argument), name
+
+
+def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]:
+    """The table as it lies in memory, if it is float64 throughout; else None."""
+    if isinstance(X, np.ndarray):
+        X = unmasked(X)
+        _refuse_other_than_two_dimensions(X, argument)
+        names = tuple(f"x{index}" for index in range(X.shape[1]))
+        return (X if X.dtype == np.float64 else None), names
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(X, pandas.DataFrame) and set(X.dtypes.tolist()) == {np.dtype(np.float64)}:
+        names = tuple(map(str, X.columns.tolist()))
+        _refuse_duplicates(names, argument)
+        return X.to_numpy(), names
+    return None, ()
+
+
+def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dict[str, Plain]:
+    """The columns of a table by name; `only` some of them, if given, of those that are there."""
+    if isinstance(X, np.ndarray):
+        X = unmasked(X)
+        _refuse_other_than_two_dimensions(X, argument)
+        names = [f"x{index}" for index in range(X.shape[1])]
+        return {
+            name: _of_array(X[:, index], name, argument)
+            for index, name in enumerate(names)
+            if only is None or name in only
+        }
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        names = [str(name) for name in X.columns.tolist()]
+        _refuse_duplicates(names, argument)
+        return {
+            name: _of_pandas(X.iloc[:, place], pandas, name, argument)
+            for place, name in enumerate(names)
+            if only is None or name in only
+        }
+    import narwhals as nw
+
+    # Before narwhals sees them: it refuses duplicates in words of its own.
+    _refuse_duplicates([str(name) for name in getattr(X, "column_names", ())], argument)
+    try:
+        frame = nw.from_native(X, eager_only=True)
+    except TypeError:
+        raise InputError(
+            f"{argument} must be a pandas or polars frame, a pyarrow table or a 2-d array; got {type(X).__name__}."
+            f"{_how_to_read(X)}"
+        ) from None
+    return {
+        str(name): _of_series(frame[name], str(name), argument)
+        for name in frame.columns
+        if only is None or name in only
+    }
+
+
+def _how_to_read(X: Any) -> str:
+    """What to do with data that are not in memory, where rows are needed side by side."""
+    ways = {"collect": ".collect()", "to_table": ".to_table()", "compute": ".compute()"}  # of polars, pyarrow and Dask
+    way = next((call for name, call in ways.items() if hasattr(X, name)), None)
+    if isinstance(X, str | os.PathLike):
+        way = "pandas.read_parquet(path)"
+    if way is None:
+        return ""
+    return f" Only importance and effect take data in partitions; read the rows first ({way}), or some of them if many."
+
+
+def names_and_rows(X: Any) -> tuple[tuple[str, ...], int]:
+    """Column names and number of rows of a table that `plain_columns` has accepted."""
+    if isinstance(X, np.ndarray):
+        return tuple(f"x{index}" for index in range(X.shape[1])), X.shape[0]
+    names = X.column_names if hasattr(X, "column_names") else X.columns
+    return tuple(str(name) for name in names), int(X.shape[0])
+
+
+def _of_pandas(series: Any, pandas: Any, name: str, argument: str) -> Plain:
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype):
+        return _of_array(series.to_numpy(), name, argument)
+    if isinstance(dtype, pandas.CategoricalDtype):
+        values = series.array
+        levels = [str(level) for level in values.categories.tolist()]
+        return _of_codes(values.codes, levels, bool(dtype.ordered), name, argument)
+    if isinstance(dtype, pandas.StringDtype):
+        codes, found = pandas.factorize(series, sort=True)
+        return _of_codes(codes, found.tolist(), False, name, argument)
+    if isinstance(dtype, pandas.DatetimeTZDtype):
+        # Here and not by narwhals, which reads the zone from the dtype's text and knows only some of them.
+        moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+        return replace(_of_moments(moments, is_date=True), zone=_zone_text(dtype.tz))
+    import narwhals as nw
+
+    return _of_series(nw.from_native(series, series_only=True), name, argument)
+
+
+def _zone_text(zone: Any) -> str:
+    """Name of a time zone, or its distance from UTC if it has none."""
+    name = getattr(zone, "key", None) or getattr(zone, "zone", None)
+    if name:
+        return str(name)
+    minutes = (zone.utcoffset(None) or timedelta(0)) // timedelta(minutes=1)
+    return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
+
+
+def _of_series(series: Any, name: str, argument: str) -> Plain:
+    import narwhals as nw
+
+    dtype = series.dtype
+    if dtype == nw.Boolean:
+        return _of_booleans(series.to_list())
+    if dtype == nw.Date or dtype == nw.Datetime or dtype == nw.Duration:
+        moments = _of_moments(np.asarray(series.to_numpy()), is_date=dtype != nw.Duration)
+        return replace(moments, zone=getattr(dtype, "time_zone", None))
+    if dtype.is_numeric():
+        if not series.null_count():
+            return Plain("numeric", np.asarray(series.to_numpy(), dtype=np.float64), is_integer=dtype.is_integer())
+        return Plain("numeric", _floats(series.to_list(), name, argument), is_integer=dtype.is_integer())
+    if dtype == nw.Enum or dtype == nw.Categorical:
+        ordered = dtype == nw.Enum or bool(getattr(getattr(series.to_native(), "type", None), "ordered", False))
+        return _of_labels(series.to_list(), _declared_levels(series), ordered, name, argument)
+    if dtype == nw.String:
+        return _of_labels(series.to_list(), (), False, name, argument)
+    values = series.to_list()
+    if dtype == nw.Object or all(is_missing(value) for value in values):
+        return _of_objects(values, name, argument)
+    named = getattr(series.to_native(), "dtype", dtype)
+    raise ColumnError(
+        f"Column {name!r} of {argument} has dtype {named}, which has no kind here. "
+        f"Convert it to numbers, strings, categories, booleans or dates, or drop it."
+    )
+
+
+def _declared_levels(series: Any) -> tuple[str, ...]:
+    """Levels in the order the container declares; empty where it declares none (polars' Categorical)."""
+    native = series.to_native()
+    if hasattr(native, "unify_dictionaries"):
+        chunks = native.unify_dictionaries().chunks
+        return tuple(str(level) for level in chunks[0].dictionary.to_pylist()) if chunks else ()
+    return tuple(str(level) for level in getattr(series.dtype, "categories", ()) or ())
+
+
+def _of_array(array: npt.NDArray[Any], name: str, argument: str) -> Plain:
+    code = array.dtype.kind
+    if code == "b":
+        return Plain("nominal", array.astype(np.int32), BOOLEANS)
+    if code in "iuf":
+        return Plain("numeric", array.astype(np.float64, copy=False), is_integer=code != "f")
+    if code in "mM":
+        return _of_moments(array, is_date=code == "M")
+    if code in "UT":
+        return _of_labels(array.tolist(), (), False, name, argument)
+    if code == "O":
+        return _of_objects(array.tolist(), name, argument)
+    raise ColumnError(
+        f"Column {name!r} of {argument} has dtype {array.dtype}, which has no kind here. "
+        f"Convert it to numbers, strings, booleans or dates, or drop it."
+    )
+
+
+def _of_objects(values: list[Any], name: str, argument: str) -> Plain:
+    types = {type(value) for value in values if not is_missing(value)}
+    if not types:
+        return Plain("numeric", np.full(len(values), np.nan))
+    if types <= {bool, np.bool_}:
+        return _of_booleans(values)
+    if all(issubclass(kind, str) for kind in types):
+        return _of_labels(values, (), False, name, argument)
+    if all(issubclass(kind, date | np.datetime64) for kind in types):
+        return _of_moments(np.array(values, dtype=object), is_date=True)
+    if all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in types):
+        return Plain("numeric", _floats(values, name, argument))
+    found = ", ".join(sorted(kind.__name__ for kind in types))
+    raise ColumnError(
+        f"Column {name!r} of {argument} is an object column that "
+        f"{'mixes types' if len(types) > 1 else 'holds what has no kind here'} ({found}). "
+        f"Convert it to numbers, or to strings with astype(str)."
+    )
+
+
+def _of_booleans(values: list[Any]) -> Plain:
+    codes = (MISSING if is_missing(value) else int(value) for value in values)
+    return Plain("nominal", np.fromiter(codes, dtype=np.int32, count=len(values)), BOOLEANS)
+
+
+def _of_labels(values: list[Any], levels: Sequence[str], ordered: bool, name: str, argument: str) -> Plain:
+    labels = [None if is_missing(value) else str(value) for value in values]
+    levels = levels or sorted({label for label in labels if label is not None})
+    return _of_codes(encoded(labels, levels), levels, ordered, name, argument)
+
+
+def _of_codes(codes: npt.NDArray[Any], levels: Sequence[str], ordered: bool, name: str, argument: str) -> Plain:
+    if len(set(levels)) < len(levels):
+        twice = sorted({level for level in levels if list(levels).count(level) > 1})
+        raise ColumnError(
+            f"Column {name!r} of {argument} has several categories that print as {quote(twice)}. Rename them."
+        )
+    return Plain("ordered" if ordered else "nominal", codes.astype(np.int32), tuple(levels))
+
+
+def _of_moments(array: npt.NDArray[Any], *, is_date: bool) -> Plain:
+    """Dates, times or durations as microseconds."""
+    if array.dtype == object:
+        array = np.array([_moment(value) for value in array], dtype="datetime64[us]" if is_date else "timedelta64[us]")
+    moments = array.astype("datetime64[us]" if is_date else "timedelta64[us]")
+    numbers = np.where(np.isnat(moments), np.nan, moments.astype(np.int64)).astype(np.float64)
+    return Plain("numeric", numbers, is_date=is_date, is_duration=not is_date)
+
+
+def _moment(value: Any) -> Any:
+    if is_missing(value):
+        return "NaT"
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return np.datetime64(value.astimezone(UTC).replace(tzinfo=None), "us")
+    return value
+
+
+def _floats(values: list[Any], name: str, argument: str) -> Floats:
+    try:
+        return np.array([np.nan if is_missing(value) else float(value) for value in values], dtype=np.float64)
+    except OverflowError:
+        raise ColumnError(
+            f"Column {name!r} of {argument} has numbers that are larger than a float holds. Divide them."
+        ) from None
+
+
+def unmasked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A plain array; what is masked is missing."""
+    if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+        return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
+    return np.asarray(array)
+
+
+def encoded(labels: Iterable[str | None], levels: Sequence[str], other: int = MISSING) -> Codes:
+    """Positions of labels among levels: -1 where missing, `other` where not among them."""
+    place: dict[str | None, int] = {level: index for index, level in enumerate(levels)}
+    place[None] = MISSING
+    return np.array([place.get(label, other) for label in labels], dtype=np.int32)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a single value is missing: None, NaN, NaT or NA."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA refuses to be a truth value
+        return True
+    except ValueError:  # an array, which is no missing value
+        return False
+
+
+def _refuse_other_than_two_dimensions(X: npt.NDArray[Any], argument: str) -> None:
+    if X.ndim != 2:
+        raise InputError(f"{argument} must have two dimensions; got an array of shape {X.shape}.")
+
+
+def _refuse_duplicates(names: Sequence[str], argument: str) -> None:
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if list(names).count(name) > 1})
+        raise InputError(
+            f"{argument} has several columns named {quote(twice)}. Rename them, so that a rule can tell them apart."
+        )

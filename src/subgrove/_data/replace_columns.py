@@ -1,0 +1,318 @@
+"""Tables for the model: the user's own rows, in the user's own container, with some columns replaced.
+
+Requirements this design meets:
+
+- the model is given what it was trained on: the same container, column names, dtypes and categories;
+- only the columns that change are written: a table that is predicted many times is copied once;
+- the user's table is never changed;
+- a column is replaced by values of other rows (`Donors`), which keep their type whatever it is, or by new values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import ColumnInfo, Rows
+from subgrove._data.from_containers import names_and_rows
+from subgrove._data.to_containers import Matrix, common_dtype, container_of
+
+__all__ = ["Changes", "Column", "Donors", "Frames", "Ring", "Rows", "Tile", "changes_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Ring:
+    """Donors as a turn of circles: the row at a place of its circle takes the value of the one `step` places on.
+
+    Each subgroup that has rows is one circle, and circles come in the order of the subgroups' numbers: whoever adds up
+    by subgroup finds its rows in one stretch.
+
+    Attributes
+    ----------
+    order : int array
+        Rows, circle after circle.
+    place : int array
+        For each row its place in `order`.
+    turns : tuple of (start, end, step)
+        Of each circle.
+    """
+
+    order: Rows
+    place: Rows
+    turns: tuple[tuple[int, int, int], ...]
+
+    def taken(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """What each place takes; like `values`, in the order of the circles."""
+        pieces = [piece for start, end, step in self.turns for piece in ((start + step, end), (start, start + step))]
+        return np.concatenate([values[start:end] for start, end in pieces])
+
+    def returned(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """`values` of those who took, at the place of the one they took from: undoes `taken`."""
+        pieces = [piece for start, end, step in self.turns for piece in ((end - step, end), (start, end - step))]
+        return np.concatenate([values[start:end] for start, end in pieces])
+
+
+class Donors:
+    """For each row the number of the row whose value it is given.
+
+    Attributes
+    ----------
+    rows : int array
+        Row numbers.
+    train : bool
+        Whether these are rows of the training table instead of the one that is redrawn.
+    holders : bool
+        Whether these rows merely hold a value that was chosen otherwise, and do not count as its donors.
+    ring : Ring or None
+        The same as a turn of circles, if it is one of all rows: taking values and adding up what rows gave is quicker.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import subgrove as sg
+    >>> donors = sg.samplers.Donors(np.array([2, 0, 1]))
+    >>> len(donors), donors.part(np.array([0])).rows.tolist(), donors.train
+    (3, [2], False)
+    """
+
+    __slots__ = ("_rows", "holders", "ring", "train")
+
+    def __init__(self, rows: Rows, train: bool = False, holders: bool = False) -> None:
+        self._rows: Rows | None = rows
+        self.train = train
+        self.holders = holders
+        self.ring: Ring | None = None
+
+    @classmethod
+    def of_ring(cls, ring: Ring) -> Donors:
+        """A turn of circles. Rows are worked out when they are asked for: arrays of one dtype do without.
+
+        Parameters
+        ----------
+        ring : Ring
+            The circles, and how far each is turned.
+        """
+        donors = cls(ring.order)
+        donors.ring, donors._rows = ring, None
+        return donors
+
+    @property
+    def rows(self) -> Rows:
+        """Row numbers."""
+        if self._rows is None:
+            assert self.ring is not None
+            self._rows = self.ring.taken(self.ring.order).take(self.ring.place)
+        return self._rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def part(self, rows: slice | Rows) -> Donors:
+        """The donors of some rows.
+
+        Parameters
+        ----------
+        rows : slice or int array
+            Positions of rows.
+        """
+        return Donors(self.rows[rows], self.train, self.holders)
+
+
+Column = Donors | npt.NDArray[Any]  # what a column is replaced by: donors, or values
+Changes = Mapping[str, Column]  # column name -> what it is replaced by
+
+
+def changes_of(changes: Changes, rows: slice | Rows) -> dict[str, Column]:
+    """What replaces columns, for some of the rows."""
+    return {name: column.part(rows) if isinstance(column, Donors) else column[rows] for name, column in changes.items()}
+
+
+class Tile(Protocol):
+    """Copies of a table below each other, in which columns are replaced."""
+
+    def fill(self, blocks: Sequence[Changes]) -> Any:
+        """The table with one copy for each block, its columns replaced as the block says."""
+
+    def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """The table with one copy for each number, which all rows of the copy have in the column."""
+
+
+class Frames:
+    """A table that can be copied with columns replaced.
+
+    Parameters
+    ----------
+    X : frame, table or 2-d array
+        The rows.
+    columns : sequence of ColumnInfo
+        What is known of its columns.
+    train : frame, table or 2-d array, optional
+        Rows that donors may be taken from besides those of `X`.
+    pools : dict, optional
+        Where columns of `train` are kept once they were asked for; tables of the same types may share it.
+    """
+
+    def __init__(
+        self, X: Any, columns: Sequence[ColumnInfo], train: Any = None, pools: dict[str, Any] | None = None
+    ) -> None:
+        self.X = X
+        self.names, self.n_rows = names_and_rows(X)
+        self.infos = {column.name: column for column in columns}
+        self.train = train
+        self._place = {name: place for place, name in enumerate(self.names)}
+        self._container = container_of(X)
+        self._pools: dict[str, Any] = {} if pools is None else pools
+        self._circled: tuple[int, Rows, npt.NDArray[Any]] | None = None
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether the table lies in memory as one array of one dtype."""
+        return isinstance(self._container, Matrix)
+
+    def tile(self, times: int) -> Tile:
+        """`times` copies of the table to fill again and again."""
+        if isinstance(self._container, Matrix):
+            return _MatrixTile(self, self._container, times)
+        return _ColumnTile(self, times)
+
+    def changed(self, rows: slice | Rows, changes: Changes) -> Any:
+        """Some rows of the table, with columns replaced; what replaces them has one entry for each of these rows."""
+        table = self._container.rows(rows)
+        return self._container.replaced(
+            table, {self._place[name]: self.native(name, column) for name, column in changes.items()}
+        )
+
+    def holds(self, table: Any, rows: slice) -> bool:
+        """Whether a table that `changed(rows, {})` gave is still what it was."""
+        return self._container.same(table, rows)
+
+    def native(self, name: str, column: Column) -> Any:
+        """A column that replaces another, as its container holds it."""
+        place = self._place[name]
+        if not isinstance(column, Donors):
+            return self._container.values(place, column, self.infos.get(name))
+        if column.ring is not None and self.is_matrix:
+            return self._turned(place, column.ring)
+        if not column.train:
+            return self._container.taken(self._container.column(place), column.rows)
+        return self._container.taken(self.train_column(name), column.rows)
+
+    def _turned(self, place: int, ring: Ring) -> npt.NDArray[Any]:
+        """A column after a turn: a turn moves whole stretches of the column once it is in the order of the circles."""
+        last = self._circled  # held on to, since another thread may ask for another column meanwhile
+        if last is None or last[0] != place or last[1] is not ring.order:
+            last = self._circled = (place, ring.order, self._container.column(place).take(ring.order))
+        return ring.taken(last[2]).take(ring.place)
+
+    def train_column(self, name: str) -> Any:
+        """A column of the training table, in the dtype that the table has."""
+        if name not in self._pools:
+            place = names_and_rows(self.train)[0].index(name)
+            theirs = container_of(self.train).column(place)
+            self._pools[name] = self._container.like(self._place[name], theirs, name)
+        return self._pools[name]
+
+    def plain(self, name: str, train: bool = False) -> npt.NDArray[Any]:
+        """A column of the table, or of the training table in the dtype that the table has, as an array."""
+        column = self.train_column(name) if train else self._container.column(self._place[name])
+        return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
+
+    def mixed(self, name: str, blocks: Sequence[Column | None]) -> Any:
+        """A column of several copies of the table, replaced in those that are not None."""
+        place, n = self._place[name], self.n_rows
+        if all(block is None or (isinstance(block, Donors) and not block.train) for block in blocks):
+            index = np.tile(np.arange(n), len(blocks))
+            for at, block in enumerate(blocks):
+                if isinstance(block, Donors):
+                    index[at * n : (at + 1) * n] = block.rows
+            return self._container.taken(self._container.column(place), index)
+        values = [block for block in blocks if isinstance(block, np.ndarray)]
+        if len(values) == len(blocks):
+            # Together, not one by one: a cast of a short column costs as much as that of a long one.
+            return self.native(name, np.concatenate(values))
+        own = self._container.column(place)
+        return self._container.joined([own if block is None else self.native(name, block) for block in blocks])
+
+
+class _ColumnTile:
+    """Copies of a table of columns; each filling replaces columns of the same copies."""
+
+    def __init__(self, frames: Frames, times: int) -> None:
+        self.frames = frames
+        self.container = frames._container
+        self.times = times
+        self.table = self.container.repeated(times)
+
+    def fill(self, blocks: Sequence[Changes]) -> Any:
+        changed = dict.fromkeys(name for block in blocks for name in block)
+        columns = {
+            self.frames._place[name]: self.frames.mixed(name, [block.get(name) for block in blocks]) for name in changed
+        }
+        return self.container.replaced(self._copies(len(blocks)), columns)
+
+    def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        native = {
+            self.frames._place[name]: self.frames.native(name, np.repeat(numbers, self.frames.n_rows))
+            for name, numbers in columns.items()
+        }
+        return self.container.replaced(self._copies(len(next(iter(columns.values())))), native)
+
+    def _copies(self, times: int) -> Any:
+        if times == self.times:
+            return self.table
+        n = self.frames.n_rows * times
+        return self.table.iloc[:n] if hasattr(self.table, "iloc") else self.table[:n]
+
+
+class _MatrixTile:
+    """Copies of an array, written in place: what the last filling changed is put back first."""
+
+    def __init__(self, frames: Frames, container: Matrix, times: int) -> None:
+        self.frames = frames
+        self.container = container
+        self.times = times
+        self.buffer = container.repeated(times)
+        self.written: list[set[int]] = []
+
+    def fill(self, blocks: Sequence[Changes]) -> Any:
+        n = self.frames.n_rows
+        if self.buffer.dtype != self.container.array.dtype:  # the last filling had to widen it
+            self.buffer, self.written = self.container.repeated(self.times), []
+        before, self.written = self.written, []
+        old = {place: self.container.column(place) for place in set().union(*before)}
+        # Block by block, so that what is put back and what is written share the same lines of the cache.
+        for at in range(max(len(blocks), len(before))):
+            rows = slice(at * n, (at + 1) * n)
+            block = blocks[at] if at < len(blocks) else {}
+            places = {self.frames._place[name] for name in block}
+            for place in (before[at] if at < len(before) else set()) - places:
+                self.buffer[rows, place] = old[place]
+            for name, column in block.items():
+                self._write(rows, self.frames._place[name], self.frames.native(name, column))
+            self.written.append(places)
+        return self.container.wrap(self.buffer[: len(blocks) * n])
+
+    def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        n, n_blocks = self.frames.n_rows, len(next(iter(columns.values())))
+        native = {self.frames._place[name]: self.frames.native(name, numbers) for name, numbers in columns.items()}
+        if self.buffer.dtype != self.container.array.dtype or any(places - native.keys() for places in self.written):
+            self.buffer, self.written = self.container.repeated(self.times), []
+        self.buffer = self.buffer.astype(common_dtype(self.buffer.dtype, native.values()), copy=False)
+        copies = self.buffer.reshape(self.times, n, -1)
+        for place, numbers in native.items():
+            copies[:n_blocks, :, place] = numbers[:, None]
+        self.written = [set(native)] * max(n_blocks, len(self.written))
+        return self.container.wrap(self.buffer[: n_blocks * n])
+
+    def rows(self, rows: slice) -> Any:
+        """Some rows of what was filled last, as they lie."""
+        return self.container.wrap(self.buffer[rows])
+
+    def _write(self, rows: slice, place: int, column: npt.NDArray[Any]) -> None:
+        if column.dtype != self.buffer.dtype:
+            self.buffer = self.buffer.astype(common_dtype(self.buffer.dtype, (column,)), copy=False)
+        self.buffer[rows, place] = column

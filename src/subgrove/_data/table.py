@@ -1,0 +1,258 @@
+"""Tables in, typed columns out.
+
+Requirements this design meets:
+
+- a numeric table is used where it lies: a float64 array or a frame of float64 columns is not copied;
+- every column has a kind (`numeric`, `ordered`, `nominal`), from its dtype or from the user;
+- missing values are kept, never dropped: NaN in numbers, code -1 among levels;
+- the levels seen in training are what new rows are read with; a level that was not there gets code -2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import KINDS, Codes, ColumnInfo, Floats, Kind
+from subgrove._core.text import quote
+from subgrove._data.columns import check_numbers, typed, values_like
+from subgrove._data.from_containers import Plain, float_matrix, names_and_rows, plain_column, plain_columns
+from subgrove.exceptions import InputError, LengthError, ParameterError
+
+__all__ = [
+    "Codes",
+    "ColumnInfo",
+    "Floats",
+    "Kind",
+    "Series",
+    "Table",
+    "read_like",
+    "read_series",
+    "read_table",
+    "read_weights",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows of typed columns.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnInfo
+        In the order of the user's table.
+    numbers : float array (n_rows, number of numeric and ordered columns)
+        NaN where missing; ordered columns hold 1 for their first level, 2 for the next, and so on, and
+        infinity for a level that is not among theirs; dates hold microseconds since 1970. In either memory order.
+    codes : int array (n_rows, number of nominal columns)
+        Position of the level; -1 where missing, -2 where the level is not among `levels`.
+    unseen : mapping
+        Column name -> levels that are not among those of training.
+    places : tuple of int, or None
+        Where each column lies in `numbers` or `codes`, if others that are not among `columns` lie there too; None if
+        they lie side by side.
+    """
+
+    columns: tuple[ColumnInfo, ...]
+    numbers: Floats
+    codes: Codes
+    unseen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    places: tuple[int, ...] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.numbers.shape[0])
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
+
+    def positions(self) -> tuple[int, ...]:
+        """Where each column lies: its place in `codes` if nominal, in `numbers` otherwise."""
+        return self._positions
+
+    @cached_property
+    def _positions(self) -> tuple[int, ...]:
+        if self.places is not None:
+            return self.places
+        places, numbers, codes = [], 0, 0
+        for column in self.columns:
+            if column.is_nominal:
+                places.append(codes)
+                codes += 1
+            else:
+                places.append(numbers)
+                numbers += 1
+        return tuple(places)
+
+    def rows(self, rows: npt.NDArray[np.intp]) -> Table:
+        """Some rows; the table itself, where these are all of them in their order."""
+        if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
+            return self
+        return Table(self.columns, self.numbers[rows], self.codes[rows], self.unseen, self.places)
+
+    def without(self, names: Sequence[str]) -> Table:
+        """The other columns, where they lie: nothing is copied."""
+        kept = [pair for pair in zip(self.columns, self.positions(), strict=True) if pair[0].name not in names]
+        columns, places = tuple(column for column, _ in kept), tuple(at for _, at in kept)
+        return Table(columns, self.numbers, self.codes, self.unseen, places)
+
+    def values(self, name: str) -> npt.NDArray[Any]:
+        """Values of a column: numbers, or codes if it is nominal."""
+        return self.series(name).values
+
+    def series(self, name: str) -> Series:
+        """One column on its own."""
+        place = self.names.index(name)
+        info, at = self.columns[place], self.positions()[place]
+        return Series(info, self.codes[:, at] if info.is_nominal else self.numbers[:, at])
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """One column on its own: `values` are floats (numeric, ordered) or codes (nominal)."""
+
+    info: ColumnInfo
+    values: npt.NDArray[Any]
+
+    @property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Which rows have no value."""
+        missing: npt.NDArray[np.bool_] = self.values < 0 if self.info.is_nominal else np.isnan(self.values)
+        return missing
+
+
+def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X", lenient: bool = False) -> Table:
+    """Read the user's table; `kinds` overrides what the dtypes say.
+
+    `lenient` lets columns pass that no tree can use: those without a value, and those with very many levels.
+    """
+    matrix, names = float_matrix(X, argument)
+    if matrix is not None and not kinds:
+        _refuse_empty(matrix.shape[0], len(names), argument)
+        return _from_matrix(matrix, names, argument, new=lenient)
+    columns = plain_columns(X, argument)
+    _refuse_empty(names_and_rows(X)[1], len(columns), argument)
+    return _assemble(columns, _checked_kinds(kinds, argument), argument, lenient)
+
+
+def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> Table:
+    """Read new rows with the kinds and levels of the training `columns` (others are ignored)."""
+    matrix, names = float_matrix(X, argument)
+    wanted = tuple(column.name for column in columns)
+    plain = all(column.kind == "numeric" and not column.is_date for column in columns)
+    if matrix is not None and names == wanted and plain:
+        return _from_matrix(matrix, names, argument, new=True)
+    given = plain_columns(X, argument, only=wanted)
+    absent = [name for name in wanted if name not in given]
+    present, n_rows = names_and_rows(X)
+    if absent:
+        raise InputError(
+            f"{argument} lacks {quote(absent)}, which training had. It has {quote(present)}. "
+            f"Pass a table with the same column names."
+        )
+    numbers: list[npt.NDArray[Any]] = []
+    codes: list[npt.NDArray[Any]] = []
+    unseen: dict[str, tuple[str, ...]] = {}
+    for column in columns:
+        values, strange = values_like(given[column.name], column, argument)
+        (codes if column.is_nominal else numbers).append(values)
+        if strange:
+            unseen[column.name] = strange
+    return Table(tuple(columns), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32), unseen)
+
+
+def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> Series:
+    """Read one column given on its own (a Series, a list or a 1-d array)."""
+    column, name = plain_column(x, argument)
+    if n_rows is not None and len(column) != n_rows:
+        raise LengthError(
+            f"{argument} has {len(column)} values, but X has {n_rows} rows. Pass one value for each row of X."
+        )
+    info, values = typed(column, name or argument, kind, argument)
+    return Series(info, values)
+
+
+def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
+    """Read weights: one finite number >= 0 for each row, not all of them 0."""
+    if weights is None:
+        return None
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights must be numbers, one for each row; got {type(weights).__name__}.") from error
+    if values.shape != (n_rows,):
+        raise LengthError(
+            f"weights has shape {values.shape}, but {of} has {n_rows} rows. Pass one weight for each row."
+        )
+    if not np.isfinite(values).all() or (values < 0).any():
+        at = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
+        raise InputError(
+            f"weights must be finite and >= 0; row {at} has {values[at]}. A weight of 0 leaves the row out of growing."
+        )
+    with np.errstate(over="ignore"):
+        total = values.sum()
+    if not np.isfinite(total):
+        raise InputError("weights add up to more than a float holds. Divide them by a common factor.")
+    if not values.any():
+        raise InputError("weights are all 0, so no row is left to grow a tree on. Give some rows a weight above 0.")
+    return values
+
+
+def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str, *, new: bool = False) -> Table:
+    columns = tuple(ColumnInfo(name, "numeric") for name in names)
+    # A finite sum proves that a column has neither missing nor infinite values, without a temporary.
+    with np.errstate(over="ignore", invalid="ignore"):
+        doubtful = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
+    if doubtful.size:
+        checked = list(columns)
+        for index in doubtful:
+            missing = check_numbers(matrix[:, index], names[index], argument, new=new)
+            checked[index] = ColumnInfo(names[index], "numeric", has_missing=missing)
+        columns = tuple(checked)
+    return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
+
+
+def _assemble(columns: dict[str, Plain], kinds: Mapping[str, Kind], argument: str, lenient: bool) -> Table:
+    n_rows = len(next(iter(columns.values())))
+    unknown = [name for name in kinds if name not in columns]
+    if unknown:
+        raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
+    infos: list[ColumnInfo] = []
+    numbers: list[npt.NDArray[Any]] = []
+    codes: list[npt.NDArray[Any]] = []
+    for name, column in columns.items():
+        info, values = typed(column, name, kinds.get(name), argument, lenient=lenient)
+        infos.append(info)
+        (codes if info.is_nominal else numbers).append(values)
+    return Table(tuple(infos), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32))
+
+
+def _checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[str, Kind]:
+    if kinds is None:
+        return {}
+    if not isinstance(kinds, Mapping):
+        raise ParameterError(
+            f"kinds must map column names of {argument} to {', '.join(KINDS)}; got {type(kinds).__name__}."
+        )
+    return kinds
+
+
+def _refuse_empty(n_rows: int, n_columns: int, argument: str) -> None:
+    if n_rows == 0 or n_columns == 0:
+        raise InputError(f"{argument} has {n_rows} rows and {n_columns} columns; at least one of each is needed.")
+
+
+def _stack(columns: list[npt.NDArray[Any]], n_rows: int, dtype: Any) -> npt.NDArray[Any]:
+    """Columns side by side, each contiguous."""
+    stacked = np.empty((len(columns), n_rows), dtype=dtype)
+    for index, column in enumerate(columns):
+        stacked[index] = column
+    return stacked.T

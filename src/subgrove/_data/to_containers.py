@@ -1,0 +1,272 @@
+"""Tables in their own containers: columns taken out, changed and put back, with the dtypes they had.
+
+`replace_columns.py` decides which columns of the table change; this file does it for numpy, pandas, polars, pyarrow.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import ColumnInfo, Rows
+from subgrove._data.from_containers import is_missing, names_and_rows, unmasked
+from subgrove.exceptions import ColumnError, InputError
+
+
+class Container(Protocol):
+    """What is asked of a container; columns go by their place."""
+
+    def column(self, place: int) -> Any: ...
+    def taken(self, column: Any, rows: Rows) -> Any: ...
+    def values(self, place: int, values: Any, info: ColumnInfo | None) -> Any: ...
+    def like(self, place: int, column: Any, name: str) -> Any: ...
+    def joined(self, columns: Sequence[Any]) -> Any: ...
+    def rows(self, rows: slice | Rows) -> Any: ...
+    def same(self, table: Any, rows: slice) -> bool: ...
+    def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any: ...
+    def repeated(self, times: int) -> Any: ...
+
+
+def container_of(X: Any) -> Container:
+    """The container of a table."""
+    if isinstance(X, np.ndarray):
+        return Matrix(unmasked(X), lambda array: array)
+    pandas = sys.modules.get("pandas")
+    if pandas is not None and isinstance(X, pandas.DataFrame):
+        if set(X.dtypes.tolist()) == {np.dtype(np.float64)}:
+            names = X.columns
+            return Matrix(X.to_numpy(), lambda array: pandas.DataFrame(array, columns=names, copy=False))
+        return Pandas(X, pandas)
+    return Columns(X)
+
+
+class Matrix:
+    """One array, given to the model as it is or in a frame around it."""
+
+    def __init__(self, array: npt.NDArray[Any], wrap: Callable[[npt.NDArray[Any]], Any]) -> None:
+        self.array = array
+        self.wrap = wrap
+        self._last: tuple[int, npt.NDArray[Any]] | None = None
+
+    def column(self, place: int) -> Any:
+        # One column is asked for again and again; taken out of its rows, it is read at several times the speed.
+        last = self._last  # held on to, since another thread may ask for another column meanwhile
+        if last is None or last[0] != place:
+            last = self._last = (place, np.ascontiguousarray(self.array[:, place]))
+        return last[1]
+
+    def taken(self, column: Any, rows: Rows) -> Any:
+        return column.take(rows)
+
+    def values(self, place: int, values: Any, info: ColumnInfo | None) -> Any:
+        return self._cast(_moments(values, info))
+
+    def like(self, place: int, column: Any, name: str) -> Any:
+        return self._cast(np.asarray(column))
+
+    def _cast(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A column in the dtype of the array, if that holds it; a whole number may be replaced by one that is not."""
+        own = self.array.dtype
+        if own.kind == "f":
+            return column.astype(own, copy=False)
+        if own.kind in "iub" and column.dtype.kind == "f":
+            whole = bool((column == np.round(column)).all()) and bool(np.isfinite(column).all())
+            return column.astype(own) if whole else column
+        return column
+
+    def joined(self, columns: Sequence[Any]) -> Any:
+        return np.concatenate(columns)
+
+    def rows(self, rows: slice | Rows) -> Any:
+        # A fresh array, also of a slice: columns of it are written.
+        return self.array[rows].copy() if isinstance(rows, slice) else self.array[rows]
+
+    def same(self, table: Any, rows: slice) -> bool:
+        now, before = np.asarray(table), self.array[rows]
+        if now.dtype != before.dtype or now.shape != before.shape:
+            return False
+        if now.dtype.kind in "iufb" and (now == before).all():
+            return True
+        # Bit by bit, since missing values do not equal themselves; of objects that is whether they are the same ones.
+        return now.tobytes() == before.tobytes()
+
+    def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any:
+        dtype = common_dtype(table.dtype, columns.values())
+        table = table.astype(dtype, copy=False)
+        for place, column in columns.items():
+            table[:, place] = column
+        return self.wrap(table)
+
+    def repeated(self, times: int) -> Any:
+        n_rows, n_columns = self.array.shape
+        copies = np.empty((times, n_rows, n_columns), dtype=self.array.dtype)
+        copies[:] = self.array
+        return copies.reshape(times * n_rows, n_columns)
+
+
+def common_dtype(dtype: np.dtype[Any], columns: Any) -> np.dtype[Any]:
+    """The dtype that holds a table and the columns written into it: whole numbers become floats if need be."""
+    return np.result_type(dtype, *(np.asarray(column).dtype for column in columns)) if dtype.kind != "O" else dtype
+
+
+class Pandas:
+    """A pandas frame of several dtypes."""
+
+    def __init__(self, frame: Any, pandas: Any) -> None:
+        self.frame = frame
+        self.pandas = pandas
+
+    def column(self, place: int) -> Any:
+        return self.frame.iloc[:, place].array
+
+    def taken(self, column: Any, rows: Rows) -> Any:
+        return column.take(rows)
+
+    def values(self, place: int, values: Any, info: ColumnInfo | None) -> Any:
+        own = self.frame.iloc[:, place].dtype
+        series = self.pandas.Series(_moments(values, info))
+        if info is not None and info.is_date and getattr(own, "tz", None) is not None and series.dt.tz is None:
+            series = series.dt.tz_localize("UTC")
+        return self._cast(series, own, f"Values for column {self.frame.columns[place]!r}")
+
+    def like(self, place: int, column: Any, name: str) -> Any:
+        return self._cast(self.pandas.Series(column), self.frame.iloc[:, place].dtype, f"Column {name!r} of train")
+
+    def _cast(self, series: Any, own: Any, what: str) -> Any:
+        if series.dtype == own:
+            return series.array
+        if own.kind in "iu" and series.dtype.kind == "f" and not (series == series.round()).all():
+            return series.astype(np.float64).array  # a whole number may be replaced by one that is not
+        held = series.isna() | series.isin(own.categories) if hasattr(own, "categories") else None
+        cast = series.astype(own) if held is None or held.all() else None
+        if cast is None or (cast.isna() != series.isna()).any():
+            raise ColumnError(
+                f"{what} cannot all be held by X's dtype {own}. "
+                f"Give both the same dtype (for categories: the same list of categories)."
+            )
+        return cast.array
+
+    def joined(self, columns: Sequence[Any]) -> Any:
+        return self.pandas.concat([self.pandas.Series(column) for column in columns], ignore_index=True).array
+
+    def rows(self, rows: slice | Rows) -> Any:
+        return self.frame.iloc[rows].reset_index(drop=True)
+
+    def same(self, table: Any, rows: slice) -> bool:
+        return bool(self.rows(rows).equals(table))
+
+    def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any:
+        table = table.copy(deep=False)
+        for place, column in columns.items():
+            table.isetitem(place, column)
+        return table
+
+    def repeated(self, times: int) -> Any:
+        return self.pandas.concat([self.frame] * times, ignore_index=True)
+
+
+class Columns:
+    """A polars frame, a pyarrow table, or what else narwhals knows."""
+
+    def __init__(self, X: Any) -> None:
+        import narwhals as nw
+
+        self.nw = nw
+        try:
+            self.frame = nw.from_native(X, eager_only=True)
+        except TypeError:
+            raise InputError(
+                f"X must be a pandas or polars frame, a pyarrow table or a 2-d array; got {type(X).__name__}."
+            ) from None
+
+    def column(self, place: int) -> Any:
+        return self.frame[:, place]
+
+    def taken(self, column: Any, rows: Rows) -> Any:
+        return column[rows]
+
+    def values(self, place: int, values: Any, info: ColumnInfo | None) -> Any:
+        own = self.column(place)
+        try:
+            given = self.nw.from_native(values, series_only=True)
+        except TypeError:
+            array = _moments(values, info)
+            given = self.nw.new_series("", array.tolist() if array.dtype == object else array, backend=self.backend)
+        return self._cast(given, own)
+
+    def _cast(self, given: Any, own: Any) -> Any:
+        """A column in the dtype of another, if that holds it; a whole number may be replaced by one that is not."""
+        if own.dtype.is_integer() and given.dtype.is_float():
+            whole = np.asarray(given.drop_nulls().to_numpy())
+            return given.cast(own.dtype) if (whole == np.round(whole)).all() else given
+        cast = given if given.dtype == own.dtype else given.cast(own.dtype)
+        native, wanted = cast.to_native(), getattr(own.to_native(), "type", None)
+        if getattr(native, "type", None) == wanted:
+            return cast
+        return self.nw.from_native(native.cast(wanted), series_only=True)  # pyarrow has more types than narwhals
+
+    @property
+    def backend(self) -> Any:
+        return self.frame.implementation
+
+    def like(self, place: int, column: Any, name: str) -> Any:
+        if getattr(column, "implementation", None) != self.backend:  # of another container
+            given = column.to_list() if hasattr(column, "to_list") else column.tolist()
+            plain = [None if is_missing(value) else value for value in given]
+            column = self.nw.new_series("", plain, backend=self.backend)
+        return self._cast(column, self.column(place))
+
+    def joined(self, columns: Sequence[Any]) -> Any:
+        frames = [column.alias("").to_frame() for column in columns]
+        widest = next((frame for frame in frames if frame[""].dtype.is_float()), frames[0])[""].dtype
+        if widest.is_float():
+            frames = [frame[""].cast(widest).to_frame() for frame in frames]
+        return self.nw.concat(frames)[""]
+
+    def rows(self, rows: slice | Rows) -> Any:
+        return self.frame[rows]
+
+    def same(self, table: Any, rows: slice) -> bool:
+        return True  # such tables cannot be written to
+
+    def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any:
+        names = table.columns
+        return table.with_columns(*(column.alias(names[place]) for place, column in columns.items())).to_native()
+
+    def repeated(self, times: int) -> Any:
+        # In one piece, since a model reads these copies many times; narwhals has no word for that.
+        native = self.nw.concat([self.frame] * times).to_native()
+        whole = getattr(native, "rechunk", None) or getattr(native, "combine_chunks", None)
+        return self.nw.from_native(native if whole is None else whole(), eager_only=True)
+
+
+def _moments(values: Any, info: ColumnInfo | None) -> npt.NDArray[Any]:
+    """Microseconds as dates or durations, if that is what the column holds."""
+    array = np.asarray(values)
+    if info is None or array.dtype.kind != "f" or not (info.is_date or info.is_duration):
+        return array
+    unit = "datetime64[us]" if info.is_date else "timedelta64[us]"
+    whole = np.where(np.isnan(array), np.iinfo(np.int64).min, np.round(array)).astype(np.int64)
+    return whole.view(unit)
+
+
+def copied(table: Any) -> Any:
+    """A copy that can be written to without changing the table."""
+    return table.copy() if hasattr(table, "copy") else table
+
+
+def without_columns(X: Any, names: Sequence[str]) -> Any:
+    """The table without some columns."""
+    present, _ = names_and_rows(X)
+    kept = [place for place, name in enumerate(present) if name not in set(names)]
+    if isinstance(X, np.ndarray):
+        return X[:, kept]
+    if hasattr(X, "iloc"):
+        return X.iloc[:, kept]
+    import narwhals as nw
+
+    return nw.from_native(X, eager_only=True)[:, kept].to_native()

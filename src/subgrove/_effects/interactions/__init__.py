@@ -1,0 +1,1 @@
+"""Interactions: subgroups in which effects differ."""

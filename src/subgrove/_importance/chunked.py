@@ -1,0 +1,318 @@
+"""Importance over data in partitions: a sampler from a sample, then every piece alone, and sums of them all.
+
+Rows that the sampler is fitted on are not judged: where they are rows of the data themselves, they are left out. What
+is chosen, certified or tried out beforehand is so on some hundred rows (`Probe`); the rest is `PieceWork`.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.random import Keys, read_seed
+from subgrove._core.validate import whole_number
+from subgrove._data.features import asked_features
+from subgrove._data.table import read_table
+from subgrove._importance.result import ImportanceResult
+from subgrove._models.device import as_model
+from subgrove._models.predictor import default_loss, gives_probabilities, read_model, response_for
+from subgrove._scale.engines import carry_out
+from subgrove._scale.readers import Partitioned, Sample, is_partitioned, read_partitioned, sample_rows
+from subgrove._scale.readers.options import checked_folder, checked_name, model_columns
+from subgrove._scoring.chunk_sums import PieceSums
+from subgrove._scoring.chunks import Names, PieceWork
+from subgrove._scoring.pilot import Probe
+from subgrove._scoring.row_losses import names_of
+from subgrove._scoring.summed import SummedScores, scores_from_sums
+from subgrove._subgroups import Partition
+from subgrove._version import __version__
+from subgrove.exceptions import InputError, ParameterError
+from subgrove.losses import get_all
+from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.chosen import choices_of
+from subgrove.samplers.conditioning import Given, conditional_on, read_given
+from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
+from subgrove.samplers.row_wise import from_training
+
+PROBED = 400  # rows that certificates are made of, and that the model is tried out on
+_BATCH_ROWS = 50_000
+_LEAST_ROWS = 1_000
+_COPIES = 6  # how many times the size of a batch it takes to build and predict it
+_ASKING = "Asking the model"
+_WHY_NOT = {
+    "budget": "each round of redraws would read all data again. Choose n_repeats: with many rows, few redraws do.",
+    "partition_resamples": "each resample would read all data again. Call importance with a table in memory of some "
+    "of the rows, whose noise of the partition is the same.",
+    "calibrate": "with so many rows the noise of the test rows is small already. Leave it out, or pass a table in "
+    "memory.",
+}
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a result can be asked for beside its numbers: the subgroups that features are told by."""
+
+    told: Mapping[Feature, Partition]
+
+
+def over_partitions(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    sampler: Any,
+    train: Any,
+    features: Any,
+    given: Any,
+    loss: Any,
+    n_repeats: int,
+    weights: Any,
+    response: str | None,
+    check_fidelity: bool,
+    seed: int | None,
+    n_jobs: int | None,
+    memory: float,
+    progress: bool | None,
+    sample: int,
+    row_key: str | None,
+    checkpoint: str | Path | None,
+    partition_rows: int | None,
+) -> ImportanceResult:
+    """What `importance` gives for data in partitions; arguments are those of it."""
+    repeats = whole_number("n_repeats", n_repeats, least=1)
+    size = whole_number("sample", sample, least=2)
+    start, folder = read_seed(seed), checked_folder(checkpoint)
+    model = as_model(model)
+    losses = get_all(default_loss(model) if loss is None else loss)
+    needed = response_for(losses, response)
+    asked = read_model(model, needed)
+    data = read_partitioned(X, partition_rows=partition_rows)
+    names = read_names(data, y, weights, row_key, model)
+    sampler = with_columns(sampler)
+    method = from_training(sampler)
+    chosen = asked_features(features_of(sampler) if features is None else features, names.model)
+    sets = None if given is None else read_given(given, chosen, names.model, named=features is not None)
+
+    run = partial(carry_out, n_jobs=n_jobs, progress=False, what="Drawing the sample")
+    drawn = _drawn(data, names, train, method, size, start, run)
+    with _about_drawn_rows(data):
+        probe = Probe.of(drawn.probed, drawn.probe_keys, names, asked, losses, gives_probabilities(needed), drawn.all)
+        samplers = _fitted_samplers(method, sets, chosen, probe, drawn.training, model, start)
+    work = PieceWork(
+        asked,
+        names,
+        samplers,
+        probe.scoring.losses,
+        probe.scoring.target.classes,
+        gives_probabilities(needed),
+        repeats,
+        start,
+        _batch_rows(len(names.model), memory),
+        np.sort(drawn.left_out),
+    )
+    redraws = probe.redraws(work)
+    mark = probe.mark(work, redraws, data)
+    total = PieceSums(len(chosen), len(losses), repeats)
+    results = carry_out(work, data.pieces, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=folder, mark=mark)
+    for _, sums in results:
+        total.add_arrays(sums)
+    _refuse_no_rows(total, names)
+    certificates = probe.certificates(work, redraws) if check_fidelity else {}
+    scores = []
+    for number, feature in enumerate(chosen):
+        part, redraw = total.parts[number], redraws[feature]
+        assert part is not None
+        scores.append(
+            scores_from_sums(
+                feature,
+                (redraw.groups.rules, redraw.groups.conditioning, redraw.groups.folds),
+                part.moments,
+                part.sums,
+                part.spread,
+                part.n_drawn,
+                redraw.population,
+                total.n_rows,
+                part.n_exact,
+                certificate=certificates.get(feature),
+                independent=True,
+            )
+        )
+    settings = {
+        "method": "importance",
+        "sampler": sampler_name(sampler),
+        "n_repeats": repeats,
+        "random_state": start,
+        "trained_on": drawn.trained_on,
+        "sample": drawn.n_sampled,
+        "left_out": total.n_left_out,
+        "data": data.description,
+        "pieces": len(data.pieces),
+        "row_key": row_key,
+        "choices": _choices(samplers),
+        "given": None if sets is None else {title(one): _listed(own) for one, own in sets.items()},
+        "n_rows_asked": int(total.n_asked[0]) + asked.n_rows,
+        "n_calls": int(total.n_asked[1]) + asked.n_calls,
+        "fingerprint": probe.fingerprint(mark),
+    }
+    return _result(scores, work, total, settings, data.backend, samplers)
+
+
+def refuse_with_partitions(**given: Any) -> None:
+    """Arguments that data in partitions do not take, with the reason."""
+    for name, value in given.items():
+        if value is not None:
+            raise ParameterError(f"{name}={value!r} is not there for data in partitions: {_WHY_NOT[name]}")
+
+
+def read_names(data: Partitioned, y: Any, weights: Any, row_key: Any, model: Any) -> Names:
+    """Which columns are what; the model is given those that it was trained on, or all others if it does not tell."""
+    if y is None:
+        raise ParameterError(f"y must be the name of a column of {data.description}, the target; got None.")
+    target = checked_name(y, data, "y", "the target")
+    counted = checked_name(weights, data, "weights", "how often each row counts")
+    key = checked_name(row_key, data, "row_key", "which tells rows apart")
+    assert target is not None
+    return Names(tuple(model_columns(data, model, (), (target, counted, key))), target, counted, key)
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Rows that were drawn from partitions: to fit the sampler on, and to try things out on."""
+
+    training: Any
+    probed: Any
+    probe_keys: Keys
+    left_out: Keys
+    all: Any
+    trained_on: str
+    n_sampled: int
+
+
+@contextmanager
+def _about_drawn_rows(data: Partitioned) -> Iterator[None]:
+    """Numbers of rows in an error about input are those of a sample: say so."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith("train "):
+            raise
+        raise type(error)(f"In rows drawn at random from {data.description}: {error}") from error
+
+
+def _drawn(data: Partitioned, names: Names, train: Any, method: Any, size: int, seed: int, run: Any) -> _Drawn:
+    """Draw what is needed, in one go: the first rows of a sample are a sample."""
+    needs = train is None and not isinstance(method, Fitted)
+    if isinstance(method, Fitted) and train is not None:
+        raise ParameterError(
+            "train has no effect here: the sampler is fitted already. Leave train out, or pass a sampler to be fitted "
+            "on it."
+        )
+    n = min(size, data.n_rows // 2) if needs else 0
+    if needs and n < 2:
+        raise InputError(
+            f"{data.description} has {data.n_rows} row{'s' * (data.n_rows > 1)}, too few to fit the sampler on one "
+            f"half and judge the other. "
+            f"Pass training rows as train."
+        )
+    columns = (*names.model, *([names.target] if names.target not in names.model else []))
+    found = sample_rows(data, columns, n + PROBED, seed, names.row_key, run)
+    first, rest = _parted(found, n)
+    training, trained_on, sampled = (first, "sample", n) if needs else (None, "before", 0)
+    if train is not None:
+        training, trained_on, sampled = _training(train, names, size, seed, run)
+    return _Drawn(training, rest, found.keys[n:], found.keys[:n], found.table, trained_on, sampled)
+
+
+def _parted(found: Sample, n: int) -> tuple[Any, Any]:
+    if hasattr(found.table, "iloc"):
+        return found.table.iloc[:n], found.table.iloc[n:].reset_index(drop=True)
+    import narwhals as nw
+
+    table = nw.from_native(found.table, eager_only=True)
+    return table[:n].to_native(), table[n:].to_native()
+
+
+def _training(train: Any, names: Names, size: int, seed: int, run: Any) -> tuple[Any, str, int]:
+    if not is_partitioned(train):
+        return training_rows(train), "train", 0
+    data = read_partitioned(train, argument="train")
+    data.refuse_unknown(names.model, "train (the columns of the model)")
+    key = names.row_key if names.row_key in (*data.columns, *data.beside) else None
+    found = sample_rows(data, names.model, size, seed, key, run)
+    return found.table, "train", found.n
+
+
+def _fitted_samplers(
+    method: Any,
+    sets: Mapping[Feature, Given] | None,
+    features: Sequence[Feature],
+    probe: Probe,
+    training: Any,
+    model: Any,
+    seed: int,
+) -> dict[Feature, Fitted]:
+    """What redraws each feature, fitted on training rows; features with the same conditioning columns together."""
+    rows = None if training is None else probe.only_columns(training)
+    table = read_table(probe.rows, lenient=True)
+    together: dict[Any, list[Feature]] = {}
+    for feature in features:
+        together.setdefault(None if sets is None else sets[feature], []).append(feature)
+    found: dict[Feature, Fitted] = {}
+    for given, some in together.items():
+        own = from_training(conditional_on(method, given, some[0], table.names))
+        fitted, _ = fitted_sampler(own, probe.rows, table, rows, some, model, seed)
+        found |= dict.fromkeys(some, fitted)
+    return {feature: found[feature] for feature in features}
+
+
+def _choices(samplers: Mapping[Feature, Fitted]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for feature, fitted in samplers.items():
+        made = choices_of(fitted).get(title(feature))
+        if made is not None:
+            found[title(feature)] = [one.to_dict() for one in made]
+    return found
+
+
+def _listed(names: Given) -> list[str] | None:
+    return None if names is None else list(names)
+
+
+def _batch_rows(n_columns: int, memory: float) -> int:
+    return int(np.clip(memory * 2**20 / (_COPIES * 8 * n_columns), _LEAST_ROWS, _BATCH_ROWS))
+
+
+def _refuse_no_rows(total: PieceSums, names: Names) -> None:
+    if not total.n_rows:
+        why = "" if names.weights is None else f": weights ({names.weights!r}) are 0 in all of them"
+        raise InputError(f"No row is left to judge{why}.")
+
+
+def _result(
+    scores: Sequence[SummedScores],
+    work: PieceWork,
+    total: PieceSums,
+    settings: dict[str, Any],
+    backend: str,
+    samplers: Mapping[Feature, Fitted],
+) -> ImportanceResult:
+    assert total.baseline is not None
+    versions = {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()}
+    result = ImportanceResult(
+        tuple(scores),
+        names_of(work.losses),
+        tuple(total.baseline.mean[:, 0].tolist()),
+        {**settings, "versions": versions},
+        None,
+        backend,
+        per_row_losses=(True,) * len(work.losses),
+    )
+    told = {feature: groups for feature, one in samplers.items() if (groups := one.told_by(feature)) is not None}
+    return replace(result, _source=Told(told))

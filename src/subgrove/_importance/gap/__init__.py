@@ -1,0 +1,1 @@
+"""Why marginal and conditional importance of a feature differ."""

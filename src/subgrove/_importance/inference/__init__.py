@@ -1,0 +1,1 @@
+"""Variance components, intervals, tests and calibration of importance estimates."""

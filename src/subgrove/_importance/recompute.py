@@ -1,0 +1,133 @@
+"""What a result was computed from, so that the same model can be asked about the same rows again.
+
+A result refers to it; it is neither saved nor pickled, for it holds the model and the user's rows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.replace_columns import Frames
+from subgrove._data.table import Table, read_table
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.row_losses import original_rows
+from subgrove._scoring.score import Question, score_features
+from subgrove._subgroups import Partition
+from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning
+from subgrove.samplers.base import Feature, Fitted
+from subgrove.samplers.conditioning import Given, fitted_given, sampler_of
+
+LOOKED_AT = 100  # rows that the model is asked for to see that it is the same one
+_SAME = 1e-6  # relative difference of losses that may come from other batches
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A question that was asked, without what takes memory and can be had again: tables that were read, and forests.
+
+    Attributes
+    ----------
+    question : Question
+        Model, losses and settings; table, frames and sampler are filled in when something is asked.
+    trees : mapping
+        Fitted samplers of the features that are redrawn within the subgroups of a tree.
+    told : mapping
+        Features that are told by the subgroups of one tree, and these subgroups.
+    sampler : object
+        What the user gave as sampler.
+    sets : mapping or None
+        For each feature the columns that it is conditional on.
+    rows : table
+        The rows that are redrawn, as the user gave them.
+    names : tuple of str
+        Their columns.
+    train : table or None
+        Training rows.
+    model : object
+        The user's model.
+    """
+
+    question: Question
+    trees: Mapping[Feature, Fitted]
+    told: Mapping[Feature, Partition]
+    sampler: Any
+    sets: Mapping[Feature, Given] | None
+    rows: Any
+    names: tuple[str, ...]
+    train: Any
+    model: Any
+
+    @classmethod
+    def of(
+        cls, question: Question, features: Sequence[Feature], sampler: Any, sets: Any, train: Any, model: Any
+    ) -> Source:
+        """The source of a result of some features."""
+        found = {feature: sampler_of(question.sampler, question.table, feature)[0] for feature in features}
+        trees = {feature: one for feature, one in found.items() if one.split_columns(feature) is not None}
+        told = {feature: groups for feature, one in found.items() if (groups := one.told_by(feature)) is not None}
+        nothing: Any = None
+        light = replace(question, model=question.model.fresh(), frames=nothing, table=nothing, sampler=nothing)
+        return cls(light, trees, told, sampler, sets, question.frames.X, tuple(question.frames.names), train, model)
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """The columns that the feature's tree splits on; None if it has none."""
+        return self.trees[feature].split_columns(feature) if feature in self.trees else None
+
+    def given_for(self, feature: Feature) -> tuple[str, ...]:
+        """The columns that a feature may be conditional on."""
+        given = None if self.sets is None else self.sets.get(feature)
+        allowed = self.names if given is None else given
+        return tuple(name for name in allowed if name not in feature)
+
+    def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureScores, int]:
+        """Scores with the feature's tree cut back to some columns, and how many rows were asked for."""
+        fitted = self.trees[feature].restricted(feature, columns)
+        return self._scored(fitted, fitted.read(self.rows), feature)
+
+    def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureScores, int]:
+        """Scores with the sampler fitted again, conditional on some columns."""
+        table = read_table(self.rows, lenient=True)
+        fitted, read = fitted_given(
+            self.sampler, {feature: columns}, self.rows, table, self.train, self.model, self.question.seed
+        )
+        return self._scored(fitted, read, feature)
+
+    def _scored(self, fitted: Fitted, table: Table, feature: Feature) -> tuple[FeatureScores, int]:
+        frames = Frames(self.rows, table.columns, fitted.train)
+        model = self.question.model.fresh()
+        question = replace(self.question, sampler=fitted, table=table, frames=frames, model=model)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnseenValueWarning)  # said when the result was computed
+            (score,) = score_features(question, [feature], lambda done: None)
+        return score, model.n_rows
+
+    def look_again(self, mark: str) -> int:
+        """See that rows and model are those of the result; how many rows the model was asked for."""
+        table = read_table(self.rows, lenient=True)
+        if fingerprint(table) != mark:
+            raise InputError(
+                "X was changed after the importance was computed, so the rows between marginal and conditional cannot "
+                "be redrawn. Compute the importance again."
+            )
+        question = self.question
+        model, n = question.model.fresh(), min(LOOKED_AT, table.n_rows)
+        answers = model.ask(Frames(self.rows, table.columns).changed(slice(0, n), {}), n, original_rows)
+        now = question.scoring.rows(answers, slice(0, n), original_rows)
+        before = question.baseline[:, :n]
+        known = ~np.isnan(before)
+        if not np.allclose(
+            now[known], before[known], rtol=_SAME, atol=_SAME * float(np.abs(before[known]).max(initial=0))
+        ):
+            warnings.warn(
+                "The model (or y) does not give what it gave when the importance was computed, so the steps of the gap "
+                "are of another model than its ends. Compute the importance again.",
+                SubgroveWarning,
+                stacklevel=4,
+            )
+        return model.n_rows

@@ -1,0 +1,333 @@
+"""The user's model: the one file that calls it.
+
+Requirements this design meets:
+
+- a model is anything with `predict` or `predict_proba`, or a function of a table;
+- losses say what they need (numbers, probabilities, labels); one call to the model serves all of them;
+- what comes back is checked once: its shape, its number of rows, and that it is finite;
+- a model that writes to the table it is given (a scaler with copy=False, say) gets copies;
+- rows and calls are counted, so that a result can tell what it cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._data.from_containers import is_missing
+from subgrove._data.to_containers import copied
+from subgrove._models.device import as_model
+from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError
+from subgrove.losses import Loss
+
+Predictions = npt.NDArray[Any]
+About = Callable[[int | None], str]  # says what rows were made for; with a row number, which of them
+Method = Literal["function", "predict", "predict_proba", "decision_function"]
+
+
+@dataclass(eq=False)
+class Model:
+    """A model that is asked for predictions, and counts what it was asked.
+
+    Attributes
+    ----------
+    model : object
+        The user's.
+    method : str
+        Which of its methods is called.
+    classes : tuple
+        Labels of the classes, in the order of the columns of probabilities; empty for a regression.
+        With several outputs, one tuple for each.
+    writes : bool
+        Whether it was seen to write to the table it is given.
+    """
+
+    model: Any
+    method: Method
+    classes: tuple[Any, ...] = ()
+    n_rows: int = 0
+    n_calls: int = 0
+    writes: bool = False
+
+    def ask(self, table: Any, n_rows: int, about: About) -> Predictions:
+        """Predictions for the rows of a table: (n,) numbers or labels, or (n, k) of several outputs or classes.
+
+        `about` says, for an error, what the rows were made for.
+        """
+        call = self.model if self.method == "function" else getattr(self.model, self.method)
+        try:
+            given = call(copied(table) if self.writes else table)
+        except Exception as error:
+            raise ModelError(
+                f"The model raised {type(error).__name__} on {n_rows} rows ({about(None)}): {error}"
+            ) from error
+        self.n_rows += n_rows
+        self.n_calls += 1
+        return _checked(given, n_rows, about, self.method)
+
+    def fresh(self) -> Model:
+        """The same model with its counters at zero, for a worker of its own."""
+        return Model(self.model, self.method, self.classes, writes=self.writes)
+
+
+def read_model(model: Any, response: str, *, argument: str = "model") -> Model:
+    """How to ask a model for what a loss or an effect needs.
+
+    `response` is "value" or "any" (predict), "label" (predict), "probability" (predict_proba), or the name of a method.
+    """
+    wanted = {"value": "predict", "any": "predict", "label": "predict", "probability": "predict_proba"}
+    method = wanted.get(response, response)
+    model = as_model(model)
+    if isinstance(model, type):
+        raise ParameterError(f"{argument} is the class {model.__name__}, not an object of it. Pass a fitted model.")
+    if hasattr(model, method):
+        return Model(model, cast(Method, method), _classes(model))
+    if hasattr(model, "predict") or hasattr(model, "predict_proba"):
+        raise ParameterError(
+            f"{argument} ({type(model).__name__}) has no {method}, which is needed for a {response}. "
+            f"Choose another loss or response, or pass a function that gives what is needed."
+        )
+    if callable(model):
+        return Model(model, "function")
+    raise ParameterError(
+        f"{argument} must have predict or predict_proba, or be a function of a table; got {type(model).__name__}."
+    )
+
+
+def is_classifier(model: Any) -> bool:
+    """Whether a model tells classes."""
+    if getattr(model, "_estimator_type", None) == "classifier" or hasattr(model, "predict_proba"):
+        return True
+    tags = getattr(model, "__sklearn_tags__", None)
+    try:
+        return tags is not None and tags().estimator_type == "classifier"
+    except (AttributeError, TypeError):
+        return False
+
+
+def default_loss(model: Any) -> str:
+    """The loss of a model for which none was named: log loss or zero-one loss of a classifier, else squared error."""
+    if not is_classifier(model):
+        return "squared_error"
+    return "log_loss" if hasattr(model, "predict_proba") else "zero_one"
+
+
+def response_for(losses: Sequence[Loss], response: str | None) -> str:
+    """The one response that serves all losses."""
+    if response is not None:
+        known = ("value", "label", "probability", "predict", "predict_proba", "decision_function")
+        if response not in known:
+            raise ParameterError(f"response must be one of {', '.join(known)} or None; got {response!r}.")
+        unserved = [loss for loss in losses if not _serves(response, loss)]
+        if unserved:
+            raise ParameterError(
+                f"response={response!r} does not give what loss {unserved[0].name!r} compares, a "
+                f"{unserved[0].response}. Leave response out, or choose another loss."
+            )
+        return response
+    needed = {loss.response for loss in losses} - {"any"}
+    if "probability" in needed and any(loss.response == "any" for loss in losses):
+        own = next(loss for loss in losses if loss.response == "any")
+        raise ParameterError(
+            f"loss {own.name!r} compares with what predict gives, others with probabilities. Pass it as "
+            f"subgrove.losses.own(..., response='probability'), or call importance once for each."
+        )
+    if needed <= {"probability", "label"}:
+        return "probability" if "probability" in needed else ("label" if needed else "any")
+    if needed == {"value"}:
+        return "value"
+    listed = ", ".join(f"{loss.name} ({loss.response})" for loss in losses)
+    raise ParameterError(
+        f"These losses need different answers from the model: {listed}. Call importance once for each kind."
+    )
+
+
+def _serves(response: str, loss: Loss) -> bool:
+    """Whether an answer of the model is what a loss compares with."""
+    if loss.response == "any":
+        return True
+    if response in ("probability", "predict_proba"):
+        return loss.response in ("probability", "label")
+    if response == "decision_function":
+        return loss.response == "value"
+    return loss.response != "probability"
+
+
+def gives_probabilities(response: str) -> bool:
+    """Whether a response is the probability of each class."""
+    return response in ("probability", "predict_proba")
+
+
+def _classes(model: Any) -> tuple[Any, ...]:
+    found = getattr(model, "classes_", None)
+    if found is None:
+        return ()
+    if isinstance(found, list) and found and isinstance(found[0], np.ndarray):
+        return tuple(tuple(one.tolist()) for one in found)
+    return tuple(np.asarray(found).tolist())
+
+
+def _checked(given: Any, n_rows: int, about: About, method: str) -> Predictions:
+    if isinstance(given, list) and given and all(np.ndim(one) == 2 for one in given):
+        given = np.hstack([np.asarray(one) for one in given])  # probabilities of several outputs
+    values = np.asarray(given)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim not in (1, 2) or len(values) != n_rows:
+        raise ModelError(
+            f"{method} gave predictions of shape {values.shape} for {n_rows} rows ({about(None)}). "
+            f"It must give one prediction, or one line of them, for each row."
+        )
+    if values.dtype.kind in "iub":
+        return values
+    if values.dtype.kind == "f":
+        # A finite sum proves that all are finite, without a temporary.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if np.isfinite(values.sum()):
+                return values
+        bad = ~np.isfinite(values)
+        if bad.any():
+            row = int(np.flatnonzero(bad.reshape(n_rows, -1).any(axis=1))[0])
+            raise ModelError(
+                f"{method} gave {int(bad.sum())} predictions that are not finite, the first {values[row]} "
+                f"({about(row)}). Predictions must be finite; look at how the model treats missing values."
+            )
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """y as losses compare it with predictions.
+
+    Attributes
+    ----------
+    raw : array
+        As it was given.
+    numbers : float array, or None
+        (n,) or (n, k); None if it is not all numbers.
+    codes : int array, or None
+        Number of the class of each row; (n, k) with several outputs.
+    classes : tuple
+        Labels of the classes, one tuple for each output if there are several.
+    """
+
+    raw: npt.NDArray[Any]
+    numbers: npt.NDArray[np.float64] | None
+    codes: npt.NDArray[np.intp] | None
+    classes: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def taken(self, rows: npt.NDArray[np.intp]) -> Target:
+        """Some rows of it."""
+        numbers = None if self.numbers is None else self.numbers[rows]
+        codes = None if self.codes is None else self.codes[rows]
+        return Target(self.raw[rows], numbers, codes, self.classes)
+
+
+def read_target(
+    y: Any, n_rows: int, classes: tuple[Any, ...], losses: Sequence[Loss], *, probabilities: bool = False
+) -> Target:
+    """Check y, and turn it into what the losses need; of `probabilities` that is the number of the class."""
+    raw = _raw(y)
+    if len(raw) != n_rows:
+        raise LengthError(f"y has {len(raw)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
+    missing = missing_in(raw)
+    if missing.any():
+        row = int(np.flatnonzero(missing)[0])
+        raise InputError(
+            f"y has {int(missing.sum())} missing values, the first in row {row}. Leave these rows out of X and y."
+        )
+    needs = {loss.response for loss in losses}
+    numbers = _numbers(raw, losses) if "value" in needs else None
+    codes = None
+    if needs & {"probability", "label"}:
+        classes = classes or _found_classes(raw)
+        if "probability" in needs or probabilities:
+            codes = _codes(raw, classes)
+        else:
+            _refuse_strange_labels(raw, classes)
+    for loss in losses:
+        if numbers is not None and loss.response == "value":
+            loss.check_y(numbers)
+    for values in (numbers, codes):
+        if values is not None:
+            values.flags.writeable = False  # so that a loss that writes to it gets an error
+    raw = raw.view()  # of the user's own y
+    raw.flags.writeable = False
+    return Target(raw, numbers, codes, classes)
+
+
+def _found_classes(raw: npt.NDArray[Any]) -> tuple[Any, ...]:
+    """Classes that y has, for a model that does not tell which it knows."""
+    if raw.ndim == 1:
+        return tuple(np.unique(raw).tolist())
+    return tuple(tuple(np.unique(raw[:, k]).tolist()) for k in range(raw.shape[1]))
+
+
+def _raw(y: Any) -> npt.NDArray[Any]:
+    if isinstance(y, str) or not hasattr(y, "__len__"):
+        raise InputError(f"y must be a column with one value for each row; got {type(y).__name__}.")
+    if type(y).__module__.startswith("pyarrow") and hasattr(y, "to_numpy"):
+        y = y.to_numpy(zero_copy_only=False)
+    raw = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+    if raw.ndim == 2 and raw.shape[1] == 1:
+        raw = raw[:, 0]
+    if raw.ndim not in (1, 2):
+        raise InputError(f"y must be one column, or one for each output; got an array of shape {raw.shape}.")
+    return raw
+
+
+def missing_in(raw: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which rows of y have no value."""
+    if raw.dtype.kind == "f":
+        missing = np.isnan(raw)
+    elif raw.dtype == object:
+        missing = np.array([is_missing(value) for value in raw.ravel().tolist()], dtype=np.bool_).reshape(raw.shape)
+    else:
+        missing = np.zeros(raw.shape, dtype=np.bool_)
+    return missing if missing.ndim == 1 else np.asarray(missing.any(axis=1))
+
+
+def _numbers(raw: npt.NDArray[Any], losses: Sequence[Loss]) -> npt.NDArray[np.float64]:
+    names = ", ".join(loss.name for loss in losses if loss.response == "value")
+    if raw.dtype.kind not in "iufbO":
+        raise InputError(f"loss {names} compares numbers, but y holds {raw.dtype}. For classes use loss='log_loss'.")
+    try:
+        numbers = raw.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"loss {names} compares numbers, but y holds other things: {error}. For classes use loss='log_loss'."
+        ) from error
+    if not np.isfinite(numbers).all():
+        raise InputError("y has infinite values. Replace them by finite ones, or leave these rows out.")
+    return numbers
+
+
+def _codes(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> npt.NDArray[np.intp]:
+    if raw.ndim == 2:
+        columns = [_codes(raw[:, k], classes[k]) for k in range(raw.shape[1])]
+        return np.column_stack(columns)
+    place = {label: code for code, label in enumerate(classes)}
+    found = [place.get(label, -1) for label in raw.tolist()]
+    codes = np.array(found, dtype=np.intp)
+    if (codes < 0).any():
+        _refuse_strange_labels(raw, classes)
+    return codes
+
+
+def _refuse_strange_labels(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> None:
+    if raw.ndim == 2 or not classes:
+        return
+    known = set(classes)
+    strange = sorted({repr(label) for label in raw.tolist() if label not in known})
+    if strange:
+        raise InputError(
+            f"y has classes that the model was not trained on: {', '.join(strange[:5])}. "
+            f"It knows {', '.join(repr(label) for label in classes[:20])}. Leave these rows out, or train it on them."
+        )

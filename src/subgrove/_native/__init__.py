@@ -1,0 +1,1 @@
+"""Kernels written in C, each with a NumPy fallback."""

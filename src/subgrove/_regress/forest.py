@@ -1,0 +1,254 @@
+"""A random forest that is grown quickly on tables of some thousand rows, to foretell one column from others.
+
+Breiman's forest with exact splits: bootstrap samples, a few columns tried at each split, no pruning. Samplers and
+`dependence` grow one for each feature, so its speed is theirs. The loops are in `_grow.c`; where the package was
+installed without a compiler, scikit-learn's forests take their place (`borrowed.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Floats
+from subgrove._core.parallel import effective_jobs
+from subgrove._native.loader import load_compiled
+
+_TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
+_NUMBERS_AT_ONCE = 2**15  # of rows asked by one task: few enough to stay near the processor for all trees
+_STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("child", np.int32)])
+compiled = load_compiled("subgrove._native._grow")
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """A forest: arrays over the nodes of all trees.
+
+    Attributes
+    ----------
+    roots : int array
+        Node that each tree starts at.
+    feature : int array
+        Column that a node asks for; -1 in a leaf.
+    child : int array
+        Left child of a node; the right one is the next.
+    threshold : float array
+        Values up to it go left.
+    missing_left : int array
+        1 where a missing value goes left.
+    values : float array
+        What a node foretells, one number for each output.
+    out_of_bag : float array
+        For each training row what the trees foretell that have not seen it; NaN if all have.
+    seeds : int array
+        Of each tree.
+    n_columns : int
+        Number of columns that it was grown on.
+    n_jobs : int or None
+        Number of threads that predict.
+    """
+
+    roots: npt.NDArray[np.int32]
+    feature: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    threshold: Floats
+    missing_left: npt.NDArray[np.uint8]
+    values: Floats
+    out_of_bag: Floats
+    seeds: npt.NDArray[np.uint64]
+    n_columns: int
+    n_jobs: int | None = None
+
+    def predict(self, predictors: Floats) -> Floats:
+        """The mean over trees, a row for each row and a column for each output."""
+        assert compiled is not None, "the compiled forest is missing; install subgrove where there is a C compiler"
+        given = np.ascontiguousarray(predictors, dtype=np.float64)
+        if given.ndim != 2 or given.shape[1] != self.n_columns:  # the loops in C would read beyond the rows
+            raise ValueError(f"the forest was grown on {self.n_columns} columns; got an array of shape {given.shape}.")
+        sums = np.zeros((len(given), self.values.shape[1]))
+        size = max(64, _NUMBERS_AT_ONCE // given.shape[1])
+        pieces = [slice(at, at + size) for at in range(0, len(given), size)]
+        for _ in _in_threads(lambda rows: self._add(given[rows], sums[rows]), pieces, self.n_jobs):
+            pass
+        return sums / len(self.roots)
+
+    def tree(self, number: int) -> Forest:
+        """One tree as a forest of its own; what it says of rows out of the bag is not kept."""
+        first = self.roots[number]
+        last = self.roots[number + 1] if number + 1 < len(self.roots) else len(self.feature)
+        here = slice(first, last)
+        child = self.child[here]
+        return replace(
+            self,
+            roots=np.zeros(1, dtype=np.int32),
+            feature=self.feature[here],
+            child=np.where(child >= 0, child - first, -1).astype(np.int32),
+            threshold=self.threshold[here],
+            missing_left=self.missing_left[here],
+            values=self.values[here],
+            out_of_bag=np.full_like(self.out_of_bag, np.nan),
+            seeds=self.seeds[number : number + 1],
+        )
+
+    def drawn(self, number: int) -> npt.NDArray[np.int64]:
+        """How often each training row is in the bag of a tree: the first random numbers of the tree, once more."""
+        n = len(self.out_of_bag)
+        with np.errstate(over="ignore"):  # whole numbers modulo 2^64, as in `next_random` of `_grow.c`
+            z = self.seeds[number] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        rows = ((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
+        return np.bincount(rows.astype(np.intp), minlength=n)
+
+    def _add(self, given: Floats, sums: Floats) -> None:
+        assert compiled is not None
+        n, p = given.shape
+        parts = (self.roots, self._steps, self.values, sums)
+        compiled.ask(n, p, sums.shape[1], len(self.roots), len(self.feature), given, *parts)
+
+    @cached_property
+    def _steps(self) -> npt.NDArray[Any]:
+        """Nodes as they are asked (`Step` in `_grow.c`): a leaf is its own left child and sends everything there."""
+        steps = np.empty(len(self.feature), dtype=_STEP)
+        leaf = self.feature < 0
+        steps["threshold"] = np.where(leaf, np.inf, self.threshold)
+        steps["column"] = np.where(leaf, 1, 2 * self.feature + self.missing_left)
+        steps["child"] = np.where(leaf, np.arange(len(leaf)), self.child)
+        return steps
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_steps"}
+
+
+def grow(
+    predictors: Floats,
+    outputs: Floats,
+    *,
+    n_trees: int = 500,
+    min_node_size: int = 5,
+    tried: int | None = None,
+    seed: int = 0,
+    n_jobs: int | None = None,
+) -> Any:
+    """A forest that foretells the outputs (one column for each) from the predictors, which may have missing values.
+
+    A node of at most `min_node_size` rows is not split; `tried` columns, drawn at random, compete for a split, the
+    rounded-down root of their number if not given. The forest is the same for any `n_jobs`.
+    """
+    n_columns = predictors.shape[1]
+    tried = max(1, int(np.sqrt(n_columns))) if tried is None else tried
+    if compiled is None:
+        from subgrove._regress.sklearn_fallback import borrow
+
+        return borrow(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs)
+    ranked = _ranked(predictors)
+    mean = outputs.mean(axis=0)
+    centred = np.ascontiguousarray(outputs - mean)
+    seeds = np.random.default_rng(seed).integers(2**64, size=n_trees, dtype=np.uint64)
+    shares = [seeds[at : at + _TREES_AT_ONCE] for at in range(0, n_trees, _TREES_AT_ONCE)]
+
+    def work(share: npt.NDArray[np.uint64]) -> _Trees:
+        return _grow_some(ranked, centred, share, min_node_size + 1.0, tried)
+
+    return _joined(list(_in_threads(work, shares, n_jobs)), mean, seeds, n_columns, n_jobs)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trees:
+    """Some trees, each with its own numbers of nodes, and what they foretell of the rows that they have not seen."""
+
+    sizes: npt.NDArray[np.int32]
+    feature: npt.NDArray[np.int32]
+    child: npt.NDArray[np.int32]
+    threshold: Floats
+    missing_left: npt.NDArray[np.uint8]
+    values: Floats
+    unseen: Floats
+    times: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Ranked:
+    """Columns as ranks of their values: column by column, the number after the last rank standing for missing."""
+
+    ranks: npt.NDArray[np.uint32]
+    missing: npt.NDArray[np.uint32]
+    values: Floats
+    starts: npt.NDArray[np.int64]
+
+
+def _ranked(predictors: Floats) -> _Ranked:
+    n, p = predictors.shape
+    ranks = np.empty((p, n), dtype=np.uint32)
+    sizes = np.empty(p, dtype=np.int64)
+    values = []
+    step = max(1, _NUMBERS_AT_ONCE // max(n, 1))  # columns at once: few rows, many of them
+    for start in range(0, p, step):
+        part = slice(start, start + step)
+        columns = np.ascontiguousarray(predictors[:, part].T)
+        order = np.argsort(columns, axis=1)
+        columns = np.take_along_axis(columns, order, axis=1)
+        known = ~np.isnan(columns)  # missing ones are last
+        first = known.copy()
+        first[:, 1:] &= columns[:, 1:] != columns[:, :-1]
+        sizes[part] = first.sum(axis=1)
+        place = np.where(known, np.cumsum(first, axis=1) - 1, sizes[part, None])
+        np.put_along_axis(ranks[part], order, place.astype(np.uint32), axis=1)
+        values.append(columns[first])
+    return _Ranked(ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes)
+
+
+def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int) -> _Trees:
+    assert compiled is not None
+    (p, n), k, trees = ranked.ranks.shape, outputs.shape[1], len(seeds)
+    room = (trees, 2 * n)
+    feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+    threshold, missing_left, foretold = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
+    sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
+    given = (ranked.ranks, ranked.missing, ranked.values, ranked.starts, outputs, seeds)
+    written = (feature, child, threshold, missing_left, foretold, sizes, unseen, times)
+    compiled.grow(n, p, k, tried, least, trees, len(ranked.values), *given, *written)
+    used = np.arange(2 * n) < sizes[:, None]
+    return _Trees(sizes, feature[used], child[used], threshold[used], missing_left[used], foretold[used], unseen, times)
+
+
+def _joined(
+    parts: list[_Trees], mean: Floats, seeds: npt.NDArray[np.uint64], n_columns: int, n_jobs: int | None
+) -> Forest:
+    sizes = np.concatenate([part.sizes for part in parts])
+    if int(sizes.sum(dtype=np.int64)) >= 2**31:
+        raise MemoryError("the forest has more nodes than 32 bits can count; grow fewer trees, or larger leaves.")
+    starts = (np.cumsum(sizes) - sizes).astype(np.int32)
+    child = np.concatenate([part.child for part in parts])
+    shift = np.repeat(starts, sizes)
+    unseen, times = sum(part.unseen for part in parts), sum(part.times for part in parts)
+    with np.errstate(invalid="ignore"):
+        out_of_bag = unseen / np.asarray(times)[:, None] + mean
+    return Forest(
+        roots=starts,
+        feature=np.concatenate([part.feature for part in parts]),
+        child=np.where(child >= 0, child + shift, -1).astype(np.int32),
+        threshold=np.concatenate([part.threshold for part in parts]),
+        missing_left=np.concatenate([part.missing_left for part in parts]),
+        values=np.concatenate([part.values for part in parts]) + mean,
+        out_of_bag=out_of_bag,
+        seeds=seeds,
+        n_columns=n_columns,
+        n_jobs=n_jobs,
+    )
+
+
+def _in_threads(work: Any, tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
+    """Results in order; threads, for the loops in C let go of the interpreter's lock."""
+    workers = min(effective_jobs(n_jobs), len(tasks))
+    if workers <= 1:
+        yield from map(work, tasks)
+        return
+    from joblib import Parallel, delayed
+
+    yield from Parallel(n_jobs=workers, backend="threading", return_as="generator")(delayed(work)(t) for t in tasks)

@@ -1,0 +1,149 @@
+"""A folder that keeps what is done, so that a run that was stopped goes on where it was.
+
+::
+
+    run.json             what the sums depend on (`mark`), the pieces, the version
+    piece-000017.npz     sums of piece 17, plain arrays, written under another name first
+
+Files are only ever added, whole, and the same run writes the same bytes whoever does it: two processes in one folder
+do some pieces twice and harm nothing. Another run is refused, with what differs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import uuid
+import warnings
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subgrove._scale.engines.base import PieceLike, Sums
+from subgrove._version import __version__
+from subgrove.exceptions import FormatError, ParameterError, SubgroveWarning
+
+FORMAT = 1
+OF = "of_run"  # the name under which a file of sums says which run it belongs to
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """An open folder of one run."""
+
+    folder: Path
+    digest: str
+
+    def file(self, number: int) -> Path:
+        """Where sums of a piece are, or will be."""
+        return self.folder / f"piece-{number:06d}.npz"
+
+    def done(self, number: int) -> bool:
+        """Whether sums of a piece are there."""
+        return self.file(number).exists()
+
+    def read(self, number: int) -> dict[str, np.ndarray] | None:
+        """Sums of a piece; None, with a warning, if the file is damaged."""
+        try:
+            with open(self.file(number), "rb") as file, np.load(file, allow_pickle=False) as saved:
+                sums = {name: saved[name] for name in saved.files}
+            if str(sums.pop(OF)) != self.digest:
+                raise ValueError("it belongs to another run")
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            text = f"{self.file(number)} cannot be used ({error}); its piece is done again."
+            warnings.warn(text, SubgroveWarning, stacklevel=2)
+            return None
+        return sums
+
+    def write(self, number: int, sums: Sums) -> None:
+        """Keep sums of a piece: whole, or not at all."""
+        with whole_file(self.file(number)) as temporary, open(temporary, "wb") as file:
+            np.savez(file, **{OF: np.array(self.digest)}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
+
+
+def open_checkpoint(folder: Path | str, mark: str, pieces: Sequence[PieceLike], what: str) -> Checkpoint:
+    """The folder for this run: made if it is not there, refused if it belongs to another one."""
+    folder = Path(folder)
+    run = {
+        "format": FORMAT,
+        "subgrove": __version__,
+        "what": what,
+        "mark": mark,
+        "pieces": [[piece.name, int(piece.first_row), int(piece.n_rows)] for piece in pieces],
+    }
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"checkpoint={str(folder)!r} cannot be made a folder: {error}. Name another.") from error
+    if not (folder / "run.json").exists():
+        begin(folder, run)
+    found = read_run(folder)
+    if found != run:
+        raise ParameterError(
+            f"checkpoint={str(folder)!r} holds another run: {'; '.join(differences(found, run))}. "
+            f"Name another folder, or remove this one if what it holds is not needed."
+        )
+    return Checkpoint(folder, digest_of(run))
+
+
+def begin(folder: Path, run: dict[str, Any]) -> None:
+    """Write what the run is, into a folder that holds nothing else."""
+    others = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    if others and "run.json" not in others:
+        raise ParameterError(
+            f"checkpoint={str(folder)!r} is no checkpoint and is not empty: it holds {others[0]!r}"
+            f"{f' and {len(others) - 1} more' if len(others) > 1 else ''}. Name a new or an empty folder."
+        )
+    with whole_file(folder / "run.json") as temporary:
+        temporary.write_text(json.dumps(run, indent=1), encoding="utf-8")
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """What a folder says it is a run of."""
+    try:
+        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{folder / 'run.json'} cannot be read: {error}. Name another checkpoint folder.") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise FormatError(f"{folder / 'run.json'} is no checkpoint of this version. Name another checkpoint folder.")
+    return found
+
+
+def differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
+    """In words, what two runs differ in; a mark is compared line by line."""
+    words = [
+        f"{key} {found.get(key)!r}, now {run[key]!r}" for key in ("subgrove", "what") if found.get(key) != run[key]
+    ]
+    old, new = (str(each.get("mark")).splitlines() for each in (found, run))
+    gone, come = ([line for line in a if line not in b] for a, b in ((old, new), (new, old)))
+    if gone or come:
+        words.append(f"{', '.join(gone) or 'nothing'}, now {', '.join(come) or 'nothing'}")
+    if found.get("pieces") != run["pieces"]:
+        words.append(f"{len(found.get('pieces', []))} pieces, now {len(run['pieces'])} or others")
+    return words or ["its mark"]
+
+
+def digest_of(run: dict[str, Any]) -> str:
+    """A short name of a run."""
+    return hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A temporary name beside `path`, renamed to it at the end; removed after an error."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        try:
+            yield temporary
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise ParameterError(f"checkpoint: {path} cannot be written: {error}. What is there is kept.") from error

@@ -1,0 +1,167 @@
+"""Processes and threads of this machine.
+
+Processes are loky's, as joblib's are, but in a pool of their own: a run can then be cancelled, or get over a process
+that died, without touching what joblib is doing elsewhere. The pool is kept for the next call; processes that have had
+nothing to do for half a minute end. The work is a file that each process loads once.
+
+When a process dies, loky gives up all pieces that were under way and does not say which was its last. The loop then
+does these one by one, so that only the piece that ends processes is blamed for it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from subgrove._scale.engines.base import Engine, PieceLike, Sums, Work, WorkerLostError
+from subgrove._scale.engines.serialize import Parcel, Reply, heard, held, parcel, reply_of
+
+IDLE_SECONDS = 30
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+)
+
+_kept: dict[tuple[Any, ...], Any] = {}  # the one pool, by its size and environment
+
+
+class Threads(Engine):
+    """Threads of this process: nothing is copied, and the model must allow several callers."""
+
+    name = "threads"
+
+    def __init__(self, work: Work, n_workers: int) -> None:
+        self.work = work
+        self.n_workers = n_workers
+        self.pool = ThreadPoolExecutor(n_workers, thread_name_prefix="subgrove")
+
+    def room(self) -> int:
+        """A piece for each thread."""
+        return self.n_workers
+
+    def start(self, piece: PieceLike) -> Future[Sums]:
+        """A future of the sums."""
+        return self.pool.submit(self.work, piece)
+
+    def first_done(self, tickets: Sequence[Future[Sums]]) -> Future[Sums]:
+        """Whichever is done; the oldest of several."""
+        return first_of(tickets)
+
+    def sums(self, ticket: Future[Sums]) -> Sums:
+        """What the work gave, or its error."""
+        return ticket.result()
+
+    def close(self, outstanding: Sequence[Any]) -> None:
+        """Wait for pieces that threads are at: a thread cannot be stopped."""
+        self.pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Processes(Engine):
+    """Processes of this machine, each with the work and its share of the cores."""
+
+    name = "local processes"
+    tells_which_was_lost = False
+
+    def __init__(self, work: Work, n_workers: int, threads_each: int | None = None) -> None:
+        self.n_workers = n_workers
+        self.environment = thread_limits(n_workers, threads_each)
+        sent = parcel(work)
+        handle, name = tempfile.mkstemp(prefix="subgrove-", suffix=".work")
+        self.file = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(sent.data)
+        self.task = partial(in_process, self.file, sent.run, sent.version)
+
+    def room(self) -> int:
+        """One piece at work and one waiting for each process."""
+        return 2 * self.n_workers
+
+    def start(self, piece: PieceLike) -> Future[Reply]:
+        """A future of the reply; the pool is made anew if it broke."""
+        try:
+            future: Future[Reply] = self._pool().submit(self.task, piece)
+        except BrokenProcessPool:
+            drop_pool()
+            future = self._pool().submit(self.task, piece)
+        return future
+
+    def first_done(self, tickets: Sequence[Future[Reply]]) -> Future[Reply]:
+        """Whichever is done; the oldest of several."""
+        return first_of(tickets)
+
+    def sums(self, ticket: Future[Reply]) -> Sums:
+        """What the work gave, its error, or WorkerLostError."""
+        try:
+            return heard(ticket.result())
+        except BrokenProcessPool as error:
+            drop_pool()
+            raise WorkerLostError(str(error).split("\n")[0]) from error
+
+    def close(self, outstanding: Sequence[Any]) -> None:
+        """End processes that are at pieces nobody waits for; keep idle ones for the next call."""
+        if outstanding:
+            drop_pool()
+        self.file.unlink(missing_ok=True)
+
+    def _pool(self) -> Any:
+        key = (self.n_workers, *sorted(self.environment.items()))
+        if key not in _kept:
+            from joblib.externals.loky import ProcessPoolExecutor
+
+            drop_pool()
+            _kept[key] = ProcessPoolExecutor(
+                self.n_workers, timeout=IDLE_SECONDS, env=self.environment, initializer=leave_interrupts_to_parent
+            )
+        return _kept[key]
+
+
+def first_of(futures: Sequence[Future[Any]]) -> Future[Any]:
+    """A future that is done, waited for; the first of several."""
+    done = wait(futures, return_when=FIRST_COMPLETED).done
+    return next(future for future in futures if future in done)
+
+
+def drop_pool() -> None:
+    """End the processes of the pool that is kept, at once, with processes that these have started."""
+    from joblib.externals.loky.backend.utils import kill_process_tree
+
+    while _kept:
+        _, pool = _kept.popitem()
+        for process in list(pool._processes.values()):  # before the shutdown, which forgets what waits in its queue
+            with contextlib.suppress(ProcessLookupError):
+                kill_process_tree(process)
+        pool.shutdown(wait=True)
+
+
+def thread_limits(n_workers: int, threads_each: int | None) -> dict[str, str]:
+    """Environment in which libraries share the cores among processes; what the user has set is left as it is."""
+    from joblib import cpu_count
+
+    share = max(cpu_count() // n_workers, 1)
+    if threads_each is not None:
+        return {name: str(threads_each) for name in THREAD_VARIABLES}
+    return {name: os.environ.get(name, str(share)) for name in THREAD_VARIABLES}
+
+
+def leave_interrupts_to_parent() -> None:
+    """Ctrl-C reaches every process of a terminal; the parent ends the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def in_process(file: Path, run: str, version: str, piece: PieceLike) -> Reply:
+    """What a process does with a piece."""
+    return reply_of(held(run, lambda: Parcel(run, version, file.read_bytes())), piece)

@@ -1,0 +1,146 @@
+"""A Dask cluster: the work is a plugin that each worker gets once, workers that come later included.
+
+The scheduler gives pieces of a worker that died to others by itself, as often as its `allowed-failures` says; the loop
+counts these as attempts. Pieces that wait are cancelled when the run is; a piece that a worker is at is
+finished there and thrown away, since Dask does not stop threads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+import warnings
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from typing import Any
+
+import distributed
+
+from subgrove._scale.engines.base import ClusterLostError, Engine, PieceLike, Sums, Work, WorkerLostError
+from subgrove._scale.engines.serialize import Parcel, Reply, heard, parcel, reply_of, unpacked
+from subgrove.exceptions import ClusterError, ParameterError, SubgroveWarning
+
+LOOK_AGAIN = 2.0  # seconds after which the scheduler is asked for its workers again
+PATIENCE = 60  # seconds without any worker before a user is told
+
+
+class Dask(Engine):
+    """Workers of the cluster that a client is connected to."""
+
+    def __init__(self, work: Work, client: Any, n_jobs: int | None) -> None:
+        if client.asynchronous:
+            raise ParameterError(
+                "The active Dask client is asynchronous. Connect one with asynchronous=False, in a thread of its own "
+                "if need be."
+            )
+        self.client = client
+        self.name = f"the Dask cluster {client.scheduler.address}" if client.scheduler else "the Dask cluster"
+        self.most = n_jobs if n_jobs is not None and n_jobs > 0 else None
+        self.sent = parcel(work)
+        self.plugin = f"subgrove-{self.sent.run}"
+        self.n_started = 0
+        self.gone = False
+        self.n_threads, self.look_again = 0, 0.0
+        try:
+            client.register_plugin(Shipment(self.sent), name=self.plugin)
+        except ModuleNotFoundError as error:
+            raise ClusterError(
+                f"A Dask worker lacks a module: {error}. Install subgrove and what the model needs on every worker."
+            ) from error
+        except (OSError, distributed.comm.CommClosedError) as error:
+            raise ClusterError(
+                f"{self.name} cannot be reached: {error}. Check that its scheduler is running."
+            ) from error
+
+    def room(self) -> int:
+        """Two pieces for each thread that the workers have now."""
+        return 2 * max(self._n_threads(), 1) if self.most is None else self.most
+
+    def start(self, piece: PieceLike) -> Any:
+        """A future of the reply."""
+        self.n_started += 1
+        key = f"{self.plugin}-{self.n_started}"
+        try:
+            return self.client.submit(on_worker, self.plugin, piece, key=key, pure=False)
+        except (OSError, RuntimeError) as error:
+            raise self._lost() from error
+
+    def first_done(self, tickets: Sequence[Any]) -> Any:
+        """Whichever is done; the oldest of several."""
+        warned = False
+        while True:
+            try:
+                done = distributed.wait(tickets, timeout=PATIENCE, return_when="FIRST_COMPLETED").done
+                return next(future for future in tickets if future in done)
+            except TimeoutError:
+                if not warned and not self._n_threads():
+                    text = f"{self.name} has no worker; pieces wait until there is one."
+                    warnings.warn(text, SubgroveWarning, stacklevel=2)
+                    warned = True
+            except (CancelledError, OSError) as error:
+                raise self._lost() from error
+
+    def sums(self, ticket: Any) -> Sums:
+        """What the work gave, its error, or what was lost."""
+        try:
+            return heard(ticket.result())
+        except distributed.KilledWorker as error:
+            n_workers = error.allowed_failures + 1
+            raise WorkerLostError(
+                f"{n_workers} workers died, one after the other, while they were at it", n_workers
+            ) from error
+        except (CancelledError, distributed.comm.CommClosedError) as error:
+            raise self._lost() from error
+
+    def close(self, outstanding: Sequence[Any]) -> None:
+        """Cancel what is outstanding, and take the work from the workers."""
+        if self.gone:  # and has nothing left of us; asking it would only wait for it
+            return
+        with contextlib.suppress(OSError, CancelledError, RuntimeError):  # gone since
+            self.client.cancel(list(outstanding), force=True)
+            self.client.unregister_worker_plugin(self.plugin)
+
+    def _n_threads(self) -> int:
+        """Threads of all workers; the scheduler is asked every now and then, for workers come and go."""
+        if time.monotonic() >= self.look_again:
+            try:
+                self.n_threads = sum(self.client.nthreads().values())
+            except (OSError, CancelledError) as error:
+                raise self._lost() from error
+            self.look_again = time.monotonic() + LOOK_AGAIN
+        return self.n_threads
+
+    def _lost(self) -> ClusterLostError:
+        self.gone = True
+        return ClusterLostError("its scheduler is gone, was restarted, or has cancelled the pieces")
+
+
+class Shipment(distributed.WorkerPlugin):  # type: ignore[misc]  # Dask is optional, so its classes have no type here
+    """The work, held by a worker; loaded when its first piece comes."""
+
+    def __init__(self, sent: Parcel) -> None:
+        self.sent: Parcel | None = sent
+        self.work: Work | None = None
+
+    def setup(self, worker: Any) -> None:
+        """Called by Dask when the worker has it."""
+        self.lock = threading.Lock()
+        self.alone = worker.state.nthreads == 1
+
+    def unpacked(self) -> Work:
+        """The work, the same for all threads."""
+        with self.lock:
+            if self.work is None and self.sent is not None:
+                self.work, self.sent = unpacked(self.sent), None
+        assert self.work is not None
+        return self.work
+
+
+def on_worker(plugin: str, piece: PieceLike) -> Reply:
+    """What a worker does with a piece."""
+    shipment = distributed.get_worker().plugins[plugin]
+    work = shipment.unpacked()
+    if shipment.alone:
+        return reply_of(work, piece)
+    return dict(work(piece)), []  # warnings cannot be told apart between threads; they go to the worker's log

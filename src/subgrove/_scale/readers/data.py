@@ -1,0 +1,193 @@
+"""Data in partitions: pieces that are read one at a time, and how many rows each has.
+
+A piece holds where its rows are, not the rows. So pieces are small, can be sent to other processes, and are read there.
+Each piece knows the number of its first row among all rows; that makes draws and samples the same for any partitioning.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.text import quote
+from subgrove.exceptions import InputError, ParameterError
+
+PARTITION_ROWS = 250_000
+
+Places = npt.NDArray[np.intp]
+
+
+class Reader(Protocol):
+    """Where the rows of a piece are; picklable and small."""
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """These columns, in this order."""
+        ...
+
+    def take(self, columns: Sequence[str], places: Places) -> Any:
+        """Some of the rows, by their places in the piece, which increase."""
+        ...
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one task handles: some rows that follow each other.
+
+    Attributes
+    ----------
+    name : str
+        For people, as in "part-003.parquet, rows 500,000 to 749,999".
+    first_row : int
+        Number of its first row among all rows of the data, from 0.
+    n_rows : int
+        How many there are.
+    reader : Reader
+        Where they are.
+    """
+
+    name: str
+    first_row: int
+    n_rows: int
+    reader: Reader
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """These columns of its rows, as a table in the user's kind of container."""
+        return self._told(self.reader.read, columns)
+
+    def take(self, columns: Sequence[str], places: Places) -> Any:
+        """Some of its rows, by their places in it, which increase."""
+        return self._told(self.reader.take, columns, places)
+
+    def _told(self, read: Any, *asked: Any) -> Any:
+        try:
+            return read(*asked)
+        except MemoryError:
+            raise
+        except Exception as error:  # each library has errors of its own, which share no class
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise OSError(f"{self.name} could not be read: {text}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class Partitioned:
+    """Rows in pieces, the same columns in each.
+
+    Attributes
+    ----------
+    pieces : tuple of Piece
+        In the order of their rows.
+    columns : tuple of str
+        Names of the columns, in order.
+    n_rows : int
+        Rows of all pieces.
+    backend : {"pandas", "polars", "pyarrow"}
+        Whose tables the pieces are read as, and results are given in.
+    description : str
+        What they come from, for people: "rows/ (12 Parquet files)".
+    empty : table
+        The columns without a row: their types are those of each piece.
+    beside : tuple of str
+        Columns that are read by name only, since pandas made them its index; good as `row_key`.
+    kept : object
+        What must live as long as the pieces, such as a temporary folder.
+    stamp : str
+        Changes when a file is written again, though its name and its number of rows stay; "" if that is not known.
+    """
+
+    pieces: tuple[Piece, ...]
+    columns: tuple[str, ...]
+    n_rows: int
+    backend: str
+    description: str
+    empty: Any = None
+    beside: tuple[str, ...] = ()
+    kept: Any = None
+    stamp: str = ""
+
+    def refuse_unknown(self, columns: Sequence[str], argument: str) -> None:
+        """All of these columns are there."""
+        unknown = [name for name in columns if name not in self.columns and name not in self.beside]
+        if unknown:
+            listed = quote(self.columns[:30]) + (" ..." if len(self.columns) > 30 else "")
+            raise ParameterError(
+                f"{argument} names {quote(unknown)}, which {self.description} does not have. Its columns: {listed}."
+            )
+
+
+def is_partitioned(X: Any) -> bool:
+    """Whether X is data that `read_partitioned` takes: a path, a Dataset, a LazyFrame or a Dask frame."""
+    return isinstance(X, str | os.PathLike | Partitioned) or any(test(X) for test in (_is_dataset, _is_lazy, _is_dask))
+
+
+def read_partitioned(X: Any, *, argument: str = "X", partition_rows: int | None = None) -> Partitioned:
+    """The pieces of data that need not fit in memory; none is read yet.
+
+    Parameters
+    ----------
+    X : str or path, pyarrow Dataset, polars LazyFrame, Dask DataFrame
+        A Parquet file, a folder of them (also one with folders such as "year=2024"), or a pattern such as
+        "rows/*.parquet"; or what other libraries have for such data.
+    argument : str, default "X"
+        What it is called in errors.
+    partition_rows : int, optional
+        Most rows of a piece; 250,000 by default. Partitions of Dask are taken as they are.
+    """
+    rows = _checked_rows(partition_rows)
+    if isinstance(X, Partitioned):
+        return X
+    if isinstance(X, str | os.PathLike):
+        from subgrove._scale.readers.parquet import of_path
+
+        found = of_path(os.fspath(X), argument, rows)
+    elif _is_dataset(X):
+        from subgrove._scale.readers.with_arrow import of_dataset
+
+        found = of_dataset(X, argument, rows)
+    elif _is_lazy(X):
+        from subgrove._scale.readers.with_polars import of_lazy
+
+        found = of_lazy(X, argument, rows)
+    elif _is_dask(X):
+        from subgrove._scale.readers.with_dask import of_dask
+
+        found = of_dask(X, argument)
+    else:
+        raise InputError(
+            f"{argument} must be a path to Parquet, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame; "
+            f"got {type(X).__name__}."
+        )
+    if not found.n_rows:
+        raise InputError(f"{argument}, {found.description}, has no rows. Pass data with at least one.")
+    return found
+
+
+def _checked_rows(partition_rows: Any) -> int:
+    if partition_rows is None:
+        return PARTITION_ROWS
+    whole = isinstance(partition_rows, int | np.integer) and not isinstance(partition_rows, bool)
+    if not whole or partition_rows < 1:
+        raise ParameterError(
+            f"partition_rows must be a whole number >= 1, or None for {PARTITION_ROWS:,}; got {partition_rows!r}."
+        )
+    return int(partition_rows)
+
+
+def _is_dataset(X: Any) -> bool:
+    module = sys.modules.get("pyarrow.dataset")
+    return module is not None and isinstance(X, module.Dataset)
+
+
+def _is_lazy(X: Any) -> bool:
+    module = sys.modules.get("polars")
+    return module is not None and isinstance(X, module.LazyFrame)
+
+
+def _is_dask(X: Any) -> bool:
+    module = sys.modules.get("dask.dataframe")
+    return module is not None and isinstance(X, module.DataFrame)

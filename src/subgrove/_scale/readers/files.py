@@ -1,0 +1,229 @@
+"""Parquet files as their footers describe them, and what all of them agree on.
+
+Footers say how many rows there are and which types columns have, so that no data are read here; but the levels of
+dictionary columns are, and whole numbers and booleans for which a file has no statistics.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Any
+
+from subgrove._core.text import quote
+from subgrove._scale.readers.arrow_types import View, missing_matters, one_set_of_levels
+from subgrove._scale.readers.paths import Found
+from subgrove.exceptions import InputError
+
+BATCH_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class File:
+    """A Parquet file as its footer describes it.
+
+    Attributes
+    ----------
+    name : str
+        For people.
+    path : str
+        Where it is.
+    group_rows : tuple of int
+        Rows of each of its row groups that is used.
+    groups : tuple of int
+        Numbers of these row groups.
+    folders : tuple of pairs
+        Columns that have one value in the whole file, and that value.
+    filesystem : pyarrow filesystem, optional
+        Where its path leads; the local one if None.
+    """
+
+    name: str
+    path: str
+    group_rows: tuple[int, ...]
+    groups: tuple[int, ...]
+    folders: tuple[tuple[str, Any], ...] = ()
+    filesystem: Any = None
+
+    def open(self) -> Any:
+        """The file, to read from in small steps."""
+        import pyarrow.parquet as pq
+
+        # With a buffer, columns are read page by page and not whole; over a network larger steps are worth it.
+        if self.filesystem is None:
+            return pq.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 16)
+        return pq.ParquetFile(self.filesystem.open_input_file(self.path), pre_buffer=False, buffer_size=1 << 22)
+
+
+def footer(found: Found) -> tuple[File, Any]:
+    """What the end of a file says: rows of its groups, and its schema."""
+    import pyarrow as pa
+
+    file = File(found.name, found.path, (), (), found.folders)
+    try:
+        with file.open() as opened:
+            metadata, schema = opened.metadata, opened.schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        text = str(error).splitlines()[0].rstrip(". ")
+        raise InputError(
+            f"{found.name} is damaged or no Parquet file: {text}. Write it again, or take it out of the folder."
+        ) from error
+    sizes = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    return replace(file, group_rows=sizes, groups=tuple(range(len(sizes)))), schema
+
+
+def stamp_of(files: Sequence[File]) -> str:
+    """A short text that is another one after a file was written again: from sizes and times of change."""
+    digest = sha256()
+    for file in files:
+        if file.filesystem is None:
+            told = os.stat(file.path)
+            size, changed = told.st_size, told.st_mtime_ns
+        else:
+            info = file.filesystem.get_file_info(file.path)
+            size, changed = info.size, info.mtime_ns
+        digest.update(f"{file.path}\0{size}\0{changed}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()[:16]
+
+
+def view_of(files: Sequence[File], schema: Any, backend: str) -> View:
+    """How columns look in every piece of these files."""
+    return View(schema, _levels(files, schema), _missing(files, schema, backend), backend)
+
+
+def refuse_twice(names: Sequence[str], description: str) -> None:
+    """No two columns share a name."""
+    twice = sorted({name for name in names if list(names).count(name) > 1})
+    if twice:
+        raise InputError(f"{description} has columns of the same name: {quote(twice)}. Rename them.")
+
+
+def common_schema(schemas: Sequence[tuple[str, Any]], argument: str) -> Any:
+    """The schema that all files agree on, in the order of the first; numbers of different widths take the wider."""
+    import pyarrow as pa
+
+    first_name, common = schemas[0]
+    for name, schema in schemas[1:]:
+        if schema.equals(common):
+            continue
+        lacking = [column for column in common.names if column not in schema.names]
+        more = [column for column in schema.names if column not in common.names]
+        if lacking or more:
+            parts = [f"lacks {quote(lacking)}"] * bool(lacking) + [f"has {quote(more)} as well"] * bool(more)
+            raise InputError(
+                f"The files of {argument} have different columns: {name} {' and '.join(parts)}, compared with "
+                f"{first_name}. Write all files with the same columns."
+            )
+        for column in common.names:
+            both = [pa.schema([one.field(column).remove_metadata()]) for one in (common, schema)]
+            try:
+                wider = pa.unify_schemas(both, promote_options="permissive").field(0)
+            except (pa.ArrowTypeError, pa.ArrowInvalid):
+                raise InputError(
+                    f"The files of {argument} disagree on column {column!r}: {both[0].field(0).type} in {first_name}, "
+                    f"{both[1].field(0).type} in {name}. Write it with one type."
+                ) from None
+            common = common.set(common.names.index(column), wider)
+    return common
+
+
+def folder_columns(files: Sequence[File], argument: str) -> tuple[list[File], list[Any]]:
+    """Values in names of folders become those of categorical columns: whole numbers if all are, else strings."""
+    import pyarrow as pa
+
+    names = [tuple(name for name, _ in file.folders) for file in files]
+    other = next((file for file, own in zip(files, names, strict=True) if own != names[0]), None)
+    if other is not None:
+        raise InputError(
+            f"The folders of {argument} do not agree: {other.name} stands for {quote(names[files.index(other)])}, and "
+            f"{files[0].name} for {quote(names[0])}. Use the same levels of folders throughout."
+        )
+    typed, fields = [dict(file.folders) for file in files], []
+    for name in names[0]:
+        values = [own[name] for own in typed]
+        whole = all(value is None or value.lstrip("-").isdecimal() for value in values)
+        for own in typed:
+            own[name] = int(own[name]) if whole and own[name] is not None else own[name]
+        fields.append(pa.field(name, pa.dictionary(pa.int32(), pa.int64() if whole else pa.string())))
+    return [replace(file, folders=tuple(own.items())) for file, own in zip(files, typed, strict=True)], fields
+
+
+def index_columns(schema: Any) -> tuple[str, ...]:
+    """Columns that pandas wrote as its index."""
+    noted = (schema.metadata or {}).get(b"pandas")
+    index = json.loads(noted).get("index_columns", []) if noted else []
+    return tuple(name for name in index if isinstance(name, str) and name in schema.names)
+
+
+def _levels(files: Sequence[File], schema: Any) -> dict[str, Any]:
+    """Levels of dictionary columns over all files; the one thing for which columns are read here."""
+    import pyarrow as pa
+
+    names = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for file in files:
+        own = dict(file.folders)
+        for name, value in own.items():
+            if name in found and value is not None:
+                found[name].append(value)
+        stored = [name for name in names if name not in own]
+        for name, dictionary in _dictionaries(file, stored):
+            if not any(dictionary.equals(known) for known in found[name][-3:]):
+                found[name].append(dictionary)
+    levels = {}
+    for name, dictionaries in found.items():
+        kind = schema.field(name).type
+        if dictionaries and not isinstance(dictionaries[0], pa.Array):
+            dictionaries = [pa.array(sorted(set(dictionaries)), kind.value_type)]
+        levels[name] = one_set_of_levels(name, kind, [one.cast(kind.value_type) for one in dictionaries])
+    return levels
+
+
+def _dictionaries(file: File, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    import pyarrow as pa
+
+    if not names:
+        return
+    with file.open() as opened:
+        for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(file.groups), columns=list(names)):
+            for name in names:
+                column = batch.column(name)
+                encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+                yield name, encoded.dictionary
+
+
+def _missing(files: Sequence[File], schema: Any, backend: str) -> frozenset[str]:
+    """Whole numbers and booleans of which a value is missing in some file."""
+    if backend != "pandas":
+        return frozenset()
+    asked = missing_matters(schema)
+    found: set[str] = set()
+    for file in files:
+        left = [name for name in asked if name not in found and name not in dict(file.folders)]
+        found.update(_missing_in(file, left))
+    return frozenset(found)
+
+
+def _missing_in(file: File, names: Sequence[str]) -> set[str]:
+    if not names:
+        return set()
+    with file.open() as opened:
+        metadata = opened.metadata
+        place = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
+        unsure, found = set(), set()
+        for name in names:
+            for group in file.groups:
+                told = metadata.row_group(group).column(place[name]).statistics
+                if told is None or not told.has_null_count:
+                    unsure.add(name)
+                elif told.null_count:
+                    found.add(name)
+                    break
+        unsure -= found
+        if unsure:
+            for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(file.groups), columns=sorted(unsure)):
+                found |= {name for name in unsure if batch.column(name).null_count}
+    return found

@@ -1,0 +1,95 @@
+"""Arguments that only data in partitions have a use for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.text import quote
+from subgrove._scale.readers.data import Partitioned
+from subgrove.exceptions import ParameterError
+
+SAMPLE = 100_000
+"""Rows that are drawn by default to fit samplers and to find grids."""
+
+
+def refuse_without_partitions(
+    *, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any, least: int = SAMPLE
+) -> None:
+    """Rows in memory are all used, at once: none of these says anything about them."""
+    defaults = {"sample": least, "row_key": None, "checkpoint": None, "partition_rows": None}
+    given = {"sample": sample, "row_key": row_key, "checkpoint": checkpoint, "partition_rows": partition_rows}
+    wrong = [name for name, value in given.items() if value is not defaults[name] and value != defaults[name]]
+    if wrong:
+        raise ParameterError(
+            f"{wrong[0]}={given[wrong[0]]!r} is for data in partitions, and X is a table in memory. Leave it out, or "
+            f"pass X as a path to Parquet, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame."
+        )
+
+
+def checked_sample(sample: Any) -> int:
+    """How many rows to draw."""
+    if isinstance(sample, bool) or not isinstance(sample, int | np.integer) or sample < 1:
+        raise ParameterError(f"sample must be a whole number >= 1, of rows to draw; got {sample!r}.")
+    return int(sample)
+
+
+def checked_name(name: Any, data: Partitioned, argument: str, why: str) -> str | None:
+    """The name of a column of the data, or None."""
+    if name is None:
+        return None
+    if not isinstance(name, str):
+        raise ParameterError(
+            f"{argument} must be the name of a column of {data.description}, {why}; got {type(name).__name__}."
+        )
+    data.refuse_unknown([name], argument)
+    return name
+
+
+def checked_folder(checkpoint: Any) -> Path | None:
+    """Where finished pieces are kept."""
+    if checkpoint is None:
+        return None
+    if not isinstance(checkpoint, str | Path):
+        raise ParameterError(f"checkpoint must be the path of a folder; got {type(checkpoint).__name__}.")
+    if isinstance(checkpoint, str) and not checkpoint.strip():
+        raise ParameterError(f"checkpoint must be the path of a folder; got {checkpoint!r}, which names none.")
+    return Path(checkpoint)
+
+
+def model_columns(data: Partitioned, model: Any, known: tuple[str, ...], left_out: tuple[str | None, ...]) -> list[str]:
+    """The columns that the model is given: those it was fitted on, if it says so; else those that are known; else all.
+
+    A file mostly holds the target too, and it is no feature.
+    """
+    try:
+        fitted = [str(name) for name in model.feature_names_in_]
+    except AttributeError:
+        fitted = []
+    if fitted:
+        data.refuse_unknown(fitted, "the model (feature_names_in_)")
+        return fitted
+    if known and set(known) <= set(data.columns):
+        return list(known)
+    found = [name for name in data.columns if name not in left_out]
+    _refuse_other_number(found, model, data)
+    return found
+
+
+def _refuse_other_number(found: list[str], model: Any, data: Partitioned) -> None:
+    """A model that was fitted on an array says how many columns it had, not which."""
+    n = getattr(model, "n_features_in_", None)
+    if isinstance(n, int | np.integer) and n != len(found):
+        listed = quote(found[:30]) + (" ..." if len(found) > 30 else "")
+        raise ParameterError(
+            f"The model was fitted on {n} columns without names, and {data.description} has {len(found)} that may be "
+            f"meant: {listed}. Pass data with the columns of the model alone (a LazyFrame with select, say) beside "
+            f"those that other arguments name, or fit the model on a table with names."
+        )
+
+
+def selected(table: Any, columns: list[str]) -> Any:
+    """Some columns of a table that a piece gave."""
+    return table.select(columns) if hasattr(table, "column_names") else table[columns]

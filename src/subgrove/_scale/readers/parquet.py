@@ -1,0 +1,187 @@
+"""Parquet files in pieces: row groups are joined or cut until pieces have about as many rows as wanted.
+
+A row group that is larger than a piece is read as a stream, up to the piece's last row; so at most one batch of rows is
+held beside the piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from subgrove._scale.readers.arrow_types import View
+from subgrove._scale.readers.data import Partitioned, Piece, Places
+from subgrove._scale.readers.files import (
+    BATCH_ROWS,
+    File,
+    common_schema,
+    folder_columns,
+    footer,
+    index_columns,
+    refuse_twice,
+    stamp_of,
+    view_of,
+)
+from subgrove._scale.readers.paths import parquet_files
+from subgrove.exceptions import InputError
+
+
+@dataclass(frozen=True)
+class Span:
+    """Rows of one file: some of its row groups, less `skip` rows at the start, `n_rows` in all."""
+
+    file: File
+    groups: tuple[int, ...]
+    skip: int
+    n_rows: int
+    start: int
+
+    @property
+    def name(self) -> str:
+        """The file, and which of its rows unless it is all."""
+        if self.n_rows == sum(self.file.group_rows):
+            return self.file.name
+        return f"{self.file.name}, rows {self.start:,} to {self.start + self.n_rows - 1:,}"
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """The rows as record batches, a few at a time."""
+        own = dict(self.file.folders)
+        stored = [name for name in columns if name not in own]
+        skip, left = self.skip, self.n_rows
+        with self.file.open() as file:
+            numbers = [self.file.groups[group] for group in self.groups]
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=numbers, columns=stored):
+                part = batch.slice(skip, left)
+                skip = max(skip - len(batch), 0)
+                left -= len(part)
+                if len(part):
+                    yield _with_folders(part, columns, own)
+                if not left:
+                    return
+
+
+def _with_folders(batch: Any, columns: Sequence[str], own: dict[str, Any]) -> Any:
+    import pyarrow as pa
+
+    arrays = [pa.repeat(own[name], len(batch)) if name in own else batch.column(name) for name in columns]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+class Batches(Protocol):
+    """Some rows of a file."""
+
+    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        """They, as record batches of these columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class BatchReader:
+    """The rows of one or more parts, each of which gives record batches, in the types that all pieces have."""
+
+    parts: tuple[Batches, ...]
+    view: View
+
+    def read(self, columns: Sequence[str]) -> Any:
+        """These columns, in this order."""
+        return self.view.table(self._batches(columns), columns)
+
+    def take(self, columns: Sequence[str], places: Places) -> Any:
+        """Some rows; the others are let go batch by batch."""
+        return self.view.table(taken(self._batches(columns), places), columns)
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
+        for part in self.parts:
+            yield from part.batches(columns)
+
+
+def taken(batches: Iterator[Any], places: Places) -> Iterator[Any]:
+    """Some rows of record batches, by their places among all rows, which increase."""
+    start = 0
+    for batch in batches:
+        low, high = np.searchsorted(places, [start, start + len(batch)])
+        if high > low:
+            yield batch.take(places[low:high] - start)
+        start += len(batch)
+        if high == len(places):
+            return
+
+
+def of_path(path: str, argument: str, partition_rows: int) -> Partitioned:
+    """The pieces of the Parquet files behind a path."""
+    try:
+        import pyarrow  # noqa: F401  # asked for here, so that the error comes before anything else
+    except ImportError:
+        raise InputError(
+            f"{argument} is a path, and pyarrow, which reads Parquet, is not installed. "
+            f"Run: pip install 'subgrove[pyarrow]'"
+        ) from None
+    found = parquet_files(path, argument)
+    read = [footer(one) for one in found]
+    files, folder_fields = folder_columns([file for file, _ in read], argument)
+    schema = common_schema([(file.name, schema) for file, (_, schema) in zip(files, read, strict=True)], argument)
+    for field in folder_fields:
+        schema = schema.append(field) if field.name not in schema.names else schema
+    counted = f"{len(files)} Parquet file{'s' if len(files) > 1 else ''}"
+    return of_files(files, schema, "pandas", f"{path} ({counted})", partition_rows)
+
+
+def of_files(files: Sequence[File], schema: Any, backend: str, description: str, partition_rows: int) -> Partitioned:
+    """The pieces of files that agree on a schema."""
+    refuse_twice(schema.names, description)
+    view = view_of(files, schema, backend)
+    beside = index_columns(schema) if backend == "pandas" else ()
+    columns = tuple(name for name in schema.names if name not in beside)
+    pieces = tuple(_pieces(files, partition_rows, view))
+    n_rows = sum(piece.n_rows for piece in pieces)
+    empty = view.table([], columns)
+    return Partitioned(pieces, columns, n_rows, backend, description, empty, beside, stamp=stamp_of(files))
+
+
+def _pieces(files: Sequence[File], most: int, view: View) -> Iterator[Piece]:
+    """Row groups in order, small ones together and large ones cut."""
+    first, held = 0, list[Span]()
+    for span in _row_groups(files):
+        together = sum(one.n_rows for one in held)
+        if held and together + span.n_rows > most:
+            yield _piece(held, first, view)
+            first, held = first + together, []
+        if span.n_rows <= most:
+            held = _joined(held, span)
+            continue
+        for part in _cut(span, most):
+            yield _piece([part], first, view)
+            first += part.n_rows
+    if held:
+        yield _piece(held, first, view)
+
+
+def _row_groups(files: Sequence[File]) -> Iterator[Span]:
+    for file in files:
+        start = 0
+        for group, n_rows in enumerate(file.group_rows):
+            if n_rows:
+                yield Span(file, (group,), 0, n_rows, start)
+            start += n_rows
+
+
+def _joined(held: list[Span], span: Span) -> list[Span]:
+    if held and held[-1].file is span.file:
+        last = held[-1]
+        return [*held[:-1], replace(last, groups=last.groups + span.groups, n_rows=last.n_rows + span.n_rows)]
+    return [*held, span]
+
+
+def _cut(span: Span, most: int) -> Iterator[Span]:
+    """Parts of about the same size, each of at most so many rows."""
+    borders = np.linspace(0, span.n_rows, -(-span.n_rows // most) + 1).round().astype(int).tolist()
+    for low, high in pairwise(borders):
+        yield replace(span, skip=low, n_rows=high - low, start=span.start + low)
+
+
+def _piece(spans: Sequence[Span], first_row: int, view: View) -> Piece:
+    name = spans[0].name if len(spans) == 1 else f"{spans[0].name} to {spans[-1].name}"
+    return Piece(name, first_row, sum(span.n_rows for span in spans), BatchReader(tuple(spans), view))

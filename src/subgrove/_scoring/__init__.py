@@ -1,0 +1,1 @@
+"""Baseline predictions, resampled predictions in batches, and accumulated losses."""

@@ -1,0 +1,99 @@
+"""When a feature has had redraws enough: once their noise is small beside that of the test rows.
+
+More redraws make the Monte-Carlo error smaller and leave the error of the test rows as it is. From some number on
+they buy nothing, and which number that is differs between features.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.kinds import Floats
+from subgrove._core.validate import whole_number
+from subgrove._importance.inference.intervals import overall_variance
+from subgrove._scoring.accumulate import Tally
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove.exceptions import ParameterError, SubgroveWarning
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How small the Monte-Carlo error must be.
+
+    Attributes
+    ----------
+    share : float
+        Most that it may be, as a share of the error of the test rows.
+    max_repeats : int
+        Most repeats of a feature, also if the error is larger then.
+    """
+
+    share: float
+    max_repeats: int
+
+    def needs_more(self, tally: Tally) -> bool:
+        """Whether a feature needs more redraws, and may have them."""
+        return tally.n_repeats < self.max_repeats and not self.met(tally.provisional(), tally.weights)
+
+    def more_than(self, n_repeats: int) -> int:
+        """The next number of repeats."""
+        return min(2 * n_repeats, self.max_repeats)
+
+    def met(self, score: FeatureScores, weights: Floats | None) -> bool:
+        """Whether the error of the draws is small enough, for each loss that has a value for each row.
+
+        The error of the test rows, where it is not known, asks for nothing.
+        """
+        share = score.sizes / score.sizes.sum()
+        draws = (np.where(share > 0, score.mc_variance, 0.0) * share**2).sum(axis=1)
+        rows = overall_variance(score, weights)
+        known = ~np.isnan(rows)
+        return bool((draws[known] <= self.share**2 * rows[known]).all())
+
+
+def read_budget(budget: Any, max_repeats: Any, n_repeats: int) -> Budget | None:
+    """The user's `budget` and `max_repeats`, checked."""
+    most = whole_number("max_repeats", max_repeats, least=1)
+    if budget is None:
+        return None
+    if isinstance(budget, bool) or not isinstance(budget, int | float | np.number) or not 0 < budget < np.inf:
+        raise ParameterError(
+            f"budget must be a share above 0, such as 0.1 for a Monte-Carlo error of at most a tenth of the error of "
+            f"the test rows; got {budget!r}."
+        )
+    if most < n_repeats:
+        raise ParameterError(f"max_repeats={most} is below n_repeats={n_repeats}. Raise it, or ask for fewer repeats.")
+    return Budget(float(budget), most)
+
+
+def repeats_used(scores: Sequence[FeatureScores]) -> dict[str, int]:
+    """How many repeats each feature had."""
+    return {score.title: int(score.overall.shape[1]) for score in scores}
+
+
+def refuse_budget(budget: Budget | None, per_row: Sequence[int]) -> None:
+    """Scores of all rows together have no error of the test rows to compare with."""
+    if budget is not None and not per_row:
+        raise ParameterError(
+            "budget compares the noise of draws with that of the test rows, which is not known of a score of all rows "
+            "together. Use a loss that has a value for each row, or n_repeats alone."
+        )
+
+
+def warn_of_the_bound(budget: Budget | None, scores: Sequence[FeatureScores], weights: Floats | None) -> None:
+    """Say which features had the most repeats and would have needed more."""
+    short = [] if budget is None else [score.title for score in scores if not budget.met(score, weights)]
+    if budget is not None and short:
+        more = f" and {len(short) - 5} more" if len(short) > 5 else ""
+        warnings.warn(
+            f"After max_repeats={budget.max_repeats} redraws the Monte-Carlo error is still above {budget.share:g} of "
+            f"the error of the test rows for {', '.join(map(repr, short[:5]))}{more}. Raise max_repeats or budget; "
+            f"mc_error says how large it is.",
+            SubgroveWarning,
+            stacklevel=3,
+        )

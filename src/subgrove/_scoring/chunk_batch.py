@@ -1,0 +1,120 @@
+"""Rows of a piece that the model is asked for at once: a copy in which columns are written and put back.
+
+Tables of one array (floats throughout) are held as one, rows one after the other: the model reads a row in one go, and
+nothing is copied for a redraw. Of other tables only the column that changes is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Keys
+from subgrove._data.replace_columns import Frames, Rows
+from subgrove._data.table import Table
+from subgrove._data.to_containers import container_of
+from subgrove.samplers.base import Fitted
+
+_FIRST_BITS = 20
+_REST = np.uint64(64 - _FIRST_BITS)
+
+
+def judged_rows(keys: Keys, left_out: Keys, weights: Floats | None) -> tuple[Rows, int]:
+    """Numbers of the rows that are judged (not left out, and with a weight above 0), and how many are left out."""
+    kept = np.ones(len(keys), dtype=np.bool_)
+    if len(left_out):
+        # Most keys share their first bits with none of these, which is seen at a tenth of the cost of a search.
+        taken = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
+        taken[left_out >> _REST] = True
+        near = np.flatnonzero(taken[keys >> _REST])
+        at = np.minimum(np.searchsorted(left_out, keys[near]), len(left_out) - 1)
+        kept[near] = left_out[at] != keys[near]
+    n_left_out = len(keys) - int(kept.sum())
+    if weights is not None:
+        kept &= weights > 0
+    return np.flatnonzero(kept), n_left_out
+
+
+def raw_column(table: Any, name: str) -> npt.NDArray[Any]:
+    """Values of a column, as they are."""
+    column = table.column(name) if type(table).__module__.startswith("pyarrow") else table[name]
+    return np.asarray(column.to_numpy())
+
+
+@dataclass(eq=False)
+class Batch:
+    """Rows for the model.
+
+    Attributes
+    ----------
+    table : table
+        As they are; columns of it are written while the model is asked about a redraw.
+    held : object
+        The same as its container holds it.
+    array : float array or None
+        What the table lies in, if it is one array of the batch's own.
+    """
+
+    table: Any
+    held: Any
+    array: Floats | None = None
+    names: tuple[str, ...] = ()
+    before: dict[int, Floats] = field(default_factory=dict)  # place of a column that was written -> what was there
+    tables: list[tuple[Any, Table]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, table: Any, names: Sequence[str], where: slice | Rows) -> Batch:
+        """A copy of some rows and columns that may be written to, as the model takes them."""
+        if hasattr(table, "iloc"):
+            if {table[name].dtype for name in names} == {np.dtype(np.float64)}:
+                return cls._of_floats(table, names, where)
+            some = table.iloc[where][list(names)].reset_index(drop=True)
+            return cls(some, some, names=tuple(names))
+        import narwhals as nw
+
+        held = nw.from_native(table, eager_only=True)[list(names)][where]
+        return cls(held.to_native(), held, names=tuple(names))
+
+    @classmethod
+    def _of_floats(cls, table: Any, names: Sequence[str], where: slice | Rows) -> Batch:
+        n = where.stop - where.start if isinstance(where, slice) else len(where)
+        array = np.empty((n, len(names)))
+        for place, name in enumerate(names):
+            array[:, place] = table[name].to_numpy()[where]
+        wrapped = type(table)(array, columns=list(names), copy=False)
+        return cls(wrapped, wrapped, array, tuple(names))
+
+    def read_by(self, fitted: Fitted) -> Table:
+        """The rows as a sampler reads them; samplers of the same columns share them."""
+        for columns, table in self.tables:
+            if columns == fitted.columns:
+                return table
+        table = fitted.read(self.table)
+        self.tables.append((fitted.columns, table))
+        return table
+
+    def frames_for(self, fitted: Fitted, pools: dict[str, Any]) -> Frames:
+        """The rows, with the training rows of a sampler to take values from; `pools` keeps columns of these."""
+        return Frames(self.table, fitted.columns, fitted.train, pools)
+
+    def written(self, columns: Mapping[str, Any]) -> Any:
+        """The table with columns replaced, until they are put back."""
+        places = {self.names.index(name): column for name, column in columns.items()}
+        if self.array is None:
+            return container_of(self.table).replaced(self.held, places)
+        for place, column in places.items():
+            self.before[place] = self.array[:, place].copy()
+            self.array[:, place] = column
+        return self.table
+
+    def put_back(self) -> None:
+        """Undo `written`: samplers read the same rows, and may do so between draws."""
+        while self.before:
+            place, column = self.before.popitem()
+            assert self.array is not None
+            self.array[:, place] = column

@@ -1,0 +1,120 @@
+"""What is known of one feature once it was redrawn: losses by row, subgroup and repeat, and what they stand for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Floats
+from subgrove._importance.inference.calibration_weights import Calibration
+from subgrove._scoring.fidelity_check.check import Certificate
+from subgrove.samplers.base import Feature, title
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FeatureScores:
+    """What was learned of one feature; arrays of losses first, then rows, repeats or subgroups.
+
+    Attributes
+    ----------
+    feature : tuple of str
+        Its columns.
+    rules, conditioning, folds : tuples
+        Of its subgroups.
+    code : int array (n,)
+        Subgroup of each row.
+    sizes : float array (K,)
+        Rows (weight) of each subgroup.
+    rows : float array (L, n)
+        Mean increase of each row's loss.
+    influence : float array (L, n)
+        The same plus the row's share as a donor; its spread is the noise of the test rows.
+    repeats : float array (L, M, K)
+        Increase in each repeat and subgroup.
+    overall : float array (L, M)
+        Increase of all rows in each repeat.
+    excess : float array (L, K)
+        The part of the variance of `influence` that is due to few repeats.
+    mc_variance : float array (L, K)
+        Variance of the subgroup's estimate over other draws of the repeats.
+    n_exact : int
+        Rows whose expectation is exact.
+    lone : tuple of int
+        Subgroups of a single row, which has no donor and keeps its value.
+    certificate : Certificate or None
+        Whether the redraw passes for real data, if that was asked for.
+    moved : float array (n, K), or None
+        How far a row's K predictions move on average when the feature is redrawn; None of predictions that are no
+        numbers.
+    moved_variance : float array (n, K), or None
+        Variance of that mean over other draws; NaN of a single repeat.
+    partition_variance : float array (L,), or None
+        Variance of the overall estimate over samplers that were fitted on other training rows, where it was asked for.
+    partition_resamples : int
+        How many of these there were.
+    calibration : Calibration or None
+        How much each row counts, where rows were made to be as the training rows are.
+    """
+
+    feature: Feature
+    rules: tuple[str, ...]
+    conditioning: tuple[str, ...]
+    folds: tuple[int, ...]
+    code: npt.NDArray[np.unsignedinteger]
+    sizes: Floats
+    rows: Floats
+    influence: npt.NDArray[np.floating[Any]]
+    repeats: Floats
+    overall: Floats
+    excess: Floats
+    mc_variance: Floats
+    n_exact: int = 0
+    lone: tuple[int, ...] = ()
+    certificate: Certificate | None = None
+    moved: npt.NDArray[np.floating[Any]] | None = None
+    moved_variance: npt.NDArray[np.floating[Any]] | None = None
+    partition_variance: Floats | None = None
+    partition_resamples: int = 0
+    calibration: Calibration | None = None
+
+    def __repr__(self) -> str:
+        return f"<FeatureScores of {self.title!r}: {len(self.code)} rows, {len(self.rules)} subgroups>"
+
+    @property
+    def title(self) -> str:
+        """Name in tables."""
+        return title(self.feature)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.code)
+
+    def for_loss(self, at: int) -> FeatureScores:
+        """The scores of one of several losses."""
+        own = slice(at, at + 1)
+        return replace(
+            self,
+            rows=self.rows[own],
+            influence=self.influence[own],
+            repeats=self.repeats[own],
+            overall=self.overall[own],
+            excess=self.excess[own],
+            mc_variance=self.mc_variance[own],
+            partition_variance=None if self.partition_variance is None else self.partition_variance[own],
+            calibration=None if self.calibration is None else self.calibration.for_loss(at),
+        )
+
+    def counted_alike(self) -> FeatureScores:
+        """The scores without calibration."""
+        made = self.calibration
+        if made is None or made.moves is None or made.influence is None:
+            return replace(self, calibration=None)
+        sizes: Floats = np.bincount(self.code, minlength=len(self.rules)).astype(np.float64)
+        repeats = self.repeats - made.moves[:, None, :]
+        overall = (np.where(sizes > 0, repeats, 0.0) * sizes).sum(axis=2) / sizes.sum()
+        own = {"sizes": sizes, "repeats": repeats, "overall": overall, "influence": made.influence}
+        return replace(self, **own, calibration=None)

@@ -1,0 +1,1 @@
+"""Check, feature by feature, whether resampled rows are realistic."""

@@ -1,0 +1,207 @@
+"""From predictions to losses: y and the model's answer brought together, for all losses at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Floats
+from subgrove._models.predictor import About, Predictions, Target
+from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
+from subgrove.losses import Loss, score
+
+
+def original_rows(row: int | None, start: int = 0) -> str:
+    """What the rows as they are were predicted for; `start` is the number of the first of them."""
+    return "original rows" if row is None else f"original row {start + row}"
+
+
+RowIndex = slice | npt.NDArray[np.intp]
+ALL = slice(None)
+_ROUNDING = 1e-6  # how far beyond 0 and 1 a probability may be
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Losses of predictions.
+
+    Attributes
+    ----------
+    losses : tuple of Loss
+        Which losses.
+    target : Target
+        y.
+    probabilities : bool
+        Whether the model was asked for probabilities.
+    """
+
+    losses: tuple[Loss, ...]
+    target: Target
+    probabilities: bool
+
+    @cached_property
+    def per_row(self) -> tuple[int, ...]:
+        """Places of the losses that have a value for each row."""
+        return tuple(at for at, loss in enumerate(self.losses) if loss.per_row)
+
+    def rows(self, predictions: Predictions, rows: RowIndex, about: About) -> Floats:
+        """Losses of some rows: (number of losses, number of rows); scores are left out (NaN)."""
+        lines = []
+        for loss in self.losses:
+            if not loss.per_row:
+                lines.append(np.full(len(predictions), np.nan))
+                continue
+            lines.append(self._finite(loss, self._value(loss, predictions, rows, about), len(predictions), about))
+        return lines[0][None, :] if len(lines) == 1 else np.array(lines)
+
+    def whole(self, predictions: Predictions, about: About) -> Floats:
+        """Scores of all rows together; NaN for losses that have a value for each row."""
+        values = np.full(len(self.losses), np.nan)
+        for at, loss in enumerate(self.losses):
+            if not loss.per_row:
+                values[at] = float(self._value(loss, predictions, ALL, about))
+                if not np.isfinite(values[at]):
+                    raise ModelError(f"loss {loss.name!r} is {values[at]} for the predictions ({about(None)}).")
+        return values
+
+    def settled(self, predictions: Predictions) -> Scoring:
+        """The same, once it is known which functions of the user give one number for all rows."""
+        losses = []
+        for loss in self.losses:
+            if loss.per_row and loss.response == "any":
+                loss = _with_form(loss, self._value(loss, predictions, ALL, original_rows), len(predictions))
+            losses.append(loss)
+        return replace(self, losses=tuple(losses))
+
+    def _value(self, loss: Loss, predictions: Predictions, rows: RowIndex, about: About) -> Any:
+        """What a loss gives for some rows; of probabilities of several outputs, the mean over outputs."""
+        y, answer = self._pair(loss, predictions, rows, about)
+        try:
+            if loss.response == "probability" and _several(self.target):
+                parts = enumerate(_split(answer, self.target))
+                return np.mean([loss.function(y[:, k], part) for k, part in parts], axis=0)
+            return loss.function(y, answer)
+        except Exception as error:
+            error.add_note(f"This happened in loss {loss.name!r} ({about(None)}).")
+            raise
+
+    def _pair(self, loss: Loss, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
+        """What a loss compares: y of these rows, and the model's answer in the form that it needs."""
+        target = self.target
+        if loss.response == "value":
+            assert target.numbers is not None
+            y = target.numbers[rows]
+            predictions = _numbers(predictions, loss, about)
+            if predictions.shape != y.shape:
+                raise ModelError(
+                    f"The model gave predictions of shape {predictions.shape} where y has {y.shape} ({about(None)})."
+                )
+            return y, predictions
+        if loss.response == "probability":
+            assert target.codes is not None
+            return target.codes[rows], _probabilities(predictions, target, about)
+        if loss.response == "label":
+            return self._labels(predictions, rows, about)
+        return target.raw[rows], predictions
+
+    def _labels(self, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
+        if not self.probabilities:
+            return self.target.raw[rows], predictions
+        assert self.target.codes is not None
+        parts = _split(_probabilities(predictions, self.target, about), self.target)
+        chosen = np.column_stack([part.argmax(axis=1) for part in parts])
+        return self.target.codes[rows], chosen[:, 0] if len(parts) == 1 else chosen
+
+    @staticmethod
+    def _finite(loss: Loss, values: Any, n_rows: int, about: About) -> Floats:
+        given = np.asarray(values, dtype=np.float64)
+        if given.base is not None or not given.flags.owndata:
+            given = given.copy()  # it is written to below, and may be a part of y
+        if given.shape != (n_rows,):
+            raise ParameterError(
+                f"loss {loss.name!r} gave values of shape {given.shape} for {n_rows} rows. It must give one number for "
+                f"each row; a metric of all rows together goes through subgrove.losses.score."
+            )
+        if not np.isfinite(given.sum()) and not np.isfinite(given).all():
+            row = int(np.flatnonzero(~np.isfinite(given))[0])
+            raise ModelError(
+                f"loss {loss.name!r} is {given[row]} ({about(row)}): it is not defined for such a prediction. "
+                f"Choose another loss, or look at the model's predictions."
+            )
+        return given
+
+
+def _with_form(loss: Loss, values: Any, n_rows: int) -> Loss:
+    """A function that gave a single number is a score; by scikit-learn's naming, `..._score` means more is better."""
+    if np.ndim(values) != 0 or n_rows == 1:
+        return loss
+    more_is_better = loss.name.endswith("_score")
+    if not more_is_better and not loss.name.endswith(("_error", "_loss", "_deviance")):
+        warnings.warn(
+            f"loss {loss.name!r} gives one number for all rows and is taken as a loss: less is better. If more is "
+            f"better, pass subgrove.losses.score({loss.name}); if less is, with greater_is_better=False.",
+            SubgroveWarning,
+            stacklevel=4,
+        )
+    return score(loss.function, name=loss.name, greater_is_better=more_is_better)
+
+
+def _numbers(predictions: Predictions, loss: Loss, about: About) -> Predictions:
+    if predictions.dtype.kind in "iufb":
+        return predictions
+    try:
+        if predictions.dtype == object:
+            return predictions.astype(np.float64)
+    except (TypeError, ValueError):
+        pass
+    raise ModelError(
+        f"loss {loss.name!r} compares numbers, but the model predicts {predictions.ravel().tolist()[0]!r} "
+        f"({about(None)}). "
+        f"For classes use loss='log_loss' or 'zero_one'."
+    )
+
+
+def _probabilities(predictions: Predictions, target: Target, about: About) -> Floats:
+    if predictions.ndim == 1:
+        predictions = np.column_stack([1.0 - predictions, predictions])
+    expected = sum(len(part) for part in target.classes) if _several(target) else len(target.classes)
+    if predictions.shape[1] != expected:
+        raise ModelError(
+            f"The model gave {predictions.shape[1]} probabilities a row for {expected} classes ({about(None)}). "
+            f"There must be one for each class."
+        )
+    if predictions.size and (predictions.min() < -_ROUNDING or predictions.max() > 1 + _ROUNDING):
+        raise ModelError(
+            f"The model gave values from {predictions.min():.4g} to {predictions.max():.4g} where probabilities are "
+            f"needed ({about(None)}). Pass a model or function that gives probabilities, or choose another loss."
+        )
+    return predictions
+
+
+def _several(target: Target) -> bool:
+    return target.raw.ndim == 2
+
+
+def _split(probabilities: Floats, target: Target) -> list[Floats]:
+    """Probabilities of each output."""
+    if not _several(target):
+        return [probabilities]
+    ends = np.cumsum([len(part) for part in target.classes])[:-1]
+    return np.split(probabilities, ends, axis=1)
+
+
+def weighted_mean(values: Floats, weights: Floats | None) -> Floats:
+    """Mean over the last axis."""
+    mean: Floats = values.mean(axis=-1) if weights is None else (values @ weights) / weights.sum()
+    return mean
+
+
+def names_of(losses: Sequence[Loss]) -> tuple[str, ...]:
+    """Names of losses."""
+    return tuple(loss.name for loss in losses)

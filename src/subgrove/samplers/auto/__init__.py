@@ -1,0 +1,1 @@
+"""Select a sampler for each feature by its held-out score."""

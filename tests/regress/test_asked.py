@@ -1,0 +1,91 @@
+"""Least squares on held-out folds: what is formed from products of columns is what rows give one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.table import read_table
+from subgrove._regress import Rivals
+from subgrove._regress.cv_least_squares import Asked
+from subgrove._regress.gram import N_FOLDS
+from subgrove._regress.linear_search import _least_squares_on
+from subgrove._regress.one_standard_error import is_clear, mean_and_error
+
+RNG = np.random.default_rng(0)
+P = 4
+
+
+@pytest.fixture(params=[200, 203], ids=["folds of one size", "folds of 40 and of 41 rows"])
+def asked(request: pytest.FixtureRequest) -> Asked:
+    n = request.param
+    frame = pd.DataFrame(RNG.normal(1.0, 2.0, size=(n, P)), columns=list("abcd")).assign(x=RNG.normal(size=n))
+    found = Asked.of(Rivals.of(read_table(frame), 0), frame["x"].to_numpy(), list("abcd"))
+    assert found is not None
+    return found
+
+
+def outside(asked: Asked) -> list[Rows]:
+    """Rows outside each fold, and all."""
+    every = np.arange(len(asked.target))
+    return [*(np.setdiff1d(every, every[rows]) for rows in asked.rivals.folds), every]
+
+
+def left_by(asked: Asked, fold: int, b: Floats) -> Floats:
+    """What coefficients of the other folds, with their means, leave of the rows of one."""
+    kept, rows = outside(asked)[fold], asked.rivals.folds[fold]
+    about = asked.values[rows] - asked.values[kept].mean(axis=0)
+    return np.asarray(asked.target[rows] - asked.target[kept].mean() - about @ b)
+
+
+def test_products_are_those_of_the_rows_outside_each_fold(asked: Asked) -> None:
+    known = asked.without
+    for fold, kept in enumerate(outside(asked)):
+        values, target = asked.values[kept], asked.target[kept]
+        about = values - values.mean(axis=0)
+        np.testing.assert_allclose(known.products[fold], about.T @ about / len(kept), atol=1e-12)
+        np.testing.assert_allclose(asked.crossed[fold], about.T @ target / len(kept), atol=1e-12)
+        np.testing.assert_allclose(known.means[fold], values.mean(axis=0), atol=1e-12)
+        assert asked.levels[fold] == pytest.approx(target.mean(), abs=1e-12)
+
+
+def test_residuals_of_rows_are_by_what_was_fitted_without_their_fold(asked: Asked) -> None:
+    several = RNG.normal(size=(N_FOLDS, 3, P))
+    direct = np.hstack([[left_by(asked, fold, b) for b in several[fold]] for fold in range(N_FOLDS)])
+    np.testing.assert_allclose(asked.held_out(several), direct, atol=1e-12)
+    np.testing.assert_allclose(asked.held_out(several[:, 1]), direct[1], atol=1e-12)
+    np.testing.assert_allclose(asked.held_out_errors(several), (direct**2).mean(axis=1), atol=1e-11)
+
+
+def test_each_fold_fits_the_columns_that_it_uses(asked: Asked) -> None:
+    chosen = np.zeros((N_FOLDS + 1, P))
+    chosen[:, 0] = chosen[2, 1] = chosen[4, 3] = 1.0
+    found = _least_squares_on(asked, chosen)
+    for fold, kept in enumerate(outside(asked)):
+        used = np.flatnonzero(chosen[fold])
+        about = asked.values[kept] - asked.values[kept].mean(axis=0)
+        expected = np.zeros(P)
+        expected[used] = np.linalg.lstsq(about[:, used], asked.target[kept], rcond=None)[0]
+        np.testing.assert_allclose(found[fold], expected, atol=1e-8)
+
+
+def test_columns_beside_are_as_if_they_had_been_there(asked: Asked) -> None:
+    extra = RNG.normal(size=(len(asked.target), 2))
+    more = asked.beside(extra)
+    for fold, kept in enumerate(outside(asked)):
+        values = np.hstack([asked.values, extra])[kept]
+        about = values - values.mean(axis=0)
+        np.testing.assert_allclose(more.without.products[fold], about.T @ about / len(kept), atol=1e-12)
+        np.testing.assert_allclose(more.crossed[fold], about.T @ asked.target[kept] / len(kept), atol=1e-12)
+
+
+def test_a_gain_is_clear_if_its_mean_is_beyond_its_standard_error() -> None:
+    gain = RNG.normal(0.3, 1.0, size=500)
+    mean, error = mean_and_error(gain)
+    assert mean == pytest.approx(gain.mean())
+    assert error == pytest.approx(gain.std() / np.sqrt(500))
+    assert is_clear(gain, errors=0.99 * mean / error)
+    assert not is_clear(gain, errors=1.01 * mean / error)
+    assert not is_clear(np.zeros(5))
