@@ -1,0 +1,31 @@
+"""What a redesign has renamed since the numbers were recorded. Numbers are never listed here: they may not change."""
+
+from __future__ import annotations
+
+COLUMNS: dict[str, str] = {}
+"""New key -> key when recorded: columns of tables and keys of dictionaries.
+
+"table.column" renames a column of one table only (the key just above it, by its recorded name) and goes first.
+"""
+
+VALUES: dict[str, str] = {}
+"""New text -> text when recorded: values that are names, such as that of a sampler or of a source of noise."""
+
+TEXTS_CHANGED: set[str] = {
+    "*.sentences.*",
+    "*.sentence",
+    "*_sentences.*",
+    "*.certificates.reason.*",
+    "fidelity_*.table.note.*",
+    "report_*.title",
+    "report_*.loss_unit",
+    "report_*.model.description",
+    "report_*.highlights.*",
+    "report_*.headline",
+    "report_*.story.*",
+    "report_*.cautions.*",
+    "report_*.warnings.*",
+    "report_*.methods.rows_asked.*.name",
+    "report_*.methods.settings.*.name",
+}
+"""Patterns of paths (recorded keys joined by dots, `*` for anything) at which text is prose and is not compared."""
