@@ -91,7 +91,7 @@ def main() -> None:
 
 def compare(name: str, model: Any, kind: Any, X: Any, runs: int) -> None:
     recorder = Recorder(model)
-    asked = sg.effect(recorder, X, "x0", kind=kind, grid_resolution=50).n_rows_asked
+    asked = sg.effect(recorder, X, "x0", kind=kind, grid_resolution=50).n_rows_predicted
 
     def ours() -> object:
         return sg.effect(model, X, "x0", kind=kind, grid_resolution=50)

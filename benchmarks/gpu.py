@@ -85,7 +85,7 @@ def main() -> None:
             if profile is not None:
                 pstats.Stats(profile).sort_stats("cumulative").print_stats(45)
             expected = setting.rows * (1 + setting.columns * setting.repeats)
-            assert imp.settings["n_rows_asked"] == expected, imp.settings
+            assert imp.settings["n_rows_predicted"] == expected, imp.settings
             print(
                 f"| {'TF32' if precision == 'high' else 'float32'} | {batch:,} | {bare:.2f} | {name} | {seconds:.2f} "
                 f"| {seconds / bare:.3f} | {imp.settings['batch_rows']:,} | {peak():.2f} | {away[0]:.1e} "

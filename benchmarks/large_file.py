@@ -97,7 +97,7 @@ def job(way: str, folder: Path, sample: int) -> None:
         start = time.perf_counter()
         asked: dict[str, Any] = {"features": ASKED, "n_repeats": 1, "random_state": 1, "n_jobs": 2, "progress": False}
         imp = sg.importance(model, path, "y", sample=sample, check_fidelity=False, **asked)
-        n = int(imp.settings["n_rows_asked"])
+        n = int(imp.settings["n_rows_predicted"])
         more = {"importance": [round(value, 4) for value in imp.overall.sort_values("feature")["estimate"]]}
     else:
         groups = list(range(pq.ParquetFile(path).num_row_groups))

@@ -93,7 +93,7 @@ def measured(job: str, model: str, n: int, rounds: int, memory_rows: int) -> lis
                 "version": version_of(peer.package),
                 "container": peer.container,
                 "same_work": peer.same_work,
-                "rows_asked": asked,
+                "rows_predicted": asked,
                 "seconds": median(took) if took else np.nan,
                 "ratio": ratio(times, title(peer), mine) if took and mine and peer.package != "subgrove" else np.nan,
                 "against": peer.ours if peer.package != "subgrove" else "",
@@ -157,7 +157,7 @@ def tables(found: pd.DataFrame) -> str:
             against = one["against"] if isinstance(one["against"], str) else ""
             most = f"{memory.iloc[0]:.0f}" if len(memory) else ""
             lines.append(
-                [label, against, *cells, f"{one['rows_asked']:,}", most, told if isinstance(told, str) else ""]
+                [label, against, *cells, f"{one['rows_predicted']:,}", most, told if isinstance(told, str) else ""]
             )
         head = ["way", "against", *MODELS, "rows asked", "MiB", "remarks"]
         parts.append(f"### {JOBS[str(job)].capitalize()}\n\n{markdown(head, lines)}\n")

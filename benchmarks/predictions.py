@@ -241,7 +241,7 @@ def repeated(name: str, sampler: str, model_name: str, rounds: int) -> list[str]
     if not few.overall.equals(full.overall):
         raise AssertionError("Predicting repeated rows once has changed a number.")
     times = interleaved({"once": call, "in full": in_full}, rounds, time.process_time)
-    asked = [f"{found.settings['n_rows_asked']:,}" for found in (full, few)]
+    asked = [f"{found.settings['n_rows_predicted']:,}" for found in (full, few)]
     taken = [f"{1000 * median(times[which]):.0f}" for which in ("in full", "once")]
     return [name, sampler, model_name, *asked, *taken, f"{ratio(times, 'once', 'in full'):.2f}"]
 

@@ -51,7 +51,7 @@ def fitted_forest(train: sg.datasets.Dataset, trees: int) -> Pipeline:
 
 
 def dependence_table(found: sg.Dependence) -> pd.DataFrame:
-    shown: pd.DataFrame = found.table[["feature", "explained", "foretold_by", "sampler"]]
+    shown: pd.DataFrame = found.table[["feature", "explained", "predictors", "sampler"]]
     return shown.assign(explained=[f"{max(0, share):.0%}" for share in shown["explained"]])
 
 

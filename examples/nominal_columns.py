@@ -69,7 +69,7 @@ print(f"AUC on parcels it has not seen: {roc_auc_score(y_test == 'late', model.p
 # How well do the labels foretell each other? Of labels, the share is one minus the ratio of mistakes with and without
 # the other columns.
 found = sg.dependence(X_train, n_trees=30 if SMALL else 100, random_state=1, progress=False)
-print(found.table[["feature", "explained", "foretold_by"]].round(2).to_string(index=False))
+print(found.table[["feature", "explained", "predictors"]].round(2).to_string(index=False))
 
 # %%
 # Importance for the log loss: shuffled among all parcels, and among parcels of the same subgroup.

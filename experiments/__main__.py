@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """What the command line asks for; 0 if all of it worked."""
     parser = _parser()
     asked = parser.parse_args(arguments)
-    _refuse_what_has_no_use(parser, asked)
+    _reject_what_has_no_use(parser, asked)
     if asked.data is not None:
         os.environ[data.FOLDER_VARIABLE] = str(asked.data.resolve())
     if asked.fetch:
@@ -143,7 +143,7 @@ def _beside(asked: argparse.Namespace, size: Size) -> pd.DataFrame:
     return pd.concat([found[found["method"] != "auto"] if len(found) else found, more], ignore_index=True)
 
 
-def _refuse_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
+def _reject_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
     if asked.sampler and asked.name not in _WITH_SAMPLERS:
         parser.error(f"--sampler is for {', '.join(_WITH_SAMPLERS)}; got {asked.name}.")
     from subgrove.samplers.registry import NAMES

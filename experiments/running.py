@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from experiments.store import Store
-from experiments.units import Unit, refuse_twins, seed_of
+from experiments.units import Unit, reject_twins, seed_of
 
 THREADS_VARIABLE = "SUBGROVE_EXPERIMENT_THREADS"
 _LINE_EVERY_S = 60.0
@@ -47,7 +47,7 @@ def run_all(experiment: str, units: Sequence[Unit], store: Store, jobs: int = 1)
     jobs : int, default 1
         Worker processes; with 1, units are computed in this process.
     """
-    refuse_twins(units)
+    reject_twins(units)
     os.environ[THREADS_VARIABLE] = str(max(1, (os.cpu_count() or 1) // jobs))
     store.sweep()
     done = store.done()

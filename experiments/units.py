@@ -76,7 +76,7 @@ def seed_of(experiment: str, key: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{experiment}/{key}".encode()).digest()[:8], "little") >> 1
 
 
-def refuse_twins(units: Sequence[Unit]) -> None:
+def reject_twins(units: Sequence[Unit]) -> None:
     """Raise if two units have the same key, so that one would be taken for the other."""
     seen: set[str] = set()
     for unit in units:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._core.parallel import effective_jobs, progress_bar, side_by_side
+from subgrove._core.parallel import effective_jobs, parallel_map, progress_bar
 from subgrove.exceptions import ParameterError
 
 
@@ -23,7 +23,7 @@ def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_number_of_jobs_is_any_whole_number(kind: Any) -> None:
     assert effective_jobs(kind(1)) == 1
     for n_jobs in (1, 2):
-        assert list(side_by_side(abs, [-1, 2, -3], kind(n_jobs))) == [1, 2, 3]
+        assert list(parallel_map(abs, [-1, 2, -3], kind(n_jobs))) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("n_jobs", [0, np.int64(0), True, np.True_, 1.0, np.float64(1), "1"])

@@ -16,7 +16,7 @@
     SubgroveWarning (UserWarning)           a result that is computed but easily misread
     ├── UnseenValueWarning                  new rows hold a level, or missing values, that training did not
     ├── SameRowsWarning                     subgroups were grown on the rows that they are used on
-    └── LoneRowWarning                      a row is alone in its subgroup, so it has no donor
+    └── SingletonSubgroupWarning                      a row is alone in its subgroup, so it has no donor
 
 Each message says what was given, what is expected and what to do about it.
 ``docs/errors.md`` has an entry for each class.
@@ -30,12 +30,12 @@ __all__ = [
     "FormatError",
     "InputError",
     "LengthError",
-    "LoneRowWarning",
     "ModelError",
     "ParameterError",
     "PartitionError",
     "SameRowsWarning",
     "SamplerError",
+    "SingletonSubgroupWarning",
     "SubgroveError",
     "SubgroveWarning",
     "UnseenValueWarning",
@@ -94,5 +94,5 @@ class SameRowsWarning(SubgroveWarning):
     """Subgroups were grown on the same rows that they are now used on."""
 
 
-class LoneRowWarning(SubgroveWarning):
+class SingletonSubgroupWarning(SubgroveWarning):
     """A row is alone in its subgroup: no other row can give it a value, so it keeps its own."""

@@ -75,4 +75,4 @@ def test_a_gap_asks_for_the_sets_between_its_ends_and_for_100_rows() -> None:
     before = model.rows
     found = imp.gap(marginal, "a")
     assert len(found.columns) >= 2
-    assert model.rows - before == (len(found.columns) - 1) * 3 * len(X) + 100 == found.n_rows_asked
+    assert model.rows - before == (len(found.columns) - 1) * 3 * len(X) + 100 == found.n_rows_predicted

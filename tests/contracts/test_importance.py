@@ -140,7 +140,7 @@ def test_number_of_jobs_changes_no_digit(name: str) -> None:
 
 def test_number_of_jobs_changes_no_count() -> None:
     one, two = run(n_jobs=1), run(n_jobs=2)
-    assert one.settings["n_rows_asked"] == two.settings["n_rows_asked"]
+    assert one.settings["n_rows_predicted"] == two.settings["n_rows_predicted"]
 
 
 def test_large_arrays_come_to_workers_that_cannot_write_to_them() -> None:
@@ -273,7 +273,7 @@ def test_model_is_asked_for_the_rows_that_are_documented(name: str, n_repeats: i
     model = Counting()
     result = run(model, n_repeats=n_repeats, **SAMPLERS[name])
     assert model.rows == rows_documented(result, n_repeats)
-    assert result.settings["n_rows_asked"] == model.rows
+    assert result.settings["n_rows_predicted"] == model.rows
     assert result.settings["n_calls"] == model.calls
 
 
@@ -285,7 +285,7 @@ def test_training_donors_cost_the_other_values_of_the_training_leaf() -> None:
     values = [set(TRAIN["tree"][leaves == k]) for k in range(len(GROUPS["tree"]))]
     exact = sum(len(values[k] - {own}) for k, own in zip(code, X["tree"], strict=True))
     assert model.rows == N + exact + 5 * N
-    assert result.settings["n_rows_asked"] == model.rows
+    assert result.settings["n_rows_predicted"] == model.rows
 
 
 def test_several_losses_are_one_pass() -> None:

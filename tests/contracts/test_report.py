@@ -32,7 +32,7 @@ def expected() -> Any:
 def test_the_methods_part_says_how_many_rows_the_model_was_asked_for() -> None:
     model = Counting()
     found = summary(model=model)
-    asked = {one.name: one.value for one in found.methods.rows_asked}
+    asked = {one.name: one.value for one in found.methods.rows_predicted}
     assert asked["all together"] == model.rows == sum(asked.values()) / 2
     assert all(isinstance(value, int) and value > 0 for value in asked.values())
 

@@ -66,9 +66,9 @@ def test_share_of_a_class_is_errors_over_those_of_the_mode() -> None:
 
 def test_the_column_that_tells_is_named() -> None:
     table = FOUND.table.set_index("feature")
-    assert table.loc["copy", "foretold_by"].startswith("z (")
-    assert table.loc["noise", "foretold_by"] == ""
-    assert FOUND.found[3].foretold_by[0] in ("z", "copy")
+    assert table.loc["copy", "predictors"].startswith("z (")
+    assert table.loc["noise", "predictors"] == ""
+    assert FOUND.found[3].predictors[0] in ("z", "copy")
 
 
 def test_parts_add_up_to_the_whole() -> None:

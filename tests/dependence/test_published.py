@@ -51,5 +51,5 @@ def test_the_published_share_is_among_what_splits_give(percent: pd.DataFrame, fe
 def test_work_is_told_by_weekday_and_holiday() -> None:
     train, _ = sg.datasets.bike(split=0.7, random_state=1)
     (found,) = sg.dependence(train.X, features="work", n_trees=100, random_state=1).found
-    assert found.foretold_by == ("weekday", "holiday")
+    assert found.predictors == ("weekday", "holiday")
     assert found.explained > 0.98

@@ -38,7 +38,7 @@ def test_missing_values_of_other_columns_are_allowed() -> None:
 def test_a_constant_feature_has_no_share_and_says_why(value: Any) -> None:
     found = line(X.assign(same=value), "same")
     assert np.isnan(found["explained"])
-    assert (found["note"], found["sampler"], found["foretold_by"]) == ("has one value only", "", "")
+    assert (found["note"], found["sampler"], found["predictors"]) == ("has one value only", "", "")
 
 
 def test_a_constant_column_tells_nothing() -> None:
@@ -87,7 +87,7 @@ def test_dates_and_durations_are_numbers() -> None:
     days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.round(X["z"] * 100), unit="D")
     table = pd.DataFrame({"day": days, "since": days - pd.Timestamp("2020-01-01"), "noise": X["noise"]})
     assert line(table, "day")["explained"] > 0.8
-    assert line(table, "since")["foretold_by"].startswith("day")
+    assert line(table, "since")["predictors"].startswith("day")
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-8, 1e12, 1e300])

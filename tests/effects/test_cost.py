@@ -26,7 +26,7 @@ KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
 def test_rows_asked_for_are_as_documented(feature: str, kind: Any, per_row: int, subgroups: Any) -> None:
     counting = Counting()
     found = effect(counting, X, feature, kind=kind, subgroups=subgroups, grid_resolution=7)
-    assert counting.n_rows == found.n_rows_asked == 150 * per_row
+    assert counting.n_rows == found.n_rows_predicted == 150 * per_row
     assert len(counting.sizes) == found.n_calls
 
 
@@ -72,14 +72,14 @@ def test_size_of_batches_does_not_change_a_digit(kind: Any, feature: str) -> Non
         # 7 columns of 8 bytes, four tables at once.
         assert max(counting.sizes) <= memory * 2**20 / (4 * 7 * 8)
         assert small.curves.equals(usual.curves)
-        assert small.n_rows_asked == usual.n_rows_asked
+        assert small.n_rows_predicted == usual.n_rows_predicted
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_number_of_jobs_does_not_change_a_digit(kind: Any) -> None:
     one, two = (effect(model, X, "temp", kind=kind, subgroups=GROUPS, n_jobs=jobs) for jobs in (1, 2))
     assert one.curves.equals(two.curves)
-    assert one.n_rows_asked == two.n_rows_asked
+    assert one.n_rows_predicted == two.n_rows_predicted
 
 
 def test_batches_are_large() -> None:

@@ -41,8 +41,8 @@ GROUPS = find_subgroups(X, features=["temp"])
         ({"memory": 0}, "memory"),
         ({"memory": "much"}, "memory"),
         ({"n_jobs": 0}, "n_jobs"),
-        ({"response": "guess"}, "response"),
-        ({"response": "predict_proba", "model": type("Model", (), {"predict": model})()}, "predict_proba"),
+        ({"response_method": "guess"}, "response"),
+        ({"response_method": "predict_proba", "model": type("Model", (), {"predict": model})()}, "predict_proba"),
         ({"model": 3}, "predict"),
     ],
 )

@@ -36,8 +36,8 @@ def test_no_row_more_is_asked_for(feature: str, subgroups: Any, kind: Any) -> No
     plain, split = Counting(), Counting()
     one = effect(plain, X, feature, kind=kind, subgroups=subgroups, grid_resolution=6)
     two = effect(split, X, feature, kind=kind, subgroups=subgroups, interactions=True, grid_resolution=6)
-    assert plain.n_rows == one.n_rows_asked
-    assert split.n_rows == two.n_rows_asked <= plain.n_rows
+    assert plain.n_rows == one.n_rows_predicted
+    assert split.n_rows == two.n_rows_predicted <= plain.n_rows
     assert two.n_calls <= one.n_calls
     if subgroups is None or feature in ("season", "size", "flag"):
         assert split.n_rows == plain.n_rows
@@ -288,7 +288,7 @@ def test_points_of_subgroups_are_shared_within_their_ranges_and_cost_no_more(
 ) -> None:
     plain = effect(model, X, feature, subgroups=GROUPS, grid_resolution=grid_resolution, grid=grid)
     found = effect(model, X, feature, subgroups=GROUPS, interactions=True, grid_resolution=grid_resolution, grid=grid)
-    assert found.n_rows_asked <= plain.n_rows_asked
+    assert found.n_rows_predicted <= plain.n_rows_predicted
     assert found.subgroups is not None
     whole = GROUPS[feature].assign(X)
     for line in found.lines:

@@ -42,7 +42,7 @@ def test_rows_without_a_value_are_left_out_of_local_kinds(kind: Any, feature: st
     counting = Counting(model)
     found = effect(counting, X, feature, kind=kind)
     assert found.curves.equals(alone.curves)
-    assert counting.n_rows == alone.n_rows_asked
+    assert counting.n_rows == alone.n_rows_predicted
 
 
 def test_support_says_how_many_values_are_missing() -> None:

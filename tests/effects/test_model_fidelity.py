@@ -128,7 +128,7 @@ def test_each_row_is_asked_for_once_however_many_curves(several: int) -> None:
     effects = [sg.effect(model, X, "a", grid_resolution=3 + k) for k in range(several)]
     counting = Counting(model)
     found = sg.model_fidelity(counting, NEW, effects, y=model(NEW))
-    assert (counting.rows, found.n_rows_asked, found.n_calls) == (len(NEW), len(NEW), 1)
+    assert (counting.rows, found.n_rows_predicted, found.n_calls) == (len(NEW), len(NEW), 1)
     found.table, found.overall, repr(found)
     assert counting.rows == len(NEW)
 
@@ -316,8 +316,8 @@ EFFECT = sg.effect(model, X, "a")
         ({"y": [1.0]}, LengthError, "y has 1 values"),
         ({"y": ["u"] * 80}, InputError, "compares numbers"),
         ({"y": np.ones((80, 2))}, InputError, "2 columns"),
-        ({"weights": np.zeros(80)}, InputError, "all 0"),
-        ({"response": "guess"}, ParameterError, "response must be"),
+        ({"sample_weight": np.zeros(80)}, InputError, "all 0"),
+        ({"response_method": "guess"}, ParameterError, "response must be"),
         ({"model": 7}, ParameterError, "model must have predict"),
     ],
 )

@@ -67,7 +67,7 @@ def test_pieces_add_up_to_what_all_rows_give(
     rows = frame[["x", "z", "u", "level"]]
     counted = None if weights is None else frame[weights]
     expected = sg.effect(model, rows, feature, kind=kind, subgroups=subgroups, sample_weight=counted, grid_resolution=6)
-    asked: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "weights": weights, "grid_resolution": 6}
+    asked: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "sample_weight": weights, "grid_resolution": 6}
     found = sg.effect(model, str(path), feature, partition_rows=700, **asked)
     same(found, expected)
     assert found.sampled == (3_000, 3_000)
@@ -125,10 +125,10 @@ def test_each_container_gives_its_own_tables(path: Path) -> None:
 
 
 def test_rows_asked_are_counted(path: Path, frame: pd.DataFrame) -> None:
-    assert sg.effect(model, path, "x", grid_resolution=5).n_rows_asked == 5 * 3_000
-    assert sg.effect(model, path, "x", grid_resolution=5, kind="mplot").n_rows_asked == frame["x"].notna().sum()
+    assert sg.effect(model, path, "x", grid_resolution=5).n_rows_predicted == 5 * 3_000
+    assert sg.effect(model, path, "x", grid_resolution=5, kind="mplot").n_rows_predicted == frame["x"].notna().sum()
     # Box statistics at levels are those of the sample.
-    assert sg.effect(model, path, "level", sample=100).n_rows_asked == 3 * 3_000 + 3 * 100
+    assert sg.effect(model, path, "level", sample=100).n_rows_predicted == 3 * 3_000 + 3 * 100
 
 
 def test_single_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:

@@ -11,7 +11,7 @@ import pytest
 import subgrove as sg
 from experiments import depth
 from experiments.depth_reading import _median_error, by_depth
-from experiments.units import Size, Unit, refuse_twins
+from experiments.units import Size, Unit, reject_twins
 from subgrove import trees
 
 UNIT = Unit("linear-300-10/r0000", "linear-300-10", {"scenario": "linear", "n": 300, "p": 10, "rep": 0})
@@ -19,7 +19,7 @@ UNIT = Unit("linear-300-10/r0000", "linear-300-10", {"scenario": "linear", "n": 
 
 def test_units_are_all_cells_repetition_by_repetition() -> None:
     units = depth.units(Size(reps=3))
-    refuse_twins(units)
+    reject_twins(units)
     assert len({unit.cell for unit in units[:16]}) == 16
     assert len(units) == 8 * 3 + 8 * 1
 

@@ -14,7 +14,7 @@ from experiments import ground_truth
 from experiments.beside_published import agreement, published, summed_up, truths
 from experiments.conditional_forest import conditional_rise, grown
 from experiments.ground_truth_methods import METHODS, redrawn, rises
-from experiments.units import Size, Unit, refuse_twins
+from experiments.units import Size, Unit, reject_twins
 
 EXACT = {name: sg.simulate.scenario(name).importance for name in sg.simulate.PAPER}
 
@@ -35,7 +35,7 @@ def quick_unit(setting: str) -> Unit:
 
 def test_there_are_sixteen_cells_in_each_setting_and_the_repetitions_that_are_told() -> None:
     units = ground_truth.units(Size())
-    refuse_twins(units)
+    reject_twins(units)
     counts = pd.Series([unit.cell for unit in units]).value_counts()
     assert len(counts) == 32
     for cell, count in counts.items():

@@ -11,12 +11,12 @@ from experiments import ground_truth_calibrated as calibrated
 from experiments.__main__ import main
 from experiments.ground_truth_samplers import one_unit
 from experiments.store import Store
-from experiments.units import Size, refuse_twins
+from experiments.units import Size, reject_twins
 
 
 def test_units_are_all_cells_of_both_settings() -> None:
     units = calibrated.units(Size())
-    refuse_twins(units)
+    reject_twins(units)
     counts = pd.Series([unit.cell for unit in units]).value_counts()
     assert len(counts) == 24 + 16
     assert {counts[cell] for cell in counts.index if "-300-" in cell} == {200}

@@ -17,7 +17,7 @@ from experiments.beside_true import beside_true, choices, mse_ratio
 from experiments.ground_truth_methods import redrawn
 from experiments.ground_truth_rows import drawn_repetition
 from experiments.running import THREADS_VARIABLE
-from experiments.units import Size, Unit, refuse_twins, seed_of
+from experiments.units import Size, Unit, reject_twins, seed_of
 
 ASKED = Size(samplers=("subgroups",))
 QUICK = Size(samplers=("subgroups",), quick=True)
@@ -29,7 +29,7 @@ def quick_unit(cell: str, size: Size = QUICK) -> Unit:
 
 def test_cells_are_the_papers_and_those_of_two_scenarios_more() -> None:
     units = ground_truth_samplers.units(ASKED)
-    refuse_twins(units)
+    reject_twins(units)
     counts = pd.Series([unit.cell for unit in units]).value_counts()
     paper = {unit.cell for unit in ground_truth.units(Size(reps=1))}
     further = {f"I-{name}-{n}-{p}" for name in ("interaction", "mixed") for n in (300, 3000) for p in (10, 90)}

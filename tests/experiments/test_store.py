@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.store import Store, replace_file
-from experiments.units import Size, Unit, refuse_twins, seed_of
+from experiments.units import Size, Unit, reject_twins, seed_of
 
 
 def test_what_is_written_is_read_back_bit_by_bit(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_seeds_depend_on_experiment_and_key_alone() -> None:
 
 def test_two_units_of_one_key_are_refused() -> None:
     with pytest.raises(ValueError, match="two units have the key 'a'"):
-        refuse_twins([Unit("a", "x"), Unit("a", "y")])
+        reject_twins([Unit("a", "x"), Unit("a", "y")])
 
 
 def test_patterns_choose_cells() -> None:

@@ -89,7 +89,7 @@ def importance_numbers(imp: Any, *, rows: bool = True, parts: bool = True, repea
         "features": imp.features,
         "losses": imp.losses,
         "baseline": imp.baseline,
-        "model_rows": imp.settings["n_rows_asked"],
+        "model_rows": imp.settings["n_rows_predicted"],
         "overall": imp.overall,
         "noise": imp.noise,
         "certificates": imp.certificates,
@@ -122,7 +122,7 @@ def effect_numbers(found: Any, *, ice: bool = False) -> dict[str, Any]:
     """Curves of an effect, its support and outliers."""
     numbers = {
         "outputs": plain(found.outputs),
-        "model_rows": found.n_rows_asked,
+        "model_rows": found.n_rows_predicted,
         "curves": columns_of(found.curves),
         "support": columns_of(found.support),
         "outliers": columns_of(found.outliers),
@@ -165,7 +165,7 @@ def partition_numbers(groups: Any, X: Any) -> dict[str, Any]:
 @cache
 def bike() -> tuple[sg.datasets.Dataset, sg.datasets.Dataset]:
     """512 training days and 219 test days."""
-    return sg.datasets.bike(split=0.7, seed=1)
+    return sg.datasets.bike(split=0.7, random_state=1)
 
 
 def bike_model(X: Any) -> Any:
@@ -292,7 +292,7 @@ def _mixed_by_sampler(sampler: str, trained: bool, features: Any = None) -> Any:
         features=features,
         n_repeats=4,
         calibrate=False,
-        seed=3,
+        random_state=3,
     )
     return importance_numbers(found)
 
@@ -314,7 +314,7 @@ for _name, _features in {
 
 def _numeric_by_sampler(sampler: Any, trained: bool, model: Any = None, **options: Any) -> Any:
     (X, y), (train, _) = numeric(200, 2), numeric(300, 1)
-    options = {"n_repeats": 4, "calibrate": False, "seed": 5, **options}
+    options = {"n_repeats": 4, "calibrate": False, "random_state": 5, **options}
     found = sg.importance(model or numeric_model, X, y, sampler=sampler, train=train if trained else None, **options)
     return importance_numbers(found)
 
@@ -342,7 +342,7 @@ def sampler_objects() -> Any:
         "fixed_points": sg.samplers.Subgroups(groups=groups, fixed_points=True),
         "forest_target": sg.samplers.ForestNodes(target=target),
     }
-    options: dict[str, Any] = {"features": ["x0", "x1"], "n_repeats": 3, "seed": 2, "calibrate": False}
+    options: dict[str, Any] = {"features": ["x0", "x1"], "n_repeats": 3, "random_state": 2, "calibrate": False}
     trained: dict[str, Any] = {"donors_train": {"train": train}, "forest_target": {"train": train}}
     return {
         name: importance_numbers(
@@ -372,9 +372,11 @@ def bike_auto() -> Any:
     """The bike data with the sampler chosen for each feature: all tables, explanations and a test."""
     train, test = bike()
     imp = sg.importance(
-        bike_model, test.X, test.y, train=train.X, loss="absolute_error", n_repeats=5, calibrate=False, seed=1
+        bike_model, test.X, test.y, train=train.X, loss="absolute_error", n_repeats=5, calibrate=False, random_state=1
     )
-    marginal = sg.importance(bike_model, test.X, test.y, sampler="marginal", loss="absolute_error", n_repeats=5, seed=1)
+    marginal = sg.importance(
+        bike_model, test.X, test.y, sampler="marginal", loss="absolute_error", n_repeats=5, random_state=1
+    )
     return {
         **importance_numbers(imp),
         "explained": {name: prose(imp.explain(name).sentences) for name in imp.features},
@@ -396,7 +398,7 @@ def bike_subgroups() -> Any:
     """Importance in subgroups that were found before, and in those of smaller depth; a gap by trees."""
     train, test = bike()
     groups = sg.find_subgroups(train.X, max_depth=3)
-    options: dict[str, Any] = {"features": ["temp", "season", "hum"], "n_repeats": 4, "seed": 1}
+    options: dict[str, Any] = {"features": ["temp", "season", "hum"], "n_repeats": 4, "random_state": 1}
     deep = sg.importance(bike_model, test.X, test.y, sampler=groups, **options)
     flat = sg.importance(bike_model, test.X, test.y, sampler=groups.at_depth(1), **options)
     marginal = sg.importance(bike_model, test.X, test.y, sampler="marginal", **options)
@@ -415,7 +417,7 @@ def bike_calibrated() -> Any:
     """Rows of the test weighted so that they look like training rows."""
     train, test = bike()
     imp = sg.importance(
-        bike_model, test.X, test.y, train=train.X, features=["temp", "hum"], n_repeats=5, calibrate=True, seed=1
+        bike_model, test.X, test.y, train=train.X, features=["temp", "hum"], n_repeats=5, calibrate=True, random_state=1
     )
     return {
         **importance_numbers(imp),
@@ -428,12 +430,12 @@ def bike_calibrated() -> Any:
 def calibrated_linear_scenario() -> Any:
     """Calibration where it is sure to act, on request and by default."""
     linear = sg.simulate.scenario("linear")
-    train, test = linear.sample(1000, seed=1), linear.sample(250, seed=2)
+    train, test = linear.sample(1000, random_state=1), linear.sample(250, random_state=2)
     found = {}
     ways: dict[str, dict[str, Any]] = {"on_request": {"calibrate": True}, "by_default": {}}
     for name, options in ways.items():
         imp = sg.importance(
-            linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=5, seed=1, **options
+            linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=5, random_state=1, **options
         )
         found[name] = {"overall": columns_of(imp.overall), "calibration": columns_of(imp.calibration)}
         found[name]["row_weights"] = columns_of(imp.row_weights)
@@ -457,7 +459,7 @@ def given_columns() -> Any:
                 given=given,
                 n_repeats=3,
                 calibrate=False,
-                seed=1,
+                random_state=1,
             )
             found[f"{name}_{sampler}"] = importance_numbers(imp, repeats=False)
     return found
@@ -478,7 +480,7 @@ def groups_of_features() -> Any:
             features=[("temp", "hum"), "wind", ("season", "weather")],
             n_repeats=3,
             calibrate=False,
-            seed=1,
+            random_state=1,
         )
         found[sampler] = importance_numbers(imp)
     return found
@@ -487,7 +489,7 @@ def groups_of_features() -> Any:
 def _in_container(convert: Callable[[pd.DataFrame], Any], sampler: str) -> Any:
     (X, y), (train, _) = mixed(150, 2), mixed(250, 1)
     found = sg.importance(
-        mixed_model, convert(X), y, sampler=sampler, train=convert(train), n_repeats=2, calibrate=False, seed=4
+        mixed_model, convert(X), y, sampler=sampler, train=convert(train), n_repeats=2, calibrate=False, random_state=4
     )
     return importance_numbers(found)
 
@@ -500,7 +502,7 @@ CASES["container_pyarrow"] = partial(_in_container, pa.Table.from_pandas, "subgr
 def container_numpy() -> Any:
     """Plain arrays, with and without training rows, and labelled rows of pandas."""
     (X, y), (train, _) = numeric(200, 2), numeric(300, 1)
-    options: dict[str, Any] = {"n_repeats": 3, "calibrate": False, "seed": 4}
+    options: dict[str, Any] = {"n_repeats": 3, "calibrate": False, "random_state": 4}
     labelled = X.set_axis([f"row {at}" for at in range(len(X))])
     return {
         "trained": importance_numbers(sg.importance(numeric_model, X.to_numpy(), y, train=train.to_numpy(), **options)),
@@ -525,7 +527,7 @@ def missing_values_in_numbers() -> Any:
             train=train,
             n_repeats=2,
             calibrate=False,
-            seed=4,
+            random_state=4,
         )
         found[sampler] = importance_numbers(imp, repeats=False)
     return found
@@ -540,7 +542,13 @@ def too_low(y: Floats, prediction: Floats) -> Floats:
 def losses_of_numbers() -> Any:
     """Losses of a regression, per row and of all rows at once."""
     (X, y), (train, _) = numeric(200, 2), numeric(300, 1)
-    options: dict[str, Any] = {"train": train, "features": ["x0", "x2"], "n_repeats": 3, "calibrate": False, "seed": 6}
+    options: dict[str, Any] = {
+        "train": train,
+        "features": ["x0", "x2"],
+        "n_repeats": 3,
+        "calibrate": False,
+        "random_state": 6,
+    }
     by_row = ["squared_error", "absolute_error", sg.losses.quantile(0.8), sg.losses.own(too_low)]
     rows = sg.importance(linear_fit(), X, y, loss=by_row, **options)
     scores = sg.importance(linear_fit(), X, y, loss=["root_mean_squared_error", sg.losses.score(r2_score)], **options)
@@ -562,7 +570,7 @@ def losses_of_numbers() -> Any:
 def _classes(classes: int) -> Any:
     (X, _), (train, _) = numeric(200, 2), numeric(300, 1)
     model, labels = classifier_fit(classes)
-    options: dict[str, Any] = {"train": train, "n_repeats": 3, "calibrate": False, "seed": 7}
+    options: dict[str, Any] = {"train": train, "n_repeats": 3, "calibrate": False, "random_state": 7}
     rows = sg.importance(model, X, labels, loss=["log_loss", "brier", "zero_one"], **options)
     found = {
         "rows": importance_numbers(rows),
@@ -593,10 +601,10 @@ def weighted_rows() -> Any:
             sampler=sampler,
             train=train.X,
             features=["temp", "season"],
-            weights=weights,
+            sample_weight=weights,
             n_repeats=3,
             calibrate=False,
-            seed=1,
+            random_state=1,
         )
         found[sampler] = {**importance_numbers(imp), "test": columns_of(imp.test(test.X))}
     return found
@@ -612,7 +620,13 @@ def budget_of_repeats() -> Any:
 def noise_of_the_partition() -> Any:
     """Trees grown again on halves of the training rows."""
     (X, y), (train, _) = numeric(200, 2), numeric(300, 1)
-    options: dict[str, Any] = {"train": train, "features": ["x0", "x1"], "n_repeats": 3, "seed": 5, "calibrate": False}
+    options: dict[str, Any] = {
+        "train": train,
+        "features": ["x0", "x1"],
+        "n_repeats": 3,
+        "random_state": 5,
+        "calibrate": False,
+    }
     found = {}
     for sampler in ("subgroups", "auto"):
         imp = sg.importance(numeric_model, X, y, sampler=sampler, partition_resamples=8, **options)
@@ -641,7 +655,7 @@ def one_job_small_batches() -> Any:
 def saved_and_loaded() -> Any:
     """A result that went through a file."""
     (X, y), (train, _) = numeric(150, 2), numeric(300, 1)
-    imp = sg.importance(numeric_model, X, y, train=train, features=["x1"], n_repeats=3, calibrate=False, seed=5)
+    imp = sg.importance(numeric_model, X, y, train=train, features=["x1"], n_repeats=3, calibrate=False, random_state=5)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "importance.json"
         imp.save(path)
@@ -678,7 +692,7 @@ def over_refits() -> Any:
     found = {}
     for sampler in ("subgroups", "auto"):
         result = sg.importance_over_refits(
-            LinearRegression(), X, y, sampler=sampler, n_refits=4, features=["x0", "x1"], n_repeats=2, seed=1
+            LinearRegression(), X, y, sampler=sampler, n_refits=4, features=["x0", "x1"], n_repeats=2, random_state=1
         )
         found[sampler] = {
             "overall": columns_of(result.overall),
@@ -705,11 +719,17 @@ def relative() -> Any:
             train=train.X,
             loss="absolute_error",
             n_repeats=3,
-            seed=1,
+            random_state=1,
         )
         found[sampler] = {"added": list(result.added), "table": columns_of(result.table)}
     free = sg.relative_importance(
-        numeric_model, *numeric(200, 2), "x1", sampler="subgroups", train=numeric(300, 1)[0], n_repeats=2, seed=1
+        numeric_model,
+        *numeric(200, 2),
+        "x1",
+        sampler="subgroups",
+        train=numeric(300, 1)[0],
+        n_repeats=2,
+        random_state=1,
     )
     return {**found, "order_found": {"added": list(free.added), "table": columns_of(free.table)}}
 
@@ -725,7 +745,7 @@ def by_depth() -> Any:
         model=bike_model,
         test=(test.X, test.y),
         n_repeats=2,
-        seed=1,
+        random_state=1,
     )
     return {
         "table": columns_of(profile.table),
@@ -735,7 +755,7 @@ def by_depth() -> Any:
         "importance": {
             str(depth): importance_numbers(imp, rows=False, repeats=False) for depth, imp in profile.importance.items()
         },
-        "model_rows": profile.n_rows_asked,
+        "model_rows": profile.n_rows_predicted,
         **prose(profile.reasons),
     }
 
@@ -747,7 +767,7 @@ def _bike_effect(feature: Any, ice: bool = False, **options: Any) -> Any:
     train, test = bike()
     if options.pop("by", False):
         options["subgroups"] = sg.find_subgroups(train.X, features=[feature], max_depth=2)
-    found = sg.effect(bike_model, test.X, feature, **{"n_points": 6, **options})
+    found = sg.effect(bike_model, test.X, feature, **{"grid_resolution": 6, **options})
     return effect_numbers(found, ice=ice)
 
 
@@ -755,11 +775,11 @@ for _kind in ("pdp", "ale", "mplot"):
     CASES[f"effect_{_kind}"] = partial(_bike_effect, "temp", kind=_kind)
     CASES[f"effect_{_kind}_of_levels"] = partial(_bike_effect, "season", kind=_kind)
     CASES[f"effect_{_kind}_in_subgroups"] = partial(_bike_effect, "temp", kind=_kind, by=True)
-CASES["effect_ice"] = partial(_bike_effect, "temp", True, kind="ice", n_points=4)
-CASES["effect_ice_in_subgroups"] = partial(_bike_effect, "temp", True, kind="ice", n_points=4, by=True)
-CASES["effect_surface"] = partial(_bike_effect, ("temp", "hum"), n_points=4)
-CASES["effect_surface_in_subgroups"] = partial(_bike_effect, ("temp", "hum"), n_points=3, by=True)
-CASES["effect_surface_with_levels"] = partial(_bike_effect, ("temp", "season"), n_points=3)
+CASES["effect_ice"] = partial(_bike_effect, "temp", True, kind="ice", grid_resolution=4)
+CASES["effect_ice_in_subgroups"] = partial(_bike_effect, "temp", True, kind="ice", grid_resolution=4, by=True)
+CASES["effect_surface"] = partial(_bike_effect, ("temp", "hum"), grid_resolution=4)
+CASES["effect_surface_in_subgroups"] = partial(_bike_effect, ("temp", "hum"), grid_resolution=3, by=True)
+CASES["effect_surface_with_levels"] = partial(_bike_effect, ("temp", "season"), grid_resolution=3)
 CASES["effect_levels_in_subgroups"] = partial(_bike_effect, "season", by=True)
 CASES["effect_at_quantiles"] = partial(_bike_effect, "hum", grid="quantiles")
 CASES["effect_on_own_grid"] = partial(_bike_effect, "hum", grid=[40.0, 60.0, 80.0])
@@ -773,7 +793,7 @@ def effect_of_all_kinds_of_columns() -> Any:
     found = {}
     for feature in X.columns:
         for kind in ("pdp", "ale"):
-            curve = sg.effect(mixed_model, X, feature, kind=kind, n_points=4, weights=weights)
+            curve = sg.effect(mixed_model, X, feature, kind=kind, grid_resolution=4, sample_weight=weights)
             found[f"{kind}_{feature}"] = effect_numbers(curve)
     return found
 
@@ -783,12 +803,12 @@ def effect_centred_and_read() -> Any:
     """Centred single curves, curves at other values, intervals of another level."""
     train, test = bike()
     groups = sg.find_subgroups(train.X, features=["temp"])
-    parts = sg.effect(bike_model, test.X, "temp", subgroups=groups, n_points=5)
-    ice = sg.effect(bike_by_year, test.X, "temp", kind="ice", n_points=3)
+    parts = sg.effect(bike_model, test.X, "temp", subgroups=groups, grid_resolution=5)
+    ice = sg.effect(bike_by_year, test.X, "temp", kind="ice", grid_resolution=3)
     return {
         "in_subgroups": plain(parts.predict(test.X.head(30))),
         "at_level": columns_of(parts.table(0.8)),
-        "at_values": plain(sg.effect(bike_model, test.X, "temp", n_points=5).predict([0.0, 20.0, 50.0])),
+        "at_values": plain(sg.effect(bike_model, test.X, "temp", grid_resolution=5).predict([0.0, 20.0, 50.0])),
         "centred": effect_numbers(ice.centred(), ice=True),
     }
 
@@ -801,7 +821,7 @@ def effect_with_interactions() -> Any:
     ways: dict[str, tuple[Any, Any]] = {"all_rows": (True, None), "in_subgroups": (True, groups), "one_more": (1, None)}
     found = {}
     for name, (more, parts) in ways.items():
-        effect = sg.effect(bike_by_year, test.X, "temp", interactions=more, n_points=5, subgroups=parts)
+        effect = sg.effect(bike_by_year, test.X, "temp", interactions=more, grid_resolution=5, subgroups=parts)
         shares: Any = effect.heterogeneity
         found[name] = {
             **effect_numbers(effect),
@@ -819,9 +839,11 @@ def effect_of_classes() -> Any:
     X, _ = numeric(200, 2)
     model, _ = classifier_fit(3)
     return {
-        "all": effect_numbers(sg.effect(model, X, "x0", n_points=4)),
-        "one": effect_numbers(sg.effect(model, X, "x0", n_points=4, output="top")),
-        "decision": effect_numbers(sg.effect(model, X, "x0", kind="ale", n_points=4, response="decision_function")),
+        "all": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4)),
+        "one": effect_numbers(sg.effect(model, X, "x0", grid_resolution=4, output="top")),
+        "decision": effect_numbers(
+            sg.effect(model, X, "x0", kind="ale", grid_resolution=4, response_method="decision_function")
+        ),
     }
 
 
@@ -830,9 +852,9 @@ def effect_in_containers() -> Any:
     """Curves of tables of polars and pyarrow, and of arrays."""
     X, _ = mixed(150, 2)
     return {
-        "polars": effect_numbers(sg.effect(mixed_model, pl.from_pandas(X), "b", n_points=4)),
+        "polars": effect_numbers(sg.effect(mixed_model, pl.from_pandas(X), "b", grid_resolution=4)),
         "pyarrow": effect_numbers(sg.effect(mixed_model, pa.Table.from_pandas(X), "colour", kind="ale")),
-        "numpy": effect_numbers(sg.effect(numeric_model, numeric(150, 2)[0].to_numpy(), "x2", n_points=4)),
+        "numpy": effect_numbers(sg.effect(numeric_model, numeric(150, 2)[0].to_numpy(), "x2", grid_resolution=4)),
     }
 
 
@@ -859,10 +881,10 @@ CASES["subgroups_bike_cart"] = partial(_found, "bike", tree="cart", max_depth=3)
 CASES["subgroups_bike_auto_depth"] = partial(_found, "bike", features=["temp", "hum", "season"], max_depth="auto")
 CASES["subgroups_bike_group"] = partial(_found, "bike", features=[("temp", "hum"), ("season", "wind")])
 CASES["subgroups_bike_given"] = partial(
-    _found, "bike", features=["temp", "weather"], given=["season", "yr", "hum"], min_leaf=60, alpha=0.01
+    _found, "bike", features=["temp", "weather"], given=["season", "yr", "hum"], min_samples_leaf=60, alpha=0.01
 )
-CASES["subgroups_mixed"] = partial(_found, "mixed", max_depth=2, min_leaf=20)
-CASES["subgroups_mixed_cart"] = partial(_found, "mixed", max_depth=2, tree="cart", min_leaf=20)
+CASES["subgroups_mixed"] = partial(_found, "mixed", max_depth=2, min_samples_leaf=20)
+CASES["subgroups_mixed_cart"] = partial(_found, "mixed", max_depth=2, tree="cart", min_samples_leaf=20)
 CASES["subgroups_mixed_kinds"] = partial(_found, "mixed", features=["a", "count"], kinds={"count": "ordered"})
 
 
@@ -873,7 +895,7 @@ def subgroups_weighted() -> Any:
     weights = np.random.default_rng(1).integers(0, 4, len(X)).astype(float)
     found = {}
     for tree in ("transformation", "cart"):
-        groups = sg.find_subgroups(X, tree=tree, weights=weights)
+        groups = sg.find_subgroups(X, tree=tree, sample_weight=weights)
         found[tree] = partition_numbers(groups, X)
     return found
 
@@ -883,7 +905,7 @@ def stability_of_subgroups() -> Any:
     """How often splits come back on halves of the rows."""
     train, _ = bike()
     groups = sg.find_subgroups(train.X, features=["temp", "season"], max_depth=2)
-    found = sg.stability(groups, train.X, n_resamples=6, seed=1)
+    found = sg.stability(groups, train.X, n_resamples=6, random_state=1)
     return {
         "splits": columns_of(found.splits),
         "columns": columns_of(found.columns),
@@ -899,18 +921,24 @@ def trees_of_each_class() -> Any:
     (X, _), (rows, _) = mixed(300, 1), mixed(100, 2)
     others = {name: X.drop(columns=name) for name in ("a", "b", "size", "colour")}
     grown = {
-        "transformation": sg.trees.TransformationTree(max_depth=3, min_leaf=20).fit(others["a"], X["a"]),
-        "transformation_gaps": sg.trees.TransformationTree(max_depth=3, min_leaf=20, order=3).fit(others["b"], X["b"]),
+        "transformation": sg.trees.TransformationTree(max_depth=3, min_samples_leaf=20).fit(others["a"], X["a"]),
+        "transformation_gaps": sg.trees.TransformationTree(max_depth=3, min_samples_leaf=20, order=3).fit(
+            others["b"], X["b"]
+        ),
         "transformation_interval": sg.trees.TransformationTree(max_depth=2, likelihood="interval").fit(
             others["a"], (10 * X["a"]).round()
         ),
-        "cart_number": sg.trees.CartTree(max_depth=3, min_leaf=20).fit(others["a"], X["a"]),
-        "cart_levels": sg.trees.CartTree(max_depth=3, min_leaf=20, cp=0.001).fit(others["colour"], X["colour"]),
-        "inference_levels": sg.trees.ConditionalInferenceTree(max_depth=3, min_leaf=20).fit(
+        "cart_number": sg.trees.CartTree(max_depth=3, min_samples_leaf=20).fit(others["a"], X["a"]),
+        "cart_levels": sg.trees.CartTree(max_depth=3, min_samples_leaf=20, cp=0.001).fit(others["colour"], X["colour"]),
+        "inference_levels": sg.trees.ConditionalInferenceTree(max_depth=3, min_samples_leaf=20).fit(
             others["colour"], X["colour"]
         ),
-        "inference_ordered": sg.trees.ConditionalInferenceTree(max_depth=3, min_leaf=20).fit(others["size"], X["size"]),
-        "joint": sg.trees.JointTree(max_depth=3, min_leaf=20).fit(X.drop(columns=["a", "size"]), X[["a", "size"]]),
+        "inference_ordered": sg.trees.ConditionalInferenceTree(max_depth=3, min_samples_leaf=20).fit(
+            others["size"], X["size"]
+        ),
+        "joint": sg.trees.JointTree(max_depth=3, min_samples_leaf=20).fit(
+            X.drop(columns=["a", "size"]), X[["a", "size"]]
+        ),
     }
     return {
         name: {
@@ -946,7 +974,7 @@ def fidelity_of_samplers() -> Any:
     """How close redrawn rows stay to the data."""
     (X, _), (train, _) = numeric(120, 2), numeric(200, 1)
     samplers = ("auto", "marginal", "subgroups", "knockoffs", "imputation", "intervals", "unchanged")
-    found = sg.fidelity(train, X, samplers=samplers, features=["x0", "x1"], n_repeats=2, seed=1)
+    found = sg.fidelity(train, X, samplers=samplers, features=["x0", "x1"], n_repeats=2, random_state=1)
     near, far = numeric(80, 3)[0], X + 0.5
     return {
         "table": columns_of(found.table),
@@ -962,20 +990,24 @@ def fidelity_of_curves() -> Any:
     train, test = bike()
     groups = sg.find_subgroups(train.X, features=["temp", "season"])
     effects = {
-        "pdp": [sg.effect(bike_model, test.X, name, n_points=5) for name in ("temp", "season")],
-        "ale": [sg.effect(bike_model, test.X, name, kind="ale", n_points=5) for name in ("temp", "season")],
-        "in_subgroups": [sg.effect(bike_model, test.X, name, subgroups=groups, n_points=5) for name in groups],
+        "pdp": [sg.effect(bike_model, test.X, name, grid_resolution=5) for name in ("temp", "season")],
+        "ale": [sg.effect(bike_model, test.X, name, kind="ale", grid_resolution=5) for name in ("temp", "season")],
+        "in_subgroups": [sg.effect(bike_model, test.X, name, subgroups=groups, grid_resolution=5) for name in groups],
     }
     found = sg.model_fidelity(bike_model, test.X, effects, y=test.y)
-    return {"table": columns_of(found.table), "overall": columns_of(found.overall), "model_rows": found.n_rows_asked}
+    return {
+        "table": columns_of(found.table),
+        "overall": columns_of(found.overall),
+        "model_rows": found.n_rows_predicted,
+    }
 
 
 @case
 def dependence_of_columns() -> Any:
     """How well each column is predicted from the others."""
     train, _ = bike()
-    on_bike = sg.dependence(train.X, features=["temp", "season", "work"], n_trees=30, seed=1)
-    on_mixed = sg.dependence(mixed(200, 2)[0], n_trees=20, n_repeats=2, seed=1)
+    on_bike = sg.dependence(train.X, features=["temp", "season", "work"], n_trees=30, random_state=1)
+    on_mixed = sg.dependence(mixed(200, 2)[0], n_trees=20, n_repeats=2, random_state=1)
     return {
         name: {
             "table": columns_of(found.table),
@@ -993,7 +1025,9 @@ def dependence_of_columns() -> Any:
 
 def _report(model: Any, y_train: Any, y_test: Any, **options: Any) -> Any:
     train, test = options.pop("tables")
-    made = sg.report(model, (train, y_train), (test, y_test), seed=1, created="2024-01-01", n_repeats=2, **options)
+    made = sg.report(
+        model, (train, y_train), (test, y_test), random_state=1, created="2024-01-01", n_repeats=2, **options
+    )
     values = json.loads(made.to_json())
     values["methods"].pop("versions")
     return values
@@ -1033,18 +1067,20 @@ def parquet_in_pieces() -> Any:
         for number, start in enumerate(range(0, 900, 300)):
             part = whole.iloc[start : start + 300]
             part.to_parquet(Path(folder) / f"{number}.parquet", row_group_size=120, index=False)
-        options: dict[str, Any] = {"sample": 300, "row_key": "key", "weights": "weight", "partition_rows": 100}
-        choice: dict[str, Any] = {"features": ["a", "colour", "size"], "n_repeats": 2, "seed": 1, **options}
+        options: dict[str, Any] = {"sample": 300, "row_key": "key", "sample_weight": "weight", "partition_rows": 100}
+        choice: dict[str, Any] = {"features": ["a", "colour", "size"], "n_repeats": 2, "random_state": 1, **options}
         found = {
             sampler: importance_numbers(sg.importance(model, folder, "y", sampler=sampler, **choice), rows=False)
             for sampler in ("auto", "subgroups")
         }
         for kind in ("pdp", "ale", "mplot"):
             for feature in ("a", "colour"):
-                effect = sg.effect(model, folder, feature, kind=kind, n_points=4, **options)
+                effect = sg.effect(model, folder, feature, kind=kind, grid_resolution=4, **options)
                 found[f"{kind}_{feature}"] = {**effect_numbers(effect), "sampled": plain(effect.sampled)}
         groups = sg.find_subgroups(mixed(300, 1)[0], features=["a"])
-        found["in_subgroups"] = effect_numbers(sg.effect(model, folder, "a", subgroups=groups, n_points=3, **options))
+        found["in_subgroups"] = effect_numbers(
+            sg.effect(model, folder, "a", subgroups=groups, grid_resolution=3, **options)
+        )
         return found
 
 
@@ -1057,13 +1093,13 @@ def simulated_scenarios() -> Any:
     found = {}
     for name in sg.simulate.scenarios():
         scenario = sg.simulate.scenario(name)
-        data = scenario.sample(120, seed=1)
+        data = scenario.sample(120, random_state=1)
         imp = sg.importance(
-            scenario.model, data.X, data.y, sampler=scenario.sampler, features=["x1"], n_repeats=3, seed=1
+            scenario.model, data.X, data.y, sampler=scenario.sampler, features=["x1"], n_repeats=3, random_state=1
         )
         found[name] = {
             "known": scenario.importance,
-            "measured": scenario.true_importance(n=200, seed=3),
+            "measured": scenario.true_importance(n=200, random_state=3),
             "x1": plain(data.X["x1"]),
             "x2": plain(data.X["x2"]),
             "y": plain(data.y),
@@ -1079,10 +1115,10 @@ def simulated_null_scenarios() -> Any:
     for name in sg.simulate.null_scenarios():
         for strength in (0.0, 0.5):
             scenario = sg.simulate.null_scenario(name, strength=strength)
-            data = scenario.sample(60, seed=1)
+            data = scenario.sample(60, random_state=1)
             found[f"{name}_{strength}"] = {
                 "known": scenario.importance,
-                "measured": scenario.true_importance(n=200, seed=3),
+                "measured": scenario.true_importance(n=200, random_state=3),
                 "x1": plain(data.X["x1"]),
                 "y": plain(data.y),
             }
@@ -1109,11 +1145,11 @@ def model_on_device() -> Any:
         net.weight[:] = torch.tensor([[1.0, -0.5, 0.25, 0.1]], dtype=torch.float64)
         net.bias[:] = 0.5
     groups = sg.find_subgroups(train)
-    options: dict[str, Any] = {"sampler": groups, "n_repeats": 3, "seed": 1}
+    options: dict[str, Any] = {"sampler": groups, "n_repeats": 3, "random_state": 1}
     return {
         "on_device": importance_numbers(sg.importance(net, X, y, **options), rows=False),
         "by_row": importance_numbers(sg.importance(sg.on_device(net).predict, X, y, **options)),
-        "effect": effect_numbers(sg.effect(sg.on_device(net), X, "x0", n_points=4)),
+        "effect": effect_numbers(sg.effect(sg.on_device(net), X, "x0", grid_resolution=4)),
     }
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-COLUMNS: dict[str, str] = {}
+COLUMNS: dict[str, str] = {
+    "random_state": "seed",
+    "n_rows_predicted": "n_rows_asked",
+    "rows_predicted": "rows_asked",
+    "predictors": "foretold_by",
+}
 """New key -> key when recorded: columns of tables and keys of dictionaries.
 
 "table.column" renames a column of one table only (the key just above it, by its recorded name) and goes first.

@@ -80,7 +80,7 @@ def test_features_that_are_done_are_not_asked_again_and_others_go_on() -> None:
     assert used["b"] > 4
     others = [len(set(X["level"])) - 1] * N
     assert asked.rows == N * (1 + used["a"] + used["b"] + used["c"]) + sum(others)
-    assert found.settings["n_rows_asked"] == asked.rows
+    assert found.settings["n_rows_predicted"] == asked.rows
 
 
 def test_many_repeats_that_make_an_expectation_exact_end_there() -> None:
@@ -101,7 +101,7 @@ def test_jobs_batches_and_order_change_no_digit(options: dict[str, Any]) -> None
 
 def test_weights_and_cross_fitting_go_on_where_they_ended() -> None:
     weights = np.arange(N) % 3 + 1
-    for options in ({"weights": weights}, {"sampler": sg.samplers.Subgroups(min_samples_leaf=15)}):
+    for options in ({"sample_weight": weights}, {"sampler": sg.samplers.Subgroups(min_samples_leaf=15)}):
         found = run(budget=0.3, features=["b"], **options)
         used = found.settings["repeats_used"]["b"]
         assert used > 4

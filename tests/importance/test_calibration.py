@@ -86,7 +86,7 @@ def test_before_is_the_result_without_calibration() -> None:
     assert line["std_error_before"] == pytest.approx(plain.noise["test rows"].iloc[0], rel=1e-12)
     assert plain.calibration.empty
     assert list(plain.calibration) == list(after.calibration)
-    assert plain.settings["n_rows_asked"] == after.settings["n_rows_asked"]
+    assert plain.settings["n_rows_predicted"] == after.settings["n_rows_predicted"]
     pd.testing.assert_frame_equal(plain.per_row, after.per_row)
 
 
@@ -226,7 +226,7 @@ def test_results_are_compared_with_all_rows_counted_alike() -> None:
     ("options", "message"),
     [
         ({"train": None}, "calibrate=True uses the training rows, and train is missing"),
-        ({"weights": np.ones(200)}, "cannot be used with weights"),
+        ({"sample_weight": np.ones(200)}, "cannot be used with weights"),
         ({"calibrate": "yes"}, "must be 'auto', True, False, or a table of further rows; got 'yes'"),
         ({"calibrate": None}, "must be 'auto', True, False, or a table of further rows; got None"),
         ({"calibrate": 1}, "must be 'auto', True, False, or a table of further rows; got 1"),
@@ -299,7 +299,7 @@ def test_rows_are_weighted_by_default_where_that_pays() -> None:
         {"train": None},
         {"train": TRAIN.X.head(20)},  # too few to save much
         {"X": TEST.X.head(49), "y": TEST.y[:49]},
-        {"weights": np.arange(200) % 2 + 1},
+        {"sample_weight": np.arange(200) % 2 + 1},
         {"loss": "root_mean_squared_error"},
     ],
 )

@@ -136,7 +136,7 @@ def test_certificates_change_neither_numbers_nor_what_the_model_is_asked() -> No
         with_them, without = run(table, **options), run(table, check_fidelity=False, **options)
         pd.testing.assert_frame_equal(with_them.repeats, without.repeats, check_exact=True)
         pd.testing.assert_frame_equal(with_them.per_row, without.per_row, check_exact=True)
-        assert with_them.settings["n_rows_asked"] == without.settings["n_rows_asked"]
+        assert with_them.settings["n_rows_predicted"] == without.settings["n_rows_predicted"]
         assert with_them.settings["n_calls"] == without.settings["n_calls"]
         assert "certificate" not in without.overall
         assert len(without.certificates) == 0

@@ -44,7 +44,7 @@ def test_model_is_asked_once_a_depth_for_the_features_whose_trees_go_that_deep()
     model, n_repeats = Counting(), 4
     profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, n_repeats=n_repeats, random_state=3)
     asked = model.rows
-    assert asked == profile.n_rows_asked
+    assert asked == profile.n_rows_predicted
     depths = [each.tree.depth for each in profile.deepest.values()]
     most = sum(len(TEST.X) * (1 + n_repeats * sum(own >= depth for own in depths)) for depth in range(max(depths) + 1))
     assert asked <= most  # fewer where a subgroup has no more other values than repeats

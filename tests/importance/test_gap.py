@@ -164,7 +164,7 @@ def test_the_model_is_asked_for_the_sets_between_the_ends_only() -> None:
         gap = imp.gap(marginal, feature)
         if feature in ("temp", "hum", "wind"):  # others have few values, and exact expectations
             assert counting.n_rows == between * M * N + 100 * (between > 0)
-        assert gap.n_rows_asked == counting.n_rows
+        assert gap.n_rows_predicted == counting.n_rows
         asked = counting.n_rows
         str(gap), repr(gap), gap.steps  # reading asks for nothing
         assert counting.n_rows == asked
@@ -232,7 +232,7 @@ def test_noise_of_steps_is_that_of_paired_differences() -> None:
     compared = shallow.with_noise(rows).compare(MARGINAL.with_noise(rows)).set_index("feature").loc["temp"]
     assert error == pytest.approx(compared["std_error"], rel=1e-9)
     assert gap.std_error == error
-    assert gap.n_rows_asked == 0
+    assert gap.n_rows_predicted == 0
 
 
 def test_without_a_split_there_is_no_step_or_one_that_names_the_draws() -> None:

@@ -143,7 +143,7 @@ def test_jobs_and_other_features_change_no_digit() -> None:
 
 def test_weights_count_rows_whatever_is_given() -> None:
     weights = np.arange(300) % 3
-    options = {"sampler": "subgroups", "train": TRAIN, "weights": weights, "given": {"x": ["b"], "a": []}}
+    options = {"sampler": "subgroups", "train": TRAIN, "sample_weight": weights, "given": {"x": ["b"], "a": []}}
     mixed = run(features=["x", "a"], **options)
     marginal = run(features=["a"], sampler="marginal", sample_weight=weights)
     assert mixed.overall["estimate"][1] == marginal.overall["estimate"][0]

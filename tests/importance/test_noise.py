@@ -148,7 +148,7 @@ def test_resamples_ask_for_the_rows_that_are_documented() -> None:
     asked = Counting()
     result = sg.importance(asked, X, Y, train=TRAIN, n_repeats=4, partition_resamples=3, features=["a"], random_state=1)
     assert asked.rows == 150 * (1 + 4 + 3 * 4)
-    assert result.settings["n_rows_asked"] == asked.rows
+    assert result.settings["n_rows_predicted"] == asked.rows
     many = Counting()
     sg.importance(many, X, Y, train=TRAIN, n_repeats=15, partition_resamples=3, features=["a"], random_state=1)
     assert many.rows == 150 * (1 + 15 + 3 * 10)

@@ -110,7 +110,7 @@ def test_numbers_are_the_same_for_any_number_of_jobs(path: Path, whole: sg.Impor
 
 
 def test_with_a_row_key_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
-    asked = {**ASKED, "row_key": "id", "weights": "weight"}
+    asked = {**ASKED, "row_key": "id", "sample_weight": "weight"}
     found = []
     for seed in (1, 2):
         place = tmp_path / f"{seed}.parquet"
@@ -236,7 +236,7 @@ def test_the_model_is_asked_for_the_rows_that_are_documented(path: Path) -> None
 
     found = sg.importance(asked, path, "y", train=TRAIN, **{**ASKED, "sampler": "marginal", "features": ["a", "flag"]})
     others = N  # a flag has one other value
-    assert sum(asked_for) == found.settings["n_rows_asked"] == 400 + N + 3 * N + others
+    assert sum(asked_for) == found.settings["n_rows_predicted"] == 400 + N + 3 * N + others
     assert len(asked_for) == found.settings["n_calls"]
     assert found.settings["trained_on"] == "train"
     assert found.settings["left_out"] == 0

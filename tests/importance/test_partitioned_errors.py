@@ -76,7 +76,10 @@ class Own:
         ({"sampler": "strange"}, "sampler='strange' is not a sampler"),
         ({"sample": 1}, "sample must be a whole number >= 2"),
         ({"row_key": "nowhere"}, "row_key names 'nowhere', which .* does not have. Its columns: 'a', 'b', 'w', 'y'"),
-        ({"weights": DATA["w"]}, "weights must be the name of a column of .*, how often each row counts; got Series"),
+        (
+            {"sample_weight": DATA["w"]},
+            "weights must be the name of a column of .*, how often each row counts; got Series",
+        ),
         ({"features": ["y"]}, "features names 'y', but X has the columns 'a', 'b', 'w'"),
         ({"partition_rows": 0}, "partition_rows must be a whole number >= 1"),
         ({"memory": 0}, "memory must be a number of MB above 0"),

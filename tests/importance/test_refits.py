@@ -113,7 +113,7 @@ def test_rows_asked_are_those_of_all_refits() -> None:
             return super().predict(X)
 
     found = sg.importance_over_refits(Counted(), X, Y, sampler="marginal", n_refits=3, n_repeats=4, random_state=1)
-    assert asked == found.settings["n_rows_asked"] == 3 * 40 * (1 + 3 * 4)
+    assert asked == found.settings["n_rows_predicted"] == 3 * 40 * (1 + 3 * 4)
 
 
 def test_saved_and_read(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ def both(monkeypatch: pytest.MonkeyPatch, X: Any, **options: Any) -> tuple[Any, 
     found = sg.importance(few, X, Y, **options)
     monkeypatch.setattr(repeated, "LEAST_ROWS", 10**9)
     expected = sg.importance(all_rows, X, Y, **options)
-    assert found.settings["n_rows_asked"] == few.rows
+    assert found.settings["n_rows_predicted"] == few.rows
     for table in ("overall", "by_subgroup", "per_row", "repeats"):
         pd.testing.assert_frame_equal(getattr(found, table), getattr(expected, table), check_exact=True)
     return found, few.rows, all_rows.rows
@@ -65,7 +65,7 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     },
     "subgroups": {"sampler": "subgroups"},
     "small batches": {"sampler": "marginal", "memory": 1e-9},
-    "weights": {"sampler": "marginal", "weights": RNG.integers(1, 3, N)},
+    "weights": {"sampler": "marginal", "sample_weight": RNG.integers(1, 3, N)},
     "two jobs": {"sampler": "marginal", "n_jobs": 2},
 }
 
@@ -93,7 +93,7 @@ def test_in_a_table_of_few_different_rows_none_is_asked_for_twice(always: Any, c
     few = Counting()
     found = sg.importance(few, X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
     assert few.rows <= N + 3 * 3 * 3 * 2 * 3  # the rows as they are, and at most every combination for each feature
-    assert few.rows == found.settings["n_rows_asked"]
+    assert few.rows == found.settings["n_rows_predicted"]
     assert different == 18  # all combinations are there, so that nothing is left to ask
     assert few.rows == N
     always.setattr(repeated, "LEAST_ROWS", 10**9)
@@ -127,7 +127,7 @@ def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
         expected = sg.importance(Classifier(), ZEROS, y, **options)
         always.setattr(repeated, "LEAST_ROWS", 0)
         pd.testing.assert_frame_equal(found.overall, expected.overall, check_exact=True)
-        assert found.settings["n_rows_asked"] < expected.settings["n_rows_asked"]
+        assert found.settings["n_rows_predicted"] < expected.settings["n_rows_predicted"]
 
 
 def test_continuous_and_small_tables_are_asked_for_in_full(monkeypatch: pytest.MonkeyPatch) -> None:

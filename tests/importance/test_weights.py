@@ -73,7 +73,7 @@ def test_weights_are_repeated_rows_in_expectation_where_rows_are_drawn(options: 
             .overall
             for seed in range(60)
         ]
-        for rows, more in (((X, Y), {"weights": TIMES}), ((X.iloc[REPEATED], Y[REPEATED]), {}))
+        for rows, more in (((X, Y), {"sample_weight": TIMES}), ((X.iloc[REPEATED], Y[REPEATED]), {}))
     )
     one, two = (np.array([table["estimate"][0] for table in tables]) for tables in (weighted, repeated))
     assert abs(one.mean() - two.mean()) < 4 * np.sqrt((one.var() + two.var()) / 60)
@@ -101,7 +101,7 @@ def test_rows_of_weight_zero_are_not_there(options: dict[str, Any]) -> None:
     weighted = sg.importance(spy, X, Y, sample_weight=weights, n_repeats=4, random_state=1, **options)
     without = run(X[kept], Y[kept], sample_weight=weights[kept], n_repeats=4, **options)
     pd.testing.assert_frame_equal(weighted.overall, without.overall, check_exact=True)
-    assert sum(asked) == without.settings["n_rows_asked"]
+    assert sum(asked) == without.settings["n_rows_predicted"]
     assert weighted.per_row.isna().all(axis=1).tolist() == (~kept).tolist()
     pd.testing.assert_frame_equal(weighted.per_row[kept], without.per_row, check_exact=True)
 

@@ -17,11 +17,11 @@ import subgrove as sg
 from subgrove.exceptions import (
     ColumnError,
     InputError,
-    LoneRowWarning,
     ModelError,
     ParameterError,
     SameRowsWarning,
     SamplerError,
+    SingletonSubgroupWarning,
 )
 
 torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'subgrove[torch]'")
@@ -60,11 +60,11 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "cross-fitted": {"sampler": "subgroups"},
     "values": {"sampler": "knockoffs", "train": TRAIN},
     "chosen": {"sampler": "auto", "train": TRAIN, "features": ["b", "c"]},
-    "weights": {"sampler": GROUPS, "weights": COUNTS},
+    "weights": {"sampler": GROUPS, "sample_weight": COUNTS},
     "weights and training donors": {
         "sampler": sg.samplers.Subgroups(groups=GROUPS, donors="train"),
         "train": TRAIN,
-        "weights": COUNTS,
+        "sample_weight": COUNTS,
     },
     "groups of features": {"sampler": "marginal", "features": [["a", "b"], "c"]},
     "given": {"sampler": "subgroups", "train": TRAIN, "given": ["a"], "features": ["b"]},
@@ -90,7 +90,7 @@ def test_numbers_are_those_of_the_ordinary_path(asked: dict[str, Any]) -> None:
     }
     here, ordinary = (sg.importance(model, X, Y, **both) for model in (ON_DEVICE, ON_DEVICE.predict))
     same_tables(here, ordinary)
-    assert here.settings["n_rows_asked"] == ordinary.settings["n_rows_asked"]
+    assert here.settings["n_rows_predicted"] == ordinary.settings["n_rows_predicted"]
     assert here.baseline == pytest.approx(ordinary.baseline, rel=SAME)
 
 
@@ -98,7 +98,7 @@ def test_certificates_and_settings_are_those_of_the_ordinary_path() -> None:
     asked: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 2, "random_state": 3}
     here, ordinary = (sg.importance(model, X, Y, **asked) for model in (ON_DEVICE, ON_DEVICE.predict))
     pd.testing.assert_frame_equal(here.certificates, ordinary.certificates)
-    for name in ("sampler", "seed", "trained_on", "fingerprint", "given"):
+    for name in ("sampler", "random_state", "trained_on", "fingerprint", "given"):
         assert here.settings[name] == ordinary.settings[name]
     assert here.settings["computed_on"] == "cpu"
 
@@ -223,7 +223,7 @@ def test_warnings_point_at_the_call() -> None:
     with pytest.warns(SameRowsWarning) as seen:
         sg.importance(NET, X, Y, sampler=same, n_repeats=1, check_fidelity=False)
     assert seen[0].filename == __file__
-    with pytest.warns(LoneRowWarning) as seen:
+    with pytest.warns(SingletonSubgroupWarning) as seen:
         sg.importance(NET, X[:1], Y[:1], sampler="marginal", n_repeats=1, check_fidelity=False)
     assert seen[0].filename == __file__
 

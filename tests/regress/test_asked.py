@@ -8,7 +8,7 @@ import pytest
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import read_table
-from subgrove._regress import Rivals
+from subgrove._regress import FoldGrams
 from subgrove._regress.cv_least_squares import Asked
 from subgrove._regress.gram import N_FOLDS
 from subgrove._regress.linear_search import _least_squares_on
@@ -22,7 +22,7 @@ P = 4
 def asked(request: pytest.FixtureRequest) -> Asked:
     n = request.param
     frame = pd.DataFrame(RNG.normal(1.0, 2.0, size=(n, P)), columns=list("abcd")).assign(x=RNG.normal(size=n))
-    found = Asked.of(Rivals.of(read_table(frame), 0), frame["x"].to_numpy(), list("abcd"))
+    found = Asked.of(FoldGrams.of(read_table(frame), 0), frame["x"].to_numpy(), list("abcd"))
     assert found is not None
     return found
 

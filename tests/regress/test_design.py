@@ -101,7 +101,7 @@ def test_numbers_that_cannot_be_squared_tell_nothing(factor: float) -> None:
 def test_numbers_of_training_rows_come_out_again() -> None:
     a = numbers()
     a[:15] = np.nan
-    frame = pd.DataFrame({"a": a, "kind": np.array(["u", "v", "w"])[np.arange(N) % 3], "b": numbers(random_state=1)})
+    frame = pd.DataFrame({"a": a, "kind": np.array(["u", "v", "w"])[np.arange(N) % 3], "b": numbers(seed=1)})
     known = read_table(frame)
     design, values = Design.of(known)
     for at, part in enumerate(design.parts):
@@ -121,9 +121,7 @@ def test_new_rows_are_scaled_as_in_training_and_an_unseen_level_is_none_of_those
 
 
 def test_allowed_parts_are_those_of_the_columns() -> None:
-    design, _ = Design.of(
-        table(a=numbers(), kind=np.array(["u", "v", "w"])[np.arange(N) % 3], b=numbers(random_state=1))
-    )
+    design, _ = Design.of(table(a=numbers(), kind=np.array(["u", "v", "w"])[np.arange(N) % 3], b=numbers(seed=1)))
     assert design.allowed(["b", "kind"]).tolist() == [1, 2, 3, 4]
     assert [part.column for part in design.parts] == ["a", "kind", "kind", "kind", "b"]
     assert design.allowed([]).tolist() == []

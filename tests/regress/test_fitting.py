@@ -10,7 +10,7 @@ import pytest
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_table
-from subgrove._regress import FoundShift, Rivals, find_dense_shift, find_shift
+from subgrove._regress import FoldGrams, LinearFit, fit_dense_linear, fit_sparse_linear
 from subgrove._regress import linear_search as fitting
 
 
@@ -20,9 +20,9 @@ def columns(n: int, p: int, seed: int) -> pd.DataFrame:
     return frame.assign(kind=np.array(["u", "v", "w"])[rng.integers(0, 3, n)])
 
 
-def found(frame: pd.DataFrame, x: Any, seed: int = 0, **options: Any) -> FoundShift | None:
+def found(frame: pd.DataFrame, x: Any, seed: int = 0, **options: Any) -> LinearFit | None:
     table = read_table(frame.assign(x=x))
-    return find_shift(Rivals.of(table, seed), "x", np.asarray(x, dtype=float), list(frame.columns), **options)
+    return fit_sparse_linear(FoldGrams.of(table, seed), "x", np.asarray(x, dtype=float), list(frame.columns), **options)
 
 
 def noise(n: int, seed: int) -> Floats:
@@ -130,8 +130,11 @@ def test_a_dense_shift_uses_all_columns_and_is_better_where_all_matter_a_little(
     Z = columns(300, 60, 7).drop(columns="kind")
     x = 0.15 * Z.to_numpy().sum(axis=1) + noise(300, 7)
     table = read_table(Z.assign(x=x))
-    rivals = Rivals.of(table, 0)
-    dense, sparse = find_dense_shift(rivals, "x", x, list(Z.columns)), find_shift(rivals, "x", x, list(Z.columns))
+    rivals = FoldGrams.of(table, 0)
+    dense, sparse = (
+        fit_dense_linear(rivals, "x", x, list(Z.columns)),
+        fit_sparse_linear(rivals, "x", x, list(Z.columns)),
+    )
     assert dense is not None
     assert sparse is not None
     assert len(dense.shift.terms) == 60
@@ -189,8 +192,8 @@ def test_constant_features_and_no_columns_have_no_shift() -> None:
     Z = columns(100, 3, 11)
     assert found(Z, np.ones(100)) is None
     table = read_table(Z.assign(x=Z["z0"]))
-    assert find_shift(Rivals.of(table, 0), "x", Z["z0"].to_numpy(), []) is None
-    assert find_dense_shift(Rivals.of(table, 0), "x", Z["z0"].to_numpy(), []) is None
+    assert fit_sparse_linear(FoldGrams.of(table, 0), "x", Z["z0"].to_numpy(), []) is None
+    assert fit_dense_linear(FoldGrams.of(table, 0), "x", Z["z0"].to_numpy(), []) is None
 
 
 def test_more_columns_than_are_looked_at() -> None:

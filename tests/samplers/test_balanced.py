@@ -30,7 +30,7 @@ def test_more_repeats_go_on_where_fewer_ended() -> None:
 
 def test_the_same_seed_gives_the_same_points_and_another_gives_others() -> None:
     np.testing.assert_array_equal(points(3), points(3))
-    assert (points(3) != points(3, random_state=1)).any(axis=1).all()
+    assert (points(3) != points(3, seed=1)).any(axis=1).all()
 
 
 def test_each_point_is_uniform_over_seeds() -> None:

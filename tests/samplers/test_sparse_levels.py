@@ -14,7 +14,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
-from subgrove._regress import Rivals
+from subgrove._regress import FoldGrams
 from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, _fitted, _softmax, find_level_shift
 
 
@@ -34,7 +34,7 @@ TABLE = read_table(TRAIN)
 
 def found(X: pd.DataFrame = TRAIN, feature: str = "kind", given: tuple[str, ...] = ("z0", "z1", "z2")) -> FoundLevels:
     table = read_table(X)
-    return find_level_shift(Rivals.of(table, 0), table.series(feature), given)
+    return find_level_shift(FoldGrams.of(table, 0), table.series(feature), given)
 
 
 def donors(change: Any) -> Rows:

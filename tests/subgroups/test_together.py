@@ -48,8 +48,8 @@ WAYS: dict[str, dict[str, Any]] = {
     "deep": {"max_depth": 5, "min_samples_leaf": 10},
     "given": {"given": ["tied", "gappy", "town", "size"]},
     "cart": {"tree": "cart", "max_depth": 4},
-    "weights": {"weights": np.arange(700) % 4 / 2},
-    "cart, weights": {"tree": "cart", "weights": np.arange(700) % 4 / 2},
+    "weights": {"sample_weight": np.arange(700) % 4 / 2},
+    "cart, weights": {"tree": "cart", "sample_weight": np.arange(700) % 4 / 2},
     "kinds": {"kinds": {"tied": "ordered", "count": "nominal"}},
 }
 

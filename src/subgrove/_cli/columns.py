@@ -37,7 +37,7 @@ class RawTable:
     decimal_comma: bool = False
 
 
-def refuse_twice(names: Sequence[str], where: str) -> None:
+def reject_twice(names: Sequence[str], where: str) -> None:
     """Refuse column names that occur more than once."""
     twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:

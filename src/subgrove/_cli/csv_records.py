@@ -21,7 +21,7 @@ from io import TextIOWrapper
 from itertools import islice
 from random import Random
 
-from subgrove._cli.columns import Wanted, refuse_twice
+from subgrove._cli.columns import Wanted, reject_twice
 from subgrove._cli.encoding import LONGEST, Encoding, find_encoding, gzip_errors
 from subgrove._cli.open_file import Source
 from subgrove.exceptions import InputError, ParameterError
@@ -225,5 +225,5 @@ def _names(cells: list[str], source: Source) -> tuple[str, ...]:
             f"If another character separates the cells, name it with --delimiter."
         )
     names = [cell or f"column_{place}" for place, cell in enumerate(cells, start=1)]
-    refuse_twice(names, str(source.path))
+    reject_twice(names, str(source.path))
     return tuple(names)

@@ -61,7 +61,7 @@ def dependence(asked: Look, output: Output) -> None:
         (
             row["feature"],
             "" if np.isnan(row["explained"]) else f"{row['explained']:.0%}",
-            row["foretold_by"],
+            row["predictors"],
             row["note"],
         )
         for row in records(table, missing=float("nan"))

@@ -80,7 +80,7 @@ class _Scan:
 
     def see(self, block: bytes) -> None:
         """Look at one more block."""
-        self._refuse_binary(block)
+        self._reject_binary(block)
         if not block.isascii() or self.decoder.getstate()[0]:
             text = self.decoder.decode(block)
             self.known = self.known or self._line_of(_KNOWN.search(text), text)
@@ -105,7 +105,7 @@ class _Scan:
             return Encoding("cp1252", f"not UTF-8 (line {self.foreign or self.lines}); read as Windows-1252 (Latin 1)")
         return Encoding("utf-8")
 
-    def _refuse_binary(self, block: bytes) -> None:
+    def _reject_binary(self, block: bytes) -> None:
         if b"\0" in block or len(_CONTROL.findall(block[:65536])) > 0.01 * min(len(block), 65536) + 1:
             raise InputError(
                 f"{self.source.path} is no text: it has binary content (near line {self.lines + 1}). "

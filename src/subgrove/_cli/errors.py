@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from subgrove._cli.memory import claim_little, is_lack, refuse_too_little
+from subgrove._cli.memory import claim_little, is_lack, reject_too_little
 from subgrove._cli.output import Output, safe
 from subgrove.exceptions import (
     ClusterError,
@@ -46,7 +46,7 @@ class FailedError(Exception):
 def guarded(debug: bool, output: Output) -> Iterator[None]:
     """Run a command's work: errors become a message and an exit code, warnings become notes."""
     try:
-        refuse_too_little()
+        reject_too_little()
         claim_little()
         with _noted(output, debug):
             yield

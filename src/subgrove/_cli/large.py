@@ -172,7 +172,7 @@ def _sample(asked: Explain, large: Large, data: Partitioned, columns: list[str])
     if n < 2:
         raise InputError(f"{data.description} has {data.n_rows} rows, too few to draw a sample and ask about others.")
     if large.row_key is not None:
-        data.refuse_unknown([large.row_key], "--row-key")
+        data.reject_unknown([large.row_key], "--row-key")
     run = partial(carry_out, n_jobs=asked.settings.get("n_jobs"), progress=False, what="Drawing the sample")
     return sample_rows(data, columns, n, asked.request.seed, large.row_key, run)
 
@@ -248,7 +248,7 @@ def _asked_about_all(
     about.append(
         f"Importance: {judged:,} of {data.n_rows:,} rows, in {_parts(data)}; the other "
         f"{found.settings['left_out']:,} taught how to redraw. The model was asked for "
-        f"{found.settings['n_rows_asked']:,} rows."
+        f"{found.settings['n_rows_predicted']:,} rows."
     )
     name = title or f"What the model of {asked.target} uses"
     return Findings(name, asked.target, tuple(about), found, _curves(model, found, rows, depth, asked))

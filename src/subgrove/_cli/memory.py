@@ -18,7 +18,7 @@ def claim_little() -> None:
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 
-def refuse_too_little() -> None:
+def reject_too_little() -> None:
     """Refuse a limit under which numerical libraries cannot be loaded; some would wait for memory for ever."""
     try:
         import resource

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._cli.open_file import refuse_unreadable
+from subgrove._cli.open_file import reject_unreadable
 from subgrove._models.predictor import is_classifier
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveWarning
 
@@ -44,7 +44,7 @@ class Loaded:
 
 def load_model(path: Path, trust: Trust) -> Loaded:
     """The model in a file; what is not trusted is refused with what to do."""
-    refuse_unreadable(path)
+    reject_unreadable(path)
     suffix = path.suffix.lower()
     if suffix == ".onnx":
         return _onnx(path)

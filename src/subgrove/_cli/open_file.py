@@ -44,7 +44,7 @@ class Source:
 
 def find_source(path: Path) -> Source:
     """The file at a path; what cannot be read is refused in words."""
-    refuse_unreadable(path)
+    reject_unreadable(path)
     with path.open("rb") as file:
         start = file.read(_START)
     if not start:
@@ -60,7 +60,7 @@ def find_source(path: Path) -> Source:
     return Source(path, "text", zipped)
 
 
-def refuse_unreadable(path: Path) -> None:
+def reject_unreadable(path: Path) -> None:
     """Refuse a path that is no file to be read: missing, a folder, not permitted."""
     try:
         if not path.exists():

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from random import Random
 from typing import Any
 
-from subgrove._cli.columns import Declared, Raw, RawTable, Wanted, refuse_twice
+from subgrove._cli.columns import Declared, Raw, RawTable, Wanted, reject_twice
 from subgrove._cli.open_file import Source
 from subgrove.exceptions import InputError, SubgroveError
 
@@ -51,7 +51,7 @@ def _by_pyarrow(source: Source, wanted: Wanted, most: int, seed: int) -> RawTabl
         schema = file.schema_arrow
         kinds = {field.name: _arrow_kind(field.type, pa) for field in schema}
         names = _chosen(schema.names, wanted, source)
-        _refuse_nested(source, {name: str(schema.field(name).type) for name in names if kinds[name] == "nested"})
+        _reject_nested(source, {name: str(schema.field(name).type) for name in names if kinds[name] == "nested"})
         total = int(file.metadata.num_rows)
         chosen, parts, start = rows_drawn(total, most, seed), [], 0
         for group in range(file.num_row_groups):
@@ -111,7 +111,7 @@ def _by_polars(source: Source, wanted: Wanted, most: int, seed: int) -> RawTable
     schema = lazy.collect_schema()
     kinds = {name: _polars_kind(kind) for name, kind in schema.items()}
     names = _chosen(schema.names(), wanted, source)
-    _refuse_nested(source, {name: str(schema[name]) for name in names if kinds[name] == "nested"})
+    _reject_nested(source, {name: str(schema[name]) for name in names if kinds[name] == "nested"})
     total = int(lazy.select(pl.len()).collect().item())
     chosen = rows_drawn(total, most, seed)
     part = lazy.select(names)
@@ -143,12 +143,12 @@ def _polars_kind(kind: Any) -> Declared:
 
 
 def _chosen(names: list[str], wanted: Wanted, source: Source) -> list[str]:
-    refuse_twice(names, str(source.path))
+    reject_twice(names, str(source.path))
     chosen = set(wanted(names))
     return [name for name in names if name in chosen]
 
 
-def _refuse_nested(source: Source, nested: dict[str, str]) -> None:
+def _reject_nested(source: Source, nested: dict[str, str]) -> None:
     if nested:
         listed = ", ".join(f"{name!r} ({kind[:40]})" for name, kind in list(nested.items())[:5])
         first = next(iter(nested))

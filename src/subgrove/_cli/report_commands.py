@@ -7,7 +7,7 @@ from pathlib import Path
 
 from subgrove._cli.explain import Outputs, tell_findings
 from subgrove._cli.files import check_output, deliver
-from subgrove._cli.open_file import refuse_unreadable
+from subgrove._cli.open_file import reject_unreadable
 from subgrove._cli.output import Output
 
 
@@ -15,7 +15,7 @@ def rebuild(path: Path, out: Path | None, output: Output) -> None:
     """The page, or the Markdown, of a report that was saved as JSON."""
     import subgrove
 
-    refuse_unreadable(path)
+    reject_unreadable(path)
     page = out or path.with_suffix(".html")
     check_output(page, "--out", (".html", ".htm", ".md", ".markdown"))
     report = subgrove.Report.load(path)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from subgrove._cli.reading import Data
-from subgrove._report.inputs import refuse_extreme
+from subgrove._report.inputs import reject_extreme
 from subgrove.exceptions import InputError
 
 Task = Literal["regression", "classification"]
@@ -54,7 +54,7 @@ def pose(data: Data, target: str, task: str | None) -> Problem:
     if values.nunique() < 2:
         raise InputError(f"The target {target!r} has the same value in all rows; there is nothing to explain.")
     if chosen == "regression":
-        refuse_extreme(values.to_numpy(), f"The target {target!r}")
+        reject_extreme(values.to_numpy(), f"The target {target!r}")
     X = data.frame.drop(columns=target).loc[values.index]
     return Problem(X.reset_index(drop=True), values.reset_index(drop=True), chosen, tuple(notes))
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._cli.target import Problem, Task
-from subgrove._core.parallel import progress_bar, side_by_side
+from subgrove._core.parallel import parallel_map, progress_bar
 
 FOLDS = 5
 TRAIN_SHARE = 0.7
@@ -154,7 +154,7 @@ def cross_validate(
     pairs = list(folds.split(problem.X, problem.y if classes else None))
     losses = []
     with progress_bar(progress, FOLDS, "Training and judging") as done:
-        for one in side_by_side(partial(_judged, problem, forest, seed), pairs, n_jobs):
+        for one in parallel_map(partial(_judged, problem, forest, seed), pairs, n_jobs):
             losses.append(one)
             done(1)
     model, constant, *more = np.concatenate(losses, axis=1)

@@ -44,7 +44,7 @@ def effective_jobs(n_jobs: int | None) -> int:
     return int(effective_n_jobs(n_jobs))
 
 
-def side_by_side(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None) -> Iterator[R]:
+def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None) -> Iterator[R]:
     """Results of a function for each task, in order, as they come."""
     if len(tasks) <= 1 or effective_jobs(n_jobs) == 1:
         yield from map(function, tasks)

@@ -95,7 +95,7 @@ def mixed(keys: Keys, salt: int) -> Keys:
     return bits
 
 
-def salt_of(*words: Any) -> int:
+def hash64(*words: Any) -> int:
     """64 bits that depend on all of the words, and on nothing else."""
     text = "\0".join(map(str, words))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
@@ -130,7 +130,7 @@ class KeyedStream:
         if size != len(self.rows):
             raise ValueError(f"a keyed stream of {len(self.rows)} rows was asked for {size} numbers")
         self.n_calls += 1
-        first, second = (salt_of(*self.words, self.n_calls, half) for half in ("first", "second"))
+        first, second = (hash64(*self.words, self.n_calls, half) for half in ("first", "second"))
         return mixed(mixed(self.rows, first), second)
 
 

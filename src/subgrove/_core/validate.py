@@ -99,7 +99,7 @@ def number_in(name: str, value: Any, *, low: float, high: float) -> float:
     return float(value)
 
 
-def refuse_another_index(X: Any, **others: Any) -> None:
+def reject_another_index(X: Any, **others: Any) -> None:
     """Rows belong together by their places; a pandas index that puts them in another order must not be passed over."""
     one: Any = getattr(X, "index", None)
     for name, other in others.items():

@@ -13,15 +13,15 @@ from subgrove.exceptions import ParameterError
 Members = tuple[str, ...]
 
 
-def asked_features(features: Any, columns: Sequence[str]) -> tuple[Members, ...]:
+def parse_features(features: Any, columns: Sequence[str]) -> tuple[Members, ...]:
     """What `features` names: a tuple of names for each feature or group; None stands for every column."""
     if features is None:
         return tuple((name,) for name in columns)
     asked = tuple(_members(each) for each in ([features] if _is_name(features) else _listed("features", features)))
     if not asked:
         raise ParameterError("features is empty. Name some columns, or leave features out for all of them.")
-    _refuse_unknown("features", [name for members in asked for name in members], columns)
-    _refuse_twice(asked)
+    _reject_unknown("features", [name for members in asked for name in members], columns)
+    _reject_twice(asked)
     return asked
 
 
@@ -30,7 +30,7 @@ def allowed_columns(given: Any, columns: Sequence[str]) -> Members:
     if given is None:
         return tuple(columns)
     names = [str(given)] if _is_name(given) else [str(name) for name in _listed("given", given)]
-    _refuse_unknown("given", names, columns)
+    _reject_unknown("given", names, columns)
     return tuple(name for name in columns if name in names)
 
 
@@ -56,13 +56,13 @@ def _listed(argument: str, values: Any) -> list[Any]:
     return list(values)
 
 
-def _refuse_unknown(argument: str, names: Iterable[str], columns: Sequence[str]) -> None:
+def _reject_unknown(argument: str, names: Iterable[str], columns: Sequence[str]) -> None:
     unknown = [name for name in dict.fromkeys(names) if name not in columns]
     if unknown:
         raise ParameterError(f"{argument} names {quote(unknown)}, but X has the columns {quote(columns)}.")
 
 
-def _refuse_twice(asked: Sequence[Members]) -> None:
+def _reject_twice(asked: Sequence[Members]) -> None:
     """The order of features in a group does not matter; nor may a group be called what a column is called."""
     sets = [frozenset(members) for members in asked]
     twice = [TOGETHER.join(members) for members in asked if sets.count(frozenset(members)) > 1]

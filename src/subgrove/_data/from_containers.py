@@ -89,13 +89,13 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
     """The table as it lies in memory, if it is float64 throughout; else None."""
     if isinstance(X, np.ndarray):
         X = unmasked(X)
-        _refuse_other_than_two_dimensions(X, argument)
+        _reject_other_than_two_dimensions(X, argument)
         names = tuple(f"x{index}" for index in range(X.shape[1]))
         return (X if X.dtype == np.float64 else None), names
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame) and set(X.dtypes.tolist()) == {np.dtype(np.float64)}:
         names = tuple(map(str, X.columns.tolist()))
-        _refuse_duplicates(names, argument)
+        _reject_duplicates(names, argument)
         return X.to_numpy(), names
     return None, ()
 
@@ -104,7 +104,7 @@ def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> d
     """The columns of a table by name; `only` some of them, if given, of those that are there."""
     if isinstance(X, np.ndarray):
         X = unmasked(X)
-        _refuse_other_than_two_dimensions(X, argument)
+        _reject_other_than_two_dimensions(X, argument)
         names = [f"x{index}" for index in range(X.shape[1])]
         return {
             name: _of_array(X[:, index], name, argument)
@@ -114,7 +114,7 @@ def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> d
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
         names = [str(name) for name in X.columns.tolist()]
-        _refuse_duplicates(names, argument)
+        _reject_duplicates(names, argument)
         return {
             name: _of_pandas(X.iloc[:, place], pandas, name, argument)
             for place, name in enumerate(names)
@@ -123,7 +123,7 @@ def plain_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> d
     import narwhals as nw
 
     # Before narwhals sees them: it refuses duplicates in words of its own.
-    _refuse_duplicates([str(name) for name in getattr(X, "column_names", ())], argument)
+    _reject_duplicates([str(name) for name in getattr(X, "column_names", ())], argument)
     try:
         frame = nw.from_native(X, eager_only=True)
     except TypeError:
@@ -333,12 +333,12 @@ def is_missing(value: Any) -> bool:
         return False
 
 
-def _refuse_other_than_two_dimensions(X: npt.NDArray[Any], argument: str) -> None:
+def _reject_other_than_two_dimensions(X: npt.NDArray[Any], argument: str) -> None:
     if X.ndim != 2:
         raise InputError(f"{argument} must have two dimensions; got an array of shape {X.shape}.")
 
 
-def _refuse_duplicates(names: Sequence[str], argument: str) -> None:
+def _reject_duplicates(names: Sequence[str], argument: str) -> None:
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if list(names).count(name) > 1})
         raise InputError(

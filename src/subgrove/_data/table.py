@@ -136,10 +136,10 @@ def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str
     """
     matrix, names = float_matrix(X, argument)
     if matrix is not None and not kinds:
-        _refuse_empty(matrix.shape[0], len(names), argument)
+        _reject_empty(matrix.shape[0], len(names), argument)
         return _from_matrix(matrix, names, argument, new=lenient)
     columns = plain_columns(X, argument)
-    _refuse_empty(names_and_rows(X)[1], len(columns), argument)
+    _reject_empty(names_and_rows(X)[1], len(columns), argument)
     return _assemble(columns, _checked_kinds(kinds, argument), argument, lenient)
 
 
@@ -245,7 +245,7 @@ def _checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[s
     return kinds
 
 
-def _refuse_empty(n_rows: int, n_columns: int, argument: str) -> None:
+def _reject_empty(n_rows: int, n_columns: int, argument: str) -> None:
     if n_rows == 0 or n_columns == 0:
         raise InputError(f"{argument} has {n_rows} rows and {n_columns} columns; at least one of each is needed.")
 

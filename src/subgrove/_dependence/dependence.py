@@ -10,7 +10,7 @@ from subgrove._core.parallel import effective_jobs, progress_bar
 from subgrove._core.random import Streams, read_seed
 from subgrove._core.text import quote
 from subgrove._core.validate import number_in, whole_number
-from subgrove._data.features import asked_features
+from subgrove._data.features import parse_features
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_table
 from subgrove._dependence.predict_column import LEAST_ROWS, Settings, foretold
@@ -93,8 +93,8 @@ def dependence(
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> found = sg.dependence(train.X, features=["temp", "work", "wind"], n_trees=100, random_state=1)
-    >>> found.table[["feature", "explained", "foretold_by", "sampler"]].round(2)
-      feature  explained                             foretold_by    sampler
+    >>> found.table[["feature", "explained", "predictors", "sampler"]].round(2)
+      feature  explained                             predictors    sampler
     0    temp       0.66                           season (0.62)  subgroups
     1    work       1.00          weekday (0.88), holiday (0.12)  subgroups
     2    wind       0.08  hum (0.04), season (0.02), temp (0.01)   marginal
@@ -128,7 +128,7 @@ def dependence(
 def _names(features: Any, columns: tuple[str, ...]) -> list[str]:
     if len(columns) < 2:
         raise InputError(f"X has one column, {quote(columns)}, and nothing to foretell it from. Pass at least two.")
-    asked = asked_features(features, columns)
+    asked = parse_features(features, columns)
     groups = [members for members in asked if len(members) > 1]
     if groups:
         raise ParameterError(

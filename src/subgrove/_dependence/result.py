@@ -79,7 +79,7 @@ class FeatureDependence:
         return {name: max(self.explained, 0.0) * drop / whole if whole else 0.0 for name, drop in known.items()}
 
     @cached_property
-    def foretold_by(self) -> tuple[str, ...]:
+    def predictors(self) -> tuple[str, ...]:
         """The columns that make up most of `explained`, the strongest first: as few as have 90 % of it."""
         told = {name: share for name, share in self.shares.items() if share > 0}
         strongest = sorted(told, key=lambda name: (-told[name], self.columns.index(name)))
@@ -88,8 +88,8 @@ class FeatureDependence:
 
     def named(self, *, parts: bool = True) -> str:
         """The columns that tell most of the feature, in words, with or without their parts of `explained`."""
-        named = [f"{name} ({self.shares[name]:.2f})" if parts else name for name in self.foretold_by[:_NAMED]]
-        more = len(self.foretold_by) - len(named)
+        named = [f"{name} ({self.shares[name]:.2f})" if parts else name for name in self.predictors[:_NAMED]]
+        more = len(self.predictors) - len(named)
         return ", ".join(named) + (f" and {more} more" if more else "")
 
     def __repr__(self) -> str:
@@ -122,7 +122,7 @@ class Dependence:
         Whose tables are given.
     table : table
         A row for each feature: `feature`, `kind`, `n`, `explained` (share of loss explained by the other columns),
-        `std_error`, `foretold_by` (the columns that make up 90 % of the share, and their parts of it),
+        `std_error`, `predictors` (the columns that make up 90 % of the share, and their parts of it),
         `sampler` ("marginal" will do, or the conditional one that is advised; empty if unknown) and `note`.
     matrix : table
         A row for each feature, a column for each column of X: `explained`, divided among the columns in proportion
@@ -170,7 +170,7 @@ class Dependence:
             "n": [each.n for each in self.found],
             "explained": [each.explained for each in self.found],
             "std_error": [each.std_error for each in self.found],
-            "foretold_by": [each.named() for each in self.found],
+            "predictors": [each.named() for each in self.found],
             "sampler": [self._sampler(each) for each in self.found],
             "note": [each.note for each in self.found],
         }
@@ -207,10 +207,10 @@ class Dependence:
             return ""
         if each.explained < self.threshold:
             return "marginal"
-        return "imputation" if len(each.foretold_by) > FEW else "subgroups"
+        return "imputation" if len(each.predictors) > FEW else "subgroups"
 
     def _sentence(self, each: FeatureDependence) -> str:
-        by = f" by {each.named(parts=False)}" if each.foretold_by else ""
+        by = f" by {each.named(parts=False)}" if each.predictors else ""
         said = f"{each.feature}: {each.explained:.0%} foretold{by}."
         if each.explained >= _WHOLE:
             return f"{said} Given these it can hardly vary: expect a conditional importance near 0."

@@ -67,7 +67,7 @@ def effect_of_partitions(
     """The effect of a feature over all rows of data in partitions."""
     data = read_partitioned(X, partition_rows=partition_rows)
     names = feature_names(asked.feature)
-    data.refuse_unknown(names, "feature")
+    data.reject_unknown(names, "feature")
     weight = checked_name(weights, data, "weights", "whose values say how often rows count")
     key = checked_name(row_key, data, "row_key", "whose values tell rows apart")
     folder, n = checked_folder(checkpoint), checked_sample(sample)

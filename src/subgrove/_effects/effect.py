@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from subgrove._effects.in_memory import Question, effect_in_memory
 from subgrove._effects.result import Effect
-from subgrove._scale.readers import SAMPLE, is_partitioned, refuse_without_partitions
+from subgrove._scale.readers import SAMPLE, is_partitioned, reject_without_partitions
 from subgrove._subgroups import Partition, Subgroups
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
@@ -180,7 +180,7 @@ def effect(
         feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs, memory
     )
     if not is_partitioned(X):
-        refuse_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
+        reject_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
         return effect_in_memory(model, X, sample_weight, asked)
     from subgrove._effects.chunked import effect_of_partitions
 

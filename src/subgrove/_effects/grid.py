@@ -87,13 +87,13 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> Wanted:
     if not has_levels(info):
         return np.unique(points)
     points = np.array(list(dict.fromkeys(points.tolist())))
-    _refuse_absent(
+    _reject_absent(
         [*strange, *(info.levels[int(point)] for point in points if point == point and point not in x)], info
     )
     return points
 
 
-def _refuse_absent(levels: Sequence[str], info: ColumnInfo) -> None:
+def _reject_absent(levels: Sequence[str], info: ColumnInfo) -> None:
     if levels:
         raise InputError(
             f"grid has {quote(levels)}, which no row of X has in {info.name!r}. "

@@ -36,7 +36,7 @@ def effect_html(found: Effect) -> str:
     words = [] if found.heterogeneity is None else [found.heterogeneity.sentence]
     names = " and ".join(info.name for info in found.infos)
     points = sum(len(line.n) for line in found.lines)
-    note = f"{KINDS[found.kind]}; {points:,} points; the model was asked for {found.n_rows_asked:,} rows."
+    note = f"{KINDS[found.kind]}; {points:,} points; the model was asked for {found.n_rows_predicted:,} rows."
     if found.sampled is not None:
         note += f" Points and boxes are those of {found.sampled[0]:,} rows drawn from {found.sampled[1]:,}."
     return card(f"Effect of {names}", note[:1].upper() + note[1:], shown, sentences(words))

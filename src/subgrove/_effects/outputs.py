@@ -84,7 +84,7 @@ class Outputs:
             except (TypeError, ValueError):
                 raise ModelError(
                     f"{self.method} gave {answer.dtype} ({about()}), such as {answer.ravel()[0]!r}; an effect is a "
-                    f"mean of numbers. Pass response='predict_proba' or 'decision_function', or a function."
+                    f"mean of numbers. Pass response_method='predict_proba' or 'decision_function', or a function."
                 ) from None
         table = answer.reshape(len(answer), -1)
         _, columns = self.chosen(table.shape[1])

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import effective_jobs, side_by_side
+from subgrove._core.parallel import effective_jobs, parallel_map
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Tile
 from subgrove._effects.outputs import Outputs
 from subgrove._models.predictor import Model, Predictions
@@ -82,7 +82,7 @@ class Asker:
         jobs = effective_jobs(self.n_jobs)
         pieces = [work.split(jobs) for work in works]
         tasks = [_Task(self.model.fresh(), self.outputs, piece, self.batch_rows) for some in pieces for piece in some]
-        done = list(side_by_side(_do, tasks, self.n_jobs))
+        done = list(parallel_map(_do, tasks, self.n_jobs))
         for one in done:
             self.model.n_rows += one.n_rows
             self.model.n_calls += one.n_calls

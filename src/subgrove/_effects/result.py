@@ -33,7 +33,7 @@ class Effect:
         What the curves are.
     outputs : tuple
         Classes or numbers of the model's outputs that have curves.
-    n_rows_asked, n_calls : int
+    n_rows_predicted, n_calls : int
         Rows that the model was asked for, and in how many calls.
     subgroups : Partition or None
         The subgroups, if there are any.
@@ -92,7 +92,7 @@ class Effect:
     feature: str | tuple[str, str]
     kind: str
     outputs: tuple[Any, ...]
-    n_rows_asked: int
+    n_rows_predicted: int
     n_calls: int
     subgroups: Partition | None
     infos: tuple[ColumnInfo, ...]
@@ -132,7 +132,7 @@ class Effect:
     @property
     def ice(self) -> Any:
         """A curve for each row."""
-        self._refuse_without_ice("ice")
+        self._reject_without_ice("ice")
         return ice_table(self.backend, self.outputs, self.groups, self.lines)
 
     @property
@@ -156,10 +156,10 @@ class Effect:
         1  13.65    1885.0        0.0
         2  32.50    3770.0        0.0
         """
-        self._refuse_without_ice("centred")
+        self._reject_without_ice("centred")
         return replace(self, lines=tuple(centred(curve) for curve in self.lines))
 
-    def _refuse_without_ice(self, what: str) -> None:
+    def _reject_without_ice(self, what: str) -> None:
         if self.kind != "ice":
             raise ParameterError(f"{what} needs a curve for each row, but kind is {self.kind!r}. Use kind='ice'.")
 
@@ -205,7 +205,7 @@ class Effect:
         return isinstance(other, Effect) and _same(self, other)
 
     def __hash__(self) -> int:
-        return hash((self.feature, self.kind, self.outputs, self.n_rows_asked, len(self.lines)))
+        return hash((self.feature, self.kind, self.outputs, self.n_rows_predicted, len(self.lines)))
 
 
 def _same(one: Any, two: Any) -> bool:

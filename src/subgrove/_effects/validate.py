@@ -9,7 +9,7 @@ import numpy as np
 
 from subgrove._core.kinds import ColumnInfo
 from subgrove._core.text import quote
-from subgrove._core.validate import refuse_another_index, whole_number
+from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.from_containers import names_and_rows, plain_columns
 from subgrove._data.table import read_weights
 from subgrove._effects.grid import Wanted, read_grid, read_values
@@ -44,7 +44,7 @@ def read_source(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -
         known = (subgroups.tree.target,)
     kinds = {column.name: column.kind for column in known}
     read = [read_values(columns[name], name, kinds.get(name)) for name in names]
-    refuse_another_index(X, sample_weight=weights)
+    reject_another_index(X, sample_weight=weights)
     infos, x = zip(*read, strict=True)
     return Source(X, infos, x, read_weights(weights, n_rows))
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import effective_jobs, progress_bar, side_by_side
+from subgrove._core.parallel import effective_jobs, parallel_map, progress_bar
 from subgrove._core.random import read_seed
 from subgrove._core.validate import whole_number
-from subgrove._data.features import asked_features
+from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import Table, read_table
@@ -121,13 +121,13 @@ def fidelity(
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start, named = read_seed(random_state), named_samplers(samplers)
     learned, table = read_table(given, argument="train", lenient=True), read_table(rows, argument="test", lenient=True)
-    chosen = asked_features(features, table.names)
+    chosen = parse_features(features, table.names)
     data = Data.of(learned, rows, other, most)
     _warn_of_same_rows(learned, table)
     fits = {name: fits_of(sampler, rows, table, given, chosen, model, start) for name, sampler in named.items()}
     question = Question(data, fits, repeats, start, classifier)
     squared, auc, notes = _answers(question, n_jobs, progress)
-    _refuse_nothing(squared, tuple(fits), notes)
+    _reject_nothing(squared, tuple(fits), notes)
     n, n_reference = data.sizes
     return Fidelity(
         features=tuple(title(feature) for feature in chosen),
@@ -161,7 +161,7 @@ def _answers(
     squared, auc = np.full((2, len(tasks) - 1, len(names), question.n_repeats), np.nan)
     notes: dict[tuple[str, str], str] = {}
     with progress_bar(progress, len(tasks), "Redrawing") as done:
-        for at, answer in enumerate(side_by_side(partial(compare, question), tasks, n_jobs)):
+        for at, answer in enumerate(parallel_map(partial(compare, question), tasks, n_jobs)):
             rows = slice(None) if at == 0 else at - 1  # the first is the same for all features
             places = [names.index(name) for name in tasks[at].samplers]
             squared[rows, places], auc[rows, places] = answer.squared_mmd, answer.auc
@@ -180,7 +180,7 @@ def _warn_of_same_rows(train: Table, test: Table) -> None:
         )
 
 
-def _refuse_nothing(squared: Floats, samplers: tuple[str, ...], notes: Mapping[tuple[str, str], str]) -> None:
+def _reject_nothing(squared: Floats, samplers: tuple[str, ...], notes: Mapping[tuple[str, str], str]) -> None:
     """Raise if there is a sampler besides the bounds, and none could redraw anything."""
     asked = [place for place, name in enumerate(samplers) if name not in (UNCHANGED, MARGINAL)]
     if asked and np.isnan(squared[:, asked]).all():

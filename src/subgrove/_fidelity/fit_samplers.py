@@ -13,7 +13,7 @@ from subgrove.samplers.fit import fitted_sampler, read_sampler, sampler_name, wi
 from subgrove.samplers.marginal import Marginal
 from subgrove.samplers.subgroups import Subgroups
 from subgrove.samplers.unchanged import Unchanged
-from subgrove.samplers.user_defined import refuse_what_is_no_sampler
+from subgrove.samplers.user_defined import reject_what_is_no_sampler
 
 Fit = Fitted | str  # a fitted sampler, or why there is none
 
@@ -63,7 +63,7 @@ def _read(sampler: Any) -> Any:
     if isinstance(sampler, str) or hasattr(sampler, "partitions"):
         return read_sampler(sampler)
     try:
-        refuse_what_is_no_sampler(sampler)
+        reject_what_is_no_sampler(sampler)
     except ParameterError as error:
         raise ParameterError(f"samplers: {error}") from None
     return sampler

@@ -34,7 +34,7 @@ def read_counts(weights: Any, n_rows: int) -> Floats | None:
     return counted
 
 
-def refuse_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
+def reject_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
     """Scores of all rows together take no weights."""
     whole = [loss.name for loss in scoring.losses if not loss.per_row]
     if whole and weights is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import Table, read_table
 from subgrove._scoring.summed import Scores
-from subgrove.exceptions import LoneRowWarning, SameRowsWarning
+from subgrove.exceptions import SameRowsWarning, SingletonSubgroupWarning
 from subgrove.samplers.base import Fitted
 from subgrove.samplers.conditioning import parts_of
 from subgrove.samplers.cross_fit import CrossFitted
@@ -59,6 +59,6 @@ def warn_of_lone_rows(scores: Sequence[Scores], level: int = 3) -> None:
         warnings.warn(
             f"Subgroups of one row cannot be redrawn from themselves, so their importance is 0: "
             f"{'; '.join(alone[:3])}{more}. Use samplers.Subgroups(donors='train'), a smaller max_depth or more rows.",
-            LoneRowWarning,
+            SingletonSubgroupWarning,
             stacklevel=level,
         )

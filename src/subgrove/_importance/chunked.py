@@ -18,7 +18,7 @@ import numpy as np
 
 from subgrove._core.random import Keys, read_seed
 from subgrove._core.validate import whole_number
-from subgrove._data.features import asked_features
+from subgrove._data.features import parse_features
 from subgrove._data.table import read_table
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device import as_model
@@ -97,7 +97,7 @@ def over_partitions(
     names = read_names(data, y, weights, row_key, model)
     sampler = with_columns(sampler)
     method = from_training(sampler)
-    chosen = asked_features(features_of(sampler) if features is None else features, names.model)
+    chosen = parse_features(features_of(sampler) if features is None else features, names.model)
     sets = None if given is None else read_given(given, chosen, names.model, named=features is not None)
 
     run = partial(carry_out, n_jobs=n_jobs, progress=False, what="Drawing the sample")
@@ -123,7 +123,7 @@ def over_partitions(
     results = carry_out(work, data.pieces, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=folder, mark=mark)
     for _, sums in results:
         total.add_arrays(sums)
-    _refuse_no_rows(total, names)
+    _reject_no_rows(total, names)
     certificates = probe.certificates(work, redraws) if check_fidelity else {}
     scores = []
     for number, feature in enumerate(chosen):
@@ -157,14 +157,14 @@ def over_partitions(
         "row_key": row_key,
         "choices": _choices(samplers),
         "given": None if sets is None else {title(one): _listed(own) for one, own in sets.items()},
-        "n_rows_asked": int(total.n_asked[0]) + asked.n_rows,
-        "n_calls": int(total.n_asked[1]) + asked.n_calls,
+        "n_rows_predicted": int(total.n_predicted[0]) + asked.n_rows,
+        "n_calls": int(total.n_predicted[1]) + asked.n_calls,
         "fingerprint": probe.fingerprint(mark),
     }
     return _result(scores, work, total, settings, data.backend, samplers)
 
 
-def refuse_with_partitions(**given: Any) -> None:
+def reject_with_partitions(**given: Any) -> None:
     """Arguments that data in partitions do not take, with the reason."""
     for name, value in given.items():
         if value is not None:
@@ -243,7 +243,7 @@ def _training(train: Any, names: Names, size: int, seed: int, run: Any) -> tuple
     if not is_partitioned(train):
         return training_rows(train), "train", 0
     data = read_partitioned(train, argument="train")
-    data.refuse_unknown(names.model, "train (the columns of the model)")
+    data.reject_unknown(names.model, "train (the columns of the model)")
     key = names.row_key if names.row_key in (*data.columns, *data.beside) else None
     found = sample_rows(data, names.model, size, seed, key, run)
     return found.table, "train", found.n
@@ -289,7 +289,7 @@ def _batch_rows(n_columns: int, memory: float) -> int:
     return int(np.clip(memory * 2**20 / (_COPIES * 8 * n_columns), _LEAST_ROWS, _BATCH_ROWS))
 
 
-def _refuse_no_rows(total: PieceSums, names: Names) -> None:
+def _reject_no_rows(total: PieceSums, names: Names) -> None:
     if not total.n_rows:
         why = "" if names.weights is None else f": weights ({names.weights!r}) are 0 in all of them"
         raise InputError(f"No row is left to judge{why}.")

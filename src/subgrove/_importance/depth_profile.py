@@ -72,7 +72,7 @@ def depth_profile(
     Notes
     -----
     The model is asked once for each depth: at depth 0 as `importance` asks for all features, and at each further depth
-    for the features whose trees go that deep, and for the rows as they are. `n_rows_asked` counts.
+    for the features whose trees go that deep, and for the rows as they are. `n_rows_predicted` counts.
 
     How to read it: a score that stays level from a depth on says that deeper splits foretell nothing more. An
     importance that still falls where the score is level falls for want of donors or by chance, not by dependence.
@@ -171,9 +171,9 @@ class DepthProfile:
         return tuple(choice.reason for choice in self.choices)
 
     @property
-    def n_rows_asked(self) -> int:
+    def n_rows_predicted(self) -> int:
         """Rows that the model was asked for, over all depths."""
-        return sum(int(result.settings["n_rows_asked"]) for result in self.importance.values())
+        return sum(int(result.settings["n_rows_predicted"]) for result in self.importance.values())
 
     @property
     def table(self) -> pd.DataFrame:

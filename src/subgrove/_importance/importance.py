@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.parallel import effective_jobs, progress_bar, side_by_side
+from subgrove._core.parallel import effective_jobs, parallel_map, progress_bar
 from subgrove._core.random import read_seed
-from subgrove._core.validate import refuse_another_index, whole_number
-from subgrove._data.features import asked_features
+from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
-from subgrove._importance.build_result import make_result, read_counts, refuse_weighted_scores
+from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
 from subgrove._importance.checks import trained_on, warn_of_lone_rows, warn_of_same_rows
-from subgrove._importance.chunked import over_partitions, refuse_with_partitions
-from subgrove._importance.inference.calibration import calibrated, is_unasked, read_further, refuse_scores
+from subgrove._importance.chunked import over_partitions, reject_with_partitions
+from subgrove._importance.inference.calibration import calibrated, is_unasked, read_further, reject_scores
 from subgrove._importance.inference.default_calibration import calibrated_where_it_pays, may_calibrate
 from subgrove._importance.inference.sampler_variance import read_resamples, with_partition_noise
 from subgrove._importance.recompute import Source
@@ -35,8 +35,8 @@ from subgrove._models.predictor import (
     response_for,
 )
 from subgrove._scale.readers import is_partitioned
-from subgrove._scale.readers.options import SAMPLE, refuse_without_partitions
-from subgrove._scoring.adaptive_repeats import read_budget, refuse_budget, repeats_used, warn_of_the_bound
+from subgrove._scale.readers.options import SAMPLE, reject_without_partitions
+from subgrove._scoring.adaptive_repeats import read_budget, reject_budget, repeats_used, warn_of_the_bound
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.fidelity_check.check import Certifier
 from subgrove._scoring.prediction_shifts import answers_and_rest
@@ -177,7 +177,7 @@ def importance(
 
     It is asked for fewer where redrawn rows repeat each other: in tables of at least 20,000 / `n_repeats` rows, for
     a feature whose values many rows share, or where at most half of the rows are different. Predictions of equal rows
-    are taken to be equal then; `settings["n_rows_asked"]` says how many were asked for.
+    are taken to be equal then; `settings["n_rows_predicted"]` says how many were asked for.
 
     Data in partitions are read, a part at a time, by whichever engine is active (`docs/large_data.md`). The sampler
     takes values from training rows, and numbers are the same for any partitions, engine and number of jobs. The model
@@ -206,9 +206,9 @@ def importance(
     """
     if is_partitioned(X):
         weighting = None if is_unasked(calibrate) else True
-        refuse_with_partitions(budget=budget, partition_resamples=partition_resamples, calibrate=weighting)
-        _refuse_no_memory(memory)
-        _refuse_strange_certify(check_fidelity)
+        reject_with_partitions(budget=budget, partition_resamples=partition_resamples, calibrate=weighting)
+        _reject_no_memory(memory)
+        _reject_strange_certify(check_fidelity)
         return over_partitions(
             model,
             X,
@@ -231,11 +231,11 @@ def importance(
             checkpoint=checkpoint,
             partition_rows=partition_rows,
         )
-    refuse_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
+    reject_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
     repeats = whole_number("n_repeats", n_repeats, least=1)
     enough = read_budget(budget, max_repeats, repeats)
-    _refuse_no_memory(memory)
-    _refuse_strange_certify(check_fidelity)
+    _reject_no_memory(memory)
+    _reject_strange_certify(check_fidelity)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start = read_seed(random_state)
     model = as_model(model)
@@ -253,8 +253,8 @@ def importance(
     asked = read_model(model, needed)
     table = read_table(X, lenient=True)
     sampler = with_columns(sampler)
-    chosen = asked_features(features_of(sampler) if features is None else features, table.names)
-    refuse_another_index(X, y=y, sample_weight=sample_weight)
+    chosen = parse_features(features_of(sampler) if features is None else features, table.names)
+    reject_another_index(X, y=y, sample_weight=sample_weight)
     target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
     counted = read_counts(sample_weight, table.n_rows)
     scoring = Scoring(losses, target, gives_probabilities(needed))
@@ -280,10 +280,10 @@ def importance(
     batch = _batch_rows(frames, len(chosen), len(losses), memory)
     before = _original(asked, frames, batch)
     scoring = scoring.settled(before)
-    refuse_weighted_scores(scoring, counted)
-    refuse_budget(enough, scoring.per_row)
+    reject_weighted_scores(scoring, counted)
+    reject_budget(enough, scoring.per_row)
     if further is not None:
-        refuse_scores([one.name for one in scoring.losses if not one.per_row])
+        reject_scores([one.name for one in scoring.losses if not one.per_row])
     answers, rest = answers_and_rest(before, scoring.target, probabilities=scoring.probabilities)
     question = Question(
         asked,
@@ -333,7 +333,7 @@ def importance(
         "trained_on": trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
         "given": None if sets is None else {title(feature): _listed(names) for feature, names in sets.items()},
-        "n_rows_asked": asked.n_rows,
+        "n_rows_predicted": asked.n_rows,
         "n_calls": asked.n_calls,
         "fingerprint": mark,
     }
@@ -343,12 +343,12 @@ def importance(
     return result._computed_from(Source.of(question, chosen, sampler, sets, train, model))
 
 
-def _refuse_no_memory(memory: Any) -> None:
+def _reject_no_memory(memory: Any) -> None:
     if isinstance(memory, bool) or not isinstance(memory, int | float | np.number) or not memory > 0:
         raise ParameterError(f"memory must be a number of MB above 0; got {memory!r}.")
 
 
-def _refuse_strange_certify(check_fidelity: Any) -> None:
+def _reject_strange_certify(check_fidelity: Any) -> None:
     if not isinstance(check_fidelity, bool):
         raise ParameterError(f"check_fidelity must be True or False; got {check_fidelity!r}.")
 
@@ -390,7 +390,7 @@ def _score_all(
             return score_features(question, features, done)
         shares = [features[at::workers] for at in range(workers)]
         found: dict[Feature, FeatureScores] = {}
-        for share, (scores, n_rows, n_calls) in zip(shares, side_by_side(_Work(question), shares, n_jobs), strict=True):
+        for share, (scores, n_rows, n_calls) in zip(shares, parallel_map(_Work(question), shares, n_jobs), strict=True):
             found |= dict(zip(share, scores, strict=True))
             question.model.n_rows += n_rows
             question.model.n_calls += n_calls

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import progress_bar, side_by_side
-from subgrove._core.validate import refuse_another_index
-from subgrove._data.features import asked_features
+from subgrove._core.parallel import parallel_map, progress_bar
+from subgrove._core.validate import reject_another_index
+from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import copied, without_columns
-from subgrove._importance.build_result import make_result, read_counts, refuse_weighted_scores
+from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._scoring.feature_result import FeatureScores
@@ -95,21 +95,21 @@ def loco(
     needed = response_for(losses, response_method)
     asked = read_model(model, needed)
     table = read_table(X, lenient=True)
-    refuse_another_index(X, y=y, sample_weight=sample_weight)
-    refuse_another_index(train_X, y=train_y)
-    chosen = asked_features(features, table.names)
+    reject_another_index(X, y=y, sample_weight=sample_weight)
+    reject_another_index(train_X, y=train_y)
+    chosen = parse_features(features, table.names)
     if len(table.names) == max(len(feature) for feature in chosen):
         raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
     counted = read_counts(sample_weight, table.n_rows)
     target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
     before = asked.ask(copied(X), table.n_rows, original_rows)
     scoring = Scoring(losses, target, gives_probabilities(needed)).settled(before)
-    refuse_weighted_scores(scoring, counted)
+    reject_weighted_scores(scoring, counted)
     baseline, whole = scoring.rows(before, ALL, original_rows), scoring.whole(before, original_rows)
     work = _Refitting(model, X, (train_X, train_y), refit, scoring, needed, table.n_rows)
     scores = []
     with progress_bar(progress, len(chosen), "Refitting") as done:
-        for feature, (rows, score) in zip(chosen, side_by_side(work, chosen, n_jobs), strict=True):
+        for feature, (rows, score) in zip(chosen, parallel_map(work, chosen, n_jobs), strict=True):
             scores.append(_scores(feature, rows - baseline, score - whole, counted))
             done(1)
     settings = {
@@ -118,7 +118,7 @@ def loco(
         "n_repeats": 1,
         "random_state": None,
         "trained_on": "train",
-        "n_rows_asked": table.n_rows * (1 + len(chosen)),
+        "n_rows_predicted": table.n_rows * (1 + len(chosen)),
         "n_calls": 1 + len(chosen),
         "fingerprint": fingerprint(table),
     }

@@ -14,8 +14,8 @@ from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
 from subgrove._core.parallel import one_blas_thread, progress_bar
 from subgrove._core.random import Streams
-from subgrove._core.validate import refuse_another_index
-from subgrove._data.features import asked_features
+from subgrove._core.validate import reject_another_index
+from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Changes, Frames
 from subgrove._data.result_tables import backend_of
@@ -29,7 +29,7 @@ from subgrove._models.device.model import DeviceModel
 from subgrove._models.device.torch import is_tensor
 from subgrove._models.predictor import Target, read_target
 from subgrove._scoring.device_accumulate import Ground
-from subgrove._scoring.device_predict import DeviceAsker, Pending, Prepared, ahead, prepared, refuse_not_finite
+from subgrove._scoring.device_predict import DeviceAsker, Pending, Prepared, ahead, prepared, reject_not_finite
 from subgrove._scoring.fidelity_check.check import Certificate, Certifier
 from subgrove._scoring.row_losses import names_of
 from subgrove._scoring.score import drawn_by
@@ -76,9 +76,9 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
     host = host_table(X, model.columns)
     table = read_table(host, lenient=True)
     sampler = with_columns(asked.sampler)
-    features = asked_features(features_of(sampler) if asked.features is None else asked.features, table.names)
+    features = parse_features(features_of(sampler) if asked.features is None else asked.features, table.names)
     y, weights = on_host(y), on_host(asked.weights)
-    refuse_another_index(host, y=y, sample_weight=weights)
+    reject_another_index(host, y=y, sample_weight=weights)
     probabilities = model.gives != "value"
     target = read_target(y, table.n_rows, model.classes or (), asked.losses, probabilities=probabilities)
     counted = read_counts(weights, table.n_rows)
@@ -117,7 +117,7 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
         "given": None if sets is None else {title(one): names and list(names) for one, names in sets.items()},
         "computed_on": str(model.device),
         "batch_rows": asker.batch,
-        "n_rows_asked": asker.n_asked,
+        "n_rows_predicted": asker.n_predicted,
         "n_calls": asker.n_calls,
         "fingerprint": mark.result(),
         "versions": {**versions(), "torch": str(asker.torch.__version__)},
@@ -218,7 +218,7 @@ def _read(one: Prepared, pending: Pending, look: _Look, counted: Floats | None) 
     """The scores of a feature, once its sums are there."""
     certificate = look.certificate()  # while the device works
     sums = pending.arrays()
-    refuse_not_finite(sums["bad"], f"feature {title(one.feature)!r}")
+    reject_not_finite(sums["bad"], f"feature {title(one.feature)!r}")
     return replace(_score(one.feature, one.redraw, sums, counted), certificate=certificate)
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from subgrove._core.parallel import progress_bar
 from subgrove._core.random import read_seed, stream
-from subgrove._core.validate import refuse_another_index, whole_number
+from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_table
@@ -105,7 +105,7 @@ def importance_over_refits(
     refits = whole_number("n_refits", n_refits, least=2)
     start = read_seed(random_state)
     table = read_table(X, lenient=True)
-    refuse_another_index(X, y=y)
+    reject_another_index(X, y=y)
     if len(y) != table.n_rows:
         raise InputError(
             f"y has {len(y)} values, but X has {table.n_rows} rows. Pass one value of y for each row of X."
@@ -119,7 +119,7 @@ def importance_over_refits(
         "features": features,
         "loss": loss,
         "n_repeats": n_repeats,
-        "response": response_method,
+        "response_method": response_method,
     }
     options["calibrate"] = False
     found = []
@@ -158,7 +158,7 @@ def importance_over_refits(
         "n_train": table.n_rows - n_test,
         "random_state": start,
         "trained_on": "train",
-        "n_rows_asked": sum(one.settings["n_rows_asked"] for one in found),
+        "n_rows_predicted": sum(one.settings["n_rows_predicted"] for one in found),
         "n_calls": sum(one.settings["n_calls"] for one in found),
         "fingerprint": None,
     }

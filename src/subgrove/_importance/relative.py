@@ -7,7 +7,7 @@ from typing import Any
 
 from subgrove._core.random import read_seed
 from subgrove._core.text import quote
-from subgrove._data.features import asked_features
+from subgrove._data.features import parse_features
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_table
 from subgrove._importance.gap.order import Block, block_title, by_dependence, in_blocks
@@ -123,7 +123,7 @@ def relative_importance(
 def _one_feature(feature: Any, columns: Sequence[str]) -> Feature:
     if feature is None:
         raise ParameterError("feature must be the name of a column, or a list of names for a group; got None.")
-    asked = asked_features([feature], columns)
+    asked = parse_features([feature], columns)
     return asked[0]
 
 

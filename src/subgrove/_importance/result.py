@@ -25,7 +25,7 @@ from subgrove._importance.inference.variance_components import (
     known_sources,
     overall_parts,
     read_sources,
-    refuse_partition,
+    reject_partition,
 )
 from subgrove._importance.notebook import importance_html
 from subgrove._importance.storage import read_result, write_result
@@ -140,8 +140,8 @@ class ImportanceResult:
     @property
     def by_subgroup(self) -> Any:
         """One row for each feature and subgroup (and loss), with the rule of the subgroup."""
-        self._refuse_scores("by_subgroup", "a value for each subgroup")
-        refuse_partition(self.covered)
+        self._reject_scores("by_subgroup", "a value for each subgroup")
+        reject_partition(self.covered)
         lines: list[dict[str, Any]] = []
         for at in range(len(self.losses)):
             for score in self.scores:
@@ -260,7 +260,7 @@ class ImportanceResult:
 
         Its mean is the estimate in `overall` where all rows count alike; `row_weights` says how much they count.
         """
-        self._refuse_scores("per_row", "a value for each row")
+        self._reject_scores("per_row", "a value for each row")
         scores = with_rows(self.scores, "per_row")
         columns = {}
         for at, loss in enumerate(self.losses):
@@ -319,7 +319,7 @@ class ImportanceResult:
             if not isinstance(level, int | float | np.floating) or not 0 <= level <= 1:
                 raise ParameterError(f"quantiles must be numbers from 0 to 1; got {level!r}.")
         if by_subgroup:
-            self._refuse_scores("over_repeats(by_subgroup=True)", "a value for each subgroup")
+            self._reject_scores("over_repeats(by_subgroup=True)", "a value for each subgroup")
         lines = []
         for at in range(len(self.losses)):
             for score in self.scores:
@@ -542,7 +542,7 @@ class ImportanceResult:
         every[self.kept] = values
         return every
 
-    def _refuse_scores(self, what: str, needs: str) -> None:
+    def _reject_scores(self, what: str, needs: str) -> None:
         without = [loss for loss, per_row in zip(self.losses, self.per_row_losses, strict=True) if not per_row]
         if without:
             raise ParameterError(

@@ -125,7 +125,7 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
         unserved = [loss for loss in losses if not _serves(response, loss)]
         if unserved:
             raise ParameterError(
-                f"response={response!r} does not give what loss {unserved[0].name!r} compares, a "
+                f"response_method={response!r} does not give what loss {unserved[0].name!r} compares, a "
                 f"{unserved[0].response}. Leave response out, or choose another loss."
             )
         return response
@@ -134,7 +134,7 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
         own = next(loss for loss in losses if loss.response == "any")
         raise ParameterError(
             f"loss {own.name!r} compares with what predict gives, others with probabilities. Pass it as "
-            f"subgrove.losses.own(..., response='probability'), or call importance once for each."
+            f"subgrove.losses.own(..., response_method='probability'), or call importance once for each."
         )
     if needed <= {"probability", "label"}:
         return "probability" if "probability" in needed else ("label" if needed else "any")
@@ -251,7 +251,7 @@ def read_target(
         if "probability" in needs or probabilities:
             codes = _codes(raw, classes)
         else:
-            _refuse_strange_labels(raw, classes)
+            _reject_strange_labels(raw, classes)
     for loss in losses:
         if numbers is not None and loss.response == "value":
             loss.check_y(numbers)
@@ -317,11 +317,11 @@ def _codes(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> npt.NDArray[np.in
     found = [place.get(label, -1) for label in raw.tolist()]
     codes = np.array(found, dtype=np.intp)
     if (codes < 0).any():
-        _refuse_strange_labels(raw, classes)
+        _reject_strange_labels(raw, classes)
     return codes
 
 
-def _refuse_strange_labels(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> None:
+def _reject_strange_labels(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> None:
     if raw.ndim == 2 or not classes:
         return
     known = set(classes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._regress.design import is_extreme
-from subgrove._regress.gram import N_FOLDS, Moments, Rivals, Without, without_each
+from subgrove._regress.gram import N_FOLDS, FoldGrams, Moments, Without, without_each
 
 RIDGE = 1e-9  # so that columns which are the same have a solution
 _MOST_PARTS = 300  # beyond it, those that are most related to the feature
@@ -23,7 +23,7 @@ _CHANCE_CORRELATION = 3.0  # correlation times the root of the number of rows, l
 class Asked:
     """A target and the parts that may foretell it, rows in the order of folds; the target has mean 0 and variance 1."""
 
-    rivals: Rivals
+    rivals: FoldGrams
     parts: Rows
     values: Floats
     moments: Moments
@@ -33,7 +33,7 @@ class Asked:
     scale: float
 
     @classmethod
-    def of(cls, rivals: Rivals, x: Floats, names: Sequence[str]) -> Asked | None:
+    def of(cls, rivals: FoldGrams, x: Floats, names: Sequence[str]) -> Asked | None:
         parts = rivals.design.allowed(names)
         if is_extreme(x):
             return None

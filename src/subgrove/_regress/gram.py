@@ -18,7 +18,7 @@ _LEAST_VARIANCE = 1e-6  # of a product that can be told from a constant
 
 
 @dataclass(frozen=True, eq=False)
-class Rivals:
+class FoldGrams:
     """What the features of one table have in common: the parts of all columns, and their products by fold.
 
     Attributes
@@ -38,7 +38,7 @@ class Rivals:
     starts: Rows
 
     @classmethod
-    def of(cls, table: Table, seed: int) -> Rivals:
+    def of(cls, table: Table, seed: int) -> FoldGrams:
         """Of training rows; folds depend on the seed and the number of rows alone."""
         design, values = Design.of(table)
         order = stream(seed, "folds of shifts").permutation(table.n_rows)

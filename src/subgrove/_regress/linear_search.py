@@ -5,8 +5,8 @@ Requirements this design meets:
 - few terms: the largest penalty whose held-out error is within one standard error of the least, compared row by row;
 - products of two parts get in only if what the sum of single parts leaves is clearly related to them;
 - honest residuals: each row's is that of a shift that was fitted without its fold;
-- cheap for many features of one table: products of columns are formed once, by fold (`Rivals`), and all that is fitted
-  for a feature is fitted from these.
+- cheap for many features of one table: Gram matrices are formed once, by fold (`FoldGrams`), and every
+  fit of a feature starts from these.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._regress.cv_least_squares import RIDGE, Asked
-from subgrove._regress.gram import Rivals
+from subgrove._regress.gram import FoldGrams
 from subgrove._regress.lasso_path import lasso_paths
 from subgrove._regress.linear_predictor import Shift, Term
 from subgrove._regress.one_standard_error import is_clear
@@ -34,7 +34,7 @@ _LEVEL = 0.05  # of the test that lets products in, over all of them
 
 
 @dataclass(frozen=True, eq=False)
-class FoundShift:
+class LinearFit:
     """A shift that was found, and how well it does.
 
     Attributes
@@ -51,14 +51,14 @@ class FoundShift:
     noise: float
 
 
-def find_shift(
-    rivals: Rivals, feature: str, x: Floats, names: Sequence[str], *, products: bool = True
-) -> FoundShift | None:
+def fit_sparse_linear(
+    rivals: FoldGrams, feature: str, x: Floats, names: Sequence[str], *, products: bool = True
+) -> LinearFit | None:
     """The sparse shift of a numeric feature by some columns; None if there is none.
 
     Parameters
     ----------
-    rivals : Rivals
+    rivals : FoldGrams
         Of the training rows.
     feature : str
         Its name.
@@ -99,10 +99,10 @@ def find_shift(
     terms.sort(key=lambda term: (-term.size, term.label))
     noise = chosen.noise * asked.scale**2
     shift = Shift(feature, moved, tuple(terms), rivals.design)
-    return FoundShift(shift, asked.in_rows(chosen.residuals) * asked.scale, noise)
+    return LinearFit(shift, asked.in_rows(chosen.residuals) * asked.scale, noise)
 
 
-def find_dense_shift(rivals: Rivals, feature: str, x: Floats, names: Sequence[str]) -> FoundShift | None:
+def fit_dense_linear(rivals: FoldGrams, feature: str, x: Floats, names: Sequence[str]) -> LinearFit | None:
     """A shift of all columns, each a little: least squares with a penalty on squares, chosen on held-out rows."""
     asked = Asked.of(rivals, x, names)
     if asked is None:
@@ -123,7 +123,7 @@ def find_dense_shift(rivals: Rivals, feature: str, x: Floats, names: Sequence[st
     terms.sort(key=lambda term: (-term.size, term.label))
     noise = _noise(asked, b) * asked.scale**2
     shift = Shift(feature, moved, tuple(terms), rivals.design)
-    return FoundShift(shift, asked.in_rows(residuals) * asked.scale, noise)
+    return LinearFit(shift, asked.in_rows(residuals) * asked.scale, noise)
 
 
 @dataclass(frozen=True, eq=False)

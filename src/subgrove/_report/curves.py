@@ -34,7 +34,7 @@ class Curves:
 
     lines: tuple[Line, ...] = ()
     x_labels: tuple[tuple[float, str], ...] = ()
-    rows_asked: int = 0
+    rows_predicted: int = 0
     refused: str = ""
 
 
@@ -72,7 +72,7 @@ def _curves(asked: Asked, feature: str, partition: Partition | None) -> Curves:
         found.append(effect(model, X, feature, kind="pdp", subgroups=partition, **more))
         lines += _lines(asked, found[-1], whole=False)
     labels = _labels(found[0].infos[0], [line for line in lines if line.kind == "pdp"])
-    return Curves(tuple(lines), labels, sum(one.n_rows_asked for one in found))
+    return Curves(tuple(lines), labels, sum(one.n_rows_predicted for one in found))
 
 
 def _answering(asked: Asked) -> Any:

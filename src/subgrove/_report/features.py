@@ -75,7 +75,7 @@ def feature_summaries(asked: Asked, results: Results, done: Callable[[int], None
     for place, score in enumerate(by_estimate):
         curves = curves_of(asked, score.title, results.conditional.subgroups.get(score.title))
         told.append(_summary(asked, results, score, place + 1, curves))
-        rows += curves.rows_asked
+        rows += curves.rows_predicted
         done(1)
     return told, rows
 

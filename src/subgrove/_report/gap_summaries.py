@@ -31,7 +31,7 @@ class Gaps:
 
     by_feature: dict[str, Gap]
     differences: dict[str, dict[str, Any]]
-    rows_asked: int
+    rows_predicted: int
 
     def parts(self, feature: str, n_columns: int) -> tuple[GapPart, ...]:
         """Steps of a feature; one, where no more were asked for."""
@@ -59,8 +59,8 @@ def gaps_of(conditional: ImportanceResult, marginal: ImportanceResult, n_columns
             continue
         gap = conditional.gap(marginal, feature)
         found[feature] = gap
-        asked += gap.n_rows_asked
-        fits += again if gap.n_rows_asked else 0
+        asked += gap.n_rows_predicted
+        fits += again if gap.n_rows_predicted else 0
     return Gaps(found, lines, asked)
 
 

@@ -14,7 +14,7 @@ from subgrove._core.parallel import effective_jobs
 from subgrove._core.random import read_seed, stream
 from subgrove._core.text import quote
 from subgrove._core.validate import whole_number
-from subgrove._data.features import asked_features
+from subgrove._data.features import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._models.predictor import (
@@ -143,7 +143,7 @@ def read_asked(
 ) -> Asked:
     """The user's arguments, checked."""
     trained, tested = read_pair(train, "train"), read_pair(test, "test")
-    _refuse_other_columns(trained.table.names, tested.table.names)
+    _reject_other_columns(trained.table.names, tested.table.names)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start, depth = read_seed(seed), whole_number("max_depth", max_depth, least=0)
     names = _features(features, tested.table.names)
@@ -198,7 +198,7 @@ def read_pair(given: Any, argument: str) -> Pair:
     return Pair(X, y, table)
 
 
-def _refuse_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:
+def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:
     for lacks, there, argument in ((train, test, "train"), (test, train, "test")):
         absent = [name for name in there if name not in lacks]
         if absent:
@@ -208,7 +208,7 @@ def _refuse_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None
 
 
 def _features(features: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
-    asked = asked_features(features, columns)
+    asked = parse_features(features, columns)
     groups = [members for members in asked if len(members) > 1]
     if groups:
         raise ParameterError(
@@ -259,11 +259,11 @@ def _targets(asks: Model, loss: Loss, train: Pair, test: Pair, *, probabilities:
         except InputError as error:
             raise type(error)(f"In {argument}: {error}") from error
         if read[-1].numbers is not None:
-            refuse_extreme(read[-1].numbers, f"In {argument}: y")
+            reject_extreme(read[-1].numbers, f"In {argument}: y")
     return read[0], read[1]
 
 
-def refuse_extreme(values: Any, what: str) -> None:
+def reject_extreme(values: Any, what: str) -> None:
     """Refuse a target whose scores floats cannot hold."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest and not _SMALLEST < largest < _LARGEST:
@@ -282,10 +282,10 @@ def _sampler(sampler: Any, max_depth: int) -> Any:
     """The sampler, told by subgroups of the depth that was asked for, if it goes by a name."""
     if not isinstance(sampler, str):
         if isinstance(sampler, Method):
-            _refuse_unconditional(sampler)
+            _reject_unconditional(sampler)
         return sampler
     method = read_sampler(sampler)
-    _refuse_unconditional(method)
+    _reject_unconditional(method)
     takes = method.get_params()
     depth: Mapping[str, int] = {}
     if "shown_depth" in takes:
@@ -295,7 +295,7 @@ def _sampler(sampler: Any, max_depth: int) -> Any:
     return type(method)(**{**takes, **depth})
 
 
-def _refuse_unconditional(method: Method) -> None:
+def _reject_unconditional(method: Method) -> None:
     if not method.conditional:
         raise ParameterError(
             f"sampler={method.name!r} does not look at other columns, but a report sets a conditional importance "

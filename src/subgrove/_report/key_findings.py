@@ -140,8 +140,8 @@ def cautions(
 
 def _twins(dependence: Sequence[DependenceSummary]) -> list[str]:
     same = [
-        f"{one.feature} (foretold by {one.foretold_by[0].column})"
+        f"{one.feature} (foretold by {one.predictors[0].column})"
         for one in dependence
-        if one.foretold_by and (one.explained or 0) >= _TWIN
+        if one.predictors and (one.explained or 0) >= _TWIN
     ]
     return [f"Here this holds for {listed(same)}."] if same else []

@@ -77,7 +77,7 @@ def _dependence(summary: Summary) -> list[str]:
         (
             one.feature,
             "" if one.explained is None else percent(one.explained),
-            ", ".join(f"{share.column} ({percent(share.share)})" for share in one.foretold_by),
+            ", ".join(f"{share.column} ({percent(share.share)})" for share in one.predictors),
             "yes" if one.misleads else "no",
             one.sentence,
         )
@@ -195,7 +195,7 @@ def _methods(summary: Summary) -> list[str]:
         *_section("How each number was computed", methods.sentences),
         _table(("setting", "value"), shown(methods.settings)),
         _table(("package", "version"), shown(methods.versions)),
-        _table(("rows that the model was asked for", "number"), shown(methods.rows_asked)),
+        _table(("rows that the model was asked for", "number"), shown(methods.rows_predicted)),
     ]
 
 

@@ -46,14 +46,14 @@ class Performance:
     sentences : tuple of str
     spread : float
         Standard deviation of the predictions (of the largest one, of probabilities): what a curve is flat beside.
-    rows_asked : int
+    rows_predicted : int
     """
 
     scores: tuple[Score, ...]
     verdict: str
     sentences: tuple[str, ...]
     spread: float
-    rows_asked: int
+    rows_predicted: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subgrove._core.files import refuse_no_place, write_text
+from subgrove._core.files import reject_no_place, write_text
 from subgrove._report.inputs import read_asked
 from subgrove._report.summarise import summarise
 from subgrove._report.summary import Summary
-from subgrove._report.validate_json import refuse_misfits
+from subgrove._report.validate_json import reject_misfits
 from subgrove.exceptions import FormatError, ParameterError
 
 _FORMS = (".html", ".json", ".md")
@@ -89,7 +89,7 @@ class Report:
             raise ParameterError(
                 f"path={str(path)!r} must end in {', '.join(_FORMS)}, which says as what the report is written."
             )
-        refuse_no_place(place)
+        reject_no_place(place)
         write_text(place, make())
 
     @classmethod
@@ -106,7 +106,7 @@ class Report:
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{path} does not hold JSON: {error}. Pass a file that Report.save wrote.") from error
         summary = Summary.from_dict(values)
-        refuse_misfits(summary)
+        reject_misfits(summary)
         return cls(summary)
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ def report(
     Importance is computed on at most 20,000 test rows, curves on at most 1,000 (300 where features are many), forests
     of dependence on at most 2,000 training rows, with fewer rows and trees where columns are many. Gaps are told
     column by column as long as that asks the model for at most 800,000 rows. The part on methods says what was done,
-    and `summary.methods.rows_asked` how many rows the model was asked for.
+    and `summary.methods.rows_predicted` how many rows the model was asked for.
 
     Warnings of subgrove do not appear as warnings: they are in `summary.warnings`, and so in the report.
 

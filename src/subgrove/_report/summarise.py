@@ -65,10 +65,10 @@ def summarise(
         results = Results(conditional, marginal, gaps, judged.spread)
         features, of_curves = feature_summaries(asked, results, done)
     rows = {
-        "how good the model is": judged.rows_asked,
-        "conditional importance": int(conditional.settings["n_rows_asked"]),
-        "marginal importance": int(marginal.settings["n_rows_asked"]),
-        "gaps": gaps.rows_asked,
+        "how good the model is": judged.rows_predicted,
+        "conditional importance": int(conditional.settings["n_rows_predicted"]),
+        "marginal importance": int(marginal.settings["n_rows_predicted"]),
+        "gaps": gaps.rows_predicted,
         "curves": of_curves,
     }
     model = ModelSummary(

@@ -80,7 +80,7 @@ class DependenceSummary:
 
     feature: str
     explained: float | None
-    foretold_by: tuple[Share, ...]
+    predictors: tuple[Share, ...]
     misleads: bool
     sentence: str
 
@@ -272,7 +272,7 @@ class MethodSummary:
     sentences: tuple[str, ...]
     settings: tuple[Setting, ...]
     versions: tuple[Setting, ...]
-    rows_asked: tuple[Setting, ...]
+    rows_predicted: tuple[Setting, ...]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from subgrove._report.summary import Distribution, Estimate, FeatureSummary, Lin
 from subgrove.exceptions import FormatError
 
 
-def refuse_misfits(summary: Summary) -> None:
+def reject_misfits(summary: Summary) -> None:
     """Refuse a report that cannot be drawn, with the place that is wrong."""
     for at, one in enumerate(summary.features):
         _feature(one, f"report.features[{at}]")

@@ -76,7 +76,7 @@ def repeats_used(scores: Sequence[FeatureScores]) -> dict[str, int]:
     return {score.title: int(score.overall.shape[1]) for score in scores}
 
 
-def refuse_budget(budget: Budget | None, per_row: Sequence[int]) -> None:
+def reject_budget(budget: Budget | None, per_row: Sequence[int]) -> None:
     """Scores of all rows together have no error of the test rows to compare with."""
     if budget is not None and not per_row:
         raise ParameterError(

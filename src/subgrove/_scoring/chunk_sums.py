@@ -73,7 +73,7 @@ class PieceSums:
     baseline: Moments | None = None
     n_rows: int = 0
     n_left_out: int = 0
-    n_asked: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    n_predicted: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
     def __post_init__(self) -> None:
         self.parts = self.parts or [None] * self.n_features
@@ -95,7 +95,7 @@ class PieceSums:
         found: dict[str, npt.NDArray[Any]] = {
             "baseline": self.baseline.array,
             "rows": np.array([self.n_rows, self.n_left_out]),
-            "asked": self.n_asked,
+            "asked": self.n_predicted,
         }
         for number, part in enumerate(self.parts):
             if part is not None:
@@ -108,7 +108,7 @@ class PieceSums:
         self.baseline = self.baseline.merged(Moments.from_array(arrays["baseline"]))
         self.n_rows += int(arrays["rows"][0])
         self.n_left_out += int(arrays["rows"][1])
-        self.n_asked = self.n_asked + arrays["asked"]
+        self.n_predicted = self.n_predicted + arrays["asked"]
         for number in range(len(self.parts)):
             names = [name for name in arrays if name.startswith(f"{number}.")]
             if names:

@@ -120,7 +120,7 @@ class PieceWork:
             about = partial(_about, piece, some)
             asker = Asker(model, Scoring(self.losses, target, self.probabilities), own, batch, about)
             self._add_batch(total, asker, keys[where])
-        total.n_asked += np.array([model.n_rows, model.n_calls])
+        total.n_predicted += np.array([model.n_rows, model.n_calls])
         return total.arrays()
 
     def _target(self, y: npt.NDArray[Any], numbers: Rows) -> Target:

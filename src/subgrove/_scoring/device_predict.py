@@ -122,7 +122,7 @@ class DeviceAsker:
         self.torch = ground.matrix.send.torch
         self.values = ground.matrix.values
         self.writes = False
-        self.n_asked = self.n_calls = 0
+        self.n_predicted = self.n_calls = 0
         self.batch = model._rows_at_once(self.values)
         self.baseline = ground.zeros(ground.n_losses, ground.n_rows + 1)
         self.increase = ground.zeros(ground.n_losses, ground.n_rows + 1)
@@ -135,7 +135,7 @@ class DeviceAsker:
         mean = rows.mean(dim=1) if weights is None else (rows @ weights[:-1]) / weights.sum()
         found: Floats = mean.cpu().numpy()
         if not np.isfinite(found).all():
-            refuse_not_finite(self._first_bad(self.baseline).cpu().numpy(), "original rows")
+            reject_not_finite(self._first_bad(self.baseline).cpu().numpy(), "original rows")
         return found
 
     def ask(self, prepared: Prepared, n_repeats: int, drawn: Callable[[Changes], None]) -> Pending:
@@ -215,7 +215,7 @@ class DeviceAsker:
         return self.torch.cat(parts, dim=1) - self.baseline.index_select(1, here)
 
     def _answer(self, rows: Tensor, about: str) -> Tensor:
-        self.n_asked += len(rows)
+        self.n_predicted += len(rows)
         self.n_calls += 1
         return self.model._answer(rows, about)
 
@@ -259,7 +259,7 @@ class DeviceAsker:
         return self.torch.where(bad.any(), first, 0.0)
 
 
-def refuse_not_finite(found: Floats, about: str) -> None:
+def reject_not_finite(found: Floats, about: str) -> None:
     """Raise if a flag of `ask` says that a loss is not finite."""
     bad = np.flatnonzero(np.atleast_1d(found))
     if len(bad):

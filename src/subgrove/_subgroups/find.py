@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Literal
 
 from subgrove._core.kinds import MAX_LEVELS
-from subgrove._core.parallel import effective_jobs, one_blas_thread, side_by_side
+from subgrove._core.parallel import effective_jobs, one_blas_thread, parallel_map
 from subgrove._core.text import TOGETHER
-from subgrove._core.validate import refuse_another_index
-from subgrove._data.features import Members, allowed_columns, asked_features
+from subgrove._core.validate import reject_another_index
+from subgrove._data.features import Members, allowed_columns, parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
 from subgrove._subgroups.depth import DEEPEST
@@ -171,17 +171,17 @@ def _found(
     settings = Settings.checked(tree, max_depth, min_samples_leaf, alpha, judged, tolerance)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     table = read_table(X, kinds=kinds, lenient=True)
-    asked, allowed = asked_features(features, table.names), allowed_columns(given, table.names)
+    asked, allowed = parse_features(features, table.names), allowed_columns(given, table.names)
     allowed = _without_unusable(table, allowed, given)
-    settings.refuse_groups(asked)
-    refuse_another_index(X, sample_weight=weights)
+    settings.reject_groups(asked)
+    reject_another_index(X, sample_weight=weights)
     counted = read_weights(weights, table.n_rows)
     prepared = Prepared.of(select_columns(table, allowed), shared=tree == "transformation")
     if len(asked) > 1 and effective_jobs(n_jobs) > 1:
         prepared = prepared.filled(tree)  # here, and not in every process
     task = partial(_partition, prepared, table, counted, settings)
     with one_blas_thread():  # around all of them, since threads would set it back for one another
-        partitions = tuple(side_by_side(task, asked, n_jobs))
+        partitions = tuple(parallel_map(task, asked, n_jobs))
     parameters = {
         "features": None if features is None else [each[0] if len(each) == 1 else [*each] for each in asked],
         "tree": tree,

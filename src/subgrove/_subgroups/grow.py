@@ -40,7 +40,7 @@ class Settings:
             raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
         return cls(tree, Rules.checked(max_depth, min_samples_leaf, alpha), judged, tolerance)
 
-    def refuse_groups(self, asked: tuple[Members, ...]) -> None:
+    def reject_groups(self, asked: tuple[Members, ...]) -> None:
         """CART splits by one mean or one set of frequencies."""
         group = next((members for members in asked if len(members) > 1), None)
         if group is not None and self.tree == "cart":

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Rows
-from subgrove._core.parallel import effective_jobs, one_blas_thread, progress_bar, side_by_side
+from subgrove._core.parallel import effective_jobs, one_blas_thread, parallel_map, progress_bar
 from subgrove._core.random import Streams, read_seed
-from subgrove._core.validate import refuse_another_index, whole_number
+from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import Floats, Table, read_like, read_weights
 from subgrove._subgroups.grow import Settings, grown_partition
@@ -107,14 +107,14 @@ def stability(
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     start = read_seed(random_state)
     table = _read(groups, X)
-    refuse_another_index(X, sample_weight=sample_weight)
+    reject_another_index(X, sample_weight=sample_weight)
     counted = _read_weights(groups, sample_weight, table.n_rows)
     chunks = [range(first, min(first + _TOGETHER, n)) for first in range(0, n, _TOGETHER)]
     tasks: list[_Task] = list(product(range(len(groups)), chunks))
     work = partial(_regrown, groups, table, counted, Streams(start, "stability", n))
     found: list[list[Regrown]] = [[] for _ in groups]
     with one_blas_thread(), progress_bar(progress, n * len(groups), "Growing trees") as done:
-        for (at, chunk), regrown in zip(tasks, side_by_side(work, tasks, n_jobs), strict=True):
+        for (at, chunk), regrown in zip(tasks, parallel_map(work, tasks, n_jobs), strict=True):
             found[at] += regrown
             done(len(chunk))
     features = tuple(

@@ -98,11 +98,11 @@ def read_effects(first: Any, others: Sequence[Any]) -> dict[str, Effect]:
     for one in found.values():
         if not isinstance(one, Effect):
             raise ParameterError(f"effect must be an Effect, which effect returns; got {type(one).__name__}.")
-    _refuse_other_features(list(found.values()))
+    _reject_other_features(list(found.values()))
     return found
 
 
-def _refuse_other_features(effects: Sequence[Effect]) -> None:
+def _reject_other_features(effects: Sequence[Effect]) -> None:
     names = list(dict.fromkeys(" and ".join(info.name for info in one.infos) for one in effects))
     kinds = {tuple(info.kind for info in one.infos) for one in effects}
     if len(names) > 1:

@@ -67,7 +67,7 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
     if ax is None:
         ax = _new_axes(cells)
     else:
-        _refuse_small(ax, cells)
+        _reject_small(ax, cells)
     room = room_of(ax)
     _draw(ax, cells)
     _label(ax, cells)
@@ -134,7 +134,7 @@ def _new_axes(cells: _Cells) -> Axes:
     return new_figure(max(width, 250.0) / POINTS, height / POINTS).add_subplot()
 
 
-def _refuse_small(ax: Axes, cells: _Cells) -> None:
+def _reject_small(ax: Axes, cells: _Cells) -> None:
     width, height = size_of(ax)
     if min(width / cells.shape[0], height / cells.shape[1]) < _LEAST:
         raise ParameterError(

@@ -26,7 +26,7 @@ import numpy as np
 from subgrove._core.kinds import KINDS, ColumnInfo, Floats, Kind
 from subgrove._core.random import Streams
 from subgrove._core.validate import Parameters
-from subgrove._data.features import asked_features
+from subgrove._data.features import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
@@ -272,7 +272,7 @@ class Method(Parameters, ABC):
 
         return Marginal()
 
-    def refuse_unsuitable(self, columns: Sequence[ColumnInfo], features: Sequence[Feature]) -> None:
+    def reject_unsuitable(self, columns: Sequence[ColumnInfo], features: Sequence[Feature]) -> None:
         """Raise if a feature is of a kind that this sampler does not take.
 
         Parameters
@@ -306,6 +306,6 @@ class Method(Parameters, ABC):
 def read_training_table(X: Any, features: Any, sampler: Method) -> tuple[Table, tuple[Feature, ...]]:
     """What `fit` was given, checked: the table, and the features by their columns."""
     table = read_table(X, argument="train", lenient=sampler.takes_any_column)
-    read = asked_features(features, table.names)
-    sampler.refuse_unsuitable(table.columns, read)
+    read = parse_features(features, table.names)
+    sampler.reject_unsuitable(table.columns, read)
     return table, read

@@ -18,7 +18,7 @@ from subgrove.exceptions import ColumnError, InputError, ParameterError, Sampler
 from subgrove.samplers.base import Feature, Fitted, Method
 from subgrove.samplers.cross_fit import N_FOLDS, CrossFitted, Fold, folds_of
 from subgrove.samplers.subgroups import FittedSubgroups, Subgroups
-from subgrove.samplers.user_defined import OwnFitted, refuse_what_is_no_sampler
+from subgrove.samplers.user_defined import OwnFitted, reject_what_is_no_sampler
 
 
 def fitted_sampler(
@@ -27,25 +27,25 @@ def fitted_sampler(
     """A fitted sampler for the rows of X, and these rows as it reads them."""
     train = training_rows(train)
     if isinstance(sampler, Fitted):
-        _refuse_needless(train, "the sampler is fitted already")
+        _reject_needless(train, "the sampler is fitted already")
         return _checked(sampler, X, table, features)
     method = read_sampler(sampler).for_model(model) if _is_ours(sampler) else sampler
     names = [feature[0] if len(feature) == 1 else list(feature) for feature in features]
     if isinstance(method, Method):
-        method.refuse_unsuitable(table.columns, features)
+        method.reject_unsuitable(table.columns, features)
         if isinstance(method, Subgroups) and method.groups is not None:
             if method.donors != "train":
-                _refuse_needless(train, "the subgroups are found already, and donors are rows of X")
+                _reject_needless(train, "the subgroups are found already, and donors are rows of X")
             return _checked(method.fit(train, names), X, table, features)
     else:
-        refuse_what_is_no_sampler(method)
+        reject_what_is_no_sampler(method)
         if any(len(feature) > 1 for feature in features) and not getattr(method, "takes_groups", False):
             raise ParameterError(
                 f"features has a group, but {type(method).__name__} has no attribute takes_groups = True, so it is "
                 f"taken to redraw one feature at a time."
             )
     if train is not None:
-        _refuse_other_columns(train, X, table, features)
+        _reject_other_columns(train, X, table, features)
         return _checked(_fit(method, train, names, X), X, table, features)
     if not getattr(method, "learns", True):
         return _checked(_fit(method, X, names, X), X, table, features)
@@ -57,7 +57,7 @@ def training_rows(train: Any) -> Any:
     return train.X if hasattr(train, "X") and not hasattr(train, "columns") else train
 
 
-def _refuse_needless(train: Any, why: str) -> None:
+def _reject_needless(train: Any, why: str) -> None:
     if train is not None:
         raise ParameterError(f"train has no effect here: {why}. Leave train out, or pass a sampler to be fitted on it.")
 
@@ -140,7 +140,7 @@ def _checked(fitted: Fitted, X: Any, table: Table, features: Sequence[Feature]) 
         raise InputError(
             f"The sampler was fitted on other columns: it does not know {unknown[0]!r}. Fit it on the columns of X."
         )
-    refuse_other_kinds([column for column in fitted.columns if column.name not in _chosen_kinds(fitted)], table)
+    reject_other_kinds([column for column in fitted.columns if column.name not in _chosen_kinds(fitted)], table)
     return fitted, fitted.read(X)
 
 
@@ -169,7 +169,7 @@ def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int
     return CrossFitted(table.columns, folds=tuple(folds))
 
 
-def _refuse_other_columns(train: Any, X: Any, table: Table, features: Sequence[Feature]) -> None:
+def _reject_other_columns(train: Any, X: Any, table: Table, features: Sequence[Feature]) -> None:
     """Columns of X must be there in training, and hold the same kind of thing."""
     theirs, ours = read_table(train, argument="train", lenient=True), set(names_and_rows(X)[0])
     absent = [name for feature in features for name in feature if name not in theirs.names]
@@ -186,7 +186,7 @@ def _refuse_other_columns(train: Any, X: Any, table: Table, features: Sequence[F
             SubgroveWarning,
             stacklevel=4,
         )
-    refuse_other_kinds(theirs.columns, table)
+    reject_other_kinds(theirs.columns, table)
     read_like(X, theirs.columns)
 
 
@@ -198,7 +198,7 @@ def _chosen_kinds(fitted: Fitted) -> Collection[str]:
     return (parameters["kinds"] or ()) if "kinds" in parameters else [column.name for column in fitted.columns]
 
 
-def refuse_other_kinds(columns: Sequence[ColumnInfo], table: Table) -> None:
+def reject_other_kinds(columns: Sequence[ColumnInfo], table: Table) -> None:
     """Numbers in training and text in X, or the reverse, are refused, also if the text looks like numbers."""
     ours = {column.name: column for column in table.columns}
     for theirs in columns:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
-from subgrove._core.validate import number_in, refuse_another_index
+from subgrove._core.validate import number_in, reject_another_index
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table, read_series
 from subgrove.exceptions import ParameterError
@@ -160,7 +160,7 @@ class ForestNodes(Method):
     def _grown(self, X: Any, table: Table, names: tuple[str, ...]) -> dict[str, Tree]:
         grower = ConditionalInferenceTree() if self.tree is None else self.tree
         target = read_series(self.target, n_rows=table.n_rows, argument="target")
-        refuse_another_index(X, target=self.target)
+        reject_another_index(X, target=self.target)
         trees = {}
         for name in names:
             others = select_columns(table, [other for other in table.names if other != name])

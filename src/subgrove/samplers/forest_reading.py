@@ -69,18 +69,18 @@ def read_forest(forest: Any, columns: Sequence[ColumnInfo]) -> Forest:
     steps = None
     if isinstance(forest, Pipeline):
         steps, forest = (forest[:-1] if len(forest) > 1 else None), forest[-1]
-    _refuse_other_than_forests(forest)
+    _reject_other_than_forests(forest)
     table = tuple(column.name for column in columns)
     inputs = _named(forest if steps is None else steps, table)
     names = inputs if steps is None else _kept(steps, inputs, forest)
     if steps is None:
         for column in columns:
             if column.name in names:
-                _refuse_what_is_no_number(column)
+                _reject_what_is_no_number(column)
     return Forest(tuple(_splits(tree.tree_) for tree in forest.estimators_), names, inputs, steps)
 
 
-def _refuse_other_than_forests(forest: Any) -> None:
+def _reject_other_than_forests(forest: Any) -> None:
     from sklearn.ensemble import (
         ExtraTreesClassifier,
         ExtraTreesRegressor,
@@ -147,7 +147,7 @@ def _splits(tree: Any) -> Splits:
     )
 
 
-def _refuse_what_is_no_number(column: ColumnInfo) -> None:
+def _reject_what_is_no_number(column: ColumnInfo) -> None:
     try:
         _level_numbers(column)
     except ValueError:

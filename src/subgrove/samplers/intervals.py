@@ -101,7 +101,7 @@ class FittedIntervals(Fitted):
         borders = learned_for(self.borders, feature, Intervals.name)
         holders = self.holders[feature[0]]
         values = table.values(feature[0])
-        _refuse_without_interval(values, feature[0])
+        _reject_without_interval(values, feature[0])
         left, right = interval_ends(borders, values)
 
         def draws() -> Iterator[Changes]:
@@ -126,7 +126,7 @@ def _quantiles(values: npt.NDArray[Any], n_intervals: int) -> tuple[Floats, Rows
     return borders, holders[first]
 
 
-def _refuse_without_interval(values: npt.NDArray[Any], name: str) -> None:
+def _reject_without_interval(values: npt.NDArray[Any], name: str) -> None:
     strange = ~np.isfinite(values)
     if strange.any():
         row = int(np.flatnonzero(strange)[0])

@@ -15,11 +15,11 @@ from typing import Any, Literal
 import numpy as np
 
 from subgrove._core.kinds import MISSING, Codes, ColumnInfo, Floats, Rows
-from subgrove._core.parallel import one_blas_thread, side_by_side
+from subgrove._core.parallel import one_blas_thread, parallel_map
 from subgrove._core.random import Streams, remembered
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Series, Table
-from subgrove._regress import FoundShift, Rivals, Shift, find_shift, is_extreme
+from subgrove._regress import FoldGrams, LinearFit, Shift, fit_sparse_linear, is_extreme
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import grown_from
 from subgrove.exceptions import ColumnError, ParameterError
@@ -124,7 +124,7 @@ class ShiftedSubgroups(Method):
         with one_blas_thread():
             columns, asked, setup = read_setup(self, X, features)
             task = _Fitting(setup, self.keep)
-            learned = dict(zip((name for (name,) in asked), side_by_side(task, asked, self.n_jobs), strict=True))
+            learned = dict(zip((name for (name,) in asked), parallel_map(task, asked, self.n_jobs), strict=True))
         keeps_rows = any(isinstance(one, FittedLevels) or one.values is not None for one in learned.values())
         return FittedShiftedSubgroups(columns, X if keeps_rows else None, learned=learned)
 
@@ -149,19 +149,19 @@ class _Fitting:
                 f"Column {name!r} of train has numbers beyond 1e70, or closer to each other than 1e-70, which have no "
                 f"shift. Rescale it, or use sampler 'auto'."
             )
-        shift = find_shift(setup.rivals, name, series.values, others) or no_shift(setup.rivals, series)
+        shift = fit_sparse_linear(setup.rivals, name, series.values, others) or no_shift(setup.rivals, series)
         tree = grown_from(select_columns(setup.table, others), feature, (left_by(shift),), None, setup.settings)
         return Residuals.of(shift, tree, setup.table, series, setup.rows, setup.shown, self.keep)
 
 
-def no_shift(rivals: Rivals, series: Series) -> FoundShift:
+def no_shift(rivals: FoldGrams, series: Series) -> LinearFit:
     """Of a feature that no other column tells anything of: its mean."""
     mean = float(series.values.mean())
     left = series.values - mean
-    return FoundShift(Shift(series.info.name, mean, (), rivals.design), left, float(left.var()))
+    return LinearFit(Shift(series.info.name, mean, (), rivals.design), left, float(left.var()))
 
 
-def left_by(found: FoundShift) -> Series:
+def left_by(found: LinearFit) -> Series:
     """What a shift leaves of a feature, as a column."""
     return Series(ColumnInfo(f"residual of {found.shift.feature}", "numeric"), found.residuals)
 
@@ -242,7 +242,7 @@ class Residuals:
     @classmethod
     def of(
         cls,
-        found: FoundShift,
+        found: LinearFit,
         partition: Partition,
         table: Table,
         series: Series,
@@ -304,7 +304,7 @@ class Residuals:
         return Donors(self.holders[np.searchsorted(middles, values)], train=True, holders=True)
 
 
-def _share_to_keep(found: FoundShift, code: Codes, centre: Floats, counts: Rows) -> float:
+def _share_to_keep(found: LinearFit, code: Codes, centre: Floats, counts: Rows) -> float:
     """1 minus the noise that no sum of columns explains, over the variance of held-out residuals."""
     factor = (counts / np.maximum(counts - 1, 1))[code]
     left = float((((found.residuals - centre[code]) * factor) ** 2).mean())

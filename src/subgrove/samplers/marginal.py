@@ -69,14 +69,14 @@ class Marginal(Method):
         features : list, optional
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
-        refuse_strange_donors(self.donors, self.fixed_points)
+        reject_strange_donors(self.donors, self.fixed_points)
         table, _ = read_training_table(X, features, self)
         if self.donors == "test":
             return FittedMarginal(table.columns, fixed_points=self.fixed_points)
         return FittedMarginal(table.columns, X, table=table)
 
 
-def refuse_strange_donors(donors: Any, fixed_points: bool) -> None:
+def reject_strange_donors(donors: Any, fixed_points: bool) -> None:
     """Donors are "test" or "train"; the latter have no fixed points."""
     if donors not in ("test", "train"):
         raise ParameterError(f"donors must be 'test' or 'train'; got {donors!r}.")

@@ -12,7 +12,7 @@ from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Rows
 from subgrove._data.table import Series, Table
-from subgrove._regress import Design, Rivals, find_shift
+from subgrove._regress import Design, FoldGrams, fit_sparse_linear
 from subgrove._regress.design import Part
 from subgrove.samplers.base import Feature
 from subgrove.samplers.level_draws import draw_levels
@@ -94,7 +94,7 @@ class FoundLevels:
         return scores
 
 
-def find_level_shift(rivals: Rivals, series: Series, names: Sequence[str]) -> FoundLevels:
+def find_level_shift(rivals: FoldGrams, series: Series, names: Sequence[str]) -> FoundLevels:
     """The sparse shift of a feature with few levels by some columns.
 
     Columns are those that a sparse shift of some level's indicator asks for; of more than ten parts, the largest.
@@ -104,7 +104,7 @@ def find_level_shift(rivals: Rivals, series: Series, names: Sequence[str]) -> Fo
     place = {part: at for at, part in enumerate(rivals.design.parts)}
     if 1 < len(values) <= MOST_LEVELS:
         for k in range(len(values) if len(values) > 2 else 1):
-            found = find_shift(rivals, series.info.name, (code == k).astype(np.float64), names, products=False)
+            found = fit_sparse_linear(rivals, series.info.name, (code == k).astype(np.float64), names, products=False)
             for term in found.shift.terms if found is not None else ():
                 (part,) = term.parts
                 sizes[place[part]] = max(sizes.get(place[part], 0.0), term.size)

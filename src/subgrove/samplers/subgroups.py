@@ -11,14 +11,14 @@ import numpy as np
 
 from subgrove._core.kinds import Codes, Floats
 from subgrove._core.random import Streams
-from subgrove._data.features import asked_features
+from subgrove._data.features import parse_features
 from subgrove._data.table import Table, read_like
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove._subgroups.restriction import restricted
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, Fitted, Method, title
-from subgrove.samplers.marginal import Marginal, draw_outside, draw_within, refuse_strange_donors
+from subgrove.samplers.marginal import Marginal, draw_outside, draw_within, reject_strange_donors
 from subgrove.samplers.redraw import Groups, Redraw
 
 
@@ -101,7 +101,7 @@ class Subgroups(Method):
         features : list, optional
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
-        refuse_strange_donors(self.donors, self.fixed_points)
+        reject_strange_donors(self.donors, self.fixed_points)
         groups = self.groups
         if groups is None:
             if X is None:
@@ -117,7 +117,7 @@ class Subgroups(Method):
                 n_jobs=self.n_jobs,
             )
         names = tuple(column.name for column in groups.columns)
-        for feature in asked_features(features, names) if features is not None else ():
+        for feature in parse_features(features, names) if features is not None else ():
             _partition(groups, feature)
         if self.donors == "test":
             return FittedSubgroups(groups.columns, groups=groups, fixed_points=self.fixed_points)

@@ -96,7 +96,7 @@ def _of_its_kind(values: npt.NDArray[Any], info: ColumnInfo, repeat: int) -> npt
     return values
 
 
-def refuse_what_is_no_sampler(sampler: Any) -> None:
+def reject_what_is_no_sampler(sampler: Any) -> None:
     """Raise unless a sampler of a user has what it takes."""
     if isinstance(sampler, type):
         raise ParameterError(

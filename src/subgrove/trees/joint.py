@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.validate import Parameters, public_names, refuse_another_index, whole_number
+from subgrove._core.validate import Parameters, public_names, reject_another_index, whole_number
 from subgrove._data.table import Floats, Kind, Series, read_table, read_weights
 from subgrove.exceptions import LengthError
 from subgrove.trees.candidates import Block
@@ -104,7 +104,7 @@ class JointTree(Parameters):
             raise LengthError(
                 f"xs has {features.n_rows} rows, but X has {table.n_rows}. Pass one row of xs for each row of X."
             )
-        refuse_another_index(X, xs=xs, sample_weight=sample_weight)
+        reject_another_index(X, xs=xs, sample_weight=sample_weight)
         members = tuple(features.series(name) for name in features.names)
         return self._grow(checked_training(table, members, read_weights(sample_weight, table.n_rows)))
 

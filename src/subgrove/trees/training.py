@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.text import TOGETHER
-from subgrove._core.validate import refuse_another_index
+from subgrove._core.validate import reject_another_index
 from subgrove._data.table import ColumnInfo, Floats, Kind, Series, Table, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
 from subgrove.trees.sorted_table import Prepared, ascending
@@ -83,14 +83,14 @@ def read_training(
     """Check and type what `fit` was given."""
     table = read_table(X, kinds=kinds)
     series = read_series(x, n_rows=table.n_rows, kind=x_kind)
-    refuse_another_index(X, x=x, sample_weight=weights)
+    reject_another_index(X, x=x, sample_weight=weights)
     return checked_training(table, (series,), read_weights(weights, table.n_rows))
 
 
 def checked_training(table: Table, members: tuple[Series, ...], weights: Floats | None) -> Training:
     """Rows to grow on, refused where no tree can grow."""
     for member in members:
-        _refuse_x_in_table(table, member)
+        _reject_x_in_table(table, member)
     training = training_of(table, members, weights)
     name = "x" if len(members) == 1 else "every x"
     if training.stop == "few rows":
@@ -161,7 +161,7 @@ def _copied(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
     return copy.T
 
 
-def _refuse_x_in_table(table: Table, x: Series) -> None:
+def _reject_x_in_table(table: Table, x: Series) -> None:
     if x.info.name not in table.names:
         return
     column = table.series(x.info.name)

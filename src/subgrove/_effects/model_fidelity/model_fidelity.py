@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
-from subgrove._core.validate import refuse_another_index
+from subgrove._core.validate import reject_another_index
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
 from subgrove._data.result_tables import backend_of
@@ -101,7 +101,7 @@ def model_fidelity(
     names, n_rows = names_and_rows(X)
     if not n_rows:
         raise InputError("X has no rows; fidelity is a mean over rows. Pass at least one.")
-    refuse_another_index(X, sample_weight=sample_weight)
+    reject_another_index(X, sample_weight=sample_weight)
     counted = read_weights(sample_weight, n_rows)
     asked = model_for_effect(model, response_method)
     answer = _answers(asked, Frames(X, ()), batch_rows(_MEMORY, len(names)))
@@ -137,7 +137,7 @@ def _named(effects: Any) -> Iterator[tuple[str, Effect]]:
         for effect in [some] if isinstance(some, Effect) else _checked_list(some):
             if not isinstance(effect, Effect):
                 raise ParameterError(f"effects must hold what effect returned; got {type(effect).__name__}.")
-            _refuse_centred(effect)
+            _reject_centred(effect)
             found += 1
             yield (_method(effect) if name is None else str(name)), effect
     if not found:
@@ -150,7 +150,7 @@ def _checked_list(some: Any) -> Sequence[Any]:
     return some
 
 
-def _refuse_centred(effect: Effect) -> None:
+def _reject_centred(effect: Effect) -> None:
     if any(curve.ice is not None and curve.ice.centred for curve in effect.lines):
         raise ParameterError(
             f"The effect of {effect.feature!r} was centred, so its height says nothing about predictions. "

@@ -56,7 +56,7 @@ class ModelFidelity:
     ----------
     losses : tuple of CurveLoss
         What the tables are made of.
-    n_rows_asked, n_calls : int
+    n_rows_predicted, n_calls : int
         Rows that the model was asked for, and in how many calls.
     backend : str
         Whose tables are given.
@@ -73,12 +73,12 @@ class ModelFidelity:
     >>> model = lambda X: 100 * X["temp"]
     >>> curve = sg.effect(model, train.X, "temp")
     >>> found = sg.model_fidelity(model, test.X, {"pdp": curve})
-    >>> found.overall["method"].tolist(), found.n_rows_asked
+    >>> found.overall["method"].tolist(), found.n_rows_predicted
     (['pdp'], 219)
     """
 
     losses: tuple[CurveLoss, ...]
-    n_rows_asked: int
+    n_rows_predicted: int
     n_calls: int
     backend: Backend
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from subgrove import losses
 from subgrove._core.kinds import Floats
-from subgrove._core.validate import refuse_another_index
+from subgrove._core.validate import reject_another_index
 from subgrove._data.from_containers import names_and_rows
 from subgrove._models.predictor import Model, Target, read_target
 from subgrove.exceptions import InputError, ParameterError
@@ -17,12 +17,12 @@ from subgrove.exceptions import InputError, ParameterError
 
 def targets_of(y: Any, X: Any, model: Model, labels: Sequence[Any]) -> Floats:
     """y for each output of the model: (rows, outputs). Of a class it is 1 where y is the class, else 0."""
-    refuse_another_index(X, y=y)
+    reject_another_index(X, y=y)
     n_rows = names_and_rows(X)[1]
     if model.method == "decision_function":
         raise ParameterError(
             "y cannot be compared with decision_function, which is on a scale of its own. "
-            "Leave y out, or use response='predict_proba'."
+            "Leave y out, or use response_method='predict_proba'."
         )
     if model.method == "predict_proba":
         return _indicators(read_target(y, n_rows, model.classes, [losses.get("log_loss")]), labels)

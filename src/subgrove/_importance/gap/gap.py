@@ -42,7 +42,7 @@ Weights = dict[Set, float]  # factor of each set in a step
 
 def gap_between(imp: ImportanceResult, marginal: Any, feature: Any, loss: str | None, *, average: bool) -> Gap:
     """What `ImportanceResult.gap` returns."""
-    _refuse_other_results(imp, marginal)
+    _reject_other_results(imp, marginal)
     name = imp.losses[0] if loss is None else loss
     one, base = imp.for_loss(name), _for_loss(marginal, name)
     if not np.isclose(one.baseline[0], base.baseline[0], rtol=_ROUNDING, atol=0):
@@ -77,13 +77,13 @@ def gap_between(imp: ImportanceResult, marginal: Any, feature: Any, loss: str | 
         end,
         orders,
         sets.kind,
-        sets.n_rows_asked,
+        sets.n_rows_predicted,
         one.per_row_losses[0],
         imp.backend,
     )
 
 
-def _refuse_other_results(imp: ImportanceResult, marginal: Any) -> None:
+def _reject_other_results(imp: ImportanceResult, marginal: Any) -> None:
     if not hasattr(marginal, "for_loss"):
         raise ParameterError(
             f"marginal must be an ImportanceResult, of importance(..., sampler='marginal'); "
@@ -92,7 +92,7 @@ def _refuse_other_results(imp: ImportanceResult, marginal: Any) -> None:
     for what, result in (("this result", imp), ("marginal", marginal)):
         if result.settings.get("method") != "importance":
             raise ParameterError(f"{what} is of {result.settings.get('method')}, but a gap is between redraws.")
-    _refuse_unconditional(imp.settings.get("sampler"))
+    _reject_unconditional(imp.settings.get("sampler"))
     for result in (imp, marginal):
         with_rows(result.scores, "gap")
     ours, theirs = (np.ones(one.n_rows) if one.weights is None else one.weights for one in (imp, marginal))
@@ -100,7 +100,7 @@ def _refuse_other_results(imp: ImportanceResult, marginal: Any) -> None:
         raise ParameterError("The two results are of different rows or weights. Compute both on the same ones.")
 
 
-def _refuse_unconditional(sampler: Any) -> None:
+def _reject_unconditional(sampler: Any) -> None:
     from subgrove.samplers.registry import NAMES
 
     if sampler in NAMES and not NAMES[sampler]().conditional:
@@ -151,7 +151,7 @@ class _Sets:
     feature: Feature
     loss: str
     ends: tuple[FeatureScores, FeatureScores]
-    n_rows_asked: int = 0
+    n_rows_predicted: int = 0
     known: dict[Set, FeatureScores] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -208,14 +208,14 @@ class _Sets:
         key = self._key(names)
         if key not in self.known:
             source = self.source
-            if not self.n_rows_asked:
-                self.n_rows_asked += source.look_again(self.imp.settings["fingerprint"])
+            if not self.n_rows_predicted:
+                self.n_rows_predicted += source.look_again(self.imp.settings["fingerprint"])
             columns = [name for block in self.names if block in key for name in self.of[block]]
             if self.kind == "trees":
                 found, asked = source.restricted(self.feature, frozenset(columns))
             else:
                 found, asked = source.refitted(self.feature, tuple(columns))
-            self.n_rows_asked += asked
+            self.n_rows_predicted += asked
             self.known[key] = _of_loss(found, names_of(source.question.scoring.losses).index(self.loss))
         return self.known[key]
 

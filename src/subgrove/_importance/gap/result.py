@@ -76,7 +76,7 @@ class Gap:
     kind : {"trees", "sampler", "no split", "no columns"}
         Whether columns are those of the feature's tree, or the sampler was fitted again for each set of them; or why
         there are none.
-    n_rows_asked : int
+    n_rows_predicted : int
         Rows that the model was asked for.
     per_row : bool
         Whether the loss has a value for each row; else noise of the test rows is not known.
@@ -117,7 +117,7 @@ class Gap:
     conditional_noise: tuple[float, float]
     orders: str = ""
     kind: str = "trees"
-    n_rows_asked: int = 0
+    n_rows_predicted: int = 0
     per_row: bool = True
     backend: str = "pandas"
 

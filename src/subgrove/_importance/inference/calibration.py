@@ -33,7 +33,7 @@ from subgrove._importance.inference.row_features import RowTerms
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.sums import narrow
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
-from subgrove.samplers.fit import refuse_other_kinds, training_rows
+from subgrove.samplers.fit import reject_other_kinds, training_rows
 
 AUTO = "auto"
 _LEAST_WEIGHT = 0.1
@@ -66,11 +66,11 @@ def read_further(calibrate: Any, train: Any, weights: Any, table: Table) -> Tabl
     shared = tuple(column for column in table.columns if column.name in theirs.names)
     if not shared:
         raise InputError(f"{argument} has none of the columns of X. Pass rows with the same columns.")
-    refuse_other_kinds(theirs.columns, table)
+    reject_other_kinds(theirs.columns, table)
     return read_like(rows, shared, argument=argument)
 
 
-def refuse_scores(names: Sequence[str]) -> None:
+def reject_scores(names: Sequence[str]) -> None:
     """Scores of all rows together are no means over rows."""
     if names:
         raise ParameterError(

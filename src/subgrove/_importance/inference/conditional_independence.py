@@ -48,7 +48,7 @@ def tested(
     by_subgroup: bool,
 ) -> list[dict[str, Any]]:
     """Lines of the table of `ImportanceResult.test`."""
-    _refuse_what_cannot_be_tested(scores, asked)
+    _reject_what_cannot_be_tested(scores, asked)
     assert asked is not None
     table = _rows_once_more(X, kept, settings)
     lines: list[dict[str, Any]] = []
@@ -65,7 +65,7 @@ def tested(
     return lines
 
 
-def _refuse_what_cannot_be_tested(scores: Sequence[FeatureScores], asked: Asked | None) -> None:
+def _reject_what_cannot_be_tested(scores: Sequence[FeatureScores], asked: Asked | None) -> None:
     if asked is None or any(score.moved is None for score in scores):
         raise ParameterError(
             "test needs predictions and a target that are numbers, or probabilities of a single target. It is not "

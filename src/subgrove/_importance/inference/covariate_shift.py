@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, Floats
-from subgrove._core.random import Keys, mixed, salt_of
+from subgrove._core.random import Keys, hash64, mixed
 from subgrove._data.table import Series, Table
 from subgrove._importance.inference.row_features import RowTerms
 
@@ -77,5 +77,5 @@ def _keys(table: Table) -> Keys:
     for name in table.names:
         values = table.series(name).values.astype(np.float64) + 0.0  # -0 becomes 0
         values[np.isnan(values)] = np.nan  # there are many kinds of NaN
-        keys = mixed(keys ^ values.view(np.uint64), salt_of("rows", name))
+        keys = mixed(keys ^ values.view(np.uint64), hash64("rows", name))
     return keys

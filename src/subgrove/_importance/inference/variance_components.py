@@ -106,7 +106,7 @@ def _draws_df(score: Scores, *, whole: bool = False) -> Any:
     return more if whole else np.full(len(score.sizes), more)
 
 
-def refuse_partition(sources: Sequence[str]) -> None:
+def reject_partition(sources: Sequence[str]) -> None:
     """Subgroups are others in every resample, so that they have no such noise of their own."""
     if PARTITION in sources:
         raise ParameterError(

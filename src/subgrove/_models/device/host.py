@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._models.device.matrix import refuse_other_tensors
+from subgrove._models.device.matrix import reject_other_tensors
 from subgrove._models.device.torch import is_tensor, tensor_of, torch_of
 from subgrove.exceptions import InputError
 
@@ -19,7 +19,7 @@ def host_table(X: Any, columns: Sequence[str] | None, argument: str = "X") -> An
     Numbers of 32 bits become float64 here, once, since every reader would make them so.
     """
     if is_tensor(X):
-        refuse_other_tensors(X, columns, argument)
+        reject_other_tensors(X, columns, argument)
         array = _by_columns(X.detach())
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.dtype != np.float64:
         array = _by_columns(tensor_of(X))

@@ -18,12 +18,12 @@ from subgrove.exceptions import ColumnError, InputError
 def matrix_of(X: Any, columns: Sequence[str] | None, device: Any, dtype: Any) -> Tensor:
     """The numbers of a table on a device, a row for each row; a tensor that is like that already is not copied."""
     if is_tensor(X):
-        refuse_other_tensors(X, columns)
+        reject_other_tensors(X, columns)
         return X.detach().to(device=device, dtype=dtype)
     return tensor_of(numbers_of(X, columns)).to(device=device, dtype=dtype)
 
 
-def refuse_other_tensors(X: Tensor, columns: Sequence[str] | None, argument: str = "X") -> None:
+def reject_other_tensors(X: Tensor, columns: Sequence[str] | None, argument: str = "X") -> None:
     """Tensors must be tables of numbers, with as many columns as are named."""
     if X.ndim != 2 or X.is_complex() or X.is_sparse:
         raise InputError(f"{argument} must be a dense tensor of real numbers (rows, columns); got {tuple(X.shape)}.")

@@ -74,8 +74,8 @@ def on_device(
     function `predict` of what this returns. Losses of your own, scores of all rows (AUC), `budget`,
     `partition_resamples` and `calibrate=True` need each prediction: they are computed in the ordinary way, with
     predictions from the device. So are data in partitions.
-    Besides the rows that `settings["n_rows_asked"]` counts, at most 3,072 rows are asked for once, to see what a batch
-    takes and whether the module writes to its input.
+    Besides the rows that `settings["n_rows_predicted"]` counts, at most 3,072 rows are predicted once, to see
+    what a batch takes and whether the module writes to its input.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from subgrove._scale.readers.options import (
     checked_name,
     checked_sample,
     model_columns,
-    refuse_without_partitions,
+    reject_without_partitions,
     selected,
 )
 from subgrove._scale.readers.sample import Sample, sample_rows
@@ -24,7 +24,7 @@ __all__ = [
     "is_partitioned",
     "model_columns",
     "read_partitioned",
-    "refuse_without_partitions",
+    "reject_without_partitions",
     "row_keys",
     "sample_rows",
     "selected",

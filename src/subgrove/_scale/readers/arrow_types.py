@@ -124,13 +124,13 @@ def one_set_of_levels(name: str, kind: Any, found: Sequence[Any]) -> Any:
     distinct: dict[tuple[Any, ...], None] = dict.fromkeys(tuple(one.to_pylist()) for one in found)
     longest = max(distinct, key=len, default=())
     if len(distinct) > 1 and kind.ordered:
-        _refuse_other_orders(name, longest, list(distinct))
+        _reject_other_orders(name, longest, list(distinct))
     elif len(distinct) > 1:
         longest = tuple(sorted({level for levels in distinct for level in levels if level is not None}))
     return pa.array([level for level in longest if level is not None], kind.value_type)
 
 
-def _refuse_other_orders(name: str, longest: tuple[Any, ...], others: Sequence[tuple[Any, ...]]) -> None:
+def _reject_other_orders(name: str, longest: tuple[Any, ...], others: Sequence[tuple[Any, ...]]) -> None:
     place = {level: at for at, level in enumerate(longest)}
     for levels in others:
         at = [place.get(level, -1) for level in levels]

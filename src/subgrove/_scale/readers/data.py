@@ -110,7 +110,7 @@ class Partitioned:
     kept: Any = None
     stamp: str = ""
 
-    def refuse_unknown(self, columns: Sequence[str], argument: str) -> None:
+    def reject_unknown(self, columns: Sequence[str], argument: str) -> None:
         """All of these columns are there."""
         unknown = [name for name in columns if name not in self.columns and name not in self.beside]
         if unknown:

@@ -94,7 +94,7 @@ def view_of(files: Sequence[File], schema: Any, backend: str) -> View:
     return View(schema, _levels(files, schema), _missing(files, schema, backend), backend)
 
 
-def refuse_twice(names: Sequence[str], description: str) -> None:
+def reject_twice(names: Sequence[str], description: str) -> None:
     """No two columns share a name."""
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.random import Keys, mixed, salt_of
+from subgrove._core.random import Keys, hash64, mixed
 from subgrove._scale.readers.data import Piece
 from subgrove.exceptions import ColumnError
 
@@ -43,13 +43,13 @@ def numbered_keys(first_row: int, n_rows: int) -> Keys:
 
 def salted(keys: Keys, seed: int, purpose: str) -> Keys:
     """Whole numbers as good as random, from keys, a seed and what they are for."""
-    return mixed(keys ^ np.uint64(salt_of(f"{seed}/{purpose}")), _STEP)
+    return mixed(keys ^ np.uint64(hash64(f"{seed}/{purpose}")), _STEP)
 
 
 def hashed(column: Any, name: str) -> Keys:
     """Keys from values: equal values, equal keys, whatever the container and the width of numbers."""
     values = _plain(column)
-    _refuse_missing(values, name)
+    _reject_missing(values, name)
     if values.dtype.kind in "Mm":
         values = values.astype("M8[us]" if values.dtype.kind == "M" else "m8[us]").view(np.int64)
     if values.dtype.kind in "biu":
@@ -79,7 +79,7 @@ def _as_pandas(column: Any) -> Any:
     return column.to_pandas() if hasattr(column, "to_pandas") else np.asarray(column)
 
 
-def _refuse_missing(values: npt.NDArray[Any], name: str) -> None:
+def _reject_missing(values: npt.NDArray[Any], name: str) -> None:
     import pandas as pd
 
     if pd.isna(values).any():

@@ -15,7 +15,7 @@ SAMPLE = 100_000
 """Rows that are drawn by default to fit samplers and to find grids."""
 
 
-def refuse_without_partitions(
+def reject_without_partitions(
     *, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any, least: int = SAMPLE
 ) -> None:
     """Rows in memory are all used, at once: none of these says anything about them."""
@@ -44,7 +44,7 @@ def checked_name(name: Any, data: Partitioned, argument: str, why: str) -> str |
         raise ParameterError(
             f"{argument} must be the name of a column of {data.description}, {why}; got {type(name).__name__}."
         )
-    data.refuse_unknown([name], argument)
+    data.reject_unknown([name], argument)
     return name
 
 
@@ -69,16 +69,16 @@ def model_columns(data: Partitioned, model: Any, known: tuple[str, ...], left_ou
     except AttributeError:
         fitted = []
     if fitted:
-        data.refuse_unknown(fitted, "the model (feature_names_in_)")
+        data.reject_unknown(fitted, "the model (feature_names_in_)")
         return fitted
     if known and set(known) <= set(data.columns):
         return list(known)
     found = [name for name in data.columns if name not in left_out]
-    _refuse_other_number(found, model, data)
+    _reject_other_number(found, model, data)
     return found
 
 
-def _refuse_other_number(found: list[str], model: Any, data: Partitioned) -> None:
+def _reject_other_number(found: list[str], model: Any, data: Partitioned) -> None:
     """A model that was fitted on an array says how many columns it had, not which."""
     n = getattr(model, "n_features_in_", None)
     if isinstance(n, int | np.integer) and n != len(found):

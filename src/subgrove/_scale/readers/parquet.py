@@ -22,7 +22,7 @@ from subgrove._scale.readers.files import (
     folder_columns,
     footer,
     index_columns,
-    refuse_twice,
+    reject_twice,
     stamp_of,
     view_of,
 )
@@ -131,7 +131,7 @@ def of_path(path: str, argument: str, partition_rows: int) -> Partitioned:
 
 def of_files(files: Sequence[File], schema: Any, backend: str, description: str, partition_rows: int) -> Partitioned:
     """The pieces of files that agree on a schema."""
-    refuse_twice(schema.names, description)
+    reject_twice(schema.names, description)
     view = view_of(files, schema, backend)
     beside = index_columns(schema) if backend == "pandas" else ()
     columns = tuple(name for name in schema.names if name not in beside)

@@ -28,10 +28,10 @@ def parquet_files(path: str, argument: str) -> tuple[Found, ...]:
     if not path.strip():
         raise InputError(f"{argument} is an empty string. Pass the path of a Parquet file or folder; '.' is this one.")
     if "://" in path:
-        _refuse_address(path, argument)
+        _reject_address(path, argument)
     place = Path(path).expanduser()
     if place.is_file():
-        _refuse_text(place, argument, whole=place)
+        _reject_text(place, argument, whole=place)
         return (Found(str(place), place.name),)
     if place.is_dir():
         return _in_folder(place, argument)
@@ -59,7 +59,7 @@ def _in_folder(folder: Path, argument: str) -> tuple[Found, ...]:
         return found
     others = sorted(place for place in folder.rglob("*") if place.is_file())
     for place in others:
-        _refuse_text(place, argument, whole=folder)
+        _reject_text(place, argument, whole=folder)
     what = f"{len(others)} other files" if others else "nothing"
     raise InputError(
         f"{argument} is the folder {str(folder)!r}, which holds no Parquet file, but {what}. Files are known by their "
@@ -86,7 +86,7 @@ def _folders(parts: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
     return tuple((unquote(name), None if value == _NO_VALUE else unquote(value)) for name, value in named)
 
 
-def _refuse_address(path: str, argument: str) -> None:
+def _reject_address(path: str, argument: str) -> None:
     """Paths are those of this machine; who wants data from elsewhere says how to get there."""
     raise InputError(
         f"{argument} is the address {path!r}; paths lead to files of this machine. For data elsewhere pass a Dataset, "
@@ -94,7 +94,7 @@ def _refuse_address(path: str, argument: str) -> None:
     )
 
 
-def _refuse_text(place: Path, argument: str, whole: Path) -> None:
+def _reject_text(place: Path, argument: str, whole: Path) -> None:
     if place.name.lower().endswith(_TEXT):
         raise InputError(
             f"{argument} leads to {place.name!r}, which is no Parquet file. Read it with pandas if it fits in memory, "

@@ -12,7 +12,7 @@ from typing import Any
 
 from subgrove._scale.readers.arrow_types import View
 from subgrove._scale.readers.data import Partitioned, Piece, Places
-from subgrove._scale.readers.files import BATCH_ROWS, File, refuse_twice, stamp_of, view_of
+from subgrove._scale.readers.files import BATCH_ROWS, File, reject_twice, stamp_of, view_of
 from subgrove._scale.readers.parquet import BatchReader, of_files
 from subgrove.exceptions import InputError
 
@@ -28,7 +28,7 @@ def of_dataset(X: Any, argument: str, partition_rows: int) -> Partitioned:
     description = f"the Dataset {argument} ({len(files)} Parquet file{'s' if len(files) != 1 else ''})"
     if all(_filter(part) is None for part in parts):
         return of_files([file for _, file, _ in files], X.schema, "pyarrow", description, partition_rows)
-    refuse_twice(X.schema.names, description)
+    reject_twice(X.schema.names, description)
     view = view_of([file for _, file, _ in files], X.schema, "pyarrow")
     groups = [
         Kept(group, _filter(part), 0, _count(group, _filter(part), X.schema), file.name, X.schema)
@@ -171,7 +171,7 @@ class TableReader:
 
 def _of_table(table: Any, most: int) -> Partitioned:
     names, n_rows = tuple(table.column_names), table.num_rows
-    refuse_twice(names, "the Dataset")
+    reject_twice(names, "the Dataset")
     table = table.unify_dictionaries()
     pieces = tuple(
         Piece(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from subgrove._scale.readers.data import Partitioned, Piece, Places
-from subgrove._scale.readers.files import refuse_twice
+from subgrove._scale.readers.files import reject_twice
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def _values(graph: Any) -> Iterator[Any]:
 def of_dask(X: Any, argument: str) -> Partitioned:
     """The partitions of a Dask DataFrame."""
     names = tuple(map(str, X.columns))
-    refuse_twice(names, f"the Dask frame {argument}")
+    reject_twice(names, f"the Dask frame {argument}")
     if names != tuple(X.columns):  # numbers, which are names by their digits, as elsewhere
         X = X.rename(columns=dict(zip(X.columns, names, strict=True)))
     unknown = [name for name, dtype in X.dtypes.items() if dtype == "category" and not X[name].cat.known]

@@ -12,7 +12,7 @@ import numpy as np
 from subgrove._core.kinds import ColumnInfo, Floats, Rows
 from subgrove._core.random import stream
 from subgrove._data.table import Series, Table
-from subgrove._regress import FoundShift, find_dense_shift, find_shift, is_clear, mean_and_error
+from subgrove._regress import LinearFit, fit_dense_linear, fit_sparse_linear, is_clear, mean_and_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import Settings, grown_from
 from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
@@ -145,7 +145,7 @@ class Comparison:
     def numbers(self) -> list[Candidate]:
         """Candidates for a numeric feature."""
         names, name = self.others.names, self.series.info.name
-        sparse = find_shift(self.setup.rivals, name, self.series.values, names)
+        sparse = fit_sparse_linear(self.setup.rivals, name, self.series.values, names)
         if sparse is None and len(self.tree) == 1:
             return [replace(self.marginal_alone, scores=np.full(1, np.nan))]
         candidates = [self.marginal()]
@@ -155,7 +155,7 @@ class Comparison:
                 return candidates
             dense = None
             if len(sparse.shift.terms) >= _DENSE_FROM:
-                dense = find_dense_shift(self.setup.rivals, name, self.series.values, names)
+                dense = fit_dense_linear(self.setup.rivals, name, self.series.values, names)
             if dense is not None and _is_better(dense, sparse):
                 candidates.append(self._normal(dense))
         candidates = self.judged_again([*candidates, *self.subgroups()])
@@ -194,7 +194,7 @@ class Comparison:
         again = partial(self._regrown, self.series, self.setup.settings)
         return [Candidate("subgroups", scores, splits, make, splits, again, len(self.others.names))]
 
-    def _shifted(self, found: FoundShift) -> Candidate:
+    def _shifted(self, found: LinearFit) -> Candidate:
         left, settings = left_by(found), self._of_residuals
         # Neither column by column nor in sum more than chance brings: no tree is grown on what is left.
         chance = not self._is_clear(found) and len(self.tree) == 1
@@ -209,12 +209,12 @@ class Comparison:
         parts = len(found.shift.terms) + splits
         return Candidate("shifted_subgroups", scores, parts, make, splits, again, len(self.others.names))
 
-    def _is_clear(self, found: FoundShift) -> bool:
+    def _is_clear(self, found: LinearFit) -> bool:
         """Whether held-out rows are clearly nearer to the shift than to their mean."""
         x = self.series.values
         return is_clear((x - x.mean()) ** 2 - found.residuals**2)
 
-    def _normal(self, found: FoundShift) -> Candidate:
+    def _normal(self, found: LinearFit) -> Candidate:
         from scipy.special import ndtr, ndtri
 
         scale = float(np.sqrt((found.residuals**2).mean()))
@@ -314,7 +314,7 @@ class Comparison:
         return scores
 
 
-def _is_better(one: FoundShift, two: FoundShift) -> bool:
+def _is_better(one: LinearFit, two: LinearFit) -> bool:
     """Whether its squared errors on held-out rows are clearly less."""
     return is_clear(two.residuals**2 - one.residuals**2)
 

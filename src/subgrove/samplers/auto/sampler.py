@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import one_blas_thread, side_by_side
+from subgrove._core.parallel import one_blas_thread, parallel_map
 from subgrove._core.random import Streams
 from subgrove._data.table import Table
 from subgrove._subgroups import Partition
@@ -107,7 +107,7 @@ class Auto(Method):
         """
         with one_blas_thread():
             columns, asked, setup = read_setup(self, X, features)
-            found = list(side_by_side(Choosing(setup), asked, self.n_jobs))
+            found = list(parallel_map(Choosing(setup), asked, self.n_jobs))
         names = [title(feature) for feature in asked]
         learned = {name: drawer for name, (drawer, _, _) in zip(names, found, strict=True)}
         choices = {name: choice for name, (_, choice, _) in zip(names, found, strict=True)}

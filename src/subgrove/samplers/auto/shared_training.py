@@ -12,7 +12,7 @@ from subgrove._core.random import read_seed, stream
 from subgrove._core.validate import whole_number
 from subgrove._data.features import Members, allowed_columns
 from subgrove._data.table import Table
-from subgrove._regress import Rivals
+from subgrove._regress import FoldGrams
 from subgrove._subgroups.grow import Settings
 from subgrove.samplers.base import Feature, read_training_table
 from subgrove.trees.sorted_table import Prepared
@@ -33,7 +33,7 @@ class Setup:
         The training rows that are used.
     rows : int array
         Their places in the user's table.
-    rivals : Rivals
+    rivals : FoldGrams
         Numbers for all columns, for shifts.
     allowed : tuple of str
         The columns that values may depend on.
@@ -48,7 +48,7 @@ class Setup:
 
     table: Table
     rows: Rows
-    rivals: Rivals
+    rivals: FoldGrams
     allowed: Members
     settings: Settings
     shown: int
@@ -69,13 +69,13 @@ def read_setup(sampler: Any, X: Any, features: Any) -> tuple[tuple[ColumnInfo, .
     """
     settings = Settings.checked("transformation", sampler.max_depth, sampler.min_samples_leaf, sampler.alpha)
     shown = whole_number("shown_depth", sampler.shown_depth, least=0)
-    seed = read_seed(sampler.seed)
+    seed = read_seed(sampler.random_state)
     table, asked = read_training_table(X, features, sampler)
     rows = _used_rows(table.n_rows, sampler.max_rows, seed)
     used = table.rows(rows)
     allowed = allowed_columns(sampler.given, table.names)
     prepared = Prepared.of(select_columns(used, allowed), shared=True)
-    return table.columns, asked, Setup(used, rows, Rivals.of(used, seed), allowed, settings, shown, seed, prepared)
+    return table.columns, asked, Setup(used, rows, FoldGrams.of(used, seed), allowed, settings, shown, seed, prepared)
 
 
 def _used_rows(n_rows: int, most: Any, seed: int) -> Rows:
