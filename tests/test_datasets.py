@@ -110,7 +110,7 @@ def test_split_that_leaves_a_part_empty_is_refused() -> None:
 
 
 def test_seed_without_split_is_refused() -> None:
-    with pytest.raises(ParameterError, match=r"seed=0 has no effect without split"):
+    with pytest.raises(ParameterError, match=r"random_state=0 has no effect without split"):
         bike(random_state=0)  # type: ignore[call-overload]  # the refusal is what is tested
 
 

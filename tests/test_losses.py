@@ -67,7 +67,7 @@ def test_several_outputs_count_by_their_mean() -> None:
 @pytest.mark.parametrize("name", sg.losses.names())
 def test_loss_leaves_what_it_is_given_as_it_was_and_can_be_pickled(name: str) -> None:
     loss = sg.losses.get(name)
-    classes = loss.response == "probability"
+    classes = loss.response_method == "probability"
     y = np.array([0, 1, 1, 0]) if classes else np.array([1.0, 2.0, 3.0, 4.0])
     answer = np.array([[0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [0.8, 0.2]]) if classes else np.array([1.5, 2.0, 1.0, 4.5])
     before = y.copy(), answer.copy()
@@ -85,11 +85,11 @@ def test_score_turns_around_what_is_better_when_greater() -> None:
         return float(np.mean(y == prediction))
 
     y, prediction = np.array([1, 2]), np.array([1, 3])
-    assert sg.losses.score(share).function(y, prediction) == -0.5
-    assert sg.losses.score(share, greater_is_better=False).function(y, prediction) == 0.5
-    assert sg.losses.score(share).name == "share"
-    assert sg.losses.score(share, name="accuracy").name == "accuracy"
-    assert not sg.losses.score(share).per_row
+    assert sg.losses.from_metric(share).function(y, prediction) == -0.5
+    assert sg.losses.from_metric(share, greater_is_better=False).function(y, prediction) == 0.5
+    assert sg.losses.from_metric(share).name == "share"
+    assert sg.losses.from_metric(share, name="accuracy").name == "accuracy"
+    assert not sg.losses.from_metric(share).per_row
 
 
 def test_score_of_probabilities_gets_those_of_the_second_of_two_classes() -> None:
@@ -99,7 +99,7 @@ def test_score_of_probabilities_gets_those_of_the_second_of_two_classes() -> Non
         shapes.append(prediction.shape)
         return 0.0
 
-    loss = sg.losses.score(metric, response_method="probability")
+    loss = sg.losses.from_metric(metric, response_method="probability")
     loss.function(np.array([0, 1]), np.array([[0.1, 0.9], [0.2, 0.8]]))
     loss.function(np.array([0, 1]), np.array([[0.1, 0.8, 0.1], [0.2, 0.7, 0.1]]))
     assert shapes == [(2,), (2, 3)]
@@ -130,7 +130,7 @@ def test_power_of_tweedie(power: Any) -> None:
 
 
 def test_what_is_no_function_is_refused() -> None:
-    for make in (sg.losses.own, sg.losses.score):
+    for make in (sg.losses.custom, sg.losses.from_metric):
         with pytest.raises(ParameterError, match="function must be a function of"):
             make("accuracy")  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subgrove._core.random import KeyedStreams, Streams, read_seed, remembered, stream
+from subgrove._core.random import KeyedStreams, Streams, cached, read_seed, stream
 from subgrove.exceptions import ParameterError
 
 
@@ -64,10 +64,18 @@ def test_seed_that_is_drawn_can_be_given_again() -> None:
     assert read_seed(json.loads(json.dumps(one))) == one
 
 
-@pytest.mark.parametrize("seed", [-1, 1.0, "1", True, np.random.default_rng(0), [1]])
-def test_what_is_no_seed_is_refused(seed: Any) -> None:
+@pytest.mark.parametrize("seed", [-1, 1.0, "1", True, [1]])
+def test_invalid_random_state_raises(seed: Any) -> None:
     with pytest.raises(ParameterError, match="random_state must be an integer"):
         read_seed(seed)
+
+
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
+def test_generator_as_random_state_is_advanced(make: Any) -> None:
+    rng = make(0)
+    first, second = read_seed(rng), read_seed(rng)
+    assert first != second
+    assert first == read_seed(make(0))
 
 
 N = 20_000
@@ -134,7 +142,7 @@ def test_what_is_remembered_is_made_once_for_keyed_streams_alone() -> None:
     made: list[int] = []
     rngs, plain = keyed(), Streams(0, "x", 3)
     for _ in range(2):
-        assert remembered(rngs, "pools", lambda: made.append(1) or "kept") == "kept"  # type: ignore[func-returns-value]
-        assert remembered(plain, "pools", lambda: made.append(2) or "new") == "new"  # type: ignore[func-returns-value]
+        assert cached(rngs, "pools", lambda: made.append(1) or "kept") == "kept"  # type: ignore[func-returns-value]
+        assert cached(plain, "pools", lambda: made.append(2) or "new") == "new"  # type: ignore[func-returns-value]
     assert made == [1, 2, 2]
     assert rngs.shared.random() == plain.shared.random()

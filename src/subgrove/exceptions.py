@@ -10,7 +10,7 @@
     ├── FormatError (also ValueError)       a saved object cannot be read back
     ├── ModelError (also RuntimeError)      the model raised, or gave what is no prediction
     ├── SamplerError (also RuntimeError)    a sampler raised, or gave what is no redraw
-    ├── PartitionError (also RuntimeError)  a piece of partitioned data could not be read or worked on
+    ├── ChunkError (also RuntimeError)  a piece of partitioned data could not be read or worked on
     └── ClusterError (also RuntimeError)    a cluster cannot be reached, or not any more
 
     SubgroveWarning (UserWarning)           a result that is computed but easily misread
@@ -25,6 +25,7 @@ Each message says what was given, what is expected and what to do about it.
 from __future__ import annotations
 
 __all__ = [
+    "ChunkError",
     "ClusterError",
     "ColumnError",
     "FormatError",
@@ -32,7 +33,6 @@ __all__ = [
     "LengthError",
     "ModelError",
     "ParameterError",
-    "PartitionError",
     "SameRowsWarning",
     "SamplerError",
     "SingletonSubgroupWarning",
@@ -74,7 +74,7 @@ class SamplerError(SubgroveError, RuntimeError):
     """A sampler raised, or gave what is no redraw; the message says for which feature and repeat."""
 
 
-class PartitionError(SubgroveError, RuntimeError):
+class ChunkError(SubgroveError, RuntimeError):
     """A piece of partitioned data could not be read or worked on; the message names it and how to go on."""
 
 

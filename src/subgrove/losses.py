@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from subgrove.exceptions import InputError, ParameterError
 
-__all__ = ["Loss", "get", "names", "own", "quantile", "score", "tweedie"]
+__all__ = ["Loss", "custom", "from_metric", "get", "names", "quantile", "tweedie"]
 
 Floats = npt.NDArray[np.float64]
-Response = Literal["value", "probability", "label", "any"]
+ResponseMethod = Literal["value", "probability", "label", "any"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Loss:
         predicted labels, or whatever the model gives.
     per_row : bool
         Whether it gives a number for each row.
-    y_least, y_above : float, optional
+    y_min, y_above : float, optional
         y must be at least, or above, this.
 
     Examples
@@ -48,9 +48,9 @@ class Loss:
 
     name: str
     function: Callable[[npt.NDArray[Any], npt.NDArray[Any]], Any]
-    response: Response = "value"
+    response_method: ResponseMethod = "value"
     per_row: bool = True
-    y_least: float | None = None
+    y_min: float | None = None
     y_above: float | None = None
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class Loss:
         y : array
             Target.
         """
-        low, above = self.y_least, self.y_above
+        low, above = self.y_min, self.y_above
         if low is not None and (y < low).any():
             raise InputError(f"loss {self.name!r} needs y >= {low:g}; y has {y.min():g}. Choose another loss.")
         if above is not None and (y <= above).any():
@@ -186,7 +186,7 @@ def tweedie(power: float) -> Loss:
         raise ParameterError(
             f"power must be a number between 1 and 2; got {power!r}. Use 'poisson' for 1 and 'gamma' for 2."
         )
-    return Loss(f"tweedie({power:g})", _Tweedie(float(power)), y_least=0.0)
+    return Loss(f"tweedie({power:g})", _Tweedie(float(power)), y_min=0.0)
 
 
 @dataclass(frozen=True)
@@ -211,12 +211,12 @@ class _Score:
         return self.sign * np.asarray(self.function(y, prediction), dtype=np.float64)
 
 
-def score(
+def from_metric(
     function: Callable[[Any, Any], float],
     *,
     name: str | None = None,
     greater_is_better: bool = True,
-    response_method: Response = "any",
+    response_method: ResponseMethod = "any",
 ) -> Loss:
     """A metric of all rows together, such as those of `sklearn.metrics`.
 
@@ -241,19 +241,21 @@ def score(
     --------
     >>> import subgrove as sg
     >>> from sklearn.metrics import r2_score
-    >>> sg.losses.score(r2_score)
+    >>> sg.losses.from_metric(r2_score)
     <Loss r2_score>
     """
     if not callable(function):
         raise ParameterError(f"function must be a function of (y, prediction); got {type(function).__name__}.")
-    title = name or str(getattr(function, "__name__", "score"))
+    title = name or str(getattr(function, "__name__", "from_metric"))
     if response_method == "any" and _compares_probabilities(function):
         response_method = "probability"
     sign = -1.0 if greater_is_better else 1.0
     return Loss(title, _Score(function, sign, response_method == "probability"), response_method, per_row=False)
 
 
-def own(function: Callable[[Any, Any], Any], *, name: str | None = None, response_method: Response = "any") -> Loss:
+def custom(
+    function: Callable[[Any, Any], Any], *, name: str | None = None, response_method: ResponseMethod = "any"
+) -> Loss:
     """A loss of your own: a function of (y, prediction) that gives one number for each row.
 
     Parameters
@@ -271,7 +273,7 @@ def own(function: Callable[[Any, Any], Any], *, name: str | None = None, respons
     >>> import subgrove as sg
     >>> def too_low(y, prediction):
     ...     return (y - prediction).clip(0)
-    >>> sg.losses.own(too_low)
+    >>> sg.losses.custom(too_low)
     <Loss too_low>
     """
     if not callable(function):
@@ -284,7 +286,7 @@ _LOSSES = {
     for loss in (
         Loss("squared_error", _squared_error),
         Loss("absolute_error", _absolute_error),
-        Loss("poisson", _poisson, y_least=0.0),
+        Loss("poisson", _poisson, y_min=0.0),
         Loss("gamma", _gamma, y_above=0.0),
         Loss("log_loss", _log_loss, "probability"),
         Loss("brier", _brier, "probability"),
@@ -340,8 +342,8 @@ def get(loss: str | Loss | Callable[[Any, Any], Any]) -> Loss:
     if callable(loss):
         if _compares_probabilities(loss):
             more = loss.__name__.endswith("_score")
-            return score(loss, greater_is_better=more, response_method="probability")
-        return own(loss)
+            return from_metric(loss, greater_is_better=more, response_method="probability")
+        return custom(loss)
     raise ParameterError(f"loss must be a name, a Loss or a function of (y, prediction); got {type(loss).__name__}.")
 
 

@@ -549,9 +549,11 @@ def losses_of_numbers() -> Any:
         "calibrate": False,
         "random_state": 6,
     }
-    by_row = ["squared_error", "absolute_error", sg.losses.quantile(0.8), sg.losses.own(too_low)]
+    by_row = ["squared_error", "absolute_error", sg.losses.quantile(0.8), sg.losses.custom(too_low)]
     rows = sg.importance(linear_fit(), X, y, loss=by_row, **options)
-    scores = sg.importance(linear_fit(), X, y, loss=["root_mean_squared_error", sg.losses.score(r2_score)], **options)
+    scores = sg.importance(
+        linear_fit(), X, y, loss=["root_mean_squared_error", sg.losses.from_metric(r2_score)], **options
+    )
     counts = sg.importance(
         lambda rows: np.exp(0.3 * numeric_model(rows).clip(-3, 3)),
         X,

@@ -207,8 +207,10 @@ def test_loss_that_gives_a_wrong_shape(give: Any) -> None:
 
 
 def test_loss_of_one_number_that_is_said_to_be_per_row() -> None:
-    whole = sg.losses.own(lambda y, p: 1.0, name="whole", response_method="value")
-    refused(ParameterError, r"'whole' gave values of shape \(\) .* goes through subgrove.losses.score", loss=whole)
+    whole = sg.losses.custom(lambda y, p: 1.0, name="whole", response_method="value")
+    refused(
+        ParameterError, r"'whole' gave values of shape \(\) .* goes through subgrove.losses.from_metric", loss=whole
+    )
 
 
 def test_unknown_sampler() -> None:

@@ -83,13 +83,16 @@ REGRESSION: dict[str, tuple[Any, Any]] = {
     "quantile 0.9": (sg.losses.quantile(0.9), lambda y, p: mean_pinball_loss(y, p, alpha=0.9)),
     "function of rows": (lambda y, p: np.abs(y - p) ** 3, lambda y, p: float(np.mean(np.abs(y - p) ** 3))),
     "own": (
-        sg.losses.own(lambda y, p: (y - p).clip(0), response_method="value"),
+        sg.losses.custom(lambda y, p: (y - p).clip(0), response_method="value"),
         lambda y, p: float((y - p).clip(0).mean()),
     ),
     "metric": (mean_squared_error, mean_squared_error),
     "metric where more is better": (r2_score, lambda y, p: -r2_score(y, p)),
-    "score": (sg.losses.score(d2_pinball_score), lambda y, p: -d2_pinball_score(y, p)),
-    "score where less is better": (sg.losses.score(mean_absolute_error, greater_is_better=False), mean_absolute_error),
+    "score": (sg.losses.from_metric(d2_pinball_score), lambda y, p: -d2_pinball_score(y, p)),
+    "score where less is better": (
+        sg.losses.from_metric(mean_absolute_error, greater_is_better=False),
+        mean_absolute_error,
+    ),
 }
 
 
@@ -141,7 +144,7 @@ def test_roc_auc_score_of_scikit_learn_is_the_loss_auc() -> None:
     """The user saw: `y should be a 1d array, got an array of shape (60, 2) instead`."""
     X, y = make_classification(150, 4, random_state=1)
     model = LogisticRegression().fit(X, y)
-    own = sg.losses.score(roc_auc_score, response_method="probability")
+    own = sg.losses.from_metric(roc_auc_score, response_method="probability")
     assert repeats(model, X, y, loss=own) == pytest.approx(repeats(model, X, y, loss="auc"), rel=1e-9)
 
 
@@ -160,7 +163,7 @@ def test_own_loss_of_probabilities_gets_a_column_for_each_class_and_numbers_of_c
     def spherical(y: Any, p: Floats) -> Any:
         return -p[np.arange(len(y)), y] / np.sqrt((p**2).sum(axis=1))
 
-    found = repeats(model, X, y, loss=sg.losses.own(spherical, response_method="probability"))
+    found = repeats(model, X, y, loss=sg.losses.custom(spherical, response_method="probability"))
     place = np.searchsorted(model.classes_, y)
     assert found == pytest.approx(by_hand(model.predict_proba, lambda _, p: spherical(place, p).mean(), X, y), rel=1e-9)
 
@@ -225,7 +228,7 @@ def test_loss_that_writes_to_y_gets_an_error_and_y_stays() -> None:
         y -= prediction
         return y**2
 
-    for given in (loss, sg.losses.own(loss, response_method="value")):
+    for given in (loss, sg.losses.custom(loss, response_method="value")):
         with pytest.raises(ValueError, match="read-only") as caught:
             sg.importance(positive, X, y, sampler="marginal", loss=given, random_state=1)
         assert any("in loss 'loss'" in note for note in caught.value.__notes__)

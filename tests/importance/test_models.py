@@ -283,5 +283,5 @@ def test_metrics_of_scikit_learn_are_losses() -> None:
     check(model, array, Y, ["x0"], model.predict, mean_squared_error, loss=mean_squared_error)
     classifier = LogisticRegression().fit(array, LABEL)
     check(classifier, array, LABEL, ["x0"], classifier.predict, lambda y, p: -accuracy_score(y, p), loss=accuracy_score)
-    whole = sg.losses.score(log_loss, greater_is_better=False, response_method="probability")
+    whole = sg.losses.from_metric(log_loss, greater_is_better=False, response_method="probability")
     check(classifier, array, LABEL, ["x0"], classifier.predict_proba, log_loss, loss=whole)

@@ -13,11 +13,11 @@ import pytest
 
 import subgrove as sg
 from subgrove.exceptions import (
+    ChunkError,
     ColumnError,
     InputError,
     ModelError,
     ParameterError,
-    PartitionError,
     SubgroveError,
     UnseenValueWarning,
 )
@@ -84,7 +84,10 @@ class Own:
         ({"partition_rows": 0}, "partition_rows must be a whole number >= 1"),
         ({"memory": 0}, "memory must be a number of MB above 0"),
         ({"check_fidelity": "yes"}, "check_fidelity must be True or False"),
-        ({"loss": sg.losses.score(lambda y, p: float(np.mean(p)), name="average")}, "loss average is a score of all"),
+        (
+            {"loss": sg.losses.from_metric(lambda y, p: float(np.mean(p)), name="average")},
+            "loss average is a score of all",
+        ),
     ],
 )
 def test_arguments_that_partitions_do_not_take(path: Path, options: dict[str, Any], words: str) -> None:
@@ -261,4 +264,4 @@ def test_a_file_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None
     raw = bytearray(whole.read_bytes())
     raw[20:400] = bytes(380)  # pages of the first row group; the footer is at the end
     whole.write_bytes(bytes(raw))
-    refused(PartitionError, "rows.parquet", model, whole, "y", train=DATA[["a", "b", "w"]])
+    refused(ChunkError, "rows.parquet", model, whole, "y", train=DATA[["a", "b", "w"]])

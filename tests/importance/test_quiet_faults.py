@@ -64,7 +64,7 @@ def test_own_loss_beside_one_of_probabilities_is_refused() -> None:
 def test_metric_of_scikit_learn_gets_probabilities(metric: Any) -> None:
     """The user saw: an AUC of hard labels."""
     expected = metric(Y, CLASSIFIER.predict_proba(X)[:, 1])
-    for loss in (metric, sg.losses.score(metric)):
+    for loss in (metric, sg.losses.from_metric(metric)):
         assert run(CLASSIFIER, loss=loss).baseline[0] == pytest.approx(-expected)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove._data.replace_columns import Donors, Ring
+from subgrove._data.replace_columns import CyclicShift, Donors
 from subgrove._scoring.summed import with_rows
 
 KEPT = ("rows", "influence", "repeats", "overall", "excess", "mc_variance", "sizes", "code")
@@ -39,7 +39,11 @@ def test_circles_are_counted_as_single_donors_are(sampler: str, loss: Any, monke
 
     turned = scores()
     with monkeypatch.context() as patched:
-        patched.setattr(Donors, "of_ring", lambda ring: Donors(ring.taken(ring.order).take(ring.place)))
+        patched.setattr(
+            Donors,
+            "from_cyclic_shift",
+            lambda cyclic_shift: Donors(cyclic_shift.taken(cyclic_shift.order).take(cyclic_shift.place)),
+        )
         single = scores()
     for one, other in zip(turned, single, strict=True):
         for name in KEPT:
@@ -64,8 +68,8 @@ def test_subgroup_without_a_row_takes_no_part() -> None:
 def test_ring_turns_there_and_back() -> None:
     order = np.array([2, 0, 4, 1, 3])
     place = np.argsort(order)
-    ring = Ring(order, place, ((0, 3, 1), (3, 5, 0)))
+    cyclic_shift = CyclicShift(order, place, ((0, 3, 1), (3, 5, 0)))
     values = np.arange(5.0)
-    np.testing.assert_array_equal(ring.taken(values), [1, 2, 0, 3, 4])
-    np.testing.assert_array_equal(ring.returned(ring.taken(values)), values)
-    np.testing.assert_array_equal(Donors.of_ring(ring).rows, [4, 1, 0, 3, 2])
+    np.testing.assert_array_equal(cyclic_shift.taken(values), [1, 2, 0, 3, 4])
+    np.testing.assert_array_equal(cyclic_shift.returned(cyclic_shift.taken(values)), values)
+    np.testing.assert_array_equal(Donors.from_cyclic_shift(cyclic_shift).rows, [4, 1, 0, 3, 2])

@@ -47,7 +47,7 @@ def test_coefficients_are_those_of_scikit_learn() -> None:
 
 
 @pytest.mark.usefixtures("either")
-def test_the_largest_penalty_leaves_no_column_and_the_least_nearly_least_squares() -> None:
+def test_the_largest_penalty_leaves_no_column_and_the_least_nearly_min_squares() -> None:
     X, y = problem()
     found = followed(X, y, penalties(X, y, 1e-5))
     assert not found[0].any()

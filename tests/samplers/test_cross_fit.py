@@ -153,6 +153,6 @@ def test_folds_whose_samplers_give_donors_and_numbers_are_put_together() -> None
     places = [np.array([0, 2]), np.array([1, 3])]
     mixed = _merged(own, places, [Donors(np.array([3, 1])), np.array([7.5, 8.5])])
     np.testing.assert_array_equal(mixed, [np.nan, 7.5, 2.0, 8.5])
-    donors = _merged(own, places, [Donors(np.array([3, 1])), Donors(np.array([0, 2]), holders=True)])
+    donors = _merged(own, places, [Donors(np.array([3, 1])), Donors(np.array([0, 2]), representatives=True)])
     assert donors.rows.tolist() == [3, 0, 1, 2]
-    assert donors.holders
+    assert donors.representatives

@@ -145,12 +145,12 @@ def test_first_repeats_are_the_same_however_many_there_are() -> None:
 def test_circles_are_subgroups_in_the_order_of_their_numbers(code: Any, seed: int) -> None:
     donors = list(shifted_rings(code, 5, Streams(seed, "x", 3)))
     for one in donors:
-        ring = one.ring
-        assert ring is not None
-        np.testing.assert_array_equal(code[ring.order], np.sort(code))
-        np.testing.assert_array_equal(ring.order[ring.place], np.arange(len(code)))
-        assert [end - start for start, end, _ in ring.turns] == np.bincount(code)[np.unique(code)].tolist()
-        np.testing.assert_array_equal(ring.taken(ring.order), one.rows[ring.order])
+        cyclic_shift = one.cyclic_shift
+        assert cyclic_shift is not None
+        np.testing.assert_array_equal(code[cyclic_shift.order], np.sort(code))
+        np.testing.assert_array_equal(cyclic_shift.order[cyclic_shift.place], np.arange(len(code)))
+        assert [end - start for start, end, _ in cyclic_shift.segments] == np.bincount(code)[np.unique(code)].tolist()
+        np.testing.assert_array_equal(cyclic_shift.taken(cyclic_shift.order), one.rows[cyclic_shift.order])
 
 
 @pytest.mark.parametrize("container", [np.asarray, pd.DataFrame])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from subgrove._scale.engines import carry_out
-from subgrove.exceptions import FormatError, ParameterError, PartitionError, SubgroveWarning
+from subgrove.exceptions import ChunkError, FormatError, ParameterError, SubgroveWarning
 from tests.scale.pieces import Add, pieces
 
 
@@ -23,7 +23,7 @@ def run(tmp_path: Path, **options: Any) -> list[tuple[int, Any]]:
 
 def test_run_that_failed_goes_on_where_it_was(tmp_path: Path) -> None:
     bad = Add(tmp_path / "log", "raise", at=15)
-    with pytest.raises(PartitionError, match=r"5 of 10 pieces are kept in '.*kept'"):
+    with pytest.raises(ChunkError, match=r"5 of 10 pieces are kept in '.*kept'"):
         run(tmp_path, work=bad, retries=0)
     good = Add(tmp_path / "log2")
     again = run(tmp_path, work=good)

@@ -14,7 +14,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._scale.engines import carry_out
-from subgrove.exceptions import ClusterError, ModelError, PartitionError, SubgroveWarning
+from subgrove.exceptions import ChunkError, ClusterError, ModelError, SubgroveWarning
 from tests.scale.pieces import Add, begun, pieces, total
 
 dask = pytest.importorskip("dask", reason="needs the extra: pip install 'subgrove[dask]'")
@@ -66,7 +66,7 @@ def test_result_is_the_same_after_two_workers_died(client: Any, tmp_path: Path) 
 
 def test_piece_that_raises_is_tried_again_then_named(client: Any, tmp_path: Path) -> None:
     assert total(carry_out(Add(tmp_path / "log", "raise", at=12, times=1), pieces())) == EXPECTED
-    with pytest.raises(PartitionError, match="rows 12 to 14 could not be done in 2 attempts"):
+    with pytest.raises(ChunkError, match="rows 12 to 14 could not be done in 2 attempts"):
         list(carry_out(Add(tmp_path / "log2", "raise", at=12), pieces(), retries=1))
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from subgrove._core.random import mixed
+from subgrove._core.random import mix64
 from subgrove._scale.readers.keys import hashed, numbered_keys, salted
 from subgrove.exceptions import ColumnError
 
@@ -19,7 +19,7 @@ def test_mixing_is_that_of_splitmix64() -> None:
     # The first numbers of the generator with state 1234567, as its authors publish them.
     step = 0x9E3779B97F4A7C15
     state = np.uint64(1234567) + np.arange(3, dtype=np.uint64) * np.uint64(step)
-    assert mixed(state, step).tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]
+    assert mix64(state, step).tolist() == [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
 
 def test_keys_of_numbers_differ_and_go_on() -> None:

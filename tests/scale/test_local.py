@@ -15,7 +15,7 @@ import pytest
 
 from subgrove._scale.engines import carry_out
 from subgrove._scale.engines.local import drop_pool, thread_limits
-from subgrove.exceptions import ModelError, ParameterError, PartitionError, SubgroveWarning
+from subgrove.exceptions import ChunkError, ModelError, ParameterError, SubgroveWarning
 from tests.scale.pieces import Add, Loaded, Rows, begun, pieces, runs, total
 
 EXPECTED = [3 * first + 3 for first in range(0, 30, 3)]
@@ -55,7 +55,7 @@ def test_warning_of_a_process_is_given_here(tmp_path: Path) -> None:
 def test_piece_that_raises_always_is_named(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "raise", at=12)
     message = r"rows 12 to 14 could not be done in 2 attempts. The last one: OSError: the disk is gone. Nothing is kept"
-    with pytest.raises(PartitionError, match=message) as caught:
+    with pytest.raises(ChunkError, match=message) as caught:
         list(carry_out(work, pieces(), retries=1))
     assert isinstance(caught.value.__cause__, OSError)
 
@@ -143,7 +143,7 @@ def test_what_is_stopped_leaves_nothing_running(tmp_path: Path) -> None:
 
 def test_piece_that_ends_processes_is_the_one_that_is_named(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "kill", at=12)
-    with pytest.raises(PartitionError, match="rows 12 to 14 could not be done in 2 attempts") as caught:
+    with pytest.raises(ChunkError, match="rows 12 to 14 could not be done in 2 attempts") as caught:
         list(carry_out(work, pieces(), n_jobs=2, retries=1, checkpoint=tmp_path / "kept"))
     assert "the same checkpoint goes on" in str(caught.value)
 

@@ -13,7 +13,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._scale.engines import carry_out
-from subgrove.exceptions import ModelError, PartitionError, SubgroveWarning
+from subgrove.exceptions import ChunkError, ModelError, SubgroveWarning
 from tests.scale.pieces import Add, Loaded, begun, pieces, runs, total
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'subgrove[ray]'")
@@ -73,7 +73,7 @@ def test_result_is_the_same_after_two_processes_died(tmp_path: Path) -> None:
 
 def test_piece_that_raises_is_tried_again_then_named(tmp_path: Path) -> None:
     assert total(carry_out(Add(tmp_path / "log", "raise", at=12, times=1), pieces())) == EXPECTED
-    with pytest.raises(PartitionError, match=r"rows 12 to 14 could not be done in 2 attempts.*OSError"):
+    with pytest.raises(ChunkError, match=r"rows 12 to 14 could not be done in 2 attempts.*OSError"):
         list(carry_out(Add(tmp_path / "log2", "raise", at=12), pieces(), retries=1))
 
 

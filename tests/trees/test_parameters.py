@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from subgrove._core.validate import Parameters
+from subgrove._core.validate import ParamsMixin
 from subgrove.exceptions import ParameterError
 from subgrove.trees import (
     CartTree,
@@ -30,8 +30,8 @@ TREES: list[Trees] = [
     CartTree(max_depth=3, min_samples_leaf=20, min_split=50, cp=0.02),
 ]
 MODEL = TransformationModel(order=4, support=(0.0, 9.0), likelihood="density")
-CONSTRUCTED: list[Parameters] = [*TREES, MODEL]
-DEFAULTS: list[tuple[Parameters, dict[str, Any]]] = [
+CONSTRUCTED: list[ParamsMixin] = [*TREES, MODEL]
+DEFAULTS: list[tuple[ParamsMixin, dict[str, Any]]] = [
     (TransformationTree(), {"max_depth": 30, "min_samples_leaf": 30, "alpha": 0.05, "order": 5, "likelihood": "auto"}),
     (ConditionalInferenceTree(), {"max_depth": 30, "min_samples_leaf": 30, "alpha": 0.05}),
     (CartTree(), {"max_depth": 30, "min_samples_leaf": 30, "min_split": None, "cp": 0.01}),
@@ -54,37 +54,37 @@ def data() -> tuple[pd.DataFrame, pd.Series[float]]:
 
 
 @pytest.mark.parametrize(("constructed", "expected"), DEFAULTS, ids=[name_of(thing) for thing, _ in DEFAULTS])
-def test_defaults_are_those_of_the_documentation(constructed: Parameters, expected: dict[str, Any]) -> None:
+def test_defaults_are_those_of_the_documentation(constructed: ParamsMixin, expected: dict[str, Any]) -> None:
     assert constructed.get_params() == expected
 
 
 @each_constructor
-def test_parameters_are_the_arguments(constructed: Parameters) -> None:
+def test_parameters_are_the_arguments(constructed: ParamsMixin) -> None:
     parameters = constructed.get_params()
     assert type(constructed)(**parameters) == constructed
     assert parameters == {name: getattr(constructed, name) for name in parameters}
 
 
 @each_constructor
-def test_deep_makes_no_difference(constructed: Parameters) -> None:
+def test_deep_makes_no_difference(constructed: ParamsMixin) -> None:
     assert constructed.get_params(deep=False) == constructed.get_params(deep=True)
 
 
 @each_constructor
-def test_clone_of_scikit_learn_is_equal_and_another_object(constructed: Parameters) -> None:
+def test_clone_of_scikit_learn_is_equal_and_another_object(constructed: ParamsMixin) -> None:
     copied = clone(constructed)
     assert copied is not constructed
     assert copied == constructed
 
 
 @each_constructor
-def test_copies_and_pickles_are_equal(constructed: Parameters) -> None:
+def test_copies_and_pickles_are_equal(constructed: ParamsMixin) -> None:
     for copied in (copy.copy(constructed), copy.deepcopy(constructed), pickle.loads(pickle.dumps(constructed))):
         assert copied == constructed
 
 
 @each_constructor
-def test_equal_constructors_hash_alike(constructed: Parameters) -> None:
+def test_equal_constructors_hash_alike(constructed: ParamsMixin) -> None:
     assert hash(clone(constructed)) == hash(constructed)
 
 
@@ -95,7 +95,7 @@ def test_different_constructors_are_not_equal() -> None:
 
 
 @each_constructor
-def test_set_params_changes_the_object_and_returns_it(constructed: Parameters) -> None:
+def test_set_params_changes_the_object_and_returns_it(constructed: ParamsMixin) -> None:
     copied = clone(constructed)
     name, value = next(iter(copied.get_params().items()))
     assert copied.set_params(**{name: value + 1}) is copied
@@ -103,26 +103,26 @@ def test_set_params_changes_the_object_and_returns_it(constructed: Parameters) -
 
 
 @each_constructor
-def test_set_params_without_arguments_changes_nothing(constructed: Parameters) -> None:
+def test_set_params_without_arguments_changes_nothing(constructed: ParamsMixin) -> None:
     assert clone(constructed).set_params() == constructed
 
 
 @each_constructor
-def test_unknown_parameter_is_refused_with_the_known_ones(constructed: Parameters) -> None:
+def test_unknown_parameter_is_refused_with_the_known_ones(constructed: ParamsMixin) -> None:
     known = ", ".join(constructed.get_params())
     with pytest.raises(ParameterError, match=f"{name_of(constructed)} has no parameter 'depth'; it has {known}"):
         clone(constructed).set_params(depth=3)
 
 
 @each_constructor
-def test_constructor_checks_nothing(constructed: Parameters) -> None:
+def test_constructor_checks_nothing(constructed: ParamsMixin) -> None:
     # As scikit-learn has it: an argument is checked by fit, so that set_params needs no order.
     arguments = dict.fromkeys(constructed.get_params(), "anything")
     assert type(constructed)(**arguments).get_params() == arguments
 
 
 @each_constructor
-def test_repr_is_the_call_that_makes_it(constructed: Parameters) -> None:
+def test_repr_is_the_call_that_makes_it(constructed: ParamsMixin) -> None:
     assert eval(repr(constructed), {name_of(constructed): type(constructed)}) == constructed
 
 
@@ -169,6 +169,6 @@ def test_what_only_the_fitted_model_has_is_pointed_to(name: str) -> None:
 
 
 @each_constructor
-def test_name_that_nothing_has_is_a_plain_attribute_error(constructed: Parameters) -> None:
+def test_name_that_nothing_has_is_a_plain_attribute_error(constructed: ParamsMixin) -> None:
     with pytest.raises(AttributeError, match="object has no attribute 'predict_proba'"):
         constructed.predict_proba  # noqa: B018  # asking is the test

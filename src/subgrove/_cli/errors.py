@@ -22,10 +22,10 @@ from contextlib import contextmanager
 from subgrove._cli.memory import claim_little, is_lack, reject_too_little
 from subgrove._cli.output import Output, safe
 from subgrove.exceptions import (
+    ChunkError,
     ClusterError,
     InputError,
     ModelError,
-    PartitionError,
     SamplerError,
     SubgroveError,
     SubgroveWarning,
@@ -78,7 +78,7 @@ def _told(error: Exception) -> tuple[int, str]:
 def _code(error: SubgroveError) -> int:
     if isinstance(error, ModelError | SamplerError):
         return MODEL_FAILED
-    return PART_FAILED if isinstance(error, PartitionError | ClusterError) else BAD_INPUT
+    return PART_FAILED if isinstance(error, ChunkError | ClusterError) else BAD_INPUT
 
 
 def _fail(code: int, text: str, debug: bool) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from subgrove.exceptions import ParameterError
 
 
-def reject_no_place(path: Path) -> None:
+def check_file_path(path: Path) -> None:
     """A file needs a folder that is there, and must not be one."""
     if path.is_dir():
         raise ParameterError(f"path={str(path)!r} is a folder. Name a file in it.")
@@ -18,7 +18,7 @@ def reject_no_place(path: Path) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    reject_no_place(path)
+    check_file_path(path)
     unfinished = path.parent / f".{path.name}.{secrets.token_hex(8)}"
     try:
         with unfinished.open("x", encoding="utf-8") as file:

@@ -85,7 +85,7 @@ def _generator(seed: int, key: str, *repeat: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(*words, *repeat)))
 
 
-def mixed(keys: Keys, salt: int) -> Keys:
+def mix64(keys: Keys, salt: int) -> Keys:
     """Keys as random bits: another salt gives bits that have nothing to do with these (splitmix64's finisher)."""
     bits = keys + np.uint64(salt)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
@@ -131,7 +131,7 @@ class KeyedStream:
             raise ValueError(f"a keyed stream of {len(self.rows)} rows was asked for {size} numbers")
         self.n_calls += 1
         first, second = (hash64(*self.words, self.n_calls, half) for half in ("first", "second"))
-        return mixed(mixed(self.rows, first), second)
+        return mix64(mix64(self.rows, first), second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class KeyedStreams(Streams):
         return KeyedStream(self.rows, (self.seed, self.key, "all repeats"))
 
 
-def remembered(rngs: Streams, name: str, make: Callable[[], T]) -> T:
+def cached(rngs: Streams, name: str, make: Callable[[], T]) -> T:
     """What `make` gives; of keyed streams made once, and kept for the rows that come next."""
     if not isinstance(rngs, KeyedStreams):
         return make()

@@ -12,7 +12,7 @@ import numpy as np
 from subgrove.exceptions import InputError, ParameterError
 
 
-class Parameters:
+class ParamsMixin:
     """`get_params` and `set_params` as scikit-learn has them; a constructor that stores and nothing else.
 
     `fit` returns a fitted thing of its own and leaves this one as it was.

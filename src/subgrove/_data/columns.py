@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import KINDS, MAX_LEVELS, MISSING, UNSEEN, Codes, ColumnInfo, Floats, Kind
-from subgrove._data.from_containers import BOOLEANS, Plain, encoded
+from subgrove._data.from_containers import BOOLEANS, RawColumn, encoded
 from subgrove.exceptions import ColumnError, ParameterError
 
 
 def typed(
-    column: Plain, name: str, kind: Kind | None, argument: str, *, lenient: bool = False
+    column: RawColumn, name: str, kind: Kind | None, argument: str, *, lenient: bool = False
 ) -> tuple[ColumnInfo, npt.NDArray[Any]]:
     """What is known of a column that is seen for the first time, and its values.
 
@@ -43,7 +43,7 @@ def typed(
     return info, codes if wanted == "nominal" else _codes_as_numbers(codes)
 
 
-def values_like(column: Plain, info: ColumnInfo, argument: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
+def values_like(column: RawColumn, info: ColumnInfo, argument: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
     """Values of a new column, and its levels that training did not have."""
     if info.kind == "numeric":
         values = _numbers(column, info.name, argument)
@@ -83,7 +83,7 @@ def check_numbers(values: Floats, name: str, argument: str, *, new: bool = False
     return bool(missing.any())
 
 
-def _numbers(column: Plain, name: str, argument: str) -> Floats:
+def _numbers(column: RawColumn, name: str, argument: str) -> Floats:
     if column.kind == "numeric":
         return column.values
     if column.levels == BOOLEANS:
@@ -99,25 +99,25 @@ def _numbers(column: Plain, name: str, argument: str) -> Floats:
     return numbers
 
 
-def _labels(column: Plain) -> list[str | None]:
+def _labels(column: RawColumn) -> list[str | None]:
     """Values of a numeric column as text, None where missing; none are needed of a column that has levels."""
     if column.kind != "numeric":
         return []
     return [None if value != value else number_text(value, column) for value in column.values.tolist()]
 
 
-def _unit(column: Plain | ColumnInfo) -> str:
+def _unit(column: RawColumn | ColumnInfo) -> str:
     return "dates" if column.is_date else "durations" if column.is_duration else "numbers"
 
 
-def _as_booleans(column: Plain) -> Plain:
+def _as_booleans(column: RawColumn) -> RawColumn:
     """0 and 1 read as False and True."""
     known = np.isin(column.values, (0.0, 1.0))
     codes = np.where(np.isnan(column.values), MISSING, np.where(known, column.values == 1.0, UNSEEN))
-    return Plain("nominal", codes.astype(np.int32), BOOLEANS)
+    return RawColumn("nominal", codes.astype(np.int32), BOOLEANS)
 
 
-def _codes(column: Plain, labels: list[str | None], levels: tuple[str, ...]) -> Codes:
+def _codes(column: RawColumn, labels: list[str | None], levels: tuple[str, ...]) -> Codes:
     if column.kind == "numeric":
         return encoded(labels, levels, other=UNSEEN)
     if column.levels == levels:
@@ -137,7 +137,7 @@ def _all_missing(name: str, argument: str) -> str:
     return f"Column {name!r} of {argument} has no value at all: every row is missing. Drop the column."
 
 
-def number_text(value: float, column: Plain | ColumnInfo) -> str:
+def number_text(value: float, column: RawColumn | ColumnInfo) -> str:
     """A value of a numeric column as it stands in a rule."""
     if column.is_date:
         return date_text(value)

@@ -19,13 +19,13 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import ColumnInfo, Rows
 from subgrove._data.from_containers import names_and_rows
-from subgrove._data.to_containers import Matrix, common_dtype, container_of
+from subgrove._data.to_containers import ArrayContainer, common_dtype, container_of
 
-__all__ = ["Changes", "Column", "Donors", "Frames", "Ring", "Rows", "Tile", "changes_of"]
+__all__ = ["Changes", "Column", "CyclicShift", "Donors", "Frames", "Rows", "Tile", "changes_of"]
 
 
 @dataclass(frozen=True, eq=False)
-class Ring:
+class CyclicShift:
     """Donors as a turn of circles: the row at a place of its circle takes the value of the one `step` places on.
 
     Each subgroup that has rows is one circle, and circles come in the order of the subgroups' numbers: whoever adds up
@@ -37,22 +37,22 @@ class Ring:
         Rows, circle after circle.
     place : int array
         For each row its place in `order`.
-    turns : tuple of (start, end, step)
+    segments : tuple of (start, end, step)
         Of each circle.
     """
 
     order: Rows
     place: Rows
-    turns: tuple[tuple[int, int, int], ...]
+    segments: tuple[tuple[int, int, int], ...]
 
     def taken(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """What each place takes; like `values`, in the order of the circles."""
-        pieces = [piece for start, end, step in self.turns for piece in ((start + step, end), (start, start + step))]
+        pieces = [piece for start, end, step in self.segments for piece in ((start + step, end), (start, start + step))]
         return np.concatenate([values[start:end] for start, end in pieces])
 
     def returned(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """`values` of those who took, at the place of the one they took from: undoes `taken`."""
-        pieces = [piece for start, end, step in self.turns for piece in ((end - step, end), (start, end - step))]
+        pieces = [piece for start, end, step in self.segments for piece in ((end - step, end), (start, end - step))]
         return np.concatenate([values[start:end] for start, end in pieces])
 
 
@@ -65,9 +65,9 @@ class Donors:
         Row numbers.
     train : bool
         Whether these are rows of the training table instead of the one that is redrawn.
-    holders : bool
+    representatives : bool
         Whether these rows merely hold a value that was chosen otherwise, and do not count as its donors.
-    ring : Ring or None
+    cyclic_shift : Ring or None
         The same as a turn of circles, if it is one of all rows: taking values and adding up what rows gave is quicker.
 
     Examples
@@ -79,33 +79,33 @@ class Donors:
     (3, [2], False)
     """
 
-    __slots__ = ("_rows", "holders", "ring", "train")
+    __slots__ = ("_rows", "cyclic_shift", "representatives", "train")
 
-    def __init__(self, rows: Rows, train: bool = False, holders: bool = False) -> None:
+    def __init__(self, rows: Rows, train: bool = False, representatives: bool = False) -> None:
         self._rows: Rows | None = rows
         self.train = train
-        self.holders = holders
-        self.ring: Ring | None = None
+        self.representatives = representatives
+        self.cyclic_shift: CyclicShift | None = None
 
     @classmethod
-    def of_ring(cls, ring: Ring) -> Donors:
+    def from_cyclic_shift(cls, cyclic_shift: CyclicShift) -> Donors:
         """A turn of circles. Rows are worked out when they are asked for: arrays of one dtype do without.
 
         Parameters
         ----------
-        ring : Ring
+        cyclic_shift : Ring
             The circles, and how far each is turned.
         """
-        donors = cls(ring.order)
-        donors.ring, donors._rows = ring, None
+        donors = cls(cyclic_shift.order)
+        donors.cyclic_shift, donors._rows = cyclic_shift, None
         return donors
 
     @property
     def rows(self) -> Rows:
         """Row numbers."""
         if self._rows is None:
-            assert self.ring is not None
-            self._rows = self.ring.taken(self.ring.order).take(self.ring.place)
+            assert self.cyclic_shift is not None
+            self._rows = self.cyclic_shift.taken(self.cyclic_shift.order).take(self.cyclic_shift.place)
         return self._rows
 
     def __len__(self) -> int:
@@ -119,7 +119,7 @@ class Donors:
         rows : slice or int array
             Positions of rows.
         """
-        return Donors(self.rows[rows], self.train, self.holders)
+        return Donors(self.rows[rows], self.train, self.representatives)
 
 
 Column = Donors | npt.NDArray[Any]  # what a column is replaced by: donors, or values
@@ -171,11 +171,11 @@ class Frames:
     @property
     def is_matrix(self) -> bool:
         """Whether the table lies in memory as one array of one dtype."""
-        return isinstance(self._container, Matrix)
+        return isinstance(self._container, ArrayContainer)
 
     def tile(self, times: int) -> Tile:
         """`times` copies of the table to fill again and again."""
-        if isinstance(self._container, Matrix):
+        if isinstance(self._container, ArrayContainer):
             return _MatrixTile(self, self._container, times)
         return _ColumnTile(self, times)
 
@@ -195,18 +195,18 @@ class Frames:
         place = self._place[name]
         if not isinstance(column, Donors):
             return self._container.values(place, column, self.infos.get(name))
-        if column.ring is not None and self.is_matrix:
-            return self._turned(place, column.ring)
+        if column.cyclic_shift is not None and self.is_matrix:
+            return self._turned(place, column.cyclic_shift)
         if not column.train:
             return self._container.taken(self._container.column(place), column.rows)
         return self._container.taken(self.train_column(name), column.rows)
 
-    def _turned(self, place: int, ring: Ring) -> npt.NDArray[Any]:
+    def _turned(self, place: int, cyclic_shift: CyclicShift) -> npt.NDArray[Any]:
         """A column after a turn: a turn moves whole stretches of the column once it is in the order of the circles."""
         last = self._circled  # held on to, since another thread may ask for another column meanwhile
-        if last is None or last[0] != place or last[1] is not ring.order:
-            last = self._circled = (place, ring.order, self._container.column(place).take(ring.order))
-        return ring.taken(last[2]).take(ring.place)
+        if last is None or last[0] != place or last[1] is not cyclic_shift.order:
+            last = self._circled = (place, cyclic_shift.order, self._container.column(place).take(cyclic_shift.order))
+        return cyclic_shift.taken(last[2]).take(cyclic_shift.place)
 
     def train_column(self, name: str) -> Any:
         """A column of the training table, in the dtype that the table has."""
@@ -271,7 +271,7 @@ class _ColumnTile:
 class _MatrixTile:
     """Copies of an array, written in place: what the last filling changed is put back first."""
 
-    def __init__(self, frames: Frames, container: Matrix, times: int) -> None:
+    def __init__(self, frames: Frames, container: ArrayContainer, times: int) -> None:
         self.frames = frames
         self.container = container
         self.times = times

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import KINDS, Codes, ColumnInfo, Floats, Kind
 from subgrove._core.text import quote
 from subgrove._data.columns import check_numbers, typed, values_like
-from subgrove._data.from_containers import Plain, float_matrix, names_and_rows, plain_column, plain_columns
+from subgrove._data.from_containers import RawColumn, float_matrix, names_and_rows, raw_column, raw_columns
 from subgrove.exceptions import InputError, LengthError, ParameterError
 
 __all__ = [
@@ -29,8 +29,8 @@ __all__ = [
     "ColumnInfo",
     "Floats",
     "Kind",
-    "Series",
     "Table",
+    "TypedColumn",
     "read_like",
     "read_series",
     "read_table",
@@ -108,15 +108,15 @@ class Table:
         """Values of a column: numbers, or codes if it is nominal."""
         return self.series(name).values
 
-    def series(self, name: str) -> Series:
+    def series(self, name: str) -> TypedColumn:
         """One column on its own."""
         place = self.names.index(name)
         info, at = self.columns[place], self.positions()[place]
-        return Series(info, self.codes[:, at] if info.is_nominal else self.numbers[:, at])
+        return TypedColumn(info, self.codes[:, at] if info.is_nominal else self.numbers[:, at])
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class TypedColumn:
     """One column on its own: `values` are floats (numeric, ordered) or codes (nominal)."""
 
     info: ColumnInfo
@@ -138,7 +138,7 @@ def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str
     if matrix is not None and not kinds:
         _reject_empty(matrix.shape[0], len(names), argument)
         return _from_matrix(matrix, names, argument, new=lenient)
-    columns = plain_columns(X, argument)
+    columns = raw_columns(X, argument)
     _reject_empty(names_and_rows(X)[1], len(columns), argument)
     return _assemble(columns, _checked_kinds(kinds, argument), argument, lenient)
 
@@ -150,7 +150,7 @@ def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> 
     plain = all(column.kind == "numeric" and not column.is_date for column in columns)
     if matrix is not None and names == wanted and plain:
         return _from_matrix(matrix, names, argument, new=True)
-    given = plain_columns(X, argument, only=wanted)
+    given = raw_columns(X, argument, only=wanted)
     absent = [name for name in wanted if name not in given]
     present, n_rows = names_and_rows(X)
     if absent:
@@ -169,15 +169,15 @@ def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> 
     return Table(tuple(columns), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32), unseen)
 
 
-def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> Series:
+def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> TypedColumn:
     """Read one column given on its own (a Series, a list or a 1-d array)."""
-    column, name = plain_column(x, argument)
+    column, name = raw_column(x, argument)
     if n_rows is not None and len(column) != n_rows:
         raise LengthError(
             f"{argument} has {len(column)} values, but X has {n_rows} rows. Pass one value for each row of X."
         )
     info, values = typed(column, name or argument, kind, argument)
-    return Series(info, values)
+    return TypedColumn(info, values)
 
 
 def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
@@ -220,7 +220,7 @@ def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str, *, new: 
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
 
 
-def _assemble(columns: dict[str, Plain], kinds: Mapping[str, Kind], argument: str, lenient: bool) -> Table:
+def _assemble(columns: dict[str, RawColumn], kinds: Mapping[str, Kind], argument: str, lenient: bool) -> Table:
     n_rows = len(next(iter(columns.values())))
     unknown = [name for name in kinds if name not in columns]
     if unknown:

@@ -34,17 +34,17 @@ class Container(Protocol):
 def container_of(X: Any) -> Container:
     """The container of a table."""
     if isinstance(X, np.ndarray):
-        return Matrix(unmasked(X), lambda array: array)
+        return ArrayContainer(unmasked(X), lambda array: array)
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
         if set(X.dtypes.tolist()) == {np.dtype(np.float64)}:
             names = X.columns
-            return Matrix(X.to_numpy(), lambda array: pandas.DataFrame(array, columns=names, copy=False))
-        return Pandas(X, pandas)
-    return Columns(X)
+            return ArrayContainer(X.to_numpy(), lambda array: pandas.DataFrame(array, columns=names, copy=False))
+        return PandasContainer(X, pandas)
+    return NarwhalsContainer(X)
 
 
-class Matrix:
+class ArrayContainer:
     """One array, given to the model as it is or in a frame around it."""
 
     def __init__(self, array: npt.NDArray[Any], wrap: Callable[[npt.NDArray[Any]], Any]) -> None:
@@ -113,7 +113,7 @@ def common_dtype(dtype: np.dtype[Any], columns: Any) -> np.dtype[Any]:
     return np.result_type(dtype, *(np.asarray(column).dtype for column in columns)) if dtype.kind != "O" else dtype
 
 
-class Pandas:
+class PandasContainer:
     """A pandas frame of several dtypes."""
 
     def __init__(self, frame: Any, pandas: Any) -> None:
@@ -169,7 +169,7 @@ class Pandas:
         return self.pandas.concat([self.frame] * times, ignore_index=True)
 
 
-class Columns:
+class NarwhalsContainer:
     """A polars frame, a pyarrow table, or what else narwhals knows."""
 
     def __init__(self, X: Any) -> None:

@@ -20,7 +20,7 @@ from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._core.moments import Moments
 from subgrove._data.columns import values_like
 from subgrove._data.fingerprint import digest_of, fingerprint
-from subgrove._data.from_containers import plain_columns
+from subgrove._data.from_containers import raw_columns
 from subgrove._data.table import read_table, read_weights
 from subgrove._effects.chunk_sums import CURVES, LAID_OUT, SUMMED, Layout
 from subgrove._effects.grid import Wanted, as_points, has_levels
@@ -41,7 +41,7 @@ from subgrove._effects.validate import (
     read_grids,
     read_source,
 )
-from subgrove._models.predictor import Model
+from subgrove._models.predictor import Predictor
 from subgrove._scale.engines import Sums, carry_out
 from subgrove._scale.readers import (
     Partitioned,
@@ -131,7 +131,7 @@ def _holding(source: Source) -> Source:
 class _PieceWork:
     """What is done with each piece: read, sort into subgroups, ask, sum up. It is sent to workers once."""
 
-    model: Model
+    model: Predictor
     outputs: Outputs
     batch_rows: int
     columns: tuple[str, ...]
@@ -173,7 +173,7 @@ class _PieceWork:
         whole = piece.read([*self.columns, *([self.weight] if self.weight else [])])
         table = selected(whole, list(self.columns))
         counted = _weights(whole[self.weight], piece.n_rows) if self.weight else None
-        found = plain_columns(table, "X", only=[info.name for info in self.holding.infos])
+        found = raw_columns(table, "X", only=[info.name for info in self.holding.infos])
         x, strange = [], []
         for which, info in enumerate(self.holding.infos):
             plain = found[info.name]
@@ -241,7 +241,7 @@ def _mark(plan: _Plan, data: Partitioned) -> str:
     n = min(_LOOKED_AT, plan.source.frames.n_rows)
     rows = plan.source.frames.changed(np.arange(n), {})
     seen = fingerprint(read_table(rows, lenient=True))
-    answers = work.model.fresh().ask(rows, n, lambda row: "rows drawn at random")
+    answers = work.model.fresh().predict(rows, n, lambda row: "rows drawn at random")
     points = [axis.points.tobytes() for layout in work.layouts for axis in layout.axes]
     edges = [b"" if layout.edges is None else layout.edges.tobytes() for layout in work.layouts]
     lines = {
@@ -301,7 +301,7 @@ def _group(part: Part, done: dict[str, Any], k: int) -> Group:
     return replace(group, n=float(done["n"][k]), supports=tuple(supports))
 
 
-def _spreads(plan: _Plan, model: Model) -> dict[int, Floats]:
+def _spreads(plan: _Plan, model: Predictor) -> dict[int, Floats]:
     """Box statistics of predictions at levels, which need predictions side by side: those of the sampled rows."""
     work = plan.work
     infos = plan.source.infos

@@ -10,11 +10,11 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
-from subgrove._models.predictor import Model, Predictions, is_classifier, read_model, response_for
+from subgrove._models.predictor import Predictions, Predictor, is_classifier, read_model, response_for
 from subgrove.exceptions import ModelError, ParameterError
 
 
-def model_for_effect(model: Any, response: str | None) -> Model:
+def model_for_effect(model: Any, response: str | None) -> Predictor:
     """The model, asked for probabilities if it can give them, else for what `predict` gives."""
     if response is not None:
         return read_model(model, response_for((), response))
@@ -41,7 +41,7 @@ class Outputs:
     wanted: Any = None
 
     @classmethod
-    def of(cls, model: Model, wanted: Any) -> Outputs:
+    def of(cls, model: Predictor, wanted: Any) -> Outputs:
         """The outputs of a model; refuses an output that it certainly does not have."""
         outputs = cls(model.classes, model.method, wanted)
         if wanted is not None and model.method == "predict_proba" and model.classes:

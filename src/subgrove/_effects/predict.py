@@ -21,7 +21,7 @@ from subgrove._core.kinds import Floats
 from subgrove._core.parallel import effective_jobs, parallel_map
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Tile
 from subgrove._effects.outputs import Outputs
-from subgrove._models.predictor import Model, Predictions
+from subgrove._models.predictor import Predictions, Predictor
 from subgrove.exceptions import ModelError, ParameterError
 
 BATCH_ROWS = 100_000  # more rows at once save no time
@@ -71,7 +71,7 @@ class Asker:
     `labels` are those of the outputs that have a curve, known after the first answer.
     """
 
-    model: Model
+    model: Predictor
     outputs: Outputs
     batch_rows: int
     n_jobs: int | None = None
@@ -93,7 +93,7 @@ class Asker:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    model: Model
+    model: Predictor
     outputs: Outputs
     work: Work
     batch_rows: int
@@ -135,7 +135,7 @@ def _answers(task: _Task) -> Iterator[tuple[Sequence[Block], Predictions]]:
         table = _filled(tile, frames, some)
         looked_at = frames.is_matrix and start == 0 and len(some) < len(blocks)
         before = np.array(np.asarray(table)[:n]) if looked_at else None
-        answer = task.model.ask(table, n * len(some), _About(some, n))
+        answer = task.model.predict(table, n * len(some), _About(some, n))
         if before is not None and before.tobytes() != np.asarray(table)[:n].tobytes():
             # The rest of the batches are written into the same table.
             raise ModelError(
@@ -167,13 +167,13 @@ class _About:
         return first if len(self.blocks) == 1 else f"{first}, to {last}"
 
 
-def _in_pieces(model: Model, frames: Frames, block: Block, batch_rows: int) -> Predictions:
+def _in_pieces(model: Predictor, frames: Frames, block: Block, batch_rows: int) -> Predictions:
     """A block that is larger than a batch."""
     changes, pieces = block.changes(), []
     for start in range(0, frames.n_rows, batch_rows):
         piece = slice(start, min(start + batch_rows, frames.n_rows))
         table = frames.changed(piece, {name: _part(column, piece) for name, column in changes.items()})
-        pieces.append(model.ask(table, piece.stop - piece.start, lambda row: block.text()))
+        pieces.append(model.predict(table, piece.stop - piece.start, lambda row: block.text()))
     return np.concatenate(pieces)
 
 

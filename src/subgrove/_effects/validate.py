@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._core.kinds import ColumnInfo
 from subgrove._core.text import quote
 from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.from_containers import names_and_rows, plain_columns
+from subgrove._data.from_containers import names_and_rows, raw_columns
 from subgrove._data.table import read_weights
 from subgrove._effects.grid import Wanted, read_grid, read_values
 from subgrove._effects.interactions.interactions import DEPTH
@@ -31,7 +31,7 @@ def read_source(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -
     names = feature_names(feature)
     if len(names) > 1 and kind != "pdp":
         raise ParameterError(f"Only kind='pdp' takes two features; kind is {kind!r}. Name one feature.")
-    columns = plain_columns(X, "X", only=names)
+    columns = raw_columns(X, "X", only=names)
     present, n_rows = names_and_rows(X)
     unknown = [name for name in names if name not in columns]
     if unknown:

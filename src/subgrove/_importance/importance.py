@@ -26,8 +26,8 @@ from subgrove._importance.recompute import Source
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device import DeviceModel, as_model, on_host
 from subgrove._models.predictor import (
-    Model,
     Predictions,
+    Predictor,
     default_loss,
     gives_probabilities,
     read_model,
@@ -369,13 +369,13 @@ def _holds_copy(frames: Frames, batch: int, n_features: int, n_losses: int, memo
     return memory * 2**20 >= kept + needed
 
 
-def _original(model: Model, frames: Frames, batch: int) -> Predictions:
+def _original(model: Predictor, frames: Frames, batch: int) -> Predictions:
     """Predictions of the rows as they are; on the way, it is seen whether the model writes to what it is given."""
     parts = []
     for at in range(0, frames.n_rows, batch):
         piece = slice(at, min(at + batch, frames.n_rows))
         table = frames.changed(piece, {})
-        parts.append(model.ask(table, piece.stop - piece.start, partial(original_rows, start=at)))
+        parts.append(model.predict(table, piece.stop - piece.start, partial(original_rows, start=at)))
         model.writes = model.writes or not frames.holds(table, piece)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

@@ -102,7 +102,7 @@ def loco(
         raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
     counted = read_counts(sample_weight, table.n_rows)
     target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
-    before = asked.ask(copied(X), table.n_rows, original_rows)
+    before = asked.predict(copied(X), table.n_rows, original_rows)
     scoring = Scoring(losses, target, gives_probabilities(needed)).settled(before)
     reject_weighted_scores(scoring, counted)
     baseline, whole = scoring.rows(before, ALL, original_rows), scoring.whole(before, original_rows)
@@ -142,7 +142,7 @@ class _Refitting:
             return f"model without {title(feature)!r}" + ("" if row is None else f", row {row}")
 
         fitted = self._fitted(feature)
-        answers = read_model(fitted, self.response).ask(without_columns(self.X, feature), self.n_rows, about)
+        answers = read_model(fitted, self.response).predict(without_columns(self.X, feature), self.n_rows, about)
         return self.scoring.rows(answers, ALL, about), self.scoring.whole(answers, about)
 
     def _fitted(self, feature: Feature) -> Any:

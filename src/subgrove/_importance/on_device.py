@@ -66,7 +66,7 @@ def goes_on_device(model: Any, losses: Sequence[Loss], response: Any, *others: A
     if not isinstance(model, DeviceModel) or response is not None or any(other is not None for other in others):
         return False
     answers = ("value",) if model.gives == "value" else ("probability", "label")
-    return all(loss.response in answers and on_tensors(loss) is not None for loss in losses)
+    return all(loss.response_method in answers and on_tensors(loss) is not None for loss in losses)
 
 
 def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> ImportanceResult:

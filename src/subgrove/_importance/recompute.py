@@ -117,7 +117,7 @@ class Source:
             )
         question = self.question
         model, n = question.model.fresh(), min(LOOKED_AT, table.n_rows)
-        answers = model.ask(Frames(self.rows, table.columns).changed(slice(0, n), {}), n, original_rows)
+        answers = model.predict(Frames(self.rows, table.columns).changed(slice(0, n), {}), n, original_rows)
         now = question.scoring.rows(answers, slice(0, n), original_rows)
         before = question.baseline[:, :n]
         known = ~np.isnan(before)

@@ -30,7 +30,7 @@ Method = Literal["function", "predict", "predict_proba", "decision_function"]
 
 
 @dataclass(eq=False)
-class Model:
+class Predictor:
     """A model that is asked for predictions, and counts what it was asked.
 
     Attributes
@@ -53,7 +53,7 @@ class Model:
     n_calls: int = 0
     writes: bool = False
 
-    def ask(self, table: Any, n_rows: int, about: About) -> Predictions:
+    def predict(self, table: Any, n_rows: int, about: About) -> Predictions:
         """Predictions for the rows of a table: (n,) numbers or labels, or (n, k) of several outputs or classes.
 
         `about` says, for an error, what the rows were made for.
@@ -69,12 +69,12 @@ class Model:
         self.n_calls += 1
         return _checked(given, n_rows, about, self.method)
 
-    def fresh(self) -> Model:
+    def fresh(self) -> Predictor:
         """The same model with its counters at zero, for a worker of its own."""
-        return Model(self.model, self.method, self.classes, writes=self.writes)
+        return Predictor(self.model, self.method, self.classes, writes=self.writes)
 
 
-def read_model(model: Any, response: str, *, argument: str = "model") -> Model:
+def read_model(model: Any, response: str, *, argument: str = "model") -> Predictor:
     """How to ask a model for what a loss or an effect needs.
 
     `response` is "value" or "any" (predict), "label" (predict), "probability" (predict_proba), or the name of a method.
@@ -85,14 +85,14 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Model:
     if isinstance(model, type):
         raise ParameterError(f"{argument} is the class {model.__name__}, not an object of it. Pass a fitted model.")
     if hasattr(model, method):
-        return Model(model, cast(Method, method), _classes(model))
+        return Predictor(model, cast(Method, method), _classes(model))
     if hasattr(model, "predict") or hasattr(model, "predict_proba"):
         raise ParameterError(
             f"{argument} ({type(model).__name__}) has no {method}, which is needed for a {response}. "
             f"Choose another loss or response, or pass a function that gives what is needed."
         )
     if callable(model):
-        return Model(model, "function")
+        return Predictor(model, "function")
     raise ParameterError(
         f"{argument} must have predict or predict_proba, or be a function of a table; got {type(model).__name__}."
     )
@@ -126,21 +126,21 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
         if unserved:
             raise ParameterError(
                 f"response_method={response!r} does not give what loss {unserved[0].name!r} compares, a "
-                f"{unserved[0].response}. Leave response out, or choose another loss."
+                f"{unserved[0].response_method}. Leave response out, or choose another loss."
             )
         return response
-    needed = {loss.response for loss in losses} - {"any"}
-    if "probability" in needed and any(loss.response == "any" for loss in losses):
-        own = next(loss for loss in losses if loss.response == "any")
+    needed = {loss.response_method for loss in losses} - {"any"}
+    if "probability" in needed and any(loss.response_method == "any" for loss in losses):
+        own = next(loss for loss in losses if loss.response_method == "any")
         raise ParameterError(
             f"loss {own.name!r} compares with what predict gives, others with probabilities. Pass it as "
-            f"subgrove.losses.own(..., response_method='probability'), or call importance once for each."
+            f"subgrove.losses.custom(..., response_method='probability'), or call importance once for each."
         )
     if needed <= {"probability", "label"}:
         return "probability" if "probability" in needed else ("label" if needed else "any")
     if needed == {"value"}:
         return "value"
-    listed = ", ".join(f"{loss.name} ({loss.response})" for loss in losses)
+    listed = ", ".join(f"{loss.name} ({loss.response_method})" for loss in losses)
     raise ParameterError(
         f"These losses need different answers from the model: {listed}. Call importance once for each kind."
     )
@@ -148,13 +148,13 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
 
 def _serves(response: str, loss: Loss) -> bool:
     """Whether an answer of the model is what a loss compares with."""
-    if loss.response == "any":
+    if loss.response_method == "any":
         return True
     if response in ("probability", "predict_proba"):
-        return loss.response in ("probability", "label")
+        return loss.response_method in ("probability", "label")
     if response == "decision_function":
-        return loss.response == "value"
-    return loss.response != "probability"
+        return loss.response_method == "value"
+    return loss.response_method != "probability"
 
 
 def gives_probabilities(response: str) -> bool:
@@ -243,7 +243,7 @@ def read_target(
         raise InputError(
             f"y has {int(missing.sum())} missing values, the first in row {row}. Leave these rows out of X and y."
         )
-    needs = {loss.response for loss in losses}
+    needs = {loss.response_method for loss in losses}
     numbers = _numbers(raw, losses) if "value" in needs else None
     codes = None
     if needs & {"probability", "label"}:
@@ -253,7 +253,7 @@ def read_target(
         else:
             _reject_strange_labels(raw, classes)
     for loss in losses:
-        if numbers is not None and loss.response == "value":
+        if numbers is not None and loss.response_method == "value":
             loss.check_y(numbers)
     for values in (numbers, codes):
         if values is not None:
@@ -295,7 +295,7 @@ def missing_in(raw: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def _numbers(raw: npt.NDArray[Any], losses: Sequence[Loss]) -> npt.NDArray[np.float64]:
-    names = ", ".join(loss.name for loss in losses if loss.response == "value")
+    names = ", ".join(loss.name for loss in losses if loss.response_method == "value")
     if raw.dtype.kind not in "iufbO":
         raise InputError(f"loss {names} compares numbers, but y holds {raw.dtype}. For classes use loss='log_loss'.")
     try:

@@ -9,7 +9,7 @@ import numpy as np
 from subgrove._core.text import quote
 from subgrove._data.columns import number_text
 from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import Series
+from subgrove._data.table import TypedColumn
 from subgrove._report.inputs import Asked
 from subgrove._report.numbers import counted, listed, tidy
 from subgrove._report.summary import ColumnSummary, DataSummary
@@ -31,13 +31,13 @@ def data_summary(asked: Asked, notes: Mapping[str, str] | None) -> DataSummary:
     return DataSummary(asked.train.n, asked.test.n, columns, _sentences(asked, columns))
 
 
-def _column(series: Series, note: str) -> ColumnSummary:
+def _column(series: TypedColumn, note: str) -> ColumnSummary:
     missing = int(series.missing.sum())
     kind = "date" if series.info.is_date else "duration" if series.info.is_duration else series.info.kind
     return ColumnSummary(series.info.name, kind, missing, _values(series), note)
 
 
-def _values(series: Series) -> str:
+def _values(series: TypedColumn) -> str:
     """The range of numbers, or the levels."""
     if series.missing.all():
         return "no value"
@@ -53,7 +53,7 @@ def _values(series: Series) -> str:
     return tidy(f"{len(names)} levels: {', '.join(names[:_LEVELS])}, ...")
 
 
-def _value(value: float, series: Series) -> str:
+def _value(value: float, series: TypedColumn) -> str:
     info = series.info
     exact = info.is_date or info.is_duration or float(value).is_integer()
     return number_text(value, info) if exact else f"{value:.5g}"
@@ -80,6 +80,6 @@ def _tested(asked: Asked) -> str:
     return f"{counted(asked.test.n, 'other row')}"
 
 
-def _constant(series: Series) -> bool:
+def _constant(series: TypedColumn) -> bool:
     known = series.values[~series.missing]
     return len(known) == 0 or bool((known == known[0]).all())

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import ColumnInfo, Floats
-from subgrove._data.table import Series
+from subgrove._data.table import TypedColumn
 from subgrove._effects import Effect, effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
@@ -83,7 +83,7 @@ def _answering(asked: Asked) -> Any:
     return model
 
 
-def _frequent(series: Series) -> list[str] | None:
+def _frequent(series: TypedColumn) -> list[str] | None:
     """The most frequent levels, of a column with very many."""
     if series.info.kind == "numeric":
         return None

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._data.table import Series
+from subgrove._data.table import TypedColumn
 from subgrove._report.summary import Distribution
 
 BINS = 20
@@ -15,7 +15,7 @@ MOST_LEVELS = 30
 OTHERS = "other levels"
 
 
-def distribution(series: Series, code: npt.NDArray[np.integer], n_groups: int) -> Distribution:
+def distribution(series: TypedColumn, code: npt.NDArray[np.integer], n_groups: int) -> Distribution:
     """Of one column; `code` is the subgroup of each row."""
     if series.info.kind == "numeric":
         return _of_numbers(np.asarray(series.values, dtype=np.float64), code, n_groups)

@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.columns import number_text
-from subgrove._data.table import Series
+from subgrove._data.table import TypedColumn
 from subgrove._importance import ImportanceResult
 from subgrove._importance.explanation import redrawn
 from subgrove._importance.tables import overall_line, subgroup_lines
@@ -191,7 +191,7 @@ def _agrees(sentence: str, one: Estimate, baseline: float) -> bool:
 
 
 def _effect_sentences(
-    asked: Asked, results: Results, score: FeatureScores, series: Series, curves: Curves
+    asked: Asked, results: Results, score: FeatureScores, series: TypedColumn, curves: Curves
 ) -> list[str]:
     if curves.refused:
         return [tidy(f"There are no curves of {score.title}: {curves.refused}")]
@@ -210,7 +210,7 @@ def _effect_sentences(
     return told
 
 
-def _moments(bounds: tuple[float, float], series: Series) -> tuple[str, str]:
+def _moments(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str]:
     """Two dates or durations in words; days, where they are far from each other."""
     far = series.info.is_date and bounds[1] - bounds[0] > _DAYS
     low, high = (number_text(round(value), series.info) for value in bounds)

@@ -18,7 +18,7 @@ from subgrove._data.features import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._models.predictor import (
-    Model,
+    Predictor,
     Target,
     gives_probabilities,
     is_classifier,
@@ -123,7 +123,7 @@ class Asked:
         before = isinstance(self.sampler, Fitted | Subgroups | Partition)
         return None if before or (groups is not None and self.sampler.donors != "train") else self.train.X
 
-    def reader(self) -> Model:
+    def reader(self) -> Predictor:
         """The model as the loss asks it."""
         return read_model(self.model, response_for((self.loss,), None))
 
@@ -148,7 +148,7 @@ def read_asked(
     start, depth = read_seed(seed), whole_number("max_depth", max_depth, least=0)
     names = _features(features, tested.table.names)
     chosen = _loss(loss, model, tested.y)
-    task = SURE_TASKS.get(chosen.response) or ("classification" if is_classifier(model) else "regression")
+    task = SURE_TASKS.get(chosen.response_method) or ("classification" if is_classifier(model) else "regression")
     asks = read_model(model, response_for((chosen,), None))
     probabilities = gives_probabilities(response_for((chosen,), None))
     targets = _targets(asks, chosen, trained, tested, probabilities=probabilities)
@@ -247,10 +247,10 @@ def _are_numbers(y: Any) -> bool:
     return np.asarray(y).dtype.kind not in "US"
 
 
-def _targets(asks: Model, loss: Loss, train: Pair, test: Pair, *, probabilities: bool) -> tuple[Target, Target]:
+def _targets(asks: Predictor, loss: Loss, train: Pair, test: Pair, *, probabilities: bool) -> tuple[Target, Target]:
     """y of training and test rows; classes that a model does not tell are those of both."""
     classes = asks.classes
-    if not classes and loss.response in ("probability", "label"):
+    if not classes and loss.response_method in ("probability", "label"):
         classes = tuple(np.unique(np.concatenate([np.asarray(test.y), np.asarray(train.y)])).tolist())
     read = []
     for pair, argument in ((train, "train"), (test, "test")):

@@ -92,7 +92,7 @@ def performance(asked: Asked) -> Performance:
     parts = []
     for at in range(0, X.n, _BATCH):
         rows = np.arange(at, min(at + _BATCH, X.n))
-        parts.append(model.ask(X.some(rows).X, len(rows), original_rows))
+        parts.append(model.predict(X.some(rows).X, len(rows), original_rows))
     answers = np.concatenate(parts) if len(parts) > 1 else parts[0]
     first = _judged(asked, asked.loss, answers)
     scores = (first.score(title_of(asked.loss)), *_others(asked, answers))
@@ -120,13 +120,13 @@ def _judged(asked: Asked, loss: Loss, answers: Predictions) -> _Judged:
 
 def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.NDArray[Any] | None:
     """The best constant answer of the training rows, for each of n rows; None where it is not known."""
-    if loss.response in ("probability", "label"):
+    if loss.response_method in ("probability", "label"):
         if trained.codes is not None and probabilities:
             shares = np.bincount(trained.codes, minlength=len(trained.classes)) / len(trained)
             return np.tile(shares, (n, 1))
         labels, counts = np.unique(trained.raw, return_counts=True)
         return np.repeat(labels[[int(counts.argmax())]], n)
-    if loss.response != "value" or trained.numbers is None:
+    if loss.response_method != "value" or trained.numbers is None:
         return None
     level = getattr(loss.function, "level", None)  # of a quantile
     if level is not None:
@@ -138,7 +138,7 @@ def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.N
 def _others(asked: Asked, answers: Predictions) -> list[Score]:
     """What people also look at, as far as it is not the loss itself."""
     if asked.task == "regression":
-        numbers = asked.loss.response == "value"
+        numbers = asked.loss.response_method == "value"
         return _of_numbers(asked, answers) if numbers else []
     names = [name for name in ("log_loss", "brier", "zero_one") if name != asked.loss.name]
     if not asked.probabilities:

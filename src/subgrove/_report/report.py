@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from subgrove._core.files import reject_no_place, write_text
+from subgrove._core.files import check_file_path, write_text
 from subgrove._report.inputs import read_asked
 from subgrove._report.summarise import summarise
 from subgrove._report.summary import Summary
@@ -89,7 +89,7 @@ class Report:
             raise ParameterError(
                 f"path={str(path)!r} must end in {', '.join(_FORMS)}, which says as what the report is written."
             )
-        reject_no_place(place)
+        check_file_path(place)
         write_text(place, make())
 
     @classmethod

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._data.replace_columns import Donors, Ring, Rows
+from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
 from subgrove._scoring.feature_result import FeatureScores
@@ -60,7 +60,7 @@ class Tally:
         sizes = counts if self.weights is None else np.bincount(self.code, weights=self.weights, minlength=groups)
         self.sizes = sizes.astype(np.float64)
         self.total = np.zeros((n_losses, n))
-        self.ring: Ring | None = None  # the circles that rows turn in, if they do
+        self.cyclic_shift: CyclicShift | None = None  # the circles that rows turn in, if they do
         self.given = np.zeros((n_losses, n))  # in the order of the circles, if there are any
         self.sums = np.zeros((n_losses, self.n_repeats, groups))
         self.squares = np.zeros((n_losses, groups))
@@ -93,23 +93,23 @@ class Tally:
         else:
             self.total[:, rows] += increase
         column = next(iter(one.changes.values()))
-        if isinstance(column, Donors) and column.ring is not None and rows is None and self.weights is None:
-            self._add_turned(column.ring, one.repeat, increase)
+        if isinstance(column, Donors) and column.cyclic_shift is not None and rows is None and self.weights is None:
+            self._add_turned(column.cyclic_shift, one.repeat, increase)
             return
         counted = increase if self.weights is None else increase * self.weights[where]
-        if isinstance(column, Donors) and not (column.train or column.holders):
+        if isinstance(column, Donors) and not (column.train or column.representatives):
             self._add_donors(column, counted, rows)
         for at in self.scoring.per_row:
             self.sums[at, one.repeat] = self.drawn_by_group(counted[at])
             self.squares[at] += self.drawn_by_group(counted[at] * increase[at])
 
-    def _add_turned(self, ring: Ring, repeat: int, increase: Floats) -> None:
+    def _add_turned(self, cyclic_shift: CyclicShift, repeat: int, increase: Floats) -> None:
         """Count what rows took and gave in circles: put in their order once, a subgroup is one stretch."""
-        self.by_group.order = ring.order
-        self.ring, self.has_donors = ring, True
+        self.by_group.order = cyclic_shift.order
+        self.cyclic_shift, self.has_donors = cyclic_shift, True
         for at in self.scoring.per_row:
-            values = increase[at].take(ring.order)
-            self.given[at] += ring.returned(values)
+            values = increase[at].take(cyclic_shift.order)
+            self.given[at] += cyclic_shift.returned(values)
             self.sums[at, repeat] = self.by_group.stretches(values)
             values *= values
             self.squares[at] += self.by_group.stretches(values)
@@ -259,7 +259,7 @@ class Tally:
 
     def _given_means(self, exact: npt.NDArray[np.bool_] | None) -> Floats:
         """Of each row the mean increase of those it gave its value to."""
-        given = self.given if self.ring is None else self.given.take(self.ring.place, axis=1)
+        given = self.given if self.cyclic_shift is None else self.given.take(self.cyclic_shift.place, axis=1)
         given /= self.n_repeats
         if self.weights is not None:
             given /= self.weights
@@ -283,7 +283,7 @@ class Tally:
             excess *= factor**2
         for at in self.scoring.per_row:
             means = estimates[at]  # in circles, where what was given is what was taken
-            if self.ring is None:
+            if self.cyclic_shift is None:
                 counted = given[at] if self.weights is None else given[at] * self.weights
                 with np.errstate(invalid="ignore", divide="ignore"):
                     means = self.by_group(counted) / self.sizes

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import Codes, Floats
 from subgrove._core.moments import Moments
 from subgrove._data.replace_columns import Changes, Frames, Rows, changes_of
-from subgrove._models.predictor import Model, Predictions
+from subgrove._models.predictor import Predictions, Predictor
 from subgrove._scoring.chunk_batch import Batch
 from subgrove._scoring.chunk_sums import FeatureSums, sums_by_group
 from subgrove._scoring.row_losses import ALL, Scoring
@@ -26,7 +26,7 @@ from subgrove.samplers.redraw import Redraw
 class Asker:
     """Asks the model about redraws of the rows of a batch, and adds up."""
 
-    model: Model
+    model: Predictor
     scoring: Scoring
     weights: Floats | None
     batch: Batch
@@ -36,7 +36,7 @@ class Asker:
     def ask_original(self, n_rows: int) -> Floats:
         """Losses of the rows as they are."""
         about = partial(self.about, "original rows")
-        answers = self.model.ask(self.batch.table, n_rows, about)
+        answers = self.model.predict(self.batch.table, n_rows, about)
         self.baseline = self.scoring.rows(answers, ALL, about)
         return self.baseline
 
@@ -112,7 +112,7 @@ class Asker:
         def about(row: int | None = None) -> str:
             return str(self.about(what, numbers(row)))
 
-        answers: Predictions = self.model.ask(table, n, about)
+        answers: Predictions = self.model.predict(table, n, about)
         increase = self.scoring.rows(answers, ALL if rows is None else rows, about)
         increase -= self.baseline if rows is None else self.baseline[:, rows]
         return increase

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._core.random import KeyedStreams, Keys
 from subgrove._data.replace_columns import Rows
-from subgrove._models.predictor import Model, Target, missing_in, read_target
+from subgrove._models.predictor import Predictor, Target, missing_in, read_target
 from subgrove._scale.engines import Sums
 from subgrove._scale.readers import Piece, row_keys
 from subgrove._scoring.chunk_batch import Batch, judged_rows, raw_column
@@ -76,7 +76,7 @@ class PieceWork:
         Keys of rows that are not judged, ascending: the sampler was fitted on them.
     """
 
-    model: Model
+    model: Predictor
     names: Names
     samplers: Mapping[Feature, Fitted]
     losses: tuple[Loss, ...]

@@ -176,7 +176,7 @@ class Repeated:
 
     def _answer(self, rows: Rows, donors: Rows, about: About) -> Predictions:
         table = self.question.frames.changed(rows, {self.name: Donors(donors, self.train)})
-        return self.question.model.ask(table, len(rows), about)
+        return self.question.model.predict(table, len(rows), about)
 
     def _find_the_one_that_fails(self, passes: list[Pass], rows: Rows, donors: Rows, at: Rows) -> None:
         """Ask for each pass of a failed batch alone, so that the error names the repeat."""

@@ -74,7 +74,7 @@ class DeviceTally:
         self.groups: DeviceSums | None = None
         self.total = ground.zeros(ground.n_losses, n + 1)
         self.given: Tensor | None = None  # in the order of the circles, if there are any
-        self.ring: Any = None
+        self.cyclic_shift: Any = None
         self.sums = ground.zeros(n_repeats, ground.n_losses, groups)
         self.squares = ground.zeros(ground.n_losses, groups)
         self.donor_squares = ground.zeros(ground.n_losses, groups)  # with weights alone
@@ -86,7 +86,7 @@ class DeviceTally:
     def by_group(self, values: Tensor) -> Tensor:
         """Sums by subgroup of values (..., n + 1)."""
         if self.groups is None:
-            order = self.code[:-1].sort(stable=True).indices if self.ring is None else self.ring.order
+            order = self.code[:-1].sort(stable=True).indices if self.cyclic_shift is None else self.cyclic_shift.order
             self.groups = DeviceSums(self.counts, order, self.send)
         return self.groups(values)
 
@@ -95,16 +95,16 @@ class DeviceTally:
         self.total += increase
         weights = self.ground.weights
         counted = increase if weights is None else increase * weights
-        if isinstance(column, Donors) and column.ring is not None and rows is None and weights is None:
-            self._add_turned(column.ring, increase)
-        elif isinstance(column, Donors) and not (column.train or column.holders):
+        if isinstance(column, Donors) and column.cyclic_shift is not None and rows is None and weights is None:
+            self._add_turned(column.cyclic_shift, increase)
+        elif isinstance(column, Donors) and not (column.train or column.representatives):
             self._add_donors(column, counted, rows)
         self.sums[repeat] = self.by_group(counted)
         self.squares += self.by_group(counted * increase)
 
-    def _add_turned(self, ring: Any, increase: Tensor) -> None:
-        self.ring = self.ground.matrix.turned_by(ring)
-        returned = self.ring.returned(ring, increase.index_select(-1, self.ring.order))
+    def _add_turned(self, cyclic_shift: Any, increase: Tensor) -> None:
+        self.cyclic_shift = self.ground.matrix.turned_by(cyclic_shift)
+        returned = self.cyclic_shift.returned(cyclic_shift, increase.index_select(-1, self.cyclic_shift.order))
         self.given = returned if self.given is None else self.given.add_(returned)
 
     def _add_donors(self, column: Donors, counted: Tensor, rows: Rows | None) -> None:
@@ -162,7 +162,7 @@ class DeviceTally:
     def _given_means(self) -> Tensor:
         """Of each row the mean increase of those it gave its value to; 0 at the end."""
         assert self.given is not None
-        given = self.given if self.ring is None else self.given.index_select(-1, self.ring.place)
+        given = self.given if self.cyclic_shift is None else self.given.index_select(-1, self.cyclic_shift.place)
         given = self.torch.nn.functional.pad(given / self.n_repeats, (0, 1))
         weights = self.ground.weights
         if weights is not None:
@@ -187,7 +187,7 @@ class DeviceTally:
         some = sizes.clamp(min=1e-300)
         estimates = self.sums.mean(dim=0) / some
         means = estimates
-        if self.ring is None:
+        if self.cyclic_shift is None:
             weights = self.ground.weights
             means = self.by_group(given if weights is None else given * weights) / some
         moved = estimates - factor * (means + estimates)

@@ -53,7 +53,9 @@ def prepared(feature: Feature, redraw: Redraw, n_rows: int) -> Prepared:
         return Prepared(feature, redraw, ())
     draws = redraw.draws()
     first = list(islice(draws, 1))
-    turns = first and all(isinstance(column, Donors) and column.ring is not None for column in first[0].values())
+    turns = first and all(
+        isinstance(column, Donors) and column.cyclic_shift is not None for column in first[0].values()
+    )
     # Turns of the same circles hold nothing of their own.
     first += list(draws if turns else islice(draws, _AHEAD_BYTES // (8 * n_rows)))
     return Prepared(feature, redraw, chain(first, draws))

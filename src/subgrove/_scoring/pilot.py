@@ -19,7 +19,7 @@ from subgrove._core.text import quote
 from subgrove._data.fingerprint import digest_of, exact_digest, fingerprint, rounded
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_like, read_table
-from subgrove._models.predictor import Model, Predictions, missing_in, read_target
+from subgrove._models.predictor import Predictions, Predictor, missing_in, read_target
 from subgrove._scale.readers import Partitioned
 from subgrove._scoring.chunk_batch import Batch, raw_column
 from subgrove._scoring.chunks import Names, PieceWork
@@ -60,7 +60,7 @@ class Probe:
         table: Any,
         keys: Keys,
         names: Names,
-        model: Model,
+        model: Predictor,
         losses: tuple[Loss, ...],
         probabilities: bool,
         sampled: Any,
@@ -78,7 +78,7 @@ class Probe:
         rows = Batch.of(table, names.model, kept).table
         frames = Frames(rows, ())
         given = frames.changed(slice(0, len(y)), {})
-        answers = model.ask(given, len(y), original_rows)
+        answers = model.predict(given, len(y), original_rows)
         model.writes = model.writes or not frames.holds(given, slice(0, len(y)))
         scoring = Scoring(losses, target, probabilities).settled(answers)
         whole = [loss.name for loss in scoring.losses if not loss.per_row]

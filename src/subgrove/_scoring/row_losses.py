@@ -14,7 +14,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._models.predictor import About, Predictions, Target
 from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
-from subgrove.losses import Loss, score
+from subgrove.losses import Loss, from_metric
 
 
 def original_rows(row: int | None, start: int = 0) -> str:
@@ -74,7 +74,7 @@ class Scoring:
         """The same, once it is known which functions of the user give one number for all rows."""
         losses = []
         for loss in self.losses:
-            if loss.per_row and loss.response == "any":
+            if loss.per_row and loss.response_method == "any":
                 loss = _with_form(loss, self._value(loss, predictions, ALL, original_rows), len(predictions))
             losses.append(loss)
         return replace(self, losses=tuple(losses))
@@ -83,7 +83,7 @@ class Scoring:
         """What a loss gives for some rows; of probabilities of several outputs, the mean over outputs."""
         y, answer = self._pair(loss, predictions, rows, about)
         try:
-            if loss.response == "probability" and _several(self.target):
+            if loss.response_method == "probability" and _several(self.target):
                 parts = enumerate(_split(answer, self.target))
                 return np.mean([loss.function(y[:, k], part) for k, part in parts], axis=0)
             return loss.function(y, answer)
@@ -94,7 +94,7 @@ class Scoring:
     def _pair(self, loss: Loss, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
         """What a loss compares: y of these rows, and the model's answer in the form that it needs."""
         target = self.target
-        if loss.response == "value":
+        if loss.response_method == "value":
             assert target.numbers is not None
             y = target.numbers[rows]
             predictions = _numbers(predictions, loss, about)
@@ -103,10 +103,10 @@ class Scoring:
                     f"The model gave predictions of shape {predictions.shape} where y has {y.shape} ({about(None)})."
                 )
             return y, predictions
-        if loss.response == "probability":
+        if loss.response_method == "probability":
             assert target.codes is not None
             return target.codes[rows], _probabilities(predictions, target, about)
-        if loss.response == "label":
+        if loss.response_method == "label":
             return self._labels(predictions, rows, about)
         return target.raw[rows], predictions
 
@@ -126,7 +126,7 @@ class Scoring:
         if given.shape != (n_rows,):
             raise ParameterError(
                 f"loss {loss.name!r} gave values of shape {given.shape} for {n_rows} rows. It must give one number for "
-                f"each row; a metric of all rows together goes through subgrove.losses.score."
+                f"each row; a metric of all rows together goes through subgrove.losses.from_metric."
             )
         if not np.isfinite(given.sum()) and not np.isfinite(given).all():
             row = int(np.flatnonzero(~np.isfinite(given))[0])
@@ -145,11 +145,11 @@ def _with_form(loss: Loss, values: Any, n_rows: int) -> Loss:
     if not more_is_better and not loss.name.endswith(("_error", "_loss", "_deviance")):
         warnings.warn(
             f"loss {loss.name!r} gives one number for all rows and is taken as a loss: less is better. If more is "
-            f"better, pass subgrove.losses.score({loss.name}); if less is, with greater_is_better=False.",
+            f"better, pass subgrove.losses.from_metric({loss.name}); if less is, with greater_is_better=False.",
             SubgroveWarning,
             stacklevel=4,
         )
-    return score(loss.function, name=loss.name, greater_is_better=more_is_better)
+    return from_metric(loss.function, name=loss.name, greater_is_better=more_is_better)
 
 
 def _numbers(predictions: Predictions, loss: Loss, about: About) -> Predictions:

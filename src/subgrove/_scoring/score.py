@@ -24,7 +24,7 @@ from subgrove._core.parallel import one_blas_thread
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors, Frames, Rows, changes_of
 from subgrove._data.table import Table
-from subgrove._models.predictor import Model, Predictions
+from subgrove._models.predictor import Predictions, Predictor
 from subgrove._scoring.accumulate import Tally
 from subgrove._scoring.adaptive_repeats import Budget
 from subgrove._scoring.deduplicate import classes_of, repeated_rows
@@ -70,7 +70,7 @@ class Question:
         Whether there is memory for a copy of a table that is larger than a batch; it needs no copying in each repeat.
     """
 
-    model: Model
+    model: Predictor
     frames: Frames
     table: Table
     sampler: Fitted
@@ -332,7 +332,7 @@ class _Asker:
                 rows = piece if one.rows is None else one.rows[piece]
                 table = self._built([one], partial(self.question.frames.changed, rows, changes))
             n = piece.stop - piece.start
-            pieces.append(self.question.model.ask(table, n, one.about))
+            pieces.append(self.question.model.predict(table, n, one.about))
             self.progress(n)
         one.tally.add(one, np.concatenate(pieces), one.rows)
 
@@ -358,7 +358,7 @@ class _Asker:
     def _ask(self, table: Any, passes: list[Pass]) -> Predictions:
         together = _Together(passes, self.question.frames.n_rows)
         try:
-            answers = self.question.model.ask(table, together.n_rows, together)
+            answers = self.question.model.predict(table, together.n_rows, together)
         except ModelError:
             self._find_the_one_that_fails(passes)
             raise
@@ -370,7 +370,7 @@ class _Asker:
         for one in passes if len(passes) > 1 else ():
             rows: slice | Rows = slice(None) if one.rows is None else one.rows
             table = self.question.frames.changed(rows, one.changes)
-            self.question.model.ask(table, _Together([one], self.question.frames.n_rows).n_rows, one.about)
+            self.question.model.predict(table, _Together([one], self.question.frames.n_rows).n_rows, one.about)
 
 
 class _Together:
@@ -391,5 +391,5 @@ class _Together:
 
 def _joined(columns: list[Any]) -> Any:
     if isinstance(columns[0], Donors):
-        return Donors(np.concatenate([column.rows for column in columns]), columns[0].train, columns[0].holders)
+        return Donors(np.concatenate([column.rows for column in columns]), columns[0].train, columns[0].representatives)
     return np.concatenate(columns)

@@ -20,7 +20,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import stream
-from subgrove._data.table import Series
+from subgrove._data.table import TypedColumn
 from subgrove._subgroups.depth_choice import DepthChoice
 from subgrove._subgroups.proper_scores import leaf_scores
 from subgrove.trees import Tree
@@ -154,6 +154,6 @@ def _regrown(training: Training, grower_of: GrowerOf) -> Tree:
 
 
 def _some(training: Training, rows: Rows) -> Training:
-    members = tuple(Series(member.info, member.values[rows]) for member in training.members)
+    members = tuple(TypedColumn(member.info, member.values[rows]) for member in training.members)
     weights = None if training.weights is None else training.weights[rows]
     return Training(training.table.rows(rows), members, weights)

@@ -8,7 +8,7 @@ from typing import Any
 from subgrove._core.kinds import MAX_LEVELS
 from subgrove._core.text import TOGETHER
 from subgrove._data.features import Members
-from subgrove._data.table import Floats, Series, Table
+from subgrove._data.table import Floats, Table, TypedColumn
 from subgrove._subgroups.depth import choose_depth
 from subgrove._subgroups.partition import Partition
 from subgrove.exceptions import ParameterError
@@ -79,7 +79,7 @@ def grown_beside(
 def grown_from(
     others: Table,
     members: Members,
-    features: tuple[Series, ...],
+    features: tuple[TypedColumn, ...],
     weights: Floats | None,
     settings: Settings,
     prepared: Prepared | None = None,

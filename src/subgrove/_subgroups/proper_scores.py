@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._data.table import Series
+from subgrove._data.table import TypedColumn
 from subgrove.trees.sorted_table import ascending
 
 
@@ -42,7 +42,7 @@ def log_score(codes: Rows, weights: Floats | None, y: Rows, n_levels: int) -> Fl
 
 
 def leaf_scores(
-    feature: Series,
+    feature: TypedColumn,
     weights: Floats | None,
     rows: Rows,
     leaf: Rows,
@@ -75,7 +75,7 @@ def leaf_scores(
     return found
 
 
-def left_out_scores(feature: Series, leaf: Rows) -> Floats:
+def left_out_scores(feature: TypedColumn, leaf: Rows) -> Floats:
     """The score of each row by the other rows of its leaf; a row that is alone in it is foretold by all others."""
     found = np.empty(len(leaf))
     n_leaves = int(leaf.max(initial=0)) + 1

@@ -25,7 +25,7 @@ import numpy as np
 
 from subgrove._core.kinds import KINDS, ColumnInfo, Floats, Kind
 from subgrove._core.random import Streams
-from subgrove._core.validate import Parameters
+from subgrove._core.validate import ParamsMixin
 from subgrove._data.features import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table
@@ -223,7 +223,7 @@ class _Given:
         return self[0]
 
 
-class Method(Parameters, ABC):
+class Method(ParamsMixin, ABC):
     """A sampler of this package, not yet fitted: it stores what the constructor was given.
 
     Class attributes say what it can do, and are asked at the public door.

@@ -104,7 +104,7 @@ class CrossFitted(Fitted):
         """Donors as rows of the whole table: the training rows of a fold are rows of it too."""
         if not isinstance(column, Donors):
             return column
-        return Donors((fold.others if column.train else fold.rows)[column.rows], holders=column.holders)
+        return Donors((fold.others if column.train else fold.rows)[column.rows], representatives=column.representatives)
 
     def _exact(self, n_rows: int, parts: list[Redraw]) -> Exact | None:
         if all(one.exact is None for one in parts):
@@ -140,7 +140,7 @@ def _merged(own: npt.NDArray[Any], places: list[Rows], columns: list[Any]) -> An
         for place, column in zip(places, columns, strict=True):
             rows[place] = column.rows
         # Where one fold has rows that merely hold a value, none is counted as a donor.
-        return Donors(rows, holders=any(column.holders for column in columns))
+        return Donors(rows, representatives=any(column.representatives for column in columns))
     # Folds may have chosen samplers of different kinds: then donors become their values.
     columns = [own[column.rows] if isinstance(column, Donors) else column for column in columns]
     values: npt.NDArray[Any] = np.empty(len(own), dtype=np.result_type(*(column.dtype for column in columns)))

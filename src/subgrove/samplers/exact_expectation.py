@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import Streams, remembered
+from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Donors, Rows
 from subgrove._data.table import Table
 from subgrove.samplers.base import Feature
@@ -74,7 +74,7 @@ def exact_from(
 
     `places` are those of the rows of `train` in the user's table, if they are not all of it.
     """
-    known = remembered(rngs, "cells", lambda: _known_values(train, feature, train_code, n_groups, len(rngs)))
+    known = cached(rngs, "cells", lambda: _known_values(train, feature, train_code, n_groups, len(rngs)))
     if known is None:
         return None
     values, cells, coding = known

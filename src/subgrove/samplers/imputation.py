@@ -117,7 +117,7 @@ class Imputation(Method):
         table, read = read_training_table(X, features, self)
         given = None if self.given is None else allowed_columns(self.given, table.names)
         forests = {name: self._grown(table, name, given, stream(seed, name)) for (name,) in read}
-        keeps_rows = any(forest.holders is not None for forest in forests.values())
+        keeps_rows = any(forest.representatives is not None for forest in forests.values())
         return FittedImputation(table.columns, X if keeps_rows else None, forests=forests, given=given)
 
     def _grown(self, table: Table, name: str, given: tuple[str, ...] | None, rng: np.random.Generator) -> _Forest:
@@ -138,7 +138,7 @@ class Imputation(Method):
             n_jobs=self.n_jobs,
         )
         if not numeric:
-            return _Forest(forest, levels=levels, holders=rows[first])
+            return _Forest(forest, levels=levels, representatives=rows[first])
         return _Forest(forest, residuals=self._residuals(forest, predictors, values, name))
 
     def _residuals(self, forest: Any, predictors: Floats, values: Floats, name: str) -> Floats | None:
@@ -178,14 +178,15 @@ def columns_tried(max_features: Any, n_columns: int) -> int:
 class _Forest:
     """A forest with what drawing needs.
 
-    `residuals` belong to numeric features, None if they are taken from the rows to redraw; `levels` and `holders` to
+    `residuals` belong to numeric features, None if they are taken from the rows to redraw; `levels` and
+    `representatives` to
     others: the codes that the forest's outputs stand for, and for each a training row that holds this level.
     """
 
     forest: Any
     residuals: Floats | None = None
     levels: npt.NDArray[Any] | None = None
-    holders: Rows | None = None
+    representatives: Rows | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,12 +202,12 @@ class FittedImputation(Fitted):
         """The redraw of one feature."""
         forest = learned_for(self.forests, feature, Imputation.name)
         predictors, values = encoded_predictors(table, feature[0], self.given), table.values(feature[0])
-        if forest.holders is None:
+        if forest.representatives is None:
             predicted = forest.forest.predict(predictors)[:, 0]
             return _draw_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
         assert forest.levels is not None
         shares, groups = forest.forest.predict(predictors), Groups.single(len(values))
-        return draw_levels(shares, forest.levels, forest.holders, values, feature[0], rngs, exact, groups)
+        return draw_levels(shares, forest.levels, forest.representatives, values, feature[0], rngs, exact, groups)
 
 
 def _draw_numbers(

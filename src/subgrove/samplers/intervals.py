@@ -73,10 +73,10 @@ class Intervals(Method):
         n_intervals = whole_number("n_intervals", self.n_intervals, least=1)
         table, read = read_training_table(X, features, self)
         borders: dict[str, Floats] = {}
-        holders: dict[str, Rows] = {}
+        representatives: dict[str, Rows] = {}
         for (name,) in read:
-            borders[name], holders[name] = _quantiles(table.values(name), n_intervals)
-        return FittedIntervals(table.columns, X, borders=borders, holders=holders)
+            borders[name], representatives[name] = _quantiles(table.values(name), n_intervals)
+        return FittedIntervals(table.columns, X, borders=borders, representatives=representatives)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,19 +87,19 @@ class FittedIntervals(Fitted):
     ----------
     borders : mapping
         Feature -> borders, ascending; numbers of levels if the feature is ordered, microseconds if it is a date.
-    holders : mapping
+    representatives : mapping
         Feature -> for each border a training row that holds this value.
     """
 
     borders: Mapping[str, Floats] = field(kw_only=True)
-    holders: Mapping[str, Rows] = field(kw_only=True)
+    representatives: Mapping[str, Rows] = field(kw_only=True)
 
     def draw(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> Redraw:
         """The redraw of one feature; exact in two steps, if there are two repeats or more."""
         borders = learned_for(self.borders, feature, Intervals.name)
-        holders = self.holders[feature[0]]
+        representatives = self.representatives[feature[0]]
         values = table.values(feature[0])
         _reject_without_interval(values, feature[0])
         left, right = interval_ends(borders, values)
@@ -107,12 +107,12 @@ class FittedIntervals(Fitted):
         def draws() -> Iterator[Changes]:
             for rng in rngs:
                 ends = np.where(rng.random(len(values)) < 0.5, left, right)
-                yield {feature[0]: Donors(holders[ends], train=True, holders=True)}
+                yield {feature[0]: Donors(representatives[ends], train=True, representatives=True)}
 
         def steps() -> Iterator[Step]:
             for ends in (left, right):
                 moved = np.flatnonzero(borders[ends] != values)
-                changes = {feature[0]: Donors(holders[ends[moved]], train=True, holders=True)}
+                changes = {feature[0]: Donors(representatives[ends[moved]], train=True, representatives=True)}
                 yield Step(moved, changes, np.full(len(moved), 0.5))
 
         found = Exact(np.ones(len(values), dtype=np.bool_), steps) if exact and len(rngs) >= 2 else None
@@ -121,9 +121,9 @@ class FittedIntervals(Fitted):
 
 def _quantiles(values: npt.NDArray[Any], n_intervals: int) -> tuple[Floats, Rows]:
     """Distinct quantiles of type 1 at 0, 1 / n_intervals, ..., 1, and rows that hold them."""
-    holders = quantile_rows(values, None, np.linspace(0, 1, n_intervals + 1))
-    borders, first = np.unique(values[holders], return_index=True)
-    return borders, holders[first]
+    representatives = quantile_rows(values, None, np.linspace(0, 1, n_intervals + 1))
+    borders, first = np.unique(values[representatives], return_index=True)
+    return borders, representatives[first]
 
 
 def _reject_without_interval(values: npt.NDArray[Any], name: str) -> None:

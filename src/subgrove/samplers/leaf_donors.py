@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from subgrove._core.kinds import Codes, Floats, Rows
-from subgrove._core.random import Streams, remembered
+from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Changes, Donors
-from subgrove._data.table import Series, Table
+from subgrove._data.table import Table, TypedColumn
 from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature
 from subgrove.samplers.exact_expectation import exact_from
@@ -61,7 +61,7 @@ class LeafDonors:
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)
         n_groups = len(self.partition)
-        pools = remembered(rngs, "pools", lambda: Pools(self.code, ranks(self.table.series(feature[0])), n_groups))
+        pools = cached(rngs, "pools", lambda: Pools(self.code, ranks(self.table.series(feature[0])), n_groups))
         own = ranks(table.series(feature[0]))
         found = None
         if exact:
@@ -76,7 +76,7 @@ class LeafDonors:
         return Redraw(groups, draws, found, np.array([np.inf]))
 
 
-def ranks(series: Series) -> Floats:
+def ranks(series: TypedColumn) -> Floats:
     """Numbers that sort rows by a feature; levels by name, for containers differ in their order."""
     if not series.info.is_nominal:
         return series.values

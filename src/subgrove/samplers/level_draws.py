@@ -18,7 +18,7 @@ _NOTHING = 1e-12  # a share below it is rounding, and its level need not be aske
 def draw_levels(
     shares: Floats,
     levels: npt.NDArray[np.generic],
-    holders: Rows,
+    representatives: Rows,
     values: npt.NDArray[np.generic],
     name: str,
     rngs: Streams,
@@ -34,12 +34,12 @@ def draw_levels(
             # Below the last end whatever rounding does to the sum of the shares.
             points = rng.random(len(values)) * ends[:, -1]
             drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
-            yield {name: Donors(holders[drawn], train=True, holders=True)}
+            yield {name: Donors(representatives[drawn], train=True, representatives=True)}
 
     def steps() -> Iterator[Step]:
         for k, level in enumerate(levels):
             rows = np.flatnonzero((shares[:, k] > 0) & (values != level))
-            donors = Donors(np.full(len(rows), holders[k]), train=True, holders=True)
+            donors = Donors(np.full(len(rows), representatives[k]), train=True, representatives=True)
             yield Step(rows, {name: donors}, shares[rows, k])
 
     found = None

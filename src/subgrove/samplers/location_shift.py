@@ -16,9 +16,9 @@ import numpy as np
 
 from subgrove._core.kinds import MISSING, Codes, ColumnInfo, Floats, Rows
 from subgrove._core.parallel import one_blas_thread, parallel_map
-from subgrove._core.random import Streams, remembered
+from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Changes, Donors
-from subgrove._data.table import Series, Table
+from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, LinearFit, Shift, fit_sparse_linear, is_extreme
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import grown_from
@@ -154,16 +154,16 @@ class _Fitting:
         return Residuals.of(shift, tree, setup.table, series, setup.rows, setup.shown, self.keep)
 
 
-def no_shift(rivals: FoldGrams, series: Series) -> LinearFit:
+def no_shift(rivals: FoldGrams, series: TypedColumn) -> LinearFit:
     """Of a feature that no other column tells anything of: its mean."""
     mean = float(series.values.mean())
     left = series.values - mean
     return LinearFit(Shift(series.info.name, mean, (), rivals.design), left, float(left.var()))
 
 
-def left_by(found: LinearFit) -> Series:
+def left_by(found: LinearFit) -> TypedColumn:
     """What a shift leaves of a feature, as a column."""
-    return Series(ColumnInfo(f"residual of {found.shift.feature}", "numeric"), found.residuals)
+    return TypedColumn(ColumnInfo(f"residual of {found.shift.feature}", "numeric"), found.residuals)
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Residuals:
         Share of its own residual that a row keeps.
     limits : Limits
         How far values may go.
-    values, holders : arrays or None
+    values, representatives : arrays or None
         Values of training in ascending order, and a row that has each: what redrawn values are rounded to.
     """
 
@@ -237,7 +237,7 @@ class Residuals:
     kept: float
     limits: Limits
     values: Floats | None
-    holders: Rows | None
+    representatives: Rows | None
 
     @classmethod
     def of(
@@ -245,7 +245,7 @@ class Residuals:
         found: LinearFit,
         partition: Partition,
         table: Table,
-        series: Series,
+        series: TypedColumn,
         rows: Rows,
         shown: int,
         keep: float | Literal["auto"] = "auto",
@@ -280,7 +280,7 @@ class Residuals:
         kept = np.where(np.isnan(own), 0.0, self.kept)
         base = foretold + kept * np.where(np.isnan(own), 0.0, own - foretold)
         spread = np.sqrt(1.0 - kept**2)
-        pools = remembered(rngs, "pools", lambda: Pools(self.code, self.residuals, len(self.partition)))
+        pools = cached(rngs, "pools", lambda: Pools(self.code, self.residuals, len(self.partition)))
         drawn = self.residuals - self.centre[self.code]
         low, high = self.limits.around(own)
 
@@ -298,10 +298,10 @@ class Residuals:
         return tuple(dict.fromkeys((*self.shift.columns, *self.partition.conditioning)))
 
     def _as_in_training(self, values: Floats) -> Floats | Donors:
-        if self.values is None or self.holders is None:
+        if self.values is None or self.representatives is None:
             return values
         middles = (self.values[1:] + self.values[:-1]) / 2
-        return Donors(self.holders[np.searchsorted(middles, values)], train=True, holders=True)
+        return Donors(self.representatives[np.searchsorted(middles, values)], train=True, representatives=True)
 
 
 def _share_to_keep(found: LinearFit, code: Codes, centre: Floats, counts: Rows) -> float:
@@ -351,7 +351,7 @@ class FittedShiftedSubgroups(Fitted):
         return {name: one.kept for name, one in self.learned.items() if isinstance(one, Residuals)}
 
 
-def takes_levels(series: Series) -> bool:
+def takes_levels(series: TypedColumn) -> bool:
     """Whether values are told apart as levels: nominal, ordered, or few different numbers."""
     if series.info.kind != "numeric":
         return True

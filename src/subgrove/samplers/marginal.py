@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import Streams, remembered
+from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
@@ -150,7 +150,7 @@ def draw_outside(
 ) -> Redraw:
     """The redraw from training rows of the same subgroup."""
     n_groups = len(groups)
-    pools = remembered(rngs, "members", lambda: [np.flatnonzero(train_code == k) for k in range(n_groups)])
+    pools = cached(rngs, "members", lambda: [np.flatnonzero(train_code == k) for k in range(n_groups)])
     for k in np.flatnonzero(np.bincount(groups.code, minlength=n_groups)).tolist():
         if not len(pools[k]):
             raise ParameterError(

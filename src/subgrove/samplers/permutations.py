@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import KeyedStreams, Streams, remembered
-from subgrove._data.replace_columns import Donors, Ring, Rows
+from subgrove._core.random import KeyedStreams, Streams, cached
+from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 
 _HEADS = (100, 1000)  # rows among which few subgroups, and more, are mostly found
 
@@ -43,7 +43,7 @@ def shifted_rings(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bo
     circles = [(end - size, end, size) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
     for each in steps.tolist():
         turns = [(start, end, step % size) for (start, end, size), step in zip(circles, each, strict=True) if size]
-        yield Donors.of_ring(Ring(order, place, tuple(turns)))
+        yield Donors.from_cyclic_shift(CyclicShift(order, place, tuple(turns)))
 
 
 def outside_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Rows]:
@@ -95,7 +95,7 @@ class _Pools:
 
 
 def _keyed_donors(code: Codes, pools: list[Rows], rngs: KeyedStreams) -> Iterator[Rows]:
-    found = remembered(rngs, "pools", lambda: _Pools.of(pools, rngs.shared, len(rngs)))
+    found = cached(rngs, "pools", lambda: _Pools.of(pools, rngs.shared, len(rngs)))
     start, size = found.starts[code], found.sizes[code]
     own = np.minimum((rngs.of_rows.random(len(code)) * size).astype(np.intp), size - 1)
     for steps in found.steps:

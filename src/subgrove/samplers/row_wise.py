@@ -64,7 +64,7 @@ def _fitted(sampler: Fitted) -> Any:
         groups = sampler.groups if isinstance(sampler, FittedSubgroups) else None
         return Marginal(donors="train") if groups is None else Subgroups(groups=groups, donors="train")
     if isinstance(sampler, FittedImputation):
-        if any(forest.holders is None and forest.residuals is None for forest in sampler.forests.values()):
+        if any(forest.representatives is None and forest.residuals is None for forest in sampler.forests.values()):
             raise _other_residuals()
         return sampler
     if isinstance(sampler, _ROW_BY_ROW):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Rows
-from subgrove._data.table import Series, Table
+from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import Design, FoldGrams, fit_sparse_linear
 from subgrove._regress.design import Part
 from subgrove.samplers.base import Feature
@@ -94,7 +94,7 @@ class FoundLevels:
         return scores
 
 
-def find_level_shift(rivals: FoldGrams, series: Series, names: Sequence[str]) -> FoundLevels:
+def find_level_shift(rivals: FoldGrams, series: TypedColumn, names: Sequence[str]) -> FoundLevels:
     """The sparse shift of a feature with few levels by some columns.
 
     Columns are those that a sparse shift of some level's indicator asks for; of more than ten parts, the largest.
@@ -118,7 +118,7 @@ def find_level_shift(rivals: FoldGrams, series: Series, names: Sequence[str]) ->
     return FoundLevels(shift, values, code, matrix)
 
 
-def _label(series: Series, value: np.generic) -> str:
+def _label(series: TypedColumn, value: np.generic) -> str:
     if series.info.kind == "numeric":
         return f"{float(value):g}"
     return series.info.levels[int(value) - (series.info.kind == "ordered")]
@@ -194,16 +194,16 @@ class FittedLevels:
     shift : LevelShift
     values : array
         What the table holds for each level.
-    holders : int array
+    representatives : int array
         For each level a training row that has it.
     """
 
     shift: LevelShift
     values: npt.NDArray[np.generic]
-    holders: Rows
+    representatives: Rows
 
     @classmethod
-    def of(cls, found: FoundLevels, series: Series, rows: Rows) -> FittedLevels:
+    def of(cls, found: FoundLevels, series: TypedColumn, rows: Rows) -> FittedLevels:
         """From what was found; `rows` are the places of the rows in X."""
         _, first = np.unique(series.values, return_index=True)
         return cls(found.shift, found.values, rows[first])
@@ -212,4 +212,6 @@ class FittedLevels:
         """The redraw of the feature."""
         shares = self.shift.predict(table)
         groups = Groups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.shift.columns)
-        return draw_levels(shares, self.values, self.holders, table.values(feature[0]), feature[0], rngs, exact, groups)
+        return draw_levels(
+            shares, self.values, self.representatives, table.values(feature[0]), feature[0], rngs, exact, groups
+        )

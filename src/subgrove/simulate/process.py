@@ -114,8 +114,8 @@ def rise_of(model: Any, data: Dataset, sampler: Any, seed: int) -> float:
     asked = read_model(model, "value")
     n = len(data.X)
     (drawn,) = sampler.fit(data.X).redraw(data.X, FEATURE, [stream(seed, "true importance")])
-    before = asked.ask(data.X, n, lambda row: "rows as drawn")
-    after = asked.ask(data.X.assign(**{FEATURE: drawn}), n, lambda row: "rows with x1 redrawn")
+    before = asked.predict(data.X, n, lambda row: "rows as drawn")
+    after = asked.predict(data.X.assign(**{FEATURE: drawn}), n, lambda row: "rows with x1 redrawn")
     y = data.y.to_numpy()
     return float(np.mean((after - y) ** 2 - (before - y) ** 2))
 

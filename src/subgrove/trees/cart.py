@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.validate import Parameters, number_in, public_names, whole_number
+from subgrove._core.validate import ParamsMixin, number_in, public_names, whole_number
 from subgrove._data.table import Floats, Kind
 from subgrove.exceptions import InputError
 from subgrove.trees.cart_search import NO_GAIN, ROUNDING, Response, Rows, SortedRows, SplitSearch
@@ -21,7 +21,7 @@ from subgrove.trees.training import Training, read_training
 _NO_COUNTS: Floats = np.empty(0)
 
 
-class CartTree(Parameters):
+class CartTree(ParamsMixin):
     """Grows a tree by variance (numeric x) or Gini impurity (nominal and ordered x).
 
     It looks for subgroups that differ in the mean of x, or in the frequencies of its levels; subgroups that differ

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.validate import Parameters, public_names
+from subgrove._core.validate import ParamsMixin, public_names
 from subgrove._data.table import ColumnInfo, Kind
 from subgrove.trees.candidates import Block, power_of_two
 from subgrove.trees.growth import Rules, Scored, grow
@@ -16,7 +16,7 @@ from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 
 
-class ConditionalInferenceTree(Parameters):
+class ConditionalInferenceTree(ParamsMixin):
     """Tree whose leaves differ in the frequencies of a nominal x, or in the mean of an ordered or numeric one.
 
     Each column is tested for independence of x; the most significant one is cut where x differs most

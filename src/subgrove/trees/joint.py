@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.validate import Parameters, public_names, reject_another_index, whole_number
-from subgrove._data.table import Floats, Kind, Series, read_table, read_weights
+from subgrove._core.validate import ParamsMixin, public_names, reject_another_index, whole_number
+from subgrove._data.table import Floats, Kind, TypedColumn, read_table, read_weights
 from subgrove.exceptions import LengthError
 from subgrove.trees.candidates import Block
 from subgrove.trees.conditional_inference import Influence
@@ -18,7 +18,7 @@ from subgrove.trees.training import Training, checked_training, has_three_values
 from subgrove.trees.transformation_tree import transformation_response
 
 
-class JointTree(Parameters):
+class JointTree(ParamsMixin):
     """Tree whose leaves differ in the distribution of any of several features.
 
     Each feature has the scores it has on its own: those of a transformation model if it is numeric with more than two
@@ -125,7 +125,7 @@ class JointTree(Parameters):
 class _Together:
     """Scores of several features side by side; where a feature does not vary, or could not be fitted, they are 0."""
 
-    def __init__(self, members: list[Series], order: int) -> None:
+    def __init__(self, members: list[TypedColumn], order: int) -> None:
         self.members = [_response(member, order) for member in members]
         self.order = order
 
@@ -148,7 +148,7 @@ class _Together:
         return Scored(np.concatenate(parts, axis=1), some_vary, some_fitted, steps)
 
 
-def _response(member: Series, order: int) -> Response:
+def _response(member: TypedColumn, order: int) -> Response:
     if member.info.kind == "numeric" and has_three_values(member.values):
         return transformation_response(member.info, member.values, order, "auto")
     return Influence(member.info, member.values)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import reject_another_index
-from subgrove._data.table import ColumnInfo, Floats, Kind, Series, Table, read_series, read_table, read_weights
+from subgrove._data.table import ColumnInfo, Floats, Kind, Table, TypedColumn, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
 from subgrove.trees.sorted_table import Prepared, ascending
 
@@ -33,7 +33,7 @@ class Training:
     """
 
     table: Table
-    members: tuple[Series, ...]
+    members: tuple[TypedColumn, ...]
     weights: Floats | None
     prepared: Prepared | None = None
 
@@ -87,7 +87,7 @@ def read_training(
     return checked_training(table, (series,), read_weights(weights, table.n_rows))
 
 
-def checked_training(table: Table, members: tuple[Series, ...], weights: Floats | None) -> Training:
+def checked_training(table: Table, members: tuple[TypedColumn, ...], weights: Floats | None) -> Training:
     """Rows to grow on, refused where no tree can grow."""
     for member in members:
         _reject_x_in_table(table, member)
@@ -110,7 +110,7 @@ def checked_training(table: Table, members: tuple[Series, ...], weights: Floats 
 
 
 def training_of(
-    table: Table, members: tuple[Series, ...], weights: Floats | None, prepared: Prepared | None = None
+    table: Table, members: tuple[TypedColumn, ...], weights: Floats | None, prepared: Prepared | None = None
 ) -> Training:
     """The rows with a value of every member and a weight above 0; what is known of all rows helps if these are all."""
     used = ~np.logical_or.reduce([member.missing for member in members])
@@ -119,7 +119,7 @@ def training_of(
     if not used.all():
         rows = np.flatnonzero(used)
         table, prepared = table.rows(rows), None
-        members = tuple(Series(member.info, member.values[rows]) for member in members)
+        members = tuple(TypedColumn(member.info, member.values[rows]) for member in members)
         weights = None if weights is None else weights[rows]
     if weights is not None and (weights == 1).all():
         weights = None
@@ -161,7 +161,7 @@ def _copied(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
     return copy.T
 
 
-def _reject_x_in_table(table: Table, x: Series) -> None:
+def _reject_x_in_table(table: Table, x: TypedColumn) -> None:
     if x.info.name not in table.names:
         return
     column = table.series(x.info.name)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.validate import Parameters, public_names, whole_number
+from subgrove._core.validate import ParamsMixin, public_names, whole_number
 from subgrove._data.table import Floats, read_series, read_weights
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.bernstein import basis
@@ -63,7 +63,7 @@ class Support:
         return raw
 
 
-class TransformationModel(Parameters):
+class TransformationModel(ParamsMixin):
     """Distribution of a sample by a monotone transformation to the standard normal.
 
     P(X <= x) = Phi(h(x)), where h is a Bernstein polynomial with coefficients theta_0 <= theta_1 <= ... on the

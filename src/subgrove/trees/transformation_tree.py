@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Rows
-from subgrove._core.validate import Parameters, public_names, whole_number
+from subgrove._core.validate import ParamsMixin, public_names, whole_number
 from subgrove._data.table import ColumnInfo, Floats, Kind
 from subgrove.exceptions import InputError
 from subgrove.trees.candidates import Block
@@ -26,7 +26,7 @@ _BINS = 512
 _BINNED_FROM = 4096
 
 
-class TransformationTree(Parameters):
+class TransformationTree(ParamsMixin):
     """Tree whose leaves differ in the distribution of a numeric x.
 
     In each node x has the model P(X <= x) = Phi(h(x)), h a monotone Bernstein polynomial. The scores of its

@@ -20,7 +20,7 @@ from subgrove._effects.model_fidelity.result import CurveLoss, ModelFidelity
 from subgrove._effects.model_fidelity.target import targets_of
 from subgrove._effects.outputs import Outputs, model_for_effect
 from subgrove._effects.predict import batch_rows
-from subgrove._models.predictor import Model, Predictions
+from subgrove._models.predictor import Predictions, Predictor
 from subgrove.exceptions import InputError, ParameterError
 
 _MEMORY = 512  # MiB that the tables given to the model may take
@@ -166,13 +166,13 @@ def _method(effect: Effect) -> str:
     return f"{effect.kind}, {tree.method} tree of depth {tree.parameters['max_depth']}"
 
 
-def _answers(model: Model, frames: Frames, batch: int) -> Predictions:
+def _answers(model: Predictor, frames: Frames, batch: int) -> Predictions:
     """What the model says of each row, asked once."""
     parts = []
     for start in range(0, frames.n_rows, batch):
         piece = slice(start, min(start + batch, frames.n_rows))
         table = frames.changed(piece, {})
-        parts.append(model.ask(table, piece.stop - piece.start, lambda row: "rows as they are"))
+        parts.append(model.predict(table, piece.stop - piece.start, lambda row: "rows as they are"))
         model.writes = model.writes or not frames.holds(table, piece)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 

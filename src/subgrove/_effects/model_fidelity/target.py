@@ -11,11 +11,11 @@ from subgrove import losses
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import reject_another_index
 from subgrove._data.from_containers import names_and_rows
-from subgrove._models.predictor import Model, Target, read_target
+from subgrove._models.predictor import Predictor, Target, read_target
 from subgrove.exceptions import InputError, ParameterError
 
 
-def targets_of(y: Any, X: Any, model: Model, labels: Sequence[Any]) -> Floats:
+def targets_of(y: Any, X: Any, model: Predictor, labels: Sequence[Any]) -> Floats:
     """y for each output of the model: (rows, outputs). Of a class it is 1 where y is the class, else 0."""
     reject_another_index(X, y=y)
     n_rows = names_and_rows(X)[1]

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, Floats
-from subgrove._core.random import Keys, hash64, mixed
-from subgrove._data.table import Series, Table
+from subgrove._core.random import Keys, hash64, mix64
+from subgrove._data.table import Table, TypedColumn
 from subgrove._importance.inference.row_features import RowTerms
 
 _CHANCE = 0.05  # of a random split to be taken for another
@@ -47,7 +47,7 @@ def hold_test_rows(test: Table, further: Table) -> bool:
     return bool(len(keys) >= _DIFFERENT * test.n_rows and np.isin(keys, _keys(further)).mean() >= _MOSTLY)
 
 
-def _shares_apart(one: Series, two: Series) -> list[float]:
+def _shares_apart(one: TypedColumn, two: TypedColumn) -> list[float]:
     """Differences of the shares of missing values and of levels, in standard errors."""
     pairs = [(_gaps(one), _gaps(two))]
     if one.info.is_nominal and two.info.is_nominal:
@@ -62,11 +62,11 @@ def _shares_apart(one: Series, two: Series) -> list[float]:
     return found
 
 
-def _gaps(series: Series) -> int:
+def _gaps(series: TypedColumn) -> int:
     return int((series.values == MISSING).sum() if series.info.is_nominal else series.missing.sum())
 
 
-def _counts(series: Series) -> dict[str, int]:
+def _counts(series: TypedColumn) -> dict[str, int]:
     counts = np.bincount(series.values[series.values >= 0], minlength=len(series.info.levels))
     return dict(zip(series.info.levels, counts.tolist(), strict=True))
 
@@ -77,5 +77,5 @@ def _keys(table: Table) -> Keys:
     for name in table.names:
         values = table.series(name).values.astype(np.float64) + 0.0  # -0 becomes 0
         values[np.isnan(values)] = np.nan  # there are many kinds of NaN
-        keys = mixed(keys ^ values.view(np.uint64), hash64("rows", name))
+        keys = mix64(keys ^ values.view(np.uint64), hash64("rows", name))
     return keys

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._data.table import Series, Table
+from subgrove._data.table import Table, TypedColumn
 
 _FAR = 4.0  # spreads from the middle that a value counts with at most
 _NORMAL_QUARTILES = 1.349  # distance of the quartiles of a normal distribution, in standard deviations
@@ -45,7 +45,7 @@ class Term:
     scale: float = 1.0
     level: int = -1
 
-    def of(self, series: Series) -> Floats:
+    def of(self, series: TypedColumn) -> Floats:
         """The number for each row of a column."""
         if self.power == 0:
             found = series.missing if self.level < 0 else series.values == self.level

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.text import quote
-from subgrove._data.from_containers import names_and_rows, plain_columns
-from subgrove._data.replace_columns import Donors, Ring
+from subgrove._data.from_containers import names_and_rows, raw_columns
+from subgrove._data.replace_columns import CyclicShift, Donors
 from subgrove._models.device.torch import Tensor, is_tensor, tensor_of, torch_of
 from subgrove.exceptions import ColumnError, InputError
 
@@ -42,7 +42,7 @@ def numbers_of(X: Any, columns: Sequence[str] | None) -> npt.NDArray[Any]:
             raise InputError(f"X has {X.shape[1]} columns, but columns names {len(columns)}. Name each of them.")
         return X
     names = names_and_rows(X)[0] if columns is None else tuple(columns)
-    given = plain_columns(X, "X", only=names)
+    given = raw_columns(X, "X", only=names)
     absent = [name for name in names if name not in given]
     if absent:
         raise InputError(
@@ -84,23 +84,23 @@ class Sender:
 
 
 class Turning:
-    """The circles of a ring on a device: what `Ring` does, for tensors (..., n)."""
+    """The circles of a cyclic_shift on a device: what `CyclicShift` does, for tensors (..., n)."""
 
-    def __init__(self, ring: Ring, send: Sender) -> None:
+    def __init__(self, cyclic_shift: CyclicShift, send: Sender) -> None:
         self.torch = send.torch
-        self.host_order = ring.order
-        self.order = send.rows(ring.order)
-        n = len(ring.order)
+        self.host_order = cyclic_shift.order
+        self.order = send.rows(cyclic_shift.order)
+        n = len(cyclic_shift.order)
         self.place = self.torch.empty(n, dtype=self.order.dtype, device=send.device)
         self.place[self.order.long()] = self.torch.arange(n, dtype=self.order.dtype, device=send.device)
 
-    def taken(self, ring: Ring, values: Tensor) -> Tensor:
+    def taken(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
         """What each place takes, in the order of the circles."""
-        return self._joined(values, ring.turns, lambda start, end, step: start + step)
+        return self._joined(values, cyclic_shift.segments, lambda start, end, step: start + step)
 
-    def returned(self, ring: Ring, values: Tensor) -> Tensor:
+    def returned(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
         """`values` of those who took, at the place of the one they took from."""
-        return self._joined(values, ring.turns, lambda start, end, step: end - step)
+        return self._joined(values, cyclic_shift.segments, lambda start, end, step: end - step)
 
     def _joined(self, values: Tensor, turns: Any, cut: Any) -> Tensor:
         pieces = []
@@ -149,21 +149,21 @@ class Matrix:
         """What replaces a column: values that donors give, or new ones."""
         if not isinstance(column, Donors):
             return self.send(np.asarray(column, dtype=np.float64), self.values.dtype)
-        if column.ring is not None:
-            return self._turned(name, column.ring)
+        if column.cyclic_shift is not None:
+            return self._turned(name, column.cyclic_shift)
         rows = self.send.rows(column.rows)
         return (self._pooled(name) if column.train else self.own(name)).index_select(0, rows)
 
-    def _turned(self, name: str, ring: Ring) -> Tensor:
-        turning = self.turned_by(ring)
+    def _turned(self, name: str, cyclic_shift: CyclicShift) -> Tensor:
+        turning = self.turned_by(cyclic_shift)
         if name not in self._circled:
             self._circled[name] = self.own(name).index_select(0, turning.order)
-        return turning.taken(ring, self._circled[name]).index_select(0, turning.place)
+        return turning.taken(cyclic_shift, self._circled[name]).index_select(0, turning.place)
 
-    def turned_by(self, ring: Ring) -> Turning:
-        """The circles of a ring; those of the last one, if they are the same."""
-        if self.turning is None or self.turning.host_order is not ring.order:
-            self.turning, self._circled = Turning(ring, self.send), {}
+    def turned_by(self, cyclic_shift: CyclicShift) -> Turning:
+        """The circles of a cyclic_shift; those of the last one, if they are the same."""
+        if self.turning is None or self.turning.host_order is not cyclic_shift.order:
+            self.turning, self._circled = Turning(cyclic_shift, self.send), {}
         return self.turning
 
     def _pooled(self, name: str) -> Tensor:

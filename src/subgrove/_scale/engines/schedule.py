@@ -22,7 +22,7 @@ from subgrove._core.parallel import effective_jobs, progress_bar
 from subgrove._scale.engines.base import ClusterLostError, Engine, PieceLike, Sums, Work, WorkerLostError
 from subgrove._scale.engines.checkpoint import Checkpoint, open_checkpoint
 from subgrove._scale.engines.detect import choose_engine
-from subgrove.exceptions import ClusterError, ParameterError, PartitionError, SubgroveError
+from subgrove.exceptions import ChunkError, ClusterError, ParameterError, SubgroveError
 
 AHEAD = 8  # results that wait for an earlier piece, for each piece under way
 PAUSE = 0.2  # seconds before a piece that raised is tried again, times the attempts so far
@@ -153,7 +153,7 @@ class _Run:
         except ClusterLostError:
             raise
         except SubgroveError as error:
-            if not isinstance(error, PartitionError):
+            if not isinstance(error, ChunkError):
                 raise
             self._again(number, error)
             self.todo.appendleft(number)
@@ -173,10 +173,8 @@ class _Run:
             time.sleep(PAUSE * attempts if not isinstance(error, WorkerLostError) else 0)
             return
         piece = self.pieces[number]
-        cause = (
-            f"{error}" if isinstance(error, WorkerLostError | PartitionError) else f"{type(error).__name__}: {error}"
-        )
-        raise PartitionError(
+        cause = f"{error}" if isinstance(error, WorkerLostError | ChunkError) else f"{type(error).__name__}: {error}"
+        raise ChunkError(
             f"{piece.name} could not be done in {attempts} attempt{'s' if attempts > 1 else ''}. The last one: {cause}"
             f"{'' if cause.endswith('.') else '.'} {self._how_to_go_on()}"
         ) from error

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.random import Keys, hash64, mixed
+from subgrove._core.random import Keys, hash64, mix64
 from subgrove._scale.readers.data import Piece
 from subgrove.exceptions import ColumnError
 
@@ -38,12 +38,12 @@ def row_keys(piece: Piece, table: Any, row_key: str | None = None) -> Keys:
 
 def numbered_keys(first_row: int, n_rows: int) -> Keys:
     """Keys of rows by their numbers."""
-    return mixed(np.arange(first_row, first_row + n_rows, dtype=np.uint64), _STEP)
+    return mix64(np.arange(first_row, first_row + n_rows, dtype=np.uint64), _STEP)
 
 
 def salted(keys: Keys, seed: int, purpose: str) -> Keys:
     """Whole numbers as good as random, from keys, a seed and what they are for."""
-    return mixed(keys ^ np.uint64(hash64(f"{seed}/{purpose}")), _STEP)
+    return mix64(keys ^ np.uint64(hash64(f"{seed}/{purpose}")), _STEP)
 
 
 def hashed(column: Any, name: str) -> Keys:
@@ -53,12 +53,12 @@ def hashed(column: Any, name: str) -> Keys:
     if values.dtype.kind in "Mm":
         values = values.astype("M8[us]" if values.dtype.kind == "M" else "m8[us]").view(np.int64)
     if values.dtype.kind in "biu":
-        return mixed(values.astype(np.uint64), _STEP)  # negative numbers wrap around, each to its own
+        return mix64(values.astype(np.uint64), _STEP)  # negative numbers wrap around, each to its own
     if values.dtype.kind == "f":
-        return mixed((values.astype(np.float64) + 0.0).view(np.uint64), _STEP)  # -0.0 and 0.0 are equal
+        return mix64((values.astype(np.float64) + 0.0).view(np.uint64), _STEP)  # -0.0 and 0.0 are equal
     from pandas.util import hash_array
 
-    return mixed(hash_array(values.astype(object), categorize=False), _STEP)
+    return mix64(hash_array(values.astype(object), categorize=False), _STEP)
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:

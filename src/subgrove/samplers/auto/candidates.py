@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._core.kinds import ColumnInfo, Floats, Rows
 from subgrove._core.random import stream
-from subgrove._data.table import Series, Table
+from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import LinearFit, fit_dense_linear, fit_sparse_linear, is_clear, mean_and_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import Settings, grown_from
@@ -80,7 +80,7 @@ class Comparison:
     """Candidates for one feature, scored on halves of the rows by what was learned on the other half."""
 
     setup: Setup
-    series: Series
+    series: TypedColumn
     others: Table
 
     @cached_property
@@ -88,7 +88,7 @@ class Comparison:
         """The subgroups of the feature itself."""
         return self._grown_on(self.series, self.setup.settings)
 
-    def _grown_on(self, series: Series, settings: Settings) -> Partition:
+    def _grown_on(self, series: TypedColumn, settings: Settings) -> Partition:
         """The subgroups of numbers of all rows: the feature, or something of it."""
         return grown_from(self.others, (self.series.info.name,), (series,), None, settings, self.setup.prepared)
 
@@ -267,7 +267,11 @@ class Comparison:
         grown = Imputation(n_trees=n_trees)._grown(table, name, self.others.names, stream(self.setup.seed, name))
         foretold, values = np.asarray(grown.forest.out_of_bag)[:, 0], self.series.values[rows]
         left = values - np.where(np.isnan(foretold), values.mean(), foretold)
-        return table.columns, grown, left_out_scores(Series(ColumnInfo(name, "numeric"), left), self._nowhere[rows])
+        return (
+            table.columns,
+            grown,
+            left_out_scores(TypedColumn(ColumnInfo(name, "numeric"), left), self._nowhere[rows]),
+        )
 
     @property
     def _nowhere(self) -> Rows:
@@ -302,12 +306,12 @@ class Comparison:
         left_out = np.logical_or.reduce([np.isnan(one.scores) for one in judged])
         return [replace(one, scores=np.where(left_out, np.nan, one.scores)) for one in judged]
 
-    def _regrown(self, series: Series, settings: Settings) -> Floats:
+    def _regrown(self, series: TypedColumn, settings: Settings) -> Floats:
         """Scores of a half by a tree that was grown on the other half; of both halves if they are small."""
         scores = np.full(len(series.values), np.nan)
         for rows, asked in self.halves[: 1 if len(scores) >= 2 * _ENOUGH_JUDGED else 2]:
             part = self.others.rows(rows)
-            own = (Series(series.info, series.values[rows]),)
+            own = (TypedColumn(series.info, series.values[rows]),)
             tree = grown_from(part, (self.series.info.name,), own, None, settings)
             leaves = tree._assign_table(part), tree._assign_table(self.others.rows(asked))
             scores[asked] = leaf_scores(series, None, rows, leaves[0], asked, leaves[1])

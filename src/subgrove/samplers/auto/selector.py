@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from subgrove._data.table import Series, Table
+from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import is_extreme, mean_and_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import grown_from
@@ -44,7 +44,7 @@ class Choosing:
         drawer, choice = self._settled(one, compared.levels() if levels else compared.numbers(), levels)
         return drawer, choice, None if _has_subgroups(drawer) else compared.shown
 
-    def _settled(self, series: Series, candidates: list[Candidate], levels: bool) -> tuple[Drawer, Choice]:
+    def _settled(self, series: TypedColumn, candidates: list[Candidate], levels: bool) -> tuple[Drawer, Choice]:
         measure = "log score" if levels else "CRPS"
         best = best_of(candidates)
         scores = [_summary(candidate, best) for candidate in candidates]
@@ -52,7 +52,7 @@ class Choosing:
         drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
         return drawer, _told(choice, drawer)
 
-    def _without_scores(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
+    def _without_scores(self, series: TypedColumn, others: Table) -> tuple[Drawer, Choice]:
         """Numbers whose differences cannot be squared: a tree says by its tests whether there are subgroups."""
         setup = self.setup
         tree = grown_from(others, (series.info.name,), (series,), None, setup.settings, setup.prepared)
@@ -61,7 +61,7 @@ class Choosing:
         why = "its numbers are too large, or too close to each other, for scores"
         return donors, _told(Choice.only(series.info.name, chosen, why), donors)
 
-    def _among_known(self, series: Series, others: Table) -> tuple[Drawer, Choice]:
+    def _among_known(self, series: TypedColumn, others: Table) -> tuple[Drawer, Choice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""
         tree = grown_from(others, (series.info.name,), (series,), None, self.setup.settings, self.setup.prepared)
         known = np.flatnonzero(~series.missing)
@@ -69,7 +69,7 @@ class Choosing:
             single = donors_of(self.setup, tree.at_depth(0))
             return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
         part = replace(self.setup, table=self.setup.table.rows(known), rows=self.setup.rows[known], prepared=None)
-        compared = Comparison(part, Series(series.info, series.values[known]), others.rows(known))
+        compared = Comparison(part, TypedColumn(series.info, series.values[known]), others.rows(known))
         candidates = compared.judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
         return self._settled(series, candidates, takes_levels(series))
