@@ -28,7 +28,6 @@ ORDER = [
     ("_regress",),
     ("_subgroups",),
     ("trees",),
-    ("_notebook",),
     ("_data",),
     ("_native",),
     ("_core",),

@@ -8,8 +8,21 @@ from html.parser import HTMLParser
 
 import pytest
 
-from subgrove import _notebook
-from subgrove._notebook import COLOUR, MARKED, MOST_ROWS, Markup, Scale, bar, card, curve, dot, folded, number, table
+from subgrove._report.notebook import frame
+from subgrove._report.notebook.frame import (
+    COLOUR,
+    MARKED,
+    MOST_ROWS,
+    Markup,
+    Scale,
+    bar,
+    card,
+    curve,
+    dot,
+    folded,
+    number,
+    table,
+)
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 
@@ -49,7 +62,7 @@ def walked(html: str) -> Walker:
 
 def test_text_of_the_data_is_escaped_wherever_it_goes() -> None:
     rows = table([NASTY, "n"], [[NASTY, 1]], total=2, rest=NASTY)
-    html = card(NASTY, NASTY, rows, _notebook.sentences([NASTY] * 30, NASTY), folded(NASTY, rows))
+    html = card(NASTY, NASTY, rows, frame.sentences([NASTY] * 30, NASTY), folded(NASTY, rows))
     assert "script" not in walked(html).tags
     assert "".join(walked(html).text).count(NASTY) == 2 + 3 + 21 + 1 + 3
 
@@ -97,7 +110,7 @@ def test_what_is_not_known_has_no_picture() -> None:
 def test_a_scale_takes_any_numbers(values: list[float]) -> None:
     scale = Scale.of(values, zero=False)
     for value in [*values, 0.0]:
-        assert math.isnan(value) or 0 <= scale.at(value) <= _notebook.WIDTH
+        assert math.isnan(value) or 0 <= scale.at(value) <= frame.WIDTH
 
 
 def luminance(colour: str) -> float:
@@ -115,6 +128,6 @@ def test_pictures_stand_out_from_light_and_dark_notebooks(colour: str, backgroun
 
 
 def test_style_touches_nothing_but_the_card() -> None:
-    rules = re.findall(r"([^{}]+)\{", _notebook._STYLE)
+    rules = re.findall(r"([^{}]+)\{", frame._STYLE)
     assert rules
     assert all(part.strip().startswith("div.subgrove-card") for rule in rules for part in rule.split(","))

@@ -9,7 +9,7 @@ from typing import Any
 
 from subgrove._cli.explain import MARKS
 from subgrove._cli.output import Output, number
-from subgrove._importance.notebook import importance_html
+from subgrove._report.notebook.importance import importance_html
 from subgrove._version import __version__
 
 NOT_HERE = (

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import Backend, make_table
-from subgrove._dependence.notebook import dependence_html
 
 FEW = 3  # columns that a tree of depth 2, the default, can ask for
 _MOST_OF_IT = 0.9  # of what columns tell
@@ -229,4 +229,4 @@ class Dependence:
         return "\n".join([*lines, *(f"  {sentence}" for sentence in said[:_SHOWN]), *more])
 
     def _repr_html_(self) -> str:
-        return dependence_html(self)
+        return html_of(self)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._data.result_tables import Backend
 from subgrove._effects.curves import Curve, centred
 from subgrove._effects.interactions.heterogeneity import Heterogeneity
 from subgrove._effects.interpolate import is_table, read_column, read_columns, values_at
-from subgrove._effects.notebook import effect_html
 from subgrove._effects.tables import Group, curves_table, ice_table, outliers_table, support_table
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
@@ -199,7 +199,7 @@ class Effect:
         return f"<Effect of {self.feature!r}: {self.kind}, {n} curve{'s' * (n != 1)}, {shown} points{more}>"
 
     def _repr_html_(self) -> str:
-        return effect_html(self)
+        return html_of(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Effect) and _same(self, other)

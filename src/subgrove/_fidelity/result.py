@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import Backend, make_table
-from subgrove._fidelity.notebook import fidelity_html
 
 UNCHANGED, MARGINAL = "unchanged", "marginal"
 _SURE = 2.0  # standard errors that the bounds must be apart for a place between them to mean something
@@ -178,7 +178,7 @@ class Fidelity:
         return f"{text}, {self.n} rows against {self.n_reference}{failed}>"
 
     def _repr_html_(self) -> str:
-        return fidelity_html(self)
+        return html_of(self)
 
 
 def _mean(values: Floats) -> float:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from subgrove._core.html_views import html_of
 from subgrove._core.random import read_seed
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Kind
 from subgrove._importance.importance import importance
-from subgrove._importance.notebook import depth_profile_html
 from subgrove._importance.result import ImportanceResult
 from subgrove._subgroups import Subgroups
 from subgrove._subgroups.depth_choice import DepthChoice
@@ -221,7 +221,7 @@ class DepthProfile:
         return "\n".join([head, *(f"  {choice.reason}" for choice in self.choices[:_SHOWN]), *more])
 
     def _repr_html_(self) -> str:
-        return depth_profile_html(self)
+        return html_of(self)
 
 
 def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from subgrove._importance.notebook import explanation_html
+from subgrove._core.html_views import html_of
 from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.summed import Scores
@@ -56,7 +56,7 @@ class Explanation:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return explanation_html(self)
+        return html_of(self)
 
 
 def choice_lines(result: ImportanceResult) -> list[dict[str, Any]]:

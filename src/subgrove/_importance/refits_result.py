@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.files import write_text
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import table_of_lines
 from subgrove._importance.inference.intervals import interval_columns
 from subgrove._importance.inference.multiple_testing import with_adjusted
 from subgrove._importance.inference.variance_components import SOURCES, label
-from subgrove._importance.notebook import refits_html
 from subgrove._importance.storage import packed, unpacked
 from subgrove._importance.tables import loss_column
 from subgrove.exceptions import FormatError, ParameterError
@@ -169,7 +169,7 @@ class RefitsResult:
         return "\n".join([*lines, *([f"  ... and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else [])])
 
     def _repr_html_(self) -> str:
-        return refits_html(self)
+        return html_of(self)
 
     def _largest_first(self) -> list[dict[str, Any]]:
         """The lines of `overall` for the first loss."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._data.result_tables import make_table
-from subgrove._importance.notebook import relative_html
 from subgrove._importance.result import ImportanceResult
 
 
@@ -96,7 +96,7 @@ class RelativeImportance:
         return lines
 
     def _repr_html_(self) -> str:
-        return relative_html(self)
+        return html_of(self)
 
     def __repr__(self) -> str:
         lines = [f"<RelativeImportance of {self.feature!r}: {', '.join(self.results[0].losses)}>"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import make_table, table_of_lines
 from subgrove._importance.comparison import differences
@@ -27,7 +28,6 @@ from subgrove._importance.inference.variance_components import (
     read_sources,
     reject_partition,
 )
-from subgrove._importance.notebook import importance_html
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import (
     loss_column,
@@ -532,7 +532,7 @@ class ImportanceResult:
         return shown(self)
 
     def _repr_html_(self) -> str:
-        return importance_html(self)
+        return html_of(self)
 
     def _expanded(self, values: Floats) -> Floats:
         """Values of the rows that were used, NaN for those of weight 0."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from subgrove._core.files import check_file_path, write_text
+from subgrove._core.html_views import html_of
 from subgrove._report.inputs import read_asked
 from subgrove._report.summarise import summarise
 from subgrove._report.summary import Summary
@@ -115,9 +116,7 @@ class Report:
         return f"<Report {one.title!r}: {n} feature{'s' * (n != 1)}, {rows} test row{'s' * (rows != 1)}, {one.loss}>"
 
     def _repr_html_(self) -> str:
-        from subgrove._report.notebook import compact
-
-        return compact(self.summary)
+        return html_of(self)
 
 
 def report(

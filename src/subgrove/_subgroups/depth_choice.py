@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from subgrove._subgroups.notebook import choice_html
+from subgrove._core.html_views import html_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class DepthChoice:
         return f"<DepthChoice of {self.reason}>"
 
     def _repr_html_(self) -> str:
-        return choice_html(self)
+        return html_of(self)
 
     def to_dict(self) -> dict[str, Any]:
         """A dictionary of plain values that JSON can hold."""

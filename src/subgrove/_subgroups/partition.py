@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.html_views import html_of
 from subgrove._core.text import TOGETHER
 from subgrove._data.table import Table, read_like
 from subgrove._subgroups.depth_choice import DepthChoice
-from subgrove._subgroups.notebook import partition_html
 from subgrove.exceptions import FormatError
 from subgrove.trees import Tree
 
@@ -93,7 +93,7 @@ class Partition:
         return f"<Partition of {self.feature!r}: {self._summary()}>"
 
     def _repr_html_(self) -> str:
-        return partition_html(self)
+        return html_of(self)
 
     def _summary(self) -> str:
         """How many subgroups there are, and by which columns."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.quantiles import quantile_values
 from subgrove._data.columns import number_text
-from subgrove._subgroups.notebook import stability_html
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.regrowth import Regrown
 from subgrove.trees import Node, Split
@@ -294,7 +294,7 @@ class Stability:
         return "\n".join([head, *lines, *([f"  and {count - _SHOWN} more"] if count > _SHOWN else [])])
 
     def _repr_html_(self) -> str:
-        return stability_html(self)
+        return html_of(self)
 
 
 def _together(split: Split, one: str, two: str) -> bool:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from subgrove._core.html_views import html_of
 from subgrove._data.table import ColumnInfo
-from subgrove._subgroups.notebook import subgroups_html
 from subgrove._subgroups.partition import Partition
 from subgrove.exceptions import FormatError
 from subgrove.trees.structure import column_dict, column_from
@@ -101,7 +101,7 @@ class Subgroups(Mapping[str, Partition]):
         return "\n".join([*lines, f"  and {more} more"] if more else lines)
 
     def _repr_html_(self) -> str:
-        return subgroups_html(self)
+        return html_of(self)
 
     @property
     def table(self) -> pd.DataFrame:

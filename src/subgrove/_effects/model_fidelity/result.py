@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._data.result_tables import Backend, as_count, make_table
-from subgrove._effects.model_fidelity.notebook import model_fidelity_html
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class ModelFidelity:
         return f"<ModelFidelity of {self._n_curves} curve{'s' * (self._n_curves != 1)}: against {against}>"
 
     def _repr_html_(self) -> str:
-        return model_fidelity_html(self)
+        return html_of(self)
 
     @property
     def _n_curves(self) -> int:

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._data.result_tables import make_table
 from subgrove._importance.gap.words import sentences_of, together
-from subgrove._importance.notebook import gap_html
 
 OTHER_DRAWS = "other draws"
 """The only step where no column makes a difference, but values were drawn from other rows."""
@@ -159,7 +159,7 @@ class Gap:
         return " ".join(self.sentences)
 
     def _repr_html_(self) -> str:
-        return gap_html(self)
+        return html_of(self)
 
     def __repr__(self) -> str:
         lines = [f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"]

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from subgrove._core.html_views import html_of
+from subgrove._report.notebook.frame import (
+    MOST_ROWS,
+    UNKNOWN,
+    Cell,
+    Scale,
+    bar,
+    card,
+    counted,
+    folded,
+    sentences,
+    table,
+)
+from subgrove._subgroups.depth_choice import DepthChoice
+from subgrove._subgroups.partition import Partition
+from subgrove._subgroups.stability_result import FeatureStability, Stability
+from subgrove._subgroups.subgroups import Subgroups
 
-from subgrove._notebook import MOST_ROWS, UNKNOWN, Cell, Scale, bar, card, counted, folded, sentences, table
 
-if TYPE_CHECKING:
-    from subgrove._subgroups.depth_choice import DepthChoice
-    from subgrove._subgroups.partition import Partition
-    from subgrove._subgroups.stability_result import FeatureStability, Stability
-    from subgrove._subgroups.subgroups import Subgroups
-
-
+@html_of.register
 def subgroups_html(groups: Subgroups) -> str:
     """How many subgroups each feature has, and by which columns; the rules are folded away."""
     chosen = groups.parameters["max_depth"] == "auto"
@@ -33,6 +42,7 @@ def subgroups_html(groups: Subgroups) -> str:
     return card(f"Subgroups of {counted(len(groups), 'feature')}", note, shown, folded(f"Rules ({count:,})", rules))
 
 
+@html_of.register
 def partition_html(partition: Partition) -> str:
     """The rules of a feature, and how many training rows are in each subgroup."""
     largest = Scale(0.0, float(max(partition.sizes)))
@@ -45,6 +55,7 @@ def partition_html(partition: Partition) -> str:
     return card(f"Subgroups of {partition.feature}: {partition._summary()}", reason, shown)
 
 
+@html_of.register
 def choice_html(choice: DepthChoice) -> str:
     """The score at each depth, with the chosen one marked."""
     scores = choice.scores or (float("nan"),) * len(choice.n_subgroups)
@@ -58,6 +69,7 @@ def choice_html(choice: DepthChoice) -> str:
     return card(f"Depth of the subgroups of {choice.feature}", choice.reason, table(heads, rows, rest=".table"))
 
 
+@html_of.register
 def stability_html(stability: Stability) -> str:
     """How often the first split of each feature comes back, and how alike subgroups are."""
     rows = [_stability_row(each) for each in stability.features[:MOST_ROWS]]

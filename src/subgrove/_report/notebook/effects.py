@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._data.columns import date_text
 from subgrove._data.result_tables import as_count
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._notebook import MOST_ROWS, Cell, Scale, card, curve, number, sentences, table
-
-if TYPE_CHECKING:
-    from subgrove._effects.result import Effect
+from subgrove._effects.result import Effect
+from subgrove._report.notebook.frame import MOST_ROWS, Cell, Scale, card, curve, number, sentences, table
 
 KINDS = {"pdp": "partial dependence", "ice": "ICE curves, their mean", "ale": "ALE", "mplot": "M-plot"}
 
 
+@html_of.register
 def effect_html(found: Effect) -> str:
     """A row for each output and subgroup; all curves of an output have one scale."""
     several = len(found.outputs) > 1

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
+from subgrove._importance.depth_profile import DepthProfile
+from subgrove._importance.explanation import Explanation
 from subgrove._importance.fidelity_columns import MARK, NOT_REAL, fails
+from subgrove._importance.gap.result import Gap
 from subgrove._importance.gap.words import together
 from subgrove._importance.inference.variance_components import PARTITION
+from subgrove._importance.refits_result import RefitsResult
+from subgrove._importance.relative_result import RelativeImportance
+from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import overall_line, subgroup_lines
-from subgrove._notebook import (
+from subgrove._report.notebook.frame import (
     MOST_ROWS,
     Cell,
     Markup,
@@ -28,17 +35,10 @@ from subgrove._notebook import (
 )
 from subgrove._scoring.summed import Scores
 
-if TYPE_CHECKING:
-    from subgrove._importance.depth_profile import DepthProfile
-    from subgrove._importance.explanation import Explanation
-    from subgrove._importance.gap.result import Gap
-    from subgrove._importance.refits_result import RefitsResult
-    from subgrove._importance.relative_result import RelativeImportance
-    from subgrove._importance.result import ImportanceResult
-
 Line = dict[str, Any]
 
 
+@html_of.register
 def importance_html(result: ImportanceResult, why: str = ".certificates says why") -> str:
     """The largest importances with their intervals, marked where redraws fail, and their subgroups folded away."""
     best = sorted(result.scores, key=lambda score: -float(score.overall[0].mean()))[:MOST_ROWS]
@@ -55,6 +55,7 @@ def importance_html(result: ImportanceResult, why: str = ".certificates says why
     return card(title, _about(result, lines), shown, sentences([told] if told else []), _subgroups(result, best))
 
 
+@html_of.register
 def refits_html(result: RefitsResult) -> str:
     """The largest importances over refits, with their intervals."""
     lines = result._largest_first()
@@ -71,6 +72,7 @@ def refits_html(result: RefitsResult) -> str:
     return card(f"Importance of {counted(len(result.features), 'feature')}, over refits", note, shown)
 
 
+@html_of.register
 def relative_html(result: RelativeImportance) -> str:
     """Importance step by step, from no conditioning column to all."""
     losses = result.results[0].losses
@@ -88,6 +90,7 @@ def relative_html(result: RelativeImportance) -> str:
     )
 
 
+@html_of.register
 def gap_html(gap: Gap) -> str:
     """The way from marginal to conditional importance as falling bars, and in words."""
     scale = Scale.of([gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.before, part.after))])
@@ -107,6 +110,7 @@ def gap_html(gap: Gap) -> str:
     return card(f"From marginal to conditional importance of {gap.feature}", note, shown, sentences(gap.sentences))
 
 
+@html_of.register
 def depth_profile_html(profile: DepthProfile) -> str:
     """The depth that is enough for each feature, and what it gains over one subgroup."""
     choices = profile.choices
@@ -125,6 +129,7 @@ def depth_profile_html(profile: DepthProfile) -> str:
     return card(title, note, shown, folded("Reasons", sentences(profile.reasons, ".reasons")))
 
 
+@html_of.register
 def explanation_html(story: Explanation) -> str:
     """The sentences, one below the other."""
     return card(story.feature, "", sentences(story.sentences, ".sentences"))
