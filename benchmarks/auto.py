@@ -58,7 +58,7 @@ def tables() -> dict[str, list[pd.DataFrame]]:
 def fit() -> None:
     print("2,000 x 20, milliseconds for each feature, and as a multiple of the trees")
     print(f"{'dependence':14}{'auto':>8}{'trees':>8}{'times':>8}{'depth 2':>9}{'times':>8}")
-    samplers = (sg.samplers.Auto(), sg.samplers.Subgroups(max_depth=30), sg.samplers.Subgroups())
+    samplers = (sg.samplers.Auto(), sg.samplers.SubgroupSampler(max_depth=30), sg.samplers.SubgroupSampler())
     for name, made in tables().items():
         seconds = [least([partial(sampler.fit, X) for sampler in samplers]) for X in made]
         auto, trees, shallow = np.mean(seconds, axis=0) / made[0].shape[1] * 1e3

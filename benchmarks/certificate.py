@@ -32,7 +32,7 @@ class NormalGivenNext:
         """Nothing is to be learned."""
         return self
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Any:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Any:
         """New values of x1."""
         for rng in rngs:
             noise = np.sqrt(1 - self.correlation**2) * rng.normal(size=len(X))
@@ -53,7 +53,7 @@ class WithinLabels:
         """Nothing is to be learned."""
         return self
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Any:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Any:
         """Values of x1, shuffled."""
         values, label = X[feature].to_numpy(), X["x2"].to_numpy()
         for rng in rngs:

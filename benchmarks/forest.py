@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 
 SIZES = [(200, 9), (200, 89), (2000, 9), (2000, 89), (4000, 20)]
 
@@ -28,7 +28,7 @@ def measured(n: int, p: int) -> tuple[float, float]:
     X = rng.normal(size=(n, p))
     y = X[:, :5].sum(axis=1) + rng.normal(size=n)
     other = RandomForestRegressor(500, max_features="sqrt", min_samples_split=5, random_state=0)
-    pairs = [(seconds(lambda: grow(X, y[:, None])), seconds(lambda: other.fit(X, y))) for _ in range(3)]
+    pairs = [(seconds(lambda: grow_forest(X, y[:, None])), seconds(lambda: other.fit(X, y))) for _ in range(3)]
     ours, theirs = (float(np.median(column)) for column in zip(*pairs, strict=True))
     return ours, theirs
 

@@ -22,7 +22,7 @@ import pandas as pd
 import subgrove as sg
 from subgrove._core.kinds import Floats
 from subgrove.samplers.auto import candidates as candidates
-from subgrove.samplers.auto.candidates import Candidate, Comparison
+from subgrove.samplers.auto.candidates import Candidate, CandidateSet
 
 CURVES: dict[str, Callable[[Floats], Any]] = {
     "a wave": lambda z: 3 * np.sin(3 * z[:, 0]),
@@ -68,10 +68,10 @@ def data_sets() -> Source:
 
 def answers_of(X: pd.DataFrame, features: list[str]) -> list[dict[str, bool]]:
     """Of each feature with four splits or more: is a forest tried, does a small one well, and is a whole one better."""
-    rule, may_help = dict(candidates._FOREST_FROM), Comparison._forest_may_help
+    rule, may_help = dict(candidates._FOREST_FROM), CandidateSet._forest_may_help
     answers: list[dict[str, bool]] = []
 
-    def noted(self: Comparison, best: Candidate) -> bool:
+    def noted(self: CandidateSet, best: Candidate) -> bool:
         known = ~np.isnan(best.scores)
         better = bool(self._forest().scores[known].mean() < best.score)
         answers.append({"tried": best.splits >= rule[best.name], "well": may_help(self, best), "better": better})
@@ -79,7 +79,7 @@ def answers_of(X: pd.DataFrame, features: list[str]) -> list[dict[str, bool]]:
 
     with (
         patch.dict(candidates._FOREST_FROM, dict.fromkeys(rule, 4)),
-        patch.object(Comparison, "_forest_may_help", noted),
+        patch.object(CandidateSet, "_forest_may_help", noted),
     ):
         sg.samplers.Auto().fit(X, features)
     return answers

@@ -142,7 +142,7 @@ class RidgeResiduals:
         }
         return fitted
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
         """Foretold values plus residuals."""
         rows, place = np.asarray(X), self.places[feature]
         foretold = self.fits[feature].predict(np.delete(rows, place, axis=1))
@@ -165,7 +165,7 @@ class Gaussian:
         fitted.mean, fitted.precision = rows.mean(axis=0), np.linalg.pinv(np.cov(rows, rowvar=False))
         return fitted
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
         """Normal draws around the conditional mean."""
         rows, place = np.asarray(X), self.places[feature]
         own = self.precision[place, place]

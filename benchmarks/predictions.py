@@ -52,7 +52,7 @@ class Permuted:
         """There is nothing to learn."""
         return self
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
         """Columns, permuted."""
         values = X[:, int(feature[1:])]
         code = np.zeros(len(X), dtype=int) if self.groups is None else self.groups[feature].assign(X)

@@ -19,7 +19,7 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 
 
 # %%
-# Two methods make a sampler. `fit` sees training rows and returns a fitted sampler; `redraw` gives new values for
+# Two methods make a sampler. `fit` sees training rows and returns a fitted sampler; `sample` gives new values for
 # other rows, one column of them for each random generator.
 class Nearest:
     """Gives each row the value of a training row that is near to it in the column `by`."""
@@ -38,7 +38,7 @@ class FittedNearest:
         self.by = by
         self.among = among
 
-    def redraw(self, X: Any, feature: str, rngs: list[np.random.Generator]) -> Iterator[Any]:
+    def sample(self, X: Any, feature: str, rngs: list[np.random.Generator]) -> Iterator[Any]:
         place = np.searchsorted(self.train[self.by].to_numpy(), X[self.by].to_numpy())
         values = self.train[feature].to_numpy()
         for rng in rngs:

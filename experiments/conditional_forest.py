@@ -13,9 +13,9 @@ import numpy as np
 from experiments.running import threads
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
-from subgrove._regress import Forest, grow
+from subgrove._regress import RandomForest, grow_forest
 from subgrove.samplers.forest_nodes import donors_within
-from subgrove.samplers.forest_structure import Splits, associated_columns, grid_cells
+from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells
 
 _NODE_SIZE = 5  # a node of at most so many rows is not split
 _THRESHOLD = 0.95  # 1 - p of the test that makes a column one to condition on
@@ -25,8 +25,8 @@ _THRESHOLD = 0.95  # 1 - p of the test that makes a column one to condition on
 class ModelForest:
     """A forest, its trees as forests of one, and the rows that each tree has not seen."""
 
-    whole: Forest
-    trees: tuple[Forest, ...]
+    whole: RandomForest
+    trees: tuple[RandomForest, ...]
     unseen: tuple[Rows, ...]
 
     def predict(self, x: Floats) -> Floats:
@@ -38,8 +38,10 @@ class ModelForest:
 def grown(x: Floats, y: Floats, trees: int, seed: int) -> ModelForest:
     """A forest as R's randomForest grows it by default: a third of the columns tried at each split."""
     tried = max(1, x.shape[1] // 3)
-    forest = grow(x, y[:, None], n_trees=trees, min_node_size=_NODE_SIZE, tried=tried, seed=seed, n_jobs=threads())
-    if not isinstance(forest, Forest):
+    forest = grow_forest(
+        x, y[:, None], n_trees=trees, min_node_size=_NODE_SIZE, tried=tried, seed=seed, n_jobs=threads()
+    )
+    if not isinstance(forest, RandomForest):
         raise RuntimeError("setting II needs the compiled forest; install subgrove where there is a C compiler.")
     return ModelForest(
         forest,
@@ -53,7 +55,7 @@ def conditional_rise(forest: ModelForest, x: Floats, y: Floats, seed: int) -> fl
     rng = np.random.default_rng(seed)
     total = 0.0
     for tree, rows in zip(forest.trees, forest.unseen, strict=True):
-        splits = Splits(
+        splits = TreeSplits(
             tree.child.astype(np.intp),
             np.where(tree.child >= 0, tree.child + 1, -1),
             tree.feature.astype(np.intp),

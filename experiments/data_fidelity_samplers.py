@@ -37,7 +37,7 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     lines = []
     for feature in rows.features:
         drawn = {
-            name: [np.asarray(column, dtype=np.float64) for column in one.redraw(rows.test, feature, [rng])]
+            name: [np.asarray(column, dtype=np.float64) for column in one.sample(rows.test, feature, [rng])]
             for name, one in fitted.items()
             for rng in [stream_of(seed, feature, name)]
         }

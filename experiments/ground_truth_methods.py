@@ -19,13 +19,13 @@ FEATURE = "x1"
 _NO_LIMIT = 30  # depth of a tree that is stopped by other rules
 
 
-def _cart(seed: int, trees: int) -> samplers.Subgroups:
+def _cart(seed: int, trees: int) -> samplers.SubgroupSampler:
     # At least 30 rows in a leaf and 90 in a node that is split, complexity 0.01.
-    return samplers.Subgroups(tree="cart", max_depth=_NO_LIMIT, min_samples_leaf=30)
+    return samplers.SubgroupSampler(tree="cart", max_depth=_NO_LIMIT, min_samples_leaf=30)
 
 
-def _transformation(seed: int, trees: int) -> samplers.Subgroups:
-    return samplers.Subgroups(tree="transformation", max_depth=_NO_LIMIT, min_samples_leaf=30, alpha=0.05)
+def _transformation(seed: int, trees: int) -> samplers.SubgroupSampler:
+    return samplers.SubgroupSampler(tree="transformation", max_depth=_NO_LIMIT, min_samples_leaf=30, alpha=0.05)
 
 
 # Name -> sampler, from a seed and the number of trees of a forest.
@@ -66,7 +66,7 @@ def redrawn(sampler: Any, train: pd.DataFrame, test: pd.DataFrame, repeats: int,
         # Knockoffs that are nearly copies and rows without a donor are part of what is compared here.
         warnings.simplefilter("ignore", SubgroveWarning)
         fitted = sampler.fit(train, [FEATURE])
-        columns = np.stack([np.asarray(column) for column in fitted.redraw(test, FEATURE, rngs)])
+        columns = np.stack([np.asarray(column) for column in fitted.sample(test, FEATURE, rngs)])
     groups, choices = getattr(fitted, "groups", None), getattr(fitted, "choices", None)
     subgroups = len(groups[FEATURE].rules) if groups is not None and FEATURE in groups else None
     return Redrawn(columns, subgroups, None if choices is None else str(choices[FEATURE].chosen))

@@ -27,7 +27,7 @@ import pandas as pd
 
 import subgrove as sg
 from experiments.running import threads
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 
 DEPTHS = (1, 2, 3, 4, 5, 30)
 METHODS = ("none", "perm", "cs_cart_30", "cs_trtr_30", "ko", "imp", "ale", "cvirf")
@@ -83,13 +83,13 @@ class Redraws:
         }
 
     def _drawn(self, sampler: Any, feature: str, rng: np.random.Generator) -> Copies:
-        return [np.asarray(column, dtype=np.float64) for column in sampler.redraw(self.test, feature, [rng])]
+        return [np.asarray(column, dtype=np.float64) for column in sampler.sample(self.test, feature, [rng])]
 
     def _subgroups(self, feature: str) -> dict[str, Callable[[np.random.Generator], Copies]]:
         grown = {"cart": cart(self.train, feature), "trtr": transformation_tree(self.train, feature)}
         return {
             f"cs_{tree}_{depth}": partial(
-                self._drawn, sg.samplers.Subgroups(groups=groups.at_depth(depth)).fit(None), feature
+                self._drawn, sg.samplers.SubgroupSampler(groups=groups.at_depth(depth)).fit(None), feature
             )
             for tree, groups in grown.items()
             for depth in DEPTHS
@@ -100,7 +100,7 @@ class Redraws:
         train, test = (rows.drop(columns=feature).to_numpy() for rows in (self.train, self.test))
         values = self.train[[feature]].to_numpy()
         start = int(stream_of(seed, feature, "forest").integers(2**31))
-        forest = grow(train, values, n_trees=self.n_trees, seed=start, n_jobs=threads())
+        forest = grow_forest(train, values, n_trees=self.n_trees, seed=start, n_jobs=threads())
         predicted = forest.predict(test)[:, 0]
         residuals = {"train": values - forest.predict(train), "oob": values - forest.out_of_bag}
         return {name: (predicted, these[~np.isnan(these)]) for name, these in residuals.items()}

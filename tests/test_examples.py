@@ -153,5 +153,5 @@ def test_own_sampler_conditions_on_what_it_says(monkeypatch: pytest.MonkeyPatch)
     plt.close("all")
     X = sg.datasets.bike().X
     fitted = Nearest(by="hum").fit(X, ["hum"])
-    (redrawn,) = fitted.redraw(X, "hum", [np.random.default_rng(1)])
+    (redrawn,) = fitted.sample(X, "hum", [np.random.default_rng(1)])
     assert np.corrcoef(redrawn, X["hum"])[0, 1] > 0.95

@@ -77,7 +77,7 @@ def test_strength_adds_x1_to_the_target_of_the_same_rows(name: str) -> None:
 def test_redrawn_x1_has_the_joint_distribution_of_the_data(name: str) -> None:
     null = null_scenario(name)
     X = null.sample(20_000, random_state=5).X
-    (new,) = null.sampler.fit(X).redraw(X, "x1", [np.random.default_rng(0)])
+    (new,) = null.sampler.fit(X).sample(X, "x1", [np.random.default_rng(0)])
     for column in as_numbers(X.drop(columns="x1")).to_numpy().T:
         for power in (1, 2):
             products = (X["x1"] ** power - new**power) * column

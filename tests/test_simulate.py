@@ -114,7 +114,7 @@ def test_the_closed_forms_are_the_numbers_that_the_paper_simulated() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_redrawn_x1_has_the_joint_distribution_of_the_data(name: str) -> None:
     X = draws(name, 20_000, seed=5)
-    (new,) = scenario(name).sampler.fit(X).redraw(X, "x1", [np.random.default_rng(0)])
+    (new,) = scenario(name).sampler.fit(X).sample(X, "x1", [np.random.default_rng(0)])
     spread = X["x1"].std()
     levels = pd.get_dummies(X, dtype=float)
     for other in [column for column in levels.columns.tolist() if column.startswith(("x2", "x3", "x10"))]:
@@ -170,7 +170,7 @@ def test_the_mixed_scenario_takes_text_and_other_containers() -> None:
     one = scenario("mixed")
     X = one.sample(30, random_state=3).X
     tables: list[Any] = [X, X.astype(dict.fromkeys(("x2", "x4", "x5"), str)), pl.from_pandas(X), X[X["x2"] == "b"]]
-    drawn = [next(one.sampler.fit(t).redraw(t, "x1", [np.random.default_rng(3)])) for t in tables[:3]]
+    drawn = [next(one.sampler.fit(t).sample(t, "x1", [np.random.default_rng(3)])) for t in tables[:3]]
     for values in drawn[1:]:
         np.testing.assert_array_equal(values, drawn[0])
     foretold = [one.model(table) for table in tables]
@@ -209,7 +209,7 @@ def test_every_container_gives_the_same_redraw_and_the_same_prediction() -> None
     one = scenario("nonlinear")
     X = one.sample(30, random_state=7).X
     tables: list[tuple[Any, str]] = [(X, "x1"), (pl.from_pandas(X[X.columns[::-1]]), "x1"), (X.to_numpy(), "x0")]
-    drawn = [next(one.sampler.fit(t).redraw(t, name, [np.random.default_rng(3)])) for t, name in tables]
+    drawn = [next(one.sampler.fit(t).sample(t, name, [np.random.default_rng(3)])) for t, name in tables]
     foretold = [one.model(table) for table, _ in tables]
     for values in drawn[1:]:
         np.testing.assert_array_equal(values, drawn[0])

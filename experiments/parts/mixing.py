@@ -36,7 +36,7 @@ def linear_model(seed: int, samples: int) -> list[Row]:
             slopes[kind].append(float(np.polyfit(table["x"], table["estimate"], 1)[0]))
         samplers = {
             "PFI": sg.samplers.Marginal(),
-            "cs-PFI": sg.samplers.Subgroups(max_depth=30),
+            "cs-PFI": sg.samplers.SubgroupSampler(max_depth=30),
             "conditional PFI": _Gaussian(_RHO),
         }
         for label, sampler in samplers.items():
@@ -81,7 +81,7 @@ class _Gaussian:
     def fit(self, X: Any, features: Any) -> _Gaussian:
         return self
 
-    def redraw(self, X: pd.DataFrame, feature: str, rngs: Sequence[np.random.Generator]) -> Iterator[Floats]:
+    def sample(self, X: pd.DataFrame, feature: str, rngs: Sequence[np.random.Generator]) -> Iterator[Floats]:
         rho = 0.0 if feature == "x3" else self.rho
         given = X["x2" if feature == "x1" else "x1"].to_numpy()
         for rng in rngs:

@@ -20,7 +20,7 @@ def streams(seed: int, samples: int) -> list[np.random.Generator]:
 
 def redrawn(sampler: Any, X: pd.DataFrame, feature: str, rng: np.random.Generator) -> Floats:
     """One redraw of a feature by a fitted sampler."""
-    return np.asarray(next(iter(sampler.redraw(X, feature, [rng]))), dtype=np.float64)
+    return np.asarray(next(iter(sampler.sample(X, feature, [rng]))), dtype=np.float64)
 
 
 def marginally(X: pd.DataFrame, feature: str, rng: np.random.Generator) -> Floats:
@@ -30,7 +30,7 @@ def marginally(X: pd.DataFrame, feature: str, rng: np.random.Generator) -> Float
 
 def within(groups: sg.Subgroups, X: pd.DataFrame, feature: str, rng: np.random.Generator) -> Floats:
     """The feature given to other rows of the same subgroup at random."""
-    return redrawn(sg.samplers.Subgroups(groups=groups).fit(None), X, feature, rng)
+    return redrawn(sg.samplers.SubgroupSampler(groups=groups).fit(None), X, feature, rng)
 
 
 def correlated(rng: np.random.Generator, n: int, rho: float) -> pd.DataFrame:

@@ -29,7 +29,7 @@ def moments(p: int, keep: Any) -> Floats:
         train, test = scenario.sample(200, random_state=2 * run), scenario.sample(200, random_state=2 * run + 1)
         fitted = sg.samplers.ShiftedSubgroups(keep=keep).fit(train.X, ["x1"])
         own = np.asarray(test.X["x1"], dtype=float)
-        new = np.array([np.asarray(column) for column in fitted.redraw(test.X, "x1", Streams(run, "x1", 5))])
+        new = np.array([np.asarray(column) for column in fitted.sample(test.X, "x1", Streams(run, "x1", 5))])
         found.append([((new - own) ** 2).mean(), new.var(axis=1).mean() - own.var(), fitted.kept["x1"]])
     return np.array(found)
 

@@ -48,7 +48,7 @@ class Truth:
     def fit(self, X: Any, features: Any) -> Truth:
         return self
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Iterator[Floats]:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Floats]:
         assert feature == "x"
         names = NAMES[1:] if self.given is None else self.given
         weights, variance = conditional([NAMES.index(name) for name in names])

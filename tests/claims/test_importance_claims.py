@@ -149,7 +149,9 @@ def test_fixed_points_take_one_part_in_n_k_off(size: int) -> None:
     X = grouped_columns(rng, [size] * 4, columns, centre=3.0)
     y = with_noise(rng, X)
     groups = partition(X, 4)
-    shuffled = estimates(X, y, sg.samplers.Subgroups(groups=groups, fixed_points=True), n_repeats=2).overall["estimate"]
+    shuffled = estimates(X, y, sg.samplers.SubgroupSampler(groups=groups, fixed_points=True), n_repeats=2).overall[
+        "estimate"
+    ]
     expected = 2 * BETA**2 * (size - 1) / size
     margin = 4 * shuffled.std() / np.sqrt(columns)
     assert abs(shuffled.mean() - expected) < margin
@@ -243,7 +245,7 @@ def test_drawn_repeats_are_the_exact_expectation_once_every_donor_has_served() -
 
 def donors(sampler: Any, X: Floats, n_repeats: int, seed: int = 3) -> Ints:
     """Donors of each row and repeat: the redrawn column holds row numbers."""
-    columns = sampler.redraw(X, "x0", Streams(seed, "x0", n_repeats))
+    columns = sampler.sample(X, "x0", Streams(seed, "x0", n_repeats))
     return np.array([np.asarray(column) for column in columns]).astype(int)
 
 
@@ -251,7 +253,7 @@ def test_balanced_redraws_use_every_donor_once_before_any_twice() -> None:
     sizes = [3, 5, 9]
     code = np.random.default_rng(0).permutation(np.repeat([0, 1, 2], sizes))
     X = np.column_stack([np.arange(17.0), code])
-    fitted = sg.samplers.Subgroups(groups=partition(X, 3)).fit(None, ["x0"])
+    fitted = sg.samplers.SubgroupSampler(groups=partition(X, 3)).fit(None, ["x0"])
     drawn = donors(fitted, X, 24)
     assert (code[drawn] == code).all()
     assert (drawn != np.arange(17)).all()
@@ -274,7 +276,7 @@ def test_training_donors_recur_only_after_the_whole_leaf_has_served(n_test: list
     pools = [7, 12]
     train = np.column_stack([np.arange(19.0), np.repeat([0, 1], pools)])
     X = np.column_stack([np.full(sum(n_test), 100.0), np.repeat([0, 1], n_test)])
-    fitted = sg.samplers.Subgroups(groups=partition(train, 2), donors="train").fit(train, ["x0"])
+    fitted = sg.samplers.SubgroupSampler(groups=partition(train, 2), donors="train").fit(train, ["x0"])
     drawn = donors(fitted, X, 12)
     for row, k in enumerate(X[:, 1].astype(int)):
         pool = np.flatnonzero(train[:, 1] == k).tolist()
@@ -293,7 +295,7 @@ def test_training_donors_of_few_values_are_the_average_over_the_training_leaf() 
     train = np.column_stack([rng.integers(0, 4, 50), rng.normal(size=50), np.repeat([0, 1], 25)]).astype(float)
     X = np.column_stack([rng.integers(0, 6, 20), rng.normal(size=20), np.repeat([0, 1], 10)]).astype(float)
     y = rng.normal(size=20)
-    sampler = sg.samplers.Subgroups(groups=partition(X, 2, ["x0"]), donors="train")
+    sampler = sg.samplers.SubgroupSampler(groups=partition(X, 2, ["x0"]), donors="train")
     found = sg.importance(curved, X, y, sampler=sampler, train=train, features=["x0"], n_repeats=4, random_state=0)
     expected = []
     for i in range(20):

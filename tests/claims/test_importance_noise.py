@@ -50,7 +50,7 @@ def training() -> tuple[Floats, sg.Subgroups]:
 def options(name: str) -> dict[str, Any]:
     train, groups = training()
     if name == "training donors":
-        return {"sampler": sg.samplers.Subgroups(groups=groups, donors="train"), "train": train}
+        return {"sampler": sg.samplers.SubgroupSampler(groups=groups, donors="train"), "train": train}
     return {"sampler": "marginal" if name == "marginal" else groups}
 
 

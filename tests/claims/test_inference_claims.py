@@ -49,7 +49,7 @@ def rejections(strength: float, runs: int, n: int = 300) -> tuple[float, float]:
             x = np.asarray(X, dtype=float)
             return (0.4 + shift) * x[:, 0] + 0.64 * x[:, 1] + x[:, 2:10].sum(axis=1)
 
-        sampler = sg.samplers.Subgroups(max_depth=1)
+        sampler = sg.samplers.SubgroupSampler(max_depth=1)
         imp = importance(
             model, test.X, test.y, sampler=sampler, train=train.X, features=["x1"], n_repeats=5, random_state=run
         )

@@ -62,12 +62,12 @@ def test_a_wrong_closed_form_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_sampler_that_draws_too_wide_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    true = FittedTrueConditional.redraw
+    true = FittedTrueConditional.sample
 
     def wide(self: Any, X: Any, feature: Any, rngs: Any) -> Any:
         return (1.1 * values for values in true(self, X, feature, rngs))
 
-    monkeypatch.setattr(FittedTrueConditional, "redraw", wide)
+    monkeypatch.setattr(FittedTrueConditional, "sample", wide)
     assert not checked("conditional importance, nonlinear").passed
 
 

@@ -16,7 +16,7 @@ import subgrove as sg
 from .test_importance import TRAIN, Counting, X, Y, closed_form, each_container, frozen, unchanged
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    "subgroups": {"sampler": sg.samplers.Subgroups(max_depth=4, min_samples_leaf=40, alpha=0.9)},
+    "subgroups": {"sampler": sg.samplers.SubgroupSampler(max_depth=4, min_samples_leaf=40, alpha=0.9)},
     "imputation": {"sampler": sg.samplers.Imputation(n_trees=10)},
     "given": {"sampler": "subgroups", "given": {"a": ["b", "count"], "b": ["a"]}},
 }

@@ -45,7 +45,7 @@ def closed_form(X: Any) -> Any:
 X, Y = plain_frame()
 TRAIN, _ = plain_frame(400, seed=1)
 GROUPS = sg.find_subgroups(TRAIN, max_depth=2)
-TRAINING_DONORS = sg.samplers.Subgroups(groups=GROUPS, donors="train")
+TRAINING_DONORS = sg.samplers.SubgroupSampler(groups=GROUPS, donors="train")
 
 CONTAINERS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "pandas": lambda frame: frame,
@@ -235,7 +235,7 @@ def test_inputs_stay_as_they_were(make: Callable[[pd.DataFrame], Any]) -> None:
     for options in (
         {"sampler": TRAINING_DONORS, "train": train},
         {"sampler": "subgroups", "train": train},
-        {"sampler": sg.samplers.Subgroups(min_samples_leaf=20)},
+        {"sampler": sg.samplers.SubgroupSampler(min_samples_leaf=20)},
     ):
         run(table=table, y=target if isinstance(table, pd.DataFrame) else y, sample_weight=weights, **options)
     now = (table, train, target.to_frame(), weights)

@@ -23,14 +23,14 @@ from subgrove._core.random import Streams
 from subgrove._data.table import read_table
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.auto.sampler import Auto
-from subgrove.samplers.base import Fitted, Method
+from subgrove.samplers.base import FittedSampler, Sampler
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
 from subgrove.samplers.knockoffs import Knockoffs
 from subgrove.samplers.location_shift import ShiftedSubgroups
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.subgroups import Subgroups
+from subgrove.samplers.subgroups import SubgroupSampler
 from subgrove.samplers.unchanged import Unchanged
 
 N_TRAIN, N_TEST = 240, 120
@@ -79,7 +79,7 @@ def forest() -> Any:
 class Case:
     """A sampler; `floats` says whether whole numbers become floats."""
 
-    make: Callable[[], Method]
+    make: Callable[[], Sampler]
     floats: bool = False
 
     @property
@@ -91,10 +91,10 @@ CASES = {
     "unchanged": Case(Unchanged),
     "marginal": Case(Marginal),
     "marginal with fixed points": Case(lambda: Marginal(fixed_points=True)),
-    "subgroups": Case(lambda: Subgroups(max_depth=2)),
-    "subgroups with donors of train": Case(lambda: Subgroups(max_depth=2, donors="train")),
-    "cart": Case(lambda: Subgroups(tree="cart")),
-    "cart with donors of train": Case(lambda: Subgroups(tree="cart", donors="train")),
+    "subgroups": Case(lambda: SubgroupSampler(max_depth=2)),
+    "subgroups with donors of train": Case(lambda: SubgroupSampler(max_depth=2, donors="train")),
+    "cart": Case(lambda: SubgroupSampler(tree="cart")),
+    "cart with donors of train": Case(lambda: SubgroupSampler(tree="cart", donors="train")),
     "intervals": Case(lambda: Intervals(5)),
     "knockoffs": Case(Knockoffs, floats=True),
     "equal knockoffs": Case(lambda: Knockoffs("equi"), floats=True),
@@ -113,13 +113,13 @@ each = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
 @cache
-def _fitted(case: Case) -> Fitted:
+def _fitted(case: Case) -> FittedSampler:
     return case.make().fit(TRAIN, case.features)
 
 
-def draws(fitted: Fitted, X: Any, feature: str, n_repeats: int = 3, seed: int = 0) -> list[list[Any]]:
+def draws(fitted: FittedSampler, X: Any, feature: str, n_repeats: int = 3, seed: int = 0) -> list[list[Any]]:
     """Plain values, a list for each repeat."""
-    return [values(column) for column in fitted.redraw(X, feature, Streams(seed, feature, n_repeats))]
+    return [values(column) for column in fitted.sample(X, feature, Streams(seed, feature, n_repeats))]
 
 
 def values(column: Any) -> list[Any]:
@@ -128,7 +128,7 @@ def values(column: Any) -> list[Any]:
     return list(column.to_list() if hasattr(column, "to_list") else column.tolist())
 
 
-def all_draws(case: Case, fitted: Fitted, X: Any, **settings: int) -> Iterator[tuple[str, list[list[Any]]]]:
+def all_draws(case: Case, fitted: FittedSampler, X: Any, **settings: int) -> Iterator[tuple[str, list[list[Any]]]]:
     for feature in case.features:
         yield feature, draws(fitted, X, feature, **settings)
 
@@ -173,7 +173,7 @@ def test_fit_leaves_the_constructor_as_it_was(case: Case) -> None:
     assert list(after) == list(before)
     assert all(after[name] is before[name] for name in before)
     assert repr(method) == shown
-    assert not isinstance(fitted, Method)
+    assert not isinstance(fitted, Sampler)
 
 
 @each
@@ -248,7 +248,7 @@ def test_arrays_give_what_frames_do(case: Case, order: Any) -> None:
 @each
 def test_redrawn_column_keeps_its_dtype(case: Case) -> None:
     for feature in case.features:
-        for column in _fitted(case).redraw(TEST, feature, Streams(0, feature, 2)):
+        for column in _fitted(case).sample(TEST, feature, Streams(0, feature, 2)):
             expected = np.dtype(float) if feature == "count" and case.floats else TEST[feature].dtype
             assert pd.Series(column).dtype == expected
             assert len(column) == N_TEST
@@ -273,7 +273,7 @@ def test_column_that_training_does_not_have_is_refused(case: Case) -> None:
 @each
 def test_rows_with_other_columns_are_refused(case: Case) -> None:
     with pytest.raises(InputError, match="'temp'"):
-        next(_fitted(case).redraw(TEST.drop(columns="temp"), case.features[-1], 1))
+        next(_fitted(case).sample(TEST.drop(columns="temp"), case.features[-1], 1))
 
 
 @each
@@ -306,7 +306,7 @@ def test_missing_values_are_taken_or_refused_by_name(case: Case) -> None:
     if isinstance(method, ForestNodes) and method.forest is not None:
         pytest.skip("whether the user's forest takes missing values is its own affair")
     for feature in case.features:
-        if method.takes_missing:
+        if method.accepts_missing:
             for column in draws(method.fit(train, [feature]), test, feature):
                 assert len(column) == N_TEST
         elif feature in HOLED or isinstance(method, Knockoffs):
@@ -321,12 +321,12 @@ def test_missing_values_are_taken_or_refused_by_name(case: Case) -> None:
 @each
 def test_groups_are_redrawn_together_or_refused_by_name(case: Case) -> None:
     method, group = case.make(), case.features[:2]
-    if not method.takes_groups or getattr(method, "tree", None) == "cart":
+    if not method.accepts_groups or getattr(method, "tree", None) == "cart":
         with pytest.raises(ParameterError, match=f"({method.name!r} redraws|'cart' takes) one feature at a time"):
             method.fit(TRAIN, [group])
         return
     fitted = method.fit(TRAIN, [group])
-    redraw = fitted.draw(fitted.read(TEST), tuple(group), Streams(0, " + ".join(group), 2))
+    redraw = fitted.resample(fitted.read(TEST), tuple(group), Streams(0, " + ".join(group), 2))
     for changes in redraw.draws():
         assert set(changes) == set(group)
 
@@ -337,7 +337,7 @@ def test_draws_can_be_asked_for_again(case: Case, weighted: bool) -> None:
     weights = np.arange(1.0, N_TEST + 1) if weighted else None
     fitted = _fitted(case)
     for feature in case.features:
-        redraw = fitted.draw(fitted.read(TEST), (feature,), Streams(0, feature, 2), weights=weights)
+        redraw = fitted.resample(fitted.read(TEST), (feature,), Streams(0, feature, 2), weights=weights)
         first, second = (
             [np.asarray(getattr(changes[feature], "rows", changes[feature])).tolist() for changes in redraw.draws()]
             for _ in range(2)
@@ -353,7 +353,7 @@ def test_exact_expectation_is_that_of_the_draws(case: Case, feature: str) -> Non
         pytest.skip("not a kind that this sampler takes")
     n_repeats = 300
     fitted = _fitted(case)
-    redraw = fitted.draw(fitted.read(TEST), (feature,), Streams(0, feature, n_repeats))
+    redraw = fitted.resample(fitted.read(TEST), (feature,), Streams(0, feature, n_repeats))
     if redraw.exact is None:
         pytest.skip("this sampler draws")
     changed = np.zeros(N_TEST)
@@ -376,7 +376,7 @@ def test_exact_expectation_is_that_of_the_draws(case: Case, feature: str) -> Non
 def test_groups_of_rows_and_population_belong_together(case: Case) -> None:
     fitted = _fitted(case)
     for feature in case.features:
-        redraw = fitted.draw(read_table(TEST), (feature,), Streams(0, feature, 2))
+        redraw = fitted.resample(read_table(TEST), (feature,), Streams(0, feature, 2))
         assert redraw.groups.code.shape == (N_TEST,)
         assert redraw.groups.code.max() < len(redraw.groups)
         assert redraw.population.shape in {(len(redraw.groups),), (1,)}

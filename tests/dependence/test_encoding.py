@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 
 from subgrove._data.table import read_table
-from subgrove._dependence.encoding import first_direction, predictors_of
+from subgrove._dependence.encoding import first_direction, rank_encoded
 
 
 def ranks(levels: list[str | None], outputs: list[list[float]], train: list[int]) -> list[float]:
     table = read_table(pd.DataFrame({"level": pd.Series(levels, dtype=object)}))
-    found = predictors_of(table, ["level"], np.array(outputs, dtype=float), np.array(train))
+    found = rank_encoded(table, ["level"], np.array(outputs, dtype=float), np.array(train))
     return [float(rank) for rank in found[:, 0]]
 
 

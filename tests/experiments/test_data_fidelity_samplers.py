@@ -64,7 +64,7 @@ def test_rows_are_those_of_the_papers_methods_and_the_sampler_has_its_own_stream
     rows = drawn_rows(unit.params, seed)
     fitted = sg.samplers.Marginal().fit(rows.train)
     for feature in rows.features:
-        drawn = [np.asarray(one) for one in fitted.redraw(rows.test, feature, [stream_of(seed, feature, "marginal")])]
+        drawn = [np.asarray(one) for one in fitted.sample(rows.test, feature, [stream_of(seed, feature, "marginal")])]
         expected = squared_mmds(rows.reference, rows.test, feature, {"marginal": drawn})["marginal"]
         assert ours[feature, "marginal"] == expected
 

@@ -202,12 +202,12 @@ def test_what_a_sampler_chose_is_stored() -> None:
         def fit(self, X: Any, features: Any) -> Any:
             fitted = sg.samplers.Marginal().fit(X, features)
             choice = SimpleNamespace(chosen="marginal")
-            return SimpleNamespace(redraw=fitted.redraw, choices={"x1": choice})
+            return SimpleNamespace(redraw=fitted.sample, choices={"x1": choice})
 
     X = sg.simulate.scenario("linear").sample(30, random_state=1).X
     drawn = redrawn(Chooses(), X, X, 2, 1)
     assert (drawn.chosen, drawn.subgroups) == ("marginal", None)
-    assert redrawn(sg.samplers.Subgroups(), X, X, 2, 1).chosen is None
+    assert redrawn(sg.samplers.SubgroupSampler(), X, X, 2, 1).chosen is None
 
 
 def test_the_report_counts_cells_and_names_those_that_miss() -> None:

@@ -42,7 +42,7 @@ def test_true_redraws_rarely_fail(name: str) -> None:
     scenario, verdicts = sg.simulate.scenario(name), []
     for seed in range(40):
         X = scenario.sample(300, random_state=seed).X
-        (drawn,) = scenario.sampler.fit(X).redraw(X, "x1", [np.random.default_rng(seed)])
+        (drawn,) = scenario.sampler.fit(X).sample(X, "x1", [np.random.default_rng(seed)])
         verdicts.append(certified(X, {"x1": drawn}, seed).verdict)
     assert share_of_failures(verdicts) <= 5 / 40
 
@@ -66,8 +66,8 @@ def test_deeper_subgroups_are_closer_to_real_rows() -> None:
     train, X = normal(2000, 0.9, 1), normal(400, 0.9, 2)
     places = []
     for depth in (1, 2, 4):
-        sampler = sg.samplers.Subgroups(max_depth=depth).fit(train, ["x1"])
-        (drawn,) = sampler.redraw(X, "x1", [np.random.default_rng(3)])
+        sampler = sg.samplers.SubgroupSampler(max_depth=depth).fit(train, ["x1"])
+        (drawn,) = sampler.sample(X, "x1", [np.random.default_rng(3)])
         places.append(certified(X, {"x1": drawn}).mmd)
     assert places == sorted(places, reverse=True)
     assert places[-1] < 0.1

@@ -120,7 +120,7 @@ def test_all_that_a_sampler_may_be_is_taken() -> None:
     samplers = {
         "found": groups,
         "fitted": sg.samplers.Knockoffs().fit(TRAIN, ["u"]),
-        "object": sg.samplers.Subgroups(donors="train"),
+        "object": sg.samplers.SubgroupSampler(donors="train"),
         "own": Shift(),
         "forest": sg.samplers.ForestNodes(target=TRAIN["w"].to_numpy()),
     }
@@ -135,7 +135,7 @@ class Shift:
     def fit(self, X: Any, features: Any) -> Shift:
         return self
 
-    def redraw(self, X: Any, feature: str, rngs: Sequence[Any]) -> Iterable[Any]:
+    def sample(self, X: Any, feature: str, rngs: Sequence[Any]) -> Iterable[Any]:
         for _ in rngs:
             yield np.roll(X[feature].to_numpy(), 1)
 
@@ -143,10 +143,10 @@ class Shift:
 class Broken(Shift):
     """Raises for one feature."""
 
-    def redraw(self, X: Any, feature: str, rngs: Sequence[Any]) -> Iterable[Any]:
+    def sample(self, X: Any, feature: str, rngs: Sequence[Any]) -> Iterable[Any]:
         if feature == "v":
             raise RuntimeError("no idea")
-        return super().redraw(X, feature, rngs)
+        return super().sample(X, feature, rngs)
 
 
 def test_an_own_sampler_is_given_the_rows_of_the_half() -> None:
@@ -180,7 +180,12 @@ def test_a_sampler_that_redraws_nothing_does_not_empty_the_table_of_others() -> 
 
 
 def test_two_samplers_of_one_name_are_told_apart() -> None:
-    samplers = [sg.samplers.Subgroups(max_depth=1), sg.samplers.Subgroups(max_depth=3), "marginal", "unchanged"]
+    samplers = [
+        sg.samplers.SubgroupSampler(max_depth=1),
+        sg.samplers.SubgroupSampler(max_depth=3),
+        "marginal",
+        "unchanged",
+    ]
     result = sg.fidelity(TRAIN, TEST, samplers=samplers, features="u", classifier=False, n_repeats=2, random_state=1)
     assert result.samplers == ("unchanged", "subgroups", "subgroups (2)", "marginal")
 

@@ -269,7 +269,7 @@ class FittedNearest:
     def __init__(self, train: Any, by: str, among: int) -> None:
         self.train, self.by, self.among = train, by, among
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
         """One new column for each generator."""
         place = np.searchsorted(self.train[self.by].to_numpy(), X[self.by].to_numpy())
         values = self.train[feature].to_numpy()
@@ -338,8 +338,8 @@ def sampler_objects() -> Any:
     groups = sg.find_subgroups(train, max_depth=2)
     samplers = {
         "found_subgroups": groups,
-        "donors_train": sg.samplers.Subgroups(groups=groups, donors="train"),
-        "fixed_points": sg.samplers.Subgroups(groups=groups, fixed_points=True),
+        "donors_train": sg.samplers.SubgroupSampler(groups=groups, donors="train"),
+        "fixed_points": sg.samplers.SubgroupSampler(groups=groups, fixed_points=True),
         "forest_target": sg.samplers.ForestNodes(target=target),
     }
     options: dict[str, Any] = {"features": ["x0", "x1"], "n_repeats": 3, "random_state": 2, "calibrate": False}
@@ -359,7 +359,7 @@ def redraws() -> Any:
     found = {}
     for name in ("Auto", "Subgroups", "ShiftedSubgroups", "Marginal", "Knockoffs", "Imputation", "Intervals"):
         fitted = getattr(sg.samplers, name)().fit(train, ["x1"])
-        drawn = fitted.redraw(X, "x1", [np.random.default_rng(seed) for seed in (1, 2)])
+        drawn = fitted.sample(X, "x1", [np.random.default_rng(seed) for seed in (1, 2)])
         found[name] = [plain(np.asarray(column)) for column in drawn]
     return found
 

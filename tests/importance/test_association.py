@@ -65,7 +65,7 @@ def test_noise_of_few_redraws_is_taken_off() -> None:
 def test_subgroups_are_tested_one_by_one() -> None:
     train = X.assign(a=X["a"] + 2 * (X["level"] == "u"))
     imp = sg.importance(
-        model, train, Y, sampler=sg.samplers.Subgroups(min_samples_leaf=20), features=["a"], random_state=1
+        model, train, Y, sampler=sg.samplers.SubgroupSampler(min_samples_leaf=20), features=["a"], random_state=1
     )
     table = imp.test(train, by_subgroup=True)
     assert table["rule"].tolist() == imp.by_subgroup["rule"].tolist()

@@ -386,12 +386,12 @@ def test_sampler_that_was_fitted_on_other_columns() -> None:
 
 
 def test_training_donors_without_training_rows() -> None:
-    sampler = sg.samplers.Subgroups(groups=GROUPS, donors="train")
+    sampler = sg.samplers.SubgroupSampler(groups=GROUPS, donors="train")
     refused(ParameterError, r"donors='train' takes values from training rows. Pass them as train", sampler=sampler)
 
 
 def test_training_donors_without_training_rows_are_cross_fitted_if_trees_are_grown() -> None:
-    sampler = sg.samplers.Subgroups(donors="train", min_samples_leaf=10)
+    sampler = sg.samplers.SubgroupSampler(donors="train", min_samples_leaf=10)
     result = sg.importance(model, X, Y, sampler=sampler, n_repeats=2, random_state=0)
     assert result.settings["trained_on"] == "cross-fitted"
 
@@ -421,15 +421,15 @@ def test_donors_that_are_neither() -> None:
     refused(
         ParameterError,
         r"donors must be 'test' or 'train'; got 'both'",
-        sampler=sg.samplers.Subgroups(donors=neither),
+        sampler=sg.samplers.SubgroupSampler(donors=neither),
         train=TRAIN,
     )
-    both = sg.samplers.Subgroups(donors="train", fixed_points=True)
+    both = sg.samplers.SubgroupSampler(donors="train", fixed_points=True)
     refused(ParameterError, r"fixed_points=True has no meaning with donors='train'", sampler=both, train=TRAIN)
 
 
 def test_wrong_parameter_of_a_tree() -> None:
-    refused(ParameterError, r"max_depth", sampler=sg.samplers.Subgroups(max_depth=-1), train=TRAIN)
+    refused(ParameterError, r"max_depth", sampler=sg.samplers.SubgroupSampler(max_depth=-1), train=TRAIN)
 
 
 def test_names_of_arguments_are_needed_after_the_data() -> None:

@@ -43,7 +43,7 @@ def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
 
 
 SHUFFLED = run()
-WITHIN = run(sampler=sg.samplers.Subgroups(max_depth=4), train=TRAIN)
+WITHIN = run(sampler=sg.samplers.SubgroupSampler(max_depth=4), train=TRAIN)
 
 
 def verdicts(result: sg.ImportanceResult) -> dict[str, str]:
@@ -152,7 +152,7 @@ class Once:
     def fit(self, X: Any, features: Any) -> Once:
         return self
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Any:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Any:
         self.calls += 1
         return (X[feature] for _ in rngs)
 
@@ -173,7 +173,7 @@ def test_cross_fitted_samplers_are_judged() -> None:
 
 
 def test_donors_of_training_are_judged() -> None:
-    sampler = sg.samplers.Subgroups(max_depth=4, donors="train")
+    sampler = sg.samplers.SubgroupSampler(max_depth=4, donors="train")
     assert verdicts(run(sampler=sampler, train=TRAIN)) == dict.fromkeys(X.columns, "passes")
 
 

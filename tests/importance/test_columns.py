@@ -87,7 +87,7 @@ def test_every_kind_of_column_keeps_its_dtype_and_its_values(sampler: str, donor
     chosen: Any = sampler
     if sampler != "marginal":
         tree = "transformation" if sampler == "subgroups" else "cart"
-        chosen = sg.samplers.Subgroups(tree=tree, donors=donors)  # type: ignore[arg-type]
+        chosen = sg.samplers.SubgroupSampler(tree=tree, donors=donors)  # type: ignore[arg-type]
     result = run(ask=spy, sampler=chosen, train=TRAIN)
     assert result.features == tuple(X.columns)
     assert np.isfinite(result.overall["estimate"]).all()
@@ -105,7 +105,7 @@ def test_constant_column_has_importance_zero_and_no_doubt() -> None:
 
 def test_duplicate_column_leaves_nothing_to_the_conditional_importance() -> None:
     """A deep tree splits x by its copy until hardly anything is left; the marginal importance stays."""
-    deep = sg.samplers.Subgroups(max_depth=6, min_samples_leaf=20)
+    deep = sg.samplers.SubgroupSampler(max_depth=6, min_samples_leaf=20)
     one, two = (
         run(y=model(X), features=["x"], sampler=sampler, train=TRAIN).overall["estimate"][0]
         for sampler in (deep, "marginal")
@@ -224,7 +224,7 @@ def test_subgroup_without_test_rows_has_no_estimate() -> None:
 def test_training_donors_serve_a_row_that_is_alone() -> None:
     groups, test = uneven()
     train = pd.DataFrame({"x": [1.0, 2.0, 3.0], "city": ["Bonn", "Köln", "Köln"]})
-    sampler = sg.samplers.Subgroups(groups=groups, donors="train")
+    sampler = sg.samplers.SubgroupSampler(groups=groups, donors="train")
     result = run(test, np.zeros(11), first_column, sampler=sampler, train=train, features=["x"], n_repeats=2)
     own = test["x"][10]
     assert result.by_subgroup["estimate"][1] == pytest.approx((4 + 9) / 2 - own**2)
@@ -239,7 +239,7 @@ def test_leaf_without_training_rows_is_refused_by_its_rule() -> None:
             test,
             np.zeros(11),
             first_column,
-            sampler=sg.samplers.Subgroups(groups=groups, donors="train"),
+            sampler=sg.samplers.SubgroupSampler(groups=groups, donors="train"),
             train=train,
             features=["x"],
         )
@@ -259,7 +259,7 @@ def test_training_donors_that_are_not_whole_are_not_cut_off(backend: str) -> Non
         seen.append(np.asarray(table["b"], dtype=float))
         return seen[-1]
 
-    sampler = sg.samplers.Subgroups(donors="train")
+    sampler = sg.samplers.SubgroupSampler(donors="train")
     run(make(test), np.zeros(40), ask, sampler=sampler, train=make(train), features=["b"], n_repeats=1)
     assert (seen[1] % 1 == 0.5).all()
 
@@ -283,7 +283,7 @@ def test_training_donors_come_in_any_container(of_x: str, of_train: str) -> None
             makers[x_kind](X[columns]),
             Y,
             ask,
-            sampler=sg.samplers.Subgroups(donors="train"),
+            sampler=sg.samplers.SubgroupSampler(donors="train"),
             train=makers[train_kind](TRAIN[columns]),
         )
         table = result.overall
@@ -310,7 +310,7 @@ def test_group_is_found_whatever_the_order_of_its_members() -> None:
     """The user saw: no subgroups for 'count + x' after find_subgroups(features=[('x', 'count')])."""
     groups = sg.find_subgroups(TRAIN, features=[("x", "count")], max_depth=1)
     for donors in ("test", "train"):
-        sampler = sg.samplers.Subgroups(groups=groups, donors=donors)
+        sampler = sg.samplers.SubgroupSampler(groups=groups, donors=donors)
         result = run(features=[("count", "x")], sampler=sampler, train=TRAIN if donors == "train" else None)
         assert len(result.by_subgroup) == len(groups["x", "count"])
 
@@ -354,7 +354,7 @@ def test_levels_in_training_that_x_cannot_hold_are_refused() -> None:
     train = TRAIN[["x", "city"]].assign(city=pd.Categorical(TRAIN["city"]))
     test = X[["x", "city"]].assign(city=pd.Categorical(X["city"].where(X["city"] == "Bonn"), ["Bonn"]))
     with pytest.raises(ColumnError, match=r"Column 'city' of train cannot all be held by X's dtype"):
-        run(test, Y, first_column, sampler=sg.samplers.Subgroups(donors="train"), train=train, features=["city"])
+        run(test, Y, first_column, sampler=sg.samplers.SubgroupSampler(donors="train"), train=train, features=["city"])
 
 
 def test_long_names_and_wide_tables_go_through() -> None:

@@ -69,7 +69,7 @@ def adds_up(gap: sg.Gap) -> None:
 RESULTS: dict[str, tuple[sg.ImportanceResult, sg.ImportanceResult]] = {
     "subgroups": (IMP, MARGINAL),
     "cross-fitted": (run("subgroups"), MARGINAL),
-    "training donors": (run(sg.samplers.Subgroups(donors="train", groups=GROUPS), train=TRAIN.X), MARGINAL),
+    "training donors": (run(sg.samplers.SubgroupSampler(donors="train", groups=GROUPS), train=TRAIN.X), MARGINAL),
     "another seed": (IMP, run("marginal", random_state=4)),
     "no column given": (IMP, run("cart", train=TRAIN.X, given=[])),
     "some columns given": (run("subgroups", train=TRAIN.X, given={"temp": ["hum", "wind"]}), MARGINAL),
@@ -144,7 +144,7 @@ def test_many_columns_are_averaged_over_drawn_orders_that_the_seed_fixes() -> No
     train, test = X[:3700], X[3700:]
     y = rng.normal(size=300)
     options: dict[str, Any] = {"features": ["x"], "n_repeats": 2, "random_state": 1}
-    sampler = sg.samplers.Subgroups(max_depth=8, min_samples_leaf=5, donors="train")
+    sampler = sg.samplers.SubgroupSampler(max_depth=8, min_samples_leaf=5, donors="train")
     imp = sg.importance(lambda X: X["x"], test, y, sampler=sampler, train=train, **options)
     marginal = sg.importance(lambda X: X["x"], test, y, sampler="marginal", **options)
     one, two = (imp.gap(marginal, "x", average=True) for _ in range(2))

@@ -65,14 +65,14 @@ def test_all_other_columns_are_the_conditional_importance_to_the_last_digit(opti
 
 
 def test_fixed_points_stay_in_the_marginal_importance() -> None:
-    sampler = sg.samplers.Subgroups(fixed_points=True)
+    sampler = sg.samplers.SubgroupSampler(fixed_points=True)
     same(run(sampler=sampler, train=TRAIN, given=[]), run(sampler=sg.samplers.Marginal(fixed_points=True)))
 
 
 def test_training_donors_stay_where_no_column_is_given() -> None:
-    sampler = sg.samplers.Subgroups(donors="train")
+    sampler = sg.samplers.SubgroupSampler(donors="train")
     without = run(sampler=sampler, train=TRAIN, given=[], features=["x"])
-    depth0 = run(sampler=sg.samplers.Subgroups(donors="train", max_depth=0), train=TRAIN, features=["x"])
+    depth0 = run(sampler=sg.samplers.SubgroupSampler(donors="train", max_depth=0), train=TRAIN, features=["x"])
     same(without, depth0)
 
 
@@ -86,7 +86,7 @@ def test_rules_ask_for_the_given_columns_only(sampler: str) -> None:
 
 def test_given_is_what_a_sampler_with_given_does() -> None:
     for one, two in (
-        ("subgroups", sg.samplers.Subgroups(given=["b", "kind"])),
+        ("subgroups", sg.samplers.SubgroupSampler(given=["b", "kind"])),
         (FOREST, sg.samplers.Imputation(n_trees=30, given=["b", "kind"])),
     ):
         same(
@@ -160,7 +160,7 @@ class Noted:
         self.seen.append(self.given)
         return self
 
-    def redraw(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
         for rng in rngs:
             yield rng.permutation(X[feature].to_numpy())
 
@@ -176,7 +176,7 @@ def test_a_sampler_of_the_user_is_copied_and_told_the_columns() -> None:
 
 
 def test_methods_are_not_changed() -> None:
-    sampler = sg.samplers.Subgroups(given=["c"])
+    sampler = sg.samplers.SubgroupSampler(given=["c"])
     run(sampler=sampler, train=TRAIN, features=["x"], given=["b"])
     assert sampler.given == ["c"]
 

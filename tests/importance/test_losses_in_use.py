@@ -42,7 +42,7 @@ class Shifted:
     def fit(self, X: Any, features: Any) -> Shifted:
         return self
 
-    def redraw(self, X: Floats, feature: str, rngs: Any) -> Iterator[Floats]:
+    def sample(self, X: Floats, feature: str, rngs: Any) -> Iterator[Floats]:
         for m in range(len(rngs)):
             yield np.roll(X[:, int(feature[1:])], -(m + 1))
 

@@ -45,7 +45,7 @@ class Rolled:
     def fit(self, X: Any, features: Any) -> Rolled:
         return self
 
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
         values = X[feature] if hasattr(X, "columns") else X[:, int(feature[1:])]
         for m in range(len(rngs)):
             yield np.roll(np.asarray(values), -(m + 1))

@@ -165,7 +165,7 @@ def test_sampler_that_learns_nothing_has_no_noise_of_the_partition_and_no_cost()
 
 def test_resamples_are_refused_where_nothing_can_be_fitted_again() -> None:
     with pytest.raises(ParameterError, match="train is missing"):
-        run(train=None, sampler=sg.samplers.Subgroups(min_samples_leaf=20), partition_resamples=3)
+        run(train=None, sampler=sg.samplers.SubgroupSampler(min_samples_leaf=20), partition_resamples=3)
     with pytest.raises(ParameterError, match="it came fitted"):
         run(train=None, sampler=sg.find_subgroups(TRAIN), partition_resamples=3)
     with pytest.raises(ParameterError, match="partition_resamples"):

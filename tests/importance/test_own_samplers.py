@@ -46,7 +46,7 @@ class Sampler:
     def fit(self, X: Any, features: Any) -> Sampler:
         return self
 
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
         for rng in rngs:
             yield self.make(X, feature, rng)
 
@@ -146,9 +146,11 @@ def test_array_of_whole_numbers_widens_for_the_redraws_that_need_it_only() -> No
 @pytest.mark.parametrize("feature", ["x", "count"])
 def test_strings_for_numbers_are_refused(feature: str, table: Any) -> None:
     """The user saw: `could not convert string to float` from the depths of a container."""
-    with pytest.raises(SamplerError, match=rf"gave 'u' for feature '{feature}', repeat 0, whose values are numeric"):
+    with pytest.raises(
+        SamplerError, match=rf"returned 'u' for feature '{feature}', repeat 0, whose values are numeric"
+    ):
         run(Sampler(lambda X, feature, rng: np.full(len(X), "u")), table, features=[feature])
-    with pytest.raises(SamplerError, match="gave 'u' for feature 'x0'"):
+    with pytest.raises(SamplerError, match="returned 'u' for feature 'x0'"):
         run(
             Sampler(lambda X, feature, rng: np.full(len(X), "u")),
             FRAME[["x"]].to_numpy(),
@@ -162,7 +164,7 @@ def test_strings_for_numbers_are_refused(feature: str, table: Any) -> None:
 def test_numbers_for_labels_are_refused(feature: str, shown: str, table: Any) -> None:
     """The user saw: numbers turned into the strings '0', '1', ..., or into True, without a word."""
     with pytest.raises(
-        SamplerError, match=rf"gave {shown} for feature '{feature}', repeat 0, whose values are nominal"
+        SamplerError, match=rf"returned {shown} for feature '{feature}', repeat 0, whose values are nominal"
     ):
         run(Sampler(lambda X, feature, rng: np.arange(len(X))), table, features=[feature])
 
@@ -189,18 +191,18 @@ def test_table_in_place_of_a_column_is_refused() -> None:
 
 
 class Few(Sampler):
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
         return iter([column(X, feature)] * 2)
 
 
 class Many(Sampler):
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
         while True:
             yield column(X, feature)[::-1]
 
 
 class Nothing(Sampler):
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Any:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Any:
         return None
 
 
@@ -214,7 +216,7 @@ def test_more_columns_than_generators_are_not_asked_for() -> None:
 
 
 def test_redraw_that_gives_nothing_is_refused() -> None:
-    with pytest.raises(SamplerError, match=r"redraw of Nothing raised TypeError for feature 'x', repeat 0"):
+    with pytest.raises(SamplerError, match=r"sample of Nothing raised TypeError for feature 'x', repeat 0"):
         run(Nothing(None))
 
 
@@ -256,7 +258,7 @@ def test_fit_that_returns_nothing_means_the_sampler_itself() -> None:
 
 
 def test_fit_that_returns_what_cannot_redraw_is_refused() -> None:
-    with pytest.raises(ParameterError, match="fit of Returns gave int, which has no redraw"):
+    with pytest.raises(ParameterError, match="fit of Returns returned int, which has no method sample"):
         run(Returns(3))
 
 
@@ -287,7 +289,7 @@ def test_generators_belong_to_feature_and_repeat() -> None:
 
 
 class Both(Sampler):
-    takes_groups = True
+    accepts_groups = True
 
 
 def test_group_of_features_is_a_mapping() -> None:
@@ -303,7 +305,7 @@ def test_group_of_features_is_a_mapping() -> None:
     assert set(zip(model.tables[1]["x"], model.tables[1]["city"], strict=True)) == pairs
     with pytest.raises(SamplerError, match="must yield a mapping"):
         run(Both(lambda X, features, rng: np.zeros(N)), features=[["x", "city"]])
-    with pytest.raises(ParameterError, match="takes_groups = True"):
+    with pytest.raises(ParameterError, match="accepts_groups = True"):
         run(Sampler(make), features=[["x", "city"]])
 
 
@@ -327,7 +329,7 @@ class Spying:
         self.fitted.append(rows)
 
         class Fitted:
-            def redraw(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
+            def sample(self, X: Any, feature: Any, rngs: Any) -> Iterator[Any]:
                 spy.redrawn.append((rows, set(column(X, "x"))))
                 for rng in rngs:
                     yield column(X, feature)[rng.permutation(len(X))]

@@ -19,8 +19,8 @@ import subgrove as sg
 from subgrove._core.random import KeyedStreams
 from subgrove._scale.readers import read_partitioned, row_keys, sample_rows
 from subgrove._scoring.summed import with_rows
-from subgrove.samplers.base import Fitted
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.base import FittedSampler
+from subgrove.samplers.redraw import ResampledFeature
 
 N = 700
 COLUMNS = ["a", "b", "c", "level", "flag"]
@@ -142,19 +142,21 @@ def test_other_containers_have_the_same_numbers(path: Path, whole: sg.Importance
 
 
 @dataclass(frozen=True, eq=False)
-class Keyed(Fitted):
+class Keyed(FittedSampler):
     """Another sampler, whose draws in memory are those of rows with these keys."""
 
-    fitted: Fitted = field(kw_only=True)
+    fitted: FittedSampler = field(kw_only=True)
     keys: Any = field(kw_only=True)
 
-    def draw(self, table: Any, feature: Any, rngs: Any, *, weights: Any = None, exact: bool = True) -> Redraw:
-        return self.fitted.draw(table, feature, KeyedStreams(rngs.seed, rngs.key, len(rngs), rows=self.keys))
+    def resample(
+        self, table: Any, feature: Any, rngs: Any, *, weights: Any = None, exact: bool = True
+    ) -> ResampledFeature:
+        return self.fitted.resample(table, feature, KeyedStreams(rngs.seed, rngs.key, len(rngs), rows=self.keys))
 
 
 CASES: dict[str, tuple[Any, Sequence[Any]]] = {
     "auto": (sg.samplers.Auto(), ["a", "b", "c", "level", "flag", ["a", "b"]]),
-    "subgroups": (sg.samplers.Subgroups(donors="train"), ["a", "c", "level", ["a", "level"]]),
+    "subgroups": (sg.samplers.SubgroupSampler(donors="train"), ["a", "c", "level", ["a", "level"]]),
     "marginal": (sg.samplers.Marginal(donors="train"), ["a", "flag", ["b", "level"]]),
     "shifted": (sg.samplers.ShiftedSubgroups(), ["a", "level"]),
     "imputation": (sg.samplers.Imputation(n_trees=10), ["a", "level"]),
@@ -252,7 +254,7 @@ def test_training_rows_may_be_in_partitions_and_a_sampler_fitted_before(path: Pa
     found = sg.importance(model, path, "y", **{**call, "sampler": groups, "features": None, "train": TRAIN})
     assert found.features == ("a", "level", "flag")
     assert found.subgroups["a"].rules == groups["a"].rules
-    fitted = sg.samplers.Subgroups(donors="train", groups=groups).fit(TRAIN)
+    fitted = sg.samplers.SubgroupSampler(donors="train", groups=groups).fit(TRAIN)
     before = sg.importance(model, path, "y", **{**call, "sampler": fitted})
     assert_same(before, found)
     assert before.settings["trained_on"] == "before"

@@ -59,7 +59,7 @@ class Own:
     def fit(self, X: Any, features: Any) -> Own:
         return self
 
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Any:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Any:
         return (rng.permutation(X[feature]) for rng in rngs)
 
 

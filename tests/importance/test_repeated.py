@@ -60,7 +60,7 @@ def both(monkeypatch: pytest.MonkeyPatch, X: Any, **options: Any) -> tuple[Any, 
 SAMPLERS: dict[str, dict[str, Any]] = {
     "marginal": {"sampler": "marginal"},
     "from training rows": {
-        "sampler": sg.samplers.Subgroups(max_depth=1, donors="train"),
+        "sampler": sg.samplers.SubgroupSampler(max_depth=1, donors="train"),
         "train": ZEROS.iloc[: N // 2] * 1.0,
     },
     "subgroups": {"sampler": "subgroups"},

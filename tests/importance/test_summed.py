@@ -55,7 +55,7 @@ def as_sums(score: FeatureScores, weights: np.ndarray | None) -> SummedScores:
 def both(request: pytest.FixtureRequest) -> tuple[sg.ImportanceResult, sg.ImportanceResult]:
     weights = None if request.param is None else np.random.default_rng(1).integers(1, 4, len(TEST.y)).astype(float)
     asked: dict[str, Any] = {"features": ["temp", "hum", "yr"], "loss": LOSSES, "n_repeats": 4, "random_state": 1}
-    sampler = sg.samplers.Subgroups(donors="train")
+    sampler = sg.samplers.SubgroupSampler(donors="train")
     rows = sg.importance(model, TEST.X, TEST.y, sampler=sampler, train=TRAIN.X, sample_weight=weights, **asked)
     # In memory the spread of rows is kept in half the digits.
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(rows.scores, "the test"))

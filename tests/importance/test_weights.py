@@ -40,7 +40,7 @@ REPEATED = np.repeat(np.arange(N), TIMES)
 SAMPLERS: dict[str, dict[str, Any]] = {
     "marginal": {"sampler": "marginal"},
     "subgroups": {"sampler": GROUPS},
-    "training donors": {"sampler": sg.samplers.Subgroups(groups=GROUPS, donors="train"), "train": TRAIN},
+    "training donors": {"sampler": sg.samplers.SubgroupSampler(groups=GROUPS, donors="train"), "train": TRAIN},
 }
 each_sampler = pytest.mark.parametrize("options", SAMPLERS.values(), ids=list(SAMPLERS))
 

@@ -55,14 +55,14 @@ ON_DEVICE = sg.on_device(NET, batch_rows=128)  # three batches, the last one sma
 SAMPLERS: dict[str, dict[str, Any]] = {
     "circles of test rows": {"sampler": GROUPS},
     "marginal": {"sampler": "marginal"},
-    "own value allowed": {"sampler": sg.samplers.Subgroups(groups=GROUPS, fixed_points=True)},
-    "training donors": {"sampler": sg.samplers.Subgroups(groups=GROUPS, donors="train"), "train": TRAIN},
+    "own value allowed": {"sampler": sg.samplers.SubgroupSampler(groups=GROUPS, fixed_points=True)},
+    "training donors": {"sampler": sg.samplers.SubgroupSampler(groups=GROUPS, donors="train"), "train": TRAIN},
     "cross-fitted": {"sampler": "subgroups"},
     "values": {"sampler": "knockoffs", "train": TRAIN},
     "chosen": {"sampler": "auto", "train": TRAIN, "features": ["b", "c"]},
     "weights": {"sampler": GROUPS, "sample_weight": COUNTS},
     "weights and training donors": {
-        "sampler": sg.samplers.Subgroups(groups=GROUPS, donors="train"),
+        "sampler": sg.samplers.SubgroupSampler(groups=GROUPS, donors="train"),
         "train": TRAIN,
         "sample_weight": COUNTS,
     },
@@ -234,7 +234,7 @@ class Fails:
     def fit(self, X: Any, features: Any) -> Any:
         return self
 
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Any:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Any:
         raise ZeroDivisionError("no")
 
 
@@ -245,7 +245,7 @@ def not_finite(X: Any) -> Any:
 class Huge(Fails):
     """A sampler that redraws values that the model cannot take, in the second repeat."""
 
-    def redraw(self, X: Any, feature: Any, rngs: Any) -> Any:
+    def sample(self, X: Any, feature: Any, rngs: Any) -> Any:
         for repeat, _ in enumerate(rngs):
             yield np.where(np.arange(len(X)) == 17, 1e6 * repeat, 0.0)
 
@@ -299,7 +299,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "what the sampler raises": (
         lambda: sg.importance(NET, X, Y, sampler=Fails(), train=TRAIN),
         SamplerError,
-        "The sampler raised ZeroDivisionError for feature 'a': no|redraw of Fails raised",
+        "The sampler raised ZeroDivisionError for feature 'a': no|sample of Fails raised",
     ),
     "loss that is not finite": (
         lambda: sg.importance(sg.on_device(not_finite), X, Y, sampler=Huge(), train=TRAIN, n_repeats=3),

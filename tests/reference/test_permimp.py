@@ -18,7 +18,7 @@ import pytest
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
 from subgrove.samplers.forest_nodes import donors_within
-from subgrove.samplers.forest_structure import Splits, associated_columns, grid_cells, node_cells
+from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells, node_cells
 
 from .cases import FOLDER
 
@@ -35,7 +35,7 @@ def data() -> tuple[Floats, Floats, Any]:
 
 
 @cache
-def forest() -> list[tuple[Splits, Floats]]:
+def forest() -> list[tuple[TreeSplits, Floats]]:
     """The splits of each tree, and the predictions of its nodes."""
     trees = []
     for _, nodes in pd.read_csv(HERE / "forest.csv.gz").groupby("tree"):
@@ -44,11 +44,13 @@ def forest() -> list[tuple[Splits, Floats]]:
             np.where(inner, nodes[name].to_numpy() - 1, -1) for name in ("left", "right", "split_var_1based")
         )
         cut = nodes["split_point"].to_numpy(dtype=np.float64)
-        trees.append((Splits(left, right, column, cut, np.zeros(len(cut), np.bool_)), nodes["prediction"].to_numpy()))
+        trees.append(
+            (TreeSplits(left, right, column, cut, np.zeros(len(cut), np.bool_)), nodes["prediction"].to_numpy())
+        )
     return trees
 
 
-def predicted(splits: Splits, predictions: Floats, values: Floats) -> Floats:
+def predicted(splits: TreeSplits, predictions: Floats, values: Floats) -> Floats:
     node = np.zeros(len(values), dtype=np.intp)
     rows = np.arange(len(values))
     while rows.size:
@@ -59,7 +61,7 @@ def predicted(splits: Splits, predictions: Floats, values: Floats) -> Floats:
     return predictions[node]
 
 
-def cells_of(splits: Splits, values: Floats, column: int, threshold: float | None, partition: Any) -> Rows:
+def cells_of(splits: TreeSplits, values: Floats, column: int, threshold: float | None, partition: Any) -> Rows:
     if threshold is None:
         return np.zeros(len(values), dtype=np.intp)
     cells: Rows = partition(splits, values, associated_columns(splits, values, column, threshold))

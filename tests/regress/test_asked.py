@@ -9,38 +9,38 @@ import pytest
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import read_table
 from subgrove._regress import FoldGrams
-from subgrove._regress.cv_least_squares import Asked
+from subgrove._regress.cv_least_squares import CrossValidatedLeastSquares
 from subgrove._regress.gram import N_FOLDS
 from subgrove._regress.linear_search import _least_squares_on
-from subgrove._regress.one_standard_error import is_clear, mean_and_error
+from subgrove._regress.one_standard_error import exceeds_standard_error, mean_and_std_error
 
 RNG = np.random.default_rng(0)
 P = 4
 
 
 @pytest.fixture(params=[200, 203], ids=["folds of one size", "folds of 40 and of 41 rows"])
-def asked(request: pytest.FixtureRequest) -> Asked:
+def asked(request: pytest.FixtureRequest) -> CrossValidatedLeastSquares:
     n = request.param
     frame = pd.DataFrame(RNG.normal(1.0, 2.0, size=(n, P)), columns=list("abcd")).assign(x=RNG.normal(size=n))
-    found = Asked.of(FoldGrams.of(read_table(frame), 0), frame["x"].to_numpy(), list("abcd"))
+    found = CrossValidatedLeastSquares.of(FoldGrams.of(read_table(frame), 0), frame["x"].to_numpy(), list("abcd"))
     assert found is not None
     return found
 
 
-def outside(asked: Asked) -> list[Rows]:
+def outside(asked: CrossValidatedLeastSquares) -> list[Rows]:
     """Rows outside each fold, and all."""
     every = np.arange(len(asked.target))
     return [*(np.setdiff1d(every, every[rows]) for rows in asked.rivals.folds), every]
 
 
-def left_by(asked: Asked, fold: int, b: Floats) -> Floats:
+def left_by(asked: CrossValidatedLeastSquares, fold: int, b: Floats) -> Floats:
     """What coefficients of the other folds, with their means, leave of the rows of one."""
     kept, rows = outside(asked)[fold], asked.rivals.folds[fold]
     about = asked.values[rows] - asked.values[kept].mean(axis=0)
     return np.asarray(asked.target[rows] - asked.target[kept].mean() - about @ b)
 
 
-def test_products_are_those_of_the_rows_outside_each_fold(asked: Asked) -> None:
+def test_products_are_those_of_the_rows_outside_each_fold(asked: CrossValidatedLeastSquares) -> None:
     known = asked.without
     for fold, kept in enumerate(outside(asked)):
         values, target = asked.values[kept], asked.target[kept]
@@ -51,7 +51,7 @@ def test_products_are_those_of_the_rows_outside_each_fold(asked: Asked) -> None:
         assert asked.levels[fold] == pytest.approx(target.mean(), abs=1e-12)
 
 
-def test_residuals_of_rows_are_by_what_was_fitted_without_their_fold(asked: Asked) -> None:
+def test_residuals_of_rows_are_by_what_was_fitted_without_their_fold(asked: CrossValidatedLeastSquares) -> None:
     several = RNG.normal(size=(N_FOLDS, 3, P))
     direct = np.hstack([[left_by(asked, fold, b) for b in several[fold]] for fold in range(N_FOLDS)])
     np.testing.assert_allclose(asked.held_out(several), direct, atol=1e-12)
@@ -59,7 +59,7 @@ def test_residuals_of_rows_are_by_what_was_fitted_without_their_fold(asked: Aske
     np.testing.assert_allclose(asked.held_out_errors(several), (direct**2).mean(axis=1), atol=1e-11)
 
 
-def test_each_fold_fits_the_columns_that_it_uses(asked: Asked) -> None:
+def test_each_fold_fits_the_columns_that_it_uses(asked: CrossValidatedLeastSquares) -> None:
     chosen = np.zeros((N_FOLDS + 1, P))
     chosen[:, 0] = chosen[2, 1] = chosen[4, 3] = 1.0
     found = _least_squares_on(asked, chosen)
@@ -71,7 +71,7 @@ def test_each_fold_fits_the_columns_that_it_uses(asked: Asked) -> None:
         np.testing.assert_allclose(found[fold], expected, atol=1e-8)
 
 
-def test_columns_beside_are_as_if_they_had_been_there(asked: Asked) -> None:
+def test_columns_beside_are_as_if_they_had_been_there(asked: CrossValidatedLeastSquares) -> None:
     extra = RNG.normal(size=(len(asked.target), 2))
     more = asked.beside(extra)
     for fold, kept in enumerate(outside(asked)):
@@ -83,9 +83,9 @@ def test_columns_beside_are_as_if_they_had_been_there(asked: Asked) -> None:
 
 def test_a_gain_is_clear_if_its_mean_is_beyond_its_standard_error() -> None:
     gain = RNG.normal(0.3, 1.0, size=500)
-    mean, error = mean_and_error(gain)
+    mean, error = mean_and_std_error(gain)
     assert mean == pytest.approx(gain.mean())
     assert error == pytest.approx(gain.std() / np.sqrt(500))
-    assert is_clear(gain, errors=0.99 * mean / error)
-    assert not is_clear(gain, errors=1.01 * mean / error)
-    assert not is_clear(np.zeros(5))
+    assert exceeds_standard_error(gain, errors=0.99 * mean / error)
+    assert not exceeds_standard_error(gain, errors=1.01 * mean / error)
+    assert not exceeds_standard_error(np.zeros(5))

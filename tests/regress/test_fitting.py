@@ -174,7 +174,9 @@ def test_a_path_that_leaves_the_products_out_changes_nothing(monkeypatch: pytest
     x = 0.8 * Z["z0"] + noise(250, 9)
     without = found(Z, x, products=False)
     monkeypatch.setattr(fitting, "_clear_products", lambda *_: [(1, 2), (2, 2)])
-    monkeypatch.setattr(fitting, "is_clear", lambda *_: True)  # as rounding may have it where both are the same
+    monkeypatch.setattr(
+        fitting, "exceeds_standard_error", lambda *_: True
+    )  # as rounding may have it where both are the same
     asked = found(Z, x)
     assert asked is not None
     assert without is not None

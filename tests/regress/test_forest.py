@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from subgrove._core.kinds import Floats
 from subgrove._regress import forest as module
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 
 needs_compiler = pytest.mark.skipif(module.compiled is None, reason="the package was installed without a compiler")
 
@@ -35,7 +35,7 @@ def test_error_is_that_of_scikit_learns_forest(n: int, p: int) -> None:
     for seed in range(8):
         X, y = sample(n, p, seed)
         new = np.random.default_rng(100 + seed).normal(size=(2000, p))
-        ours = error(grow(X, y[:, None], n_trees=100, seed=seed).predict(new)[:, 0], new)
+        ours = error(grow_forest(X, y[:, None], n_trees=100, seed=seed).predict(new)[:, 0], new)
         # Rows that the bootstrap drew twice count twice here: about 5 rows here are 4 different ones there.
         other = RandomForestRegressor(100, max_features="sqrt", min_samples_split=5, random_state=seed)
         ratios.append(ours / error(other.fit(X, y).predict(new), new))
@@ -46,7 +46,7 @@ def test_error_is_that_of_scikit_learns_forest(n: int, p: int) -> None:
 def test_out_of_bag_error_is_that_of_new_rows_and_training_error_is_smaller() -> None:
     X, y = sample(800, 6, 0)
     new, target = sample(4000, 6, 1)
-    forest = grow(X, y[:, None], n_trees=200)
+    forest = grow_forest(X, y[:, None], n_trees=200)
     unseen = np.mean((forest.out_of_bag[:, 0] - y) ** 2)
     fresh = np.mean((forest.predict(new)[:, 0] - target) ** 2)
     # Squared errors have a standard deviation of about 2; 800 of them give a mean with one of 0.07.
@@ -56,7 +56,7 @@ def test_out_of_bag_error_is_that_of_new_rows_and_training_error_is_smaller() ->
 
 def test_one_tree_that_tries_all_columns_and_splits_to_the_end_repeats_its_bag() -> None:
     X, y = sample(60, 3, 0)
-    forest = grow(X, y[:, None], n_trees=1, min_node_size=1, tried=3)
+    forest = grow_forest(X, y[:, None], n_trees=1, min_node_size=1, tried=3)
     foretold, unseen = forest.predict(X)[:, 0], ~np.isnan(forest.out_of_bag[:, 0])
     np.testing.assert_allclose(foretold[~unseen], y[~unseen])
     np.testing.assert_allclose(foretold[unseen], forest.out_of_bag[unseen, 0])
@@ -66,7 +66,7 @@ def test_one_tree_that_tries_all_columns_and_splits_to_the_end_repeats_its_bag()
 def test_first_cut_is_the_one_of_the_greatest_drop() -> None:
     X = np.array([[1.0, 5.0], [2.0, 1.0], [3.0, 4.0], [4.0, 2.0], [5.0, 3.0]] * 40)
     y = np.where(X[:, 0] > 3.5, 10.0, 0.0) + X[:, 1] / 100
-    forest = grow(X, y[:, None], n_trees=5, tried=2)
+    forest = grow_forest(X, y[:, None], n_trees=5, tried=2)
     assert (forest_part(forest, "feature") == 0).all()
     np.testing.assert_allclose(forest_part(forest, "threshold"), 3.5)
 
@@ -82,7 +82,7 @@ def test_indicators_give_the_shares_of_classes() -> None:
     X = rng.uniform(size=(2000, 3))
     label = (rng.uniform(size=2000) < 0.2 + 0.6 * (X[:, 0] > 0.5)).astype(int)
     outputs = np.eye(2)[label]
-    shares = grow(X, outputs, n_trees=100, min_node_size=200).predict(X)
+    shares = grow_forest(X, outputs, n_trees=100, min_node_size=200).predict(X)
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
     high = X[:, 0] > 0.5
     # 1000 rows on each side: the share has a standard deviation of 0.013; leaves near the cut mix both sides.
@@ -97,14 +97,14 @@ def test_missing_values_go_to_the_side_where_they_do_best() -> None:
     gone = rng.uniform(size=600) < 0.3
     for outcome in (0.0, 1.0, 5.0):
         target = np.where(gone, outcome, y)
-        forest = grow(np.where(gone[:, None], np.nan, X), target[:, None], n_trees=50)
+        forest = grow_forest(np.where(gone[:, None], np.nan, X), target[:, None], n_trees=50)
         foretold = forest.predict(np.array([[np.nan], [0.1], [0.9]]))[:, 0]
         np.testing.assert_allclose(foretold, [outcome, 0.0, 1.0], atol=0.05)
 
 
 def test_missing_value_where_training_had_none_is_foretold_too() -> None:
     X, y = sample(200, 3, 0)
-    foretold = grow(X, y[:, None], n_trees=20).predict(np.full((2, 3), np.nan))
+    foretold = grow_forest(X, y[:, None], n_trees=20).predict(np.full((2, 3), np.nan))
     assert np.isfinite(foretold).all()
 
 
@@ -113,13 +113,13 @@ def test_constant_columns_and_outputs_are_no_trouble(tried: int) -> None:
     X, y = sample(80, 3, 0)
     y = X[:, 0] + 0.3 * y
     wide = np.column_stack([np.ones(80), np.full(80, np.nan), X[:, 0]])
-    ours = grow(wide, y[:, None], n_trees=30, tried=tried)
+    ours = grow_forest(wide, y[:, None], n_trees=30, tried=tried)
     assert np.corrcoef(ours.predict(wide)[:, 0], y)[0, 1] > 0.5  # the only column that varies is found
-    np.testing.assert_allclose(grow(wide, np.full((80, 1), 3.0), n_trees=3).predict(wide), 3.0)
+    np.testing.assert_allclose(grow_forest(wide, np.full((80, 1), 3.0), n_trees=3).predict(wide), 3.0)
 
 
 def test_one_row_is_foretold_by_itself() -> None:
-    forest = grow(np.zeros((1, 2)), np.array([[4.0]]), n_trees=3)
+    forest = grow_forest(np.zeros((1, 2)), np.array([[4.0]]), n_trees=3)
     np.testing.assert_allclose(forest.predict(np.ones((2, 2))), 4.0)
     assert np.isnan(forest.out_of_bag).all()
 
@@ -128,7 +128,7 @@ def test_neighbouring_floats_are_told_apart() -> None:
     low = 1.0
     X = np.repeat([[low], [np.nextafter(low, 2)]], 50, axis=0)
     y = np.repeat([0.0, 1.0], 50)
-    np.testing.assert_allclose(grow(X, y[:, None], n_trees=5).predict(X)[:, 0], y)
+    np.testing.assert_allclose(grow_forest(X, y[:, None], n_trees=5).predict(X)[:, 0], y)
 
 
 @pytest.mark.parametrize("distinct", [2, 40, None])
@@ -137,19 +137,19 @@ def test_columns_of_few_and_of_many_values_are_cut_alike(distinct: int | None) -
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(3000, 2)) if distinct is None else rng.integers(distinct, size=(3000, 2)).astype(float)
     y = (X[:, 0] > np.median(X[:, 0])).astype(float)
-    foretold = grow(X, y[:, None], n_trees=3, tried=2, min_node_size=1).predict(X)[:, 0]
+    foretold = grow_forest(X, y[:, None], n_trees=3, tried=2, min_node_size=1).predict(X)[:, 0]
     assert np.mean(np.abs(foretold - y) > 1e-9) < 0.002  # rows beside the cut that no bag held
 
 
 def test_scale_and_level_of_the_output_change_nothing() -> None:
     X, y = sample(300, 4, 0)
-    small, large = grow(X, y[:, None], n_trees=20), grow(X, 100 + 0.5 * y[:, None], n_trees=20)
+    small, large = grow_forest(X, y[:, None], n_trees=20), grow_forest(X, 100 + 0.5 * y[:, None], n_trees=20)
     np.testing.assert_allclose((large.predict(X) - 100) * 2, small.predict(X), atol=1e-9)
 
 
 def test_number_of_jobs_changes_nothing() -> None:
     X, y = sample(300, 5, 0)
-    one, two = grow(X, y[:, None], n_trees=50, n_jobs=1), grow(X, y[:, None], n_trees=50, n_jobs=2)
+    one, two = grow_forest(X, y[:, None], n_trees=50, n_jobs=1), grow_forest(X, y[:, None], n_trees=50, n_jobs=2)
     new = np.random.default_rng(1).normal(size=(9000, 5))
     np.testing.assert_array_equal(one.predict(new), two.predict(new))
     np.testing.assert_array_equal(one.out_of_bag, two.out_of_bag)
@@ -157,21 +157,21 @@ def test_number_of_jobs_changes_nothing() -> None:
 
 def test_seed_decides() -> None:
     X, y = sample(100, 5, 0)
-    first, again, other = (grow(X, y[:, None], n_trees=5, seed=seed).predict(X) for seed in (1, 1, 2))
+    first, again, other = (grow_forest(X, y[:, None], n_trees=5, seed=seed).predict(X) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
 
 
 def test_forest_can_be_pickled() -> None:
     X, y = sample(100, 3, 0)
-    forest = grow(X, y[:, None], n_trees=5)
+    forest = grow_forest(X, y[:, None], n_trees=5)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(forest)).predict(X), forest.predict(X))
 
 
 @needs_compiler
 def test_trees_one_by_one_are_the_forest() -> None:
     X, y = sample(200, 4, 0)
-    forest = grow(X, y[:, None], n_trees=7)
+    forest = grow_forest(X, y[:, None], n_trees=7)
     apart = np.mean([forest.tree(t).predict(X) for t in range(7)], axis=0)
     np.testing.assert_allclose(apart, forest.predict(X), rtol=1e-12)
 
@@ -179,7 +179,7 @@ def test_trees_one_by_one_are_the_forest() -> None:
 @needs_compiler
 def test_rows_out_of_the_bag_are_those_that_no_draw_hit() -> None:
     X, y = sample(200, 4, 0)
-    forest = grow(X, y[:, None], n_trees=40)
+    forest = grow_forest(X, y[:, None], n_trees=40)
     drawn = np.array([forest.drawn(t) for t in range(40)])
     assert (drawn.sum(axis=1) == 200).all()
     apart = np.array([forest.tree(t).predict(X)[:, 0] for t in range(40)])
@@ -191,10 +191,10 @@ def test_rows_out_of_the_bag_are_those_that_no_draw_hit() -> None:
 def test_without_a_compiler_scikit_learn_grows_a_forest_as_good(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample(400, 5, 0)
     new = np.random.default_rng(1).normal(size=(2000, 5))
-    fast = grow(X, y[:, None], n_trees=100)
+    fast = grow_forest(X, y[:, None], n_trees=100)
     foretold = fast.predict(new)[:, 0]
     monkeypatch.setattr(module, "compiled", None)
-    slow = grow(X, y[:, None], n_trees=100)
+    slow = grow_forest(X, y[:, None], n_trees=100)
     assert type(slow) is not type(fast)
     assert error(slow.predict(new)[:, 0], new) == pytest.approx(error(foretold, new), rel=0.15)
     assert np.nanmean((slow.out_of_bag - y[:, None]) ** 2) == pytest.approx(
@@ -212,7 +212,7 @@ def test_arrays_of_the_wrong_size_are_refused_by_the_compiled_part() -> None:
 @needs_compiler
 def test_rows_with_another_number_of_columns_are_refused() -> None:
     X, y = sample(50, 3, seed=1)
-    forest = grow(X, y[:, None], n_trees=3)
+    forest = grow_forest(X, y[:, None], n_trees=3)
     for rows in (X[:, :2], np.hstack([X, X]), X[0]):
         with pytest.raises(ValueError, match="grown on 3 columns"):
             forest.predict(rows)
@@ -222,5 +222,5 @@ def test_the_forest_of_scikit_learn_takes_numbers_beyond_single_precision(monkey
     monkeypatch.setattr(module, "compiled", None)
     X, y = sample(60, 3, seed=1)
     X[:, 1] *= 1e200
-    forest = grow(X, y[:, None], n_trees=5)
+    forest = grow_forest(X, y[:, None], n_trees=5)
     assert np.isfinite(forest.predict(X)).all()

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from subgrove._data.table import read_table
-from subgrove._regress import Design, Shift, Term
+from subgrove._regress import Design, LinearPredictor, LinearTerm
 
 FRAME = pd.DataFrame(
     {
@@ -21,28 +21,30 @@ DESIGN, _ = Design.of(TABLE)
 HUM, WIND, FALL, SPRING, SUMMER = DESIGN.parts
 
 
-def shift(*terms: Term) -> Shift:
-    return Shift("temp", 15.25, terms, DESIGN)
+def shift(*terms: LinearTerm) -> LinearPredictor:
+    return LinearPredictor("temp", 15.25, terms, DESIGN)
 
 
 def test_a_line_has_signs_numbers_and_names() -> None:
-    told = shift(Term((SUMMER,), 4.2, 2.0), Term((HUM,), -0.1, 1.0)).text()
+    told = shift(LinearTerm((SUMMER,), 4.2, 2.0), LinearTerm((HUM,), -0.1, 1.0)).text()
     assert told == "temp ~ 15.2 + 4.2 * [season = SUMMER] - 0.1 * hum"
 
 
 def test_factors_of_a_product_are_taken_about_their_means() -> None:
-    told = shift(Term((HUM, WIND), 0.5, 2.0), Term((FALL, HUM), -2.0, 1.0)).text()
+    told = shift(LinearTerm((HUM, WIND), 0.5, 2.0), LinearTerm((FALL, HUM), -2.0, 1.0)).text()
     assert told == "temp ~ 15.2 + 0.5 * (hum - 60) * (wind + 1) - 2 * ([season = FALL] - 0.333) * (hum - 60)"
 
 
 @pytest.mark.parametrize(("most", "ending"), [(6, "* wind"), (2, "+ 1 smaller term"), (1, "+ 2 smaller terms")])
 def test_long_sums_end_with_how_many_are_left_out(most: int, ending: str) -> None:
-    terms = shift(Term((SUMMER,), 4.2, 2.0), Term((HUM,), -0.1, 1.0), Term((WIND,), 0.3, 0.5))
+    terms = shift(LinearTerm((SUMMER,), 4.2, 2.0), LinearTerm((HUM,), -0.1, 1.0), LinearTerm((WIND,), 0.3, 0.5))
     assert terms.text(most).endswith(ending)
 
 
 def test_columns_come_in_the_order_of_the_terms_and_once() -> None:
-    assert shift(Term((SUMMER,), 4.2, 2.0), Term((HUM, FALL), 1.0, 1.0), Term((WIND,), 1.0, 0.5)).columns == (
+    assert shift(
+        LinearTerm((SUMMER,), 4.2, 2.0), LinearTerm((HUM, FALL), 1.0, 1.0), LinearTerm((WIND,), 1.0, 0.5)
+    ).columns == (
         "season",
         "hum",
         "wind",
@@ -50,7 +52,7 @@ def test_columns_come_in_the_order_of_the_terms_and_once() -> None:
 
 
 def test_the_printed_sum_is_the_one_that_is_applied() -> None:
-    one = shift(Term((SUMMER,), 4.0, 2.0), Term((HUM,), -0.5, 1.0), Term((HUM, WIND), 0.25, 0.5))
+    one = shift(LinearTerm((SUMMER,), 4.0, 2.0), LinearTerm((HUM,), -0.5, 1.0), LinearTerm((HUM, WIND), 0.25, 0.5))
     printed = 15.25 + 4 * (FRAME["season"] == "SUMMER") - 0.5 * FRAME["hum"]
     printed += 0.25 * (FRAME["hum"] - 60) * (FRAME["wind"] + 1)
     np.testing.assert_allclose(one.predict(TABLE), printed, rtol=1e-12)

@@ -14,8 +14,8 @@ import pytest
 import subgrove as sg
 from subgrove._core.random import Streams
 from subgrove.exceptions import ParameterError, UnseenValueWarning
-from subgrove.samplers import Auto, CandidateScore, Choice
-from subgrove.samplers.auto.candidates import Candidate, Comparison
+from subgrove.samplers import Auto, CandidateScore, SamplerChoice
+from subgrove.samplers.auto.candidates import Candidate, CandidateSet
 from subgrove.samplers.auto.sampler import FittedAuto
 
 
@@ -39,7 +39,7 @@ FITTED: FittedAuto = Auto().fit(TRAIN, NAMES)
 
 
 def drawn(fitted: Any, X: Any, feature: str, n_repeats: int = 3) -> list[Any]:
-    return [list(column) for column in fitted.redraw(X, feature, Streams(0, feature, n_repeats))]
+    return [list(column) for column in fitted.sample(X, feature, Streams(0, feature, n_repeats))]
 
 
 # The choice.
@@ -100,11 +100,11 @@ def test_dependence_that_a_forest_sees_best_is_left_to_it() -> None:
 def test_a_forest_is_tried_where_the_best_has_many_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[int] = []
 
-    def noted(self: Comparison, best: Candidate) -> bool:
+    def noted(self: CandidateSet, best: Candidate) -> bool:
         tried.append(best.splits)
         return False
 
-    monkeypatch.setattr(Comparison, "_forest_may_help", noted)
+    monkeypatch.setattr(CandidateSet, "_forest_may_help", noted)
     tables = [sg.simulate.scenario("nonlinear", p=10).sample(2000, random_state=seed).X for seed in (1, 5, 7)]
     sizes = [Auto().fit(X, ["x2"]).choices["x2"].n_subgroups for X in tables]
     assert sizes == [5, 6, 7]
@@ -154,7 +154,7 @@ def test_donors_of_subgroups_are_training_values_of_the_same_subgroup() -> None:
 
 def test_shown_depth_changes_what_results_are_told_by_and_nothing_else() -> None:
     deep = Auto(shown_depth=0).fit(TRAIN, ["steps"])
-    one, two = (fitted.draw(fitted.read(TEST), ("steps",), Streams(0, "steps", 2)) for fitted in (FITTED, deep))
+    one, two = (fitted.resample(fitted.read(TEST), ("steps",), Streams(0, "steps", 2)) for fitted in (FITTED, deep))
     assert len(one.groups) > 1
     assert two.groups.rules == ("all rows",)
     assert drawn(deep, TEST, "steps") == drawn(FITTED, TEST, "steps")
@@ -172,7 +172,7 @@ def test_groups_are_redrawn_together() -> None:
     assert fitted.choices["steps + kind"].chosen == "subgroups"
     assert "redrawn together" in fitted.choices["steps + kind"].reason
     pairs = set(zip(TRAIN["steps"], TRAIN["kind"], strict=True))
-    for steps, kind in fitted.redraw(TEST, ["steps", "kind"], Streams(0, "steps + kind", 2)):
+    for steps, kind in fitted.sample(TEST, ["steps", "kind"], Streams(0, "steps + kind", 2)):
         assert set(zip(steps, kind, strict=True)) <= pairs
     alone = Auto().fit(TRAIN[["none", "z0"]], [["none", "z0"]])
     assert alone.choices["none + z0"].chosen == "marginal"
@@ -264,7 +264,7 @@ def test_dates() -> None:
 
     fitted = check(dated(300, 0), dated(20, 1))
     assert fitted.choices["day"].chosen != "marginal"
-    column = next(fitted.redraw(dated(20, 1), "day", 1))
+    column = next(fitted.sample(dated(20, 1), "day", 1))
     assert pd.Series(column).dtype == dated(20, 1)["day"].dtype
 
 
@@ -306,7 +306,7 @@ def test_levels_that_training_did_not_have() -> None:
     test = small(10, 1).assign(kind="new")
     fitted = Auto().fit(X)
     assert set(drawn(fitted, test, "kind")[0]) <= {"u", "v", "w"}
-    told = fitted.told_by(("a",))
+    told = fitted.reporting_subgroups(("a",))
     if told is not None and "kind" in told.conditioning:
         with pytest.warns(UnseenValueWarning, match="'new'"):
             drawn(fitted, test, "a")
@@ -345,26 +345,26 @@ SCORES = (
 
 
 def test_the_simplest_within_one_standard_error_wins() -> None:
-    choice = Choice.between("temp", "CRPS", SCORES, 100)
+    choice = SamplerChoice.between("temp", "CRPS", SCORES, 100)
     assert choice.chosen == "subgroups"
     assert "no more than one standard error less, and has 8 terms and splits in place of 3" in choice.reason
     assert "48 % less than without any column" in choice.reason
     clear = (*SCORES[:1], replace(SCORES[1], behind=0.2), SCORES[2])
-    assert Choice.between("temp", "CRPS", clear, 100).chosen == "shifted_subgroups"
+    assert SamplerChoice.between("temp", "CRPS", clear, 100).chosen == "shifted_subgroups"
     close = (replace(SCORES[0], behind=0.05), *SCORES[1:])
-    assert Choice.between("temp", "CRPS", close, 100).chosen == "marginal"
+    assert SamplerChoice.between("temp", "CRPS", close, 100).chosen == "marginal"
 
 
 def test_a_choice_is_written_and_read() -> None:
     for choice in FITTED.choices.values():
-        again = Choice.from_dict(choice.to_dict())
+        again = SamplerChoice.from_dict(choice.to_dict())
         assert repr(again) == repr(choice)
         assert pickle.loads(pickle.dumps(choice)).reason == choice.reason
         assert list(choice.table.columns)[:2] == ["sampler", "score"]
 
 
 def test_details_tell_shift_subgroups_and_what_is_kept() -> None:
-    choice = Choice(
+    choice = SamplerChoice(
         "temp", "shifted_subgroups", "CRPS", SCORES, "because.", 100, "temp ~ 1 + 2 * hum", 0.2, 3, ("hum",)
     )
     shift, groups, kept = choice.details()
@@ -389,7 +389,7 @@ def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> 
     train, test = scenario.sample(1500, random_state=1), scenario.sample(400, random_state=2)
     fitted = Auto().fit(train.X, ["x1", "x10"])
     assert fitted.choices["x1"].chosen == "shifted_subgroups"
-    told = fitted.told_by(("x1",))
+    told = fitted.reporting_subgroups(("x1",))
     own = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"]
     assert told is not None
     assert told.rules == own.rules
@@ -402,5 +402,5 @@ def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> 
     assert np.average(lines["estimate"], weights=lines["n"]) == pytest.approx(imp.overall["estimate"][0], rel=1e-12)
     assert imp.overall["estimate"][0] == pytest.approx(plain.overall["estimate"][0], rel=1e-12)
     assert list(plain.by_subgroup["rule"]) == ["all rows"]
-    independent = fitted.told_by(("x10",))
+    independent = fitted.reporting_subgroups(("x10",))
     assert independent is None or len(independent) == 1

@@ -43,7 +43,7 @@ def test_halves_are_all_rows_once_and_depend_on_the_seed() -> None:
 @pytest.mark.parametrize("weighted", [False, True])
 def test_cross_fitting_is_each_half_with_the_other_as_training_rows(weighted: bool) -> None:
     """Of a feature whose expectation is exact, so that draws do not matter."""
-    sampler = sg.samplers.Subgroups()
+    sampler = sg.samplers.SubgroupSampler()
     weights = RNG.integers(1, 4, N) if weighted else None
     whole = run(X, Y, sampler=sampler, features=["level"], sample_weight=weights)
     per_row = np.full(N, np.nan)
@@ -83,7 +83,7 @@ def test_error_counts_training_rows_that_are_test_rows_of_the_other_half() -> No
 
     With 120 runs the standard deviation has a relative error of 1 / sqrt(240) = 6.5 %; the margin is 4 of these.
     """
-    spread, error = spread_and_error(sg.samplers.Subgroups(max_depth=0, donors="train"), 120, 2)
+    spread, error = spread_and_error(sg.samplers.SubgroupSampler(max_depth=0, donors="train"), 120, 2)
     assert 0.74 < error / spread < 1.26
 
 
@@ -113,7 +113,7 @@ def test_drawn_donors_are_of_the_right_half(donors: Any) -> None:
         return np.zeros(len(table))
 
     sg.importance(
-        spy, X, Y, sampler=sg.samplers.Subgroups(donors=donors), features=["x"], n_repeats=3, random_state=SEED
+        spy, X, Y, sampler=sg.samplers.SubgroupSampler(donors=donors), features=["x"], n_repeats=3, random_state=SEED
     )  # fmt: skip
     place = {value: row for row, value in enumerate(X["x"])}
     half = np.zeros(N, dtype=int)
@@ -130,7 +130,7 @@ def test_features_that_are_exact_in_one_half_only_are_put_together() -> None:
     level[HALVES[0][:2]] = [8.0, 9.0]
     level[HALVES[1][0]] = 7.0
     table = X.assign(level=level)
-    one = sg.samplers.Subgroups(max_depth=0)
+    one = sg.samplers.SubgroupSampler(max_depth=0)
     found = {m: run(table, Y, sampler=one, features=["level"], n_repeats=m) for m in (3, 4)}
     assert found[4].scores[0].n_exact == N
     assert 0 < found[3].scores[0].n_exact < N

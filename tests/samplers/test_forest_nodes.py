@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Donors, Rows
 from subgrove.exceptions import LengthError, ParameterError
-from subgrove.samplers.base import Fitted
+from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.forest_nodes import FittedForestNodes, FittedTargetLeaves, ForestNodes, donors_within
 from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
 from subgrove.trees import ConditionalInferenceTree
@@ -32,8 +32,8 @@ Y = TRAIN.sum(axis=1)
 FOREST = RandomForestRegressor(N_TREES, min_samples_leaf=40, max_features=1, random_state=0).fit(TRAIN, Y)
 
 
-def donors_of(fitted: Fitted, X: pd.DataFrame, feature: str, n_repeats: int, **settings: Any) -> list[Rows]:
-    redraw = fitted.draw(fitted.read(X), (feature,), Streams(0, feature, n_repeats), exact=False, **settings)
+def donors_of(fitted: FittedSampler, X: pd.DataFrame, feature: str, n_repeats: int, **settings: Any) -> list[Rows]:
+    redraw = fitted.resample(fitted.read(X), (feature,), Streams(0, feature, n_repeats), exact=False, **settings)
     found = []
     for changes in redraw.draws():
         column = changes[feature]
@@ -116,7 +116,7 @@ def test_only_a_target_or_a_training_test_looks_at_the_rows() -> None:
 
 def test_weights_count_donors() -> None:
     weights = np.r_[np.full(200, 5.0), np.full(200, 1e-9)]
-    (rows,) = donors_of(forest_nodes(threshold=1), TEST, "a", 1, sample_weight=weights)
+    (rows,) = donors_of(forest_nodes(threshold=1), TEST, "a", 1, weights=weights)
     assert (rows < 200).all()
     assert (rows[200:] != np.arange(200, 400)).all()
 
@@ -126,7 +126,7 @@ def test_target_tree_is_grown_from_the_other_columns() -> None:
     assert isinstance(fitted, FittedTargetLeaves)
     expected = ConditionalInferenceTree().fit(TRAIN.drop(columns="a"), Y)
     assert fitted.trees["a"].rules == expected.rules
-    redraw = fitted.draw(fitted.read(TEST), ("a",), Streams(0, "a", 3))
+    redraw = fitted.resample(fitted.read(TEST), ("a",), Streams(0, "a", 3))
     assert redraw.groups.rules == tuple(expected.rules.values())
     assert set(redraw.groups.conditioning) <= {"b", "c"}
     leaves = expected.apply(TEST)

@@ -23,7 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from subgrove._data.table import read_table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.forest_reading import Forest, read_forest
+from subgrove.samplers.forest_reading import UserForest, read_forest
 from subgrove.samplers.forest_structure import node_cells
 
 RNG = np.random.default_rng(0)
@@ -36,7 +36,7 @@ def small(model: type, **settings: Any) -> Any:
     return model(5, max_depth=4, random_state=0, **settings)
 
 
-def read(forest: Any, table: Any = X) -> Forest:
+def read(forest: Any, table: Any = X) -> UserForest:
     return read_forest(forest, read_table(table).columns)
 
 

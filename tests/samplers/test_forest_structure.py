@@ -8,14 +8,14 @@ from scipy.stats import chi2_contingency
 
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
-from subgrove.samplers.forest_structure import Splits, associated_columns, grid_cells, node_cells
+from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells, node_cells
 
 #        x0 <= 0
 #       /       \
 #   x1 <= 1    x1 <= -1
 #                   \
 #                  x0 <= 2
-TREE = Splits(
+TREE = TreeSplits(
     left=np.array([1, 2, -1, -1, 5, -1, 7, -1, -1]),
     right=np.array([4, 3, -1, -1, 6, -1, 8, -1, -1]),
     column=np.array([0, 1, -2, -2, 1, -2, 0, -2, -2]),
@@ -112,6 +112,6 @@ def test_single_row_has_no_association() -> None:
 
 
 def test_a_tree_that_is_a_single_leaf_has_no_cuts() -> None:
-    leaf = Splits(np.array([-1]), np.array([-1]), np.array([-2]), np.array([-2.0]), np.array([False]))
+    leaf = TreeSplits(np.array([-1]), np.array([-1]), np.array([-2]), np.array([-2.0]), np.array([False]))
     assert leaf.cuts(0).tolist() == []
     assert grouped(grid_cells(leaf, rows((1, 2), (3, 4)), [0, 1])) == [[0, 1]]

@@ -40,7 +40,7 @@ TRAIN, TEST = table(600, 0), table(400, 1)
 
 
 def redrawn(fitted: FittedImputation, X: pd.DataFrame, feature: str, n_repeats: int = 1) -> list[Any]:
-    return [np.asarray(column) for column in fitted.redraw(X, feature, Streams(0, feature, n_repeats))]
+    return [np.asarray(column) for column in fitted.sample(X, feature, Streams(0, feature, n_repeats))]
 
 
 def forest(**settings: Any) -> Imputation:
@@ -107,20 +107,20 @@ def test_levels_are_drawn_with_the_probabilities_of_the_forest(feature: str) -> 
 
 def test_level_is_the_one_that_the_donor_holds() -> None:
     fitted = forest().fit(TRAIN, ["size"])
-    redraw = fitted.draw(fitted.read(TEST), ("size",), Streams(0, "size", 1), exact=False)
+    redraw = fitted.resample(fitted.read(TEST), ("size",), Streams(0, "size", 1), exact=False)
     (changes,) = redraw.draws()
     column = changes["size"]
     assert isinstance(column, Donors)
     assert column.train
-    (values,) = fitted.redraw(TEST, "size", Streams(0, "size", 1))
+    (values,) = fitted.sample(TEST, "size", Streams(0, "size", 1))
     assert list(values) == TRAIN["size"].iloc[column.rows].tolist()
 
 
 def test_expectation_over_levels_is_exact_if_repeats_cost_as_much() -> None:
     fitted = forest().fit(TRAIN.assign(three=np.resize(["a", "b", "c"], len(TRAIN))), ["three"])
     rows = fitted.read(TEST.assign(three=np.resize(["a", "b", "c"], len(TEST))))
-    assert fitted.draw(rows, ("three",), Streams(0, "three", 1)).exact is None
-    exact = fitted.draw(rows, ("three",), Streams(0, "three", 2)).exact
+    assert fitted.resample(rows, ("three",), Streams(0, "three", 1)).exact is None
+    exact = fitted.resample(rows, ("three",), Streams(0, "three", 2)).exact
     assert exact is not None
     assert exact.rows.all()
     given = np.zeros(len(TEST))
@@ -196,7 +196,7 @@ def test_constant_features_stay_constant() -> None:
 def test_all_test_rows_missing_has_no_residual_to_take() -> None:
     fitted = forest(residuals="test").fit(TRAIN, ["x"])
     with pytest.raises(ParameterError, match="has no residual of 'x'"):
-        next(fitted.redraw(TEST.assign(x=np.nan), "x", 1))
+        next(fitted.sample(TEST.assign(x=np.nan), "x", 1))
 
 
 def test_no_out_of_bag_row_is_an_error_that_says_what_to_do() -> None:
@@ -208,7 +208,7 @@ def test_weights_count_residuals_of_test_rows() -> None:
     fitted = forest(residuals="test").fit(TRAIN, ["x"])
     X = TEST.head(50)
     weights = np.r_[np.full(2, 100.0), np.full(48, 1e-9)]
-    redraw = fitted.draw(fitted.read(X), ("x",), Streams(0, "x", 1), weights=weights)
+    redraw = fitted.resample(fitted.read(X), ("x",), Streams(0, "x", 1), weights=weights)
     (changes,) = redraw.draws()
     predicted = fitted.forests["x"].forest.predict(_predictors(fitted, X, "x"))[:, 0]
     residuals = np.asarray(changes["x"]) - predicted
@@ -239,6 +239,6 @@ def test_levels_that_no_tree_foretells_are_not_asked_for() -> None:
     three = np.resize(["a", "b", "c"], 90)
     train = pd.DataFrame({"level": three, "told": np.resize([1.0, 2.0, 3.0], 90)})
     fitted = forest().fit(train, ["level"])
-    redraw = fitted.draw(fitted.read(train), ("level",), Streams(0, "level", 5))
+    redraw = fitted.resample(fitted.read(train), ("level",), Streams(0, "level", 5))
     assert redraw.exact is not None
     assert [len(step.rows) for step in redraw.exact.steps()] == [0, 0, 0]

@@ -11,7 +11,7 @@ import pytest
 from subgrove._core.random import Streams
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.intervals import FittedIntervals, Intervals
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 SIZES = pd.CategoricalDtype(["s", "m", "l", "xl"], ordered=True)
 
@@ -23,11 +23,11 @@ def fitted_on(values: Any, n_intervals: int) -> FittedIntervals:
 def drawn(fitted: FittedIntervals, values: Any, n_repeats: int = 40) -> np.ndarray[Any, Any]:
     """A line for each repeat, a column for each row."""
     X = pd.DataFrame({"x": values})
-    return np.array([list(column) for column in fitted.redraw(X, "x", Streams(0, "x", n_repeats))])
+    return np.array([list(column) for column in fitted.sample(X, "x", Streams(0, "x", n_repeats))])
 
 
-def redraw_of(fitted: FittedIntervals, X: pd.DataFrame, n_repeats: int = 2) -> Redraw:
-    return fitted.draw(fitted.read(X), ("x",), Streams(0, "x", n_repeats))
+def redraw_of(fitted: FittedIntervals, X: pd.DataFrame, n_repeats: int = 2) -> ResampledFeature:
+    return fitted.resample(fitted.read(X), ("x",), Streams(0, "x", n_repeats))
 
 
 def test_borders_are_type_1_quantiles() -> None:
@@ -83,7 +83,7 @@ def test_ordered_levels_come_back_as_levels() -> None:
     train = pd.Series(["xl", "l", "m", "s", "s"], dtype=SIZES)
     fitted = fitted_on(train, 3)
     assert fitted.borders["x"].tolist() == [1.0, 3.0, 4.0]
-    columns = list(fitted.redraw(pd.DataFrame({"x": train}), "x", 20))
+    columns = list(fitted.sample(pd.DataFrame({"x": train}), "x", 20))
     assert all(column.dtype == SIZES for column in columns)
     assert {column[1] for column in columns} == {"s", "l"}
 
@@ -93,7 +93,7 @@ def test_whole_numbers_and_dates_keep_their_dtype() -> None:
     X = pd.DataFrame({"count": np.arange(9), "day": days})
     fitted = Intervals(2).fit(X)
     for name in X.columns:
-        for column in fitted.redraw(X, name, 3):
+        for column in fitted.sample(X, name, 3):
             assert pd.Series(column).dtype == X[name].dtype
             assert set(column) <= set(X[name].iloc[[0, 4, 8]])
 
@@ -131,4 +131,4 @@ def test_feature_that_was_not_fitted_is_named() -> None:
     X = pd.DataFrame({"x": [1.0, 2.0], "z": [1.0, 2.0]})
     fitted = Intervals().fit(X, ["x"])
     with pytest.raises(ParameterError, match=r"was not fitted for 'z', only for 'x'"):
-        next(fitted.redraw(X, "z", 1))
+        next(fitted.sample(X, "z", 1))

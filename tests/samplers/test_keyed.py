@@ -10,7 +10,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.random import KeyedStreams
-from subgrove.samplers.base import Fitted
+from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.exact_expectation import _Coding, value_codes
 from subgrove.samplers.permutations import outside_donors
 
@@ -20,8 +20,8 @@ KEYS = np.random.default_rng(5).integers(0, 2**63, len(TEST.X)).astype(np.uint64
 M = 3
 
 SAMPLERS: dict[str, tuple[Any, list[Any]]] = {
-    "subgroups": (sg.samplers.Subgroups(donors="train"), ["temp", "season", ["hum", "wind"]]),
-    "cart": (sg.samplers.Subgroups(tree="cart", donors="train"), ["temp"]),
+    "subgroups": (sg.samplers.SubgroupSampler(donors="train"), ["temp", "season", ["hum", "wind"]]),
+    "cart": (sg.samplers.SubgroupSampler(tree="cart", donors="train"), ["temp"]),
     "marginal": (sg.samplers.Marginal(donors="train"), ["temp", "season", ["hum", "wind"]]),
     "auto": (sg.samplers.Auto(), ["temp", "hum", "weekday", "yr"]),
     "shifted_subgroups": (sg.samplers.ShiftedSubgroups(), ["temp", "season"]),
@@ -32,10 +32,10 @@ SAMPLERS: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-def drawn(fitted: Fitted, X: pd.DataFrame, feature: Any, rows: Any, memory: dict[str, Any]) -> list[Any]:
+def drawn(fitted: FittedSampler, X: pd.DataFrame, feature: Any, rows: Any, memory: dict[str, Any]) -> list[Any]:
     """Values of each repeat, column by column."""
     streams = KeyedStreams(3, str(feature), M, rows=rows, memory=memory)
-    return [np.asarray(one, dtype=object) for one in fitted.redraw(X, feature, streams)]
+    return [np.asarray(one, dtype=object) for one in fitted.sample(X, feature, streams)]
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -27,7 +27,7 @@ def gaussian(n: int, seed: int) -> Floats:
 
 
 def redrawn(fitted: FittedKnockoffs, X: Any, feature: str, n_repeats: int = 1) -> Floats:
-    columns = fitted.redraw(X, feature, Streams(0, feature, n_repeats))
+    columns = fitted.sample(X, feature, Streams(0, feature, n_repeats))
     return np.array([np.asarray(column) for column in columns])
 
 
@@ -86,7 +86,7 @@ def test_other_kinds_of_columns_are_neither_redrawn_nor_conditioned_on() -> None
     with pytest.raises(ParameterError, match="'knockoffs' takes numeric columns, but 'label' is nominal"):
         Knockoffs().fit(mixed, ["label"])
     with pytest.raises(ParameterError, match="redraws the numeric columns a, b, c; got 'label'"):
-        next(fitted.redraw(mixed, "label", 1))
+        next(fitted.sample(mixed, "label", 1))
 
 
 def test_scale_of_columns_does_not_matter() -> None:
@@ -197,7 +197,7 @@ def test_missing_value_in_any_numeric_column_is_refused_with_its_name() -> None:
         Knockoffs().fit(holed, ["a"])
     fitted = Knockoffs().fit(X, ["a"])
     with pytest.raises(ParameterError, match=r"takes no missing values, but there are some in 'c'"):
-        next(fitted.redraw(holed, "a", 1))
+        next(fitted.sample(holed, "a", 1))
 
 
 def test_whole_numbers_become_floats_and_dates_stay_dates() -> None:
@@ -206,7 +206,7 @@ def test_whole_numbers_become_floats_and_dates_stay_dates() -> None:
     X = pd.DataFrame({"count": count, "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(count, unit="D")})
     X["day"] += pd.to_timedelta(rng.integers(0, 5, 100), unit="D")
     fitted = Knockoffs().fit(X)
-    (counts,) = fitted.redraw(X, "count", 1)
-    (days,) = fitted.redraw(X, "day", 1)
+    (counts,) = fitted.sample(X, "count", 1)
+    (days,) = fitted.sample(X, "day", 1)
     assert pd.Series(counts).dtype == np.float64
     assert pd.Series(days).dtype == X["day"].dtype

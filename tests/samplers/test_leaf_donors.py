@@ -11,7 +11,7 @@ import subgrove as sg
 from subgrove._core.random import Streams
 from subgrove._data.table import read_like, read_table
 from subgrove._subgroups import Partition
-from subgrove.samplers.leaf_donors import LeafDonors, ranks
+from subgrove.samplers.leaf_donors import TrainingSubgroups, ranks
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:
@@ -27,12 +27,12 @@ PARTITION: Partition = sg.find_subgroups(TRAIN, features="x", max_depth=2)["x"]
 PLACES = np.arange(300)[::-1].copy()  # where the rows stand in a larger table
 
 
-def donors(partition: Partition = PARTITION, shown: int = 2) -> LeafDonors:
-    return LeafDonors.of(partition, TABLE, PLACES, shown)
+def donors(partition: Partition = PARTITION, shown: int = 2) -> TrainingSubgroups:
+    return TrainingSubgroups.of(partition, TABLE, PLACES, shown)
 
 
-def drawn(one: LeafDonors, X: pd.DataFrame, n_repeats: int = 4, feature: tuple[str, ...] = ("x",)) -> Any:
-    redraw = one.draw(read_like(X, TABLE.columns), feature, Streams(0, "x", n_repeats), exact=False)
+def drawn(one: TrainingSubgroups, X: pd.DataFrame, n_repeats: int = 4, feature: tuple[str, ...] = ("x",)) -> Any:
+    redraw = one.resample(read_like(X, TABLE.columns), feature, Streams(0, "x", n_repeats), exact=False)
     return redraw, list(redraw.draws())
 
 
@@ -65,8 +65,8 @@ def test_several_features_have_the_same_donors() -> None:
 def test_few_values_have_an_exact_expectation() -> None:
     few = TRAIN.assign(x=TRAIN["x"].round(-1))
     table = read_table(few)
-    one = LeafDonors.of(sg.find_subgroups(few, features="x")["x"], table, np.arange(300), 2)
-    redraw = one.draw(read_like(TEST, table.columns), ("x",), Streams(0, "x", 10))
+    one = TrainingSubgroups.of(sg.find_subgroups(few, features="x")["x"], table, np.arange(300), 2)
+    redraw = one.resample(read_like(TEST, table.columns), ("x",), Streams(0, "x", 10))
     assert redraw.exact is not None
     assert redraw.exact.rows.any()
 

@@ -22,26 +22,26 @@ X = pd.DataFrame({"x": RNG.normal(size=30), "city": RNG.choice(["Bonn", "Ulm"], 
 def test_redraw_gives_columns_of_the_container_with_the_same_values() -> None:
     sampler = sg.samplers.Marginal().fit(X)
     for table, kind in ((X, pd.api.extensions.ExtensionArray), (pl.from_pandas(X), pl.Series)):
-        columns = list(sampler.redraw(table, "city", [np.random.default_rng(k) for k in range(3)]))
+        columns = list(sampler.sample(table, "city", [np.random.default_rng(k) for k in range(3)]))
         assert len(columns) == 3
         for column in columns:
             assert isinstance(column, kind)
             assert sorted(map(str, column)) == sorted(X["city"])
     array = X[["x"]].to_numpy()
-    for column in sg.samplers.Marginal().fit(array).redraw(array, "x0", 2):
+    for column in sg.samplers.Marginal().fit(array).sample(array, "x0", 2):
         assert (column != array[:, 0]).all()
         assert sorted(column) == sorted(array[:, 0])
 
 
 def test_group_is_redrawn_from_one_donor() -> None:
-    for x, city in sg.samplers.Marginal().fit(X).redraw(X, ["x", "city"], 2):
+    for x, city in sg.samplers.Marginal().fit(X).sample(X, ["x", "city"], 2):
         assert set(zip(x, city, strict=True)) == set(zip(X["x"], X["city"], strict=True))
 
 
 def test_generators_of_the_user_make_the_redraw() -> None:
     sampler = sg.samplers.Marginal().fit(X)
     one, two, other = (
-        [list(column) for column in sampler.redraw(X, "x", [np.random.default_rng(seed)])] for seed in (1, 1, 2)
+        [list(column) for column in sampler.sample(X, "x", [np.random.default_rng(seed)])] for seed in (1, 1, 2)
     )
     assert one == two != other
 
@@ -54,7 +54,7 @@ def test_fit_leaves_the_sampler_as_it_was_and_gives_a_frozen_one() -> None:
     with pytest.raises(AttributeError):
         fitted.fixed_points = False  # type: ignore[misc]
     again = pickle.loads(pickle.dumps(fitted))
-    one, two = ([list(c) for c in each.redraw(X, "x", [np.random.default_rng(0)])] for each in (fitted, again))
+    one, two = ([list(c) for c in each.sample(X, "x", [np.random.default_rng(0)])] for each in (fitted, again))
     assert one == two
 
 
@@ -63,12 +63,13 @@ def test_exact_where_values_are_few_and_drawn_where_they_are_many() -> None:
     for n_repeats, expected in ((1, {"city"}), (2, {"city", "count"}), (29, {"city", "count", "x"})):
         found: set[str] = set()
         for name in X.columns:
-            redraw = fitted.draw(table, (name,), Streams(0, name, n_repeats))
+            redraw = fitted.resample(table, (name,), Streams(0, name, n_repeats))
             assert redraw.exact is None or redraw.exact.rows.all()
             found |= {name} if redraw.exact is not None else set()
         assert found == expected
         assert all(
-            fitted.draw(table, (name,), Streams(0, name, n_repeats), exact=False).exact is None for name in X.columns
+            fitted.resample(table, (name,), Streams(0, name, n_repeats), exact=False).exact is None
+            for name in X.columns
         )
 
 
@@ -76,7 +77,7 @@ def test_probabilities_of_an_exact_expectation_add_up_to_those_of_other_values()
     fitted, table = sg.samplers.Marginal().fit(X), read_table(X)
     weights = RNG.uniform(0.5, 3, 30)
     for counted in (None, weights):
-        redraw = fitted.draw(table, ("count",), Streams(0, "count", 5), weights=counted)
+        redraw = fitted.resample(table, ("count",), Streams(0, "count", 5), weights=counted)
         assert redraw.exact is not None
         total = np.zeros(30)
         for step in redraw.exact.steps():
@@ -91,13 +92,13 @@ def test_probabilities_of_an_exact_expectation_add_up_to_those_of_other_values()
 def test_fixed_points_are_never_exact() -> None:
     """A plain shuffle is asked for; its expectation has another value."""
     fitted = sg.samplers.Marginal(fixed_points=True).fit(X)
-    assert fitted.draw(read_table(X), ("city",), Streams(0, "city", 5)).exact is None
+    assert fitted.resample(read_table(X), ("city",), Streams(0, "city", 5)).exact is None
 
 
 def test_what_cannot_be_redrawn_is_refused() -> None:
     fitted = sg.samplers.Marginal().fit(X)
     with pytest.raises(InputError, match="lacks 'city'"):
-        next(iter(fitted.redraw(X[["x", "count"]], "x", 1)))
+        next(iter(fitted.sample(X[["x", "count"]], "x", 1)))
     with pytest.raises(ParameterError, match="features names 'colour'"):
         sg.samplers.Marginal().fit(X, ["colour"])
 
@@ -105,6 +106,6 @@ def test_what_cannot_be_redrawn_is_refused() -> None:
 def test_missing_values_are_one_value_of_few() -> None:
     gaps = pd.DataFrame({"x": np.tile([0.0, 1.0, np.nan, np.nan], 50)})
     # A row has two other values; if each missing one counted, there would be a hundred.
-    redraw = sg.samplers.Marginal().fit(gaps).draw(read_table(gaps), ("x",), Streams(0, "x", 2))
+    redraw = sg.samplers.Marginal().fit(gaps).resample(read_table(gaps), ("x",), Streams(0, "x", 2))
     assert redraw.exact is not None
     assert redraw.exact.rows.all()

@@ -31,7 +31,7 @@ FITTED: FittedShiftedSubgroups = ShiftedSubgroups().fit(TRAIN, ["x", "count", "k
 
 
 def drawn(fitted: Any, X: pd.DataFrame, feature: str, n_repeats: int = 20) -> Any:
-    return np.array([np.asarray(column) for column in fitted.redraw(X, feature, Streams(0, feature, n_repeats))])
+    return np.array([np.asarray(column) for column in fitted.sample(X, feature, Streams(0, feature, n_repeats))])
 
 
 def test_shift_and_subgroups_are_those_of_the_data() -> None:
@@ -51,7 +51,7 @@ def test_redrawn_values_have_the_mean_and_spread_of_their_subgroup() -> None:
 
 
 def test_results_are_told_by_subgroups_and_all_columns_are_named() -> None:
-    redraw = FITTED.draw(FITTED.read(TEST), ("x",), Streams(0, "x", 2))
+    redraw = FITTED.resample(FITTED.read(TEST), ("x",), Streams(0, "x", 2))
     assert set(redraw.groups.rules) == {"kind in {u}", "kind in {v}"}
     assert set(redraw.groups.conditioning) >= {"a", "b", "kind"}
 
@@ -76,7 +76,7 @@ def test_much_is_kept_only_if_the_shift_is_badly_known() -> None:
 
 
 def test_whole_numbers_stay_whole_and_are_values_of_training() -> None:
-    column = next(FITTED.redraw(TEST, "count", 1))
+    column = next(FITTED.sample(TEST, "count", 1))
     assert pd.Series(column).dtype == TEST["count"].dtype
     assert set(np.unique(drawn(FITTED, TEST, "count"))) <= set(TRAIN["count"])
 
@@ -144,7 +144,7 @@ def test_given_columns_are_the_only_ones_asked_for() -> None:
     fitted = ShiftedSubgroups(given=["b", "c"]).fit(TRAIN, ["x"])
     assert fitted.shifts["x"].columns[0] == "b"
     assert set(fitted.shifts["x"].columns) <= {"b", "c"}
-    redraw = fitted.draw(fitted.read(TEST), ("x",), Streams(0, "x", 1))
+    redraw = fitted.resample(fitted.read(TEST), ("x",), Streams(0, "x", 1))
     assert set(redraw.groups.conditioning) <= {"b", "c"}
 
 
@@ -181,7 +181,7 @@ def test_missing_values_of_the_feature_are_refused_in_training_and_in_rows_to_re
     with pytest.raises(ParameterError, match="takes no missing values, but column 'x'"):
         ShiftedSubgroups().fit(holed, ["x"])
     with pytest.raises(ParameterError, match=r"takes no missing values, but column 'x' .* use 'auto'"):
-        next(FITTED.redraw(TEST.assign(x=np.nan), "x", 1))
+        next(FITTED.sample(TEST.assign(x=np.nan), "x", 1))
 
 
 def test_missing_values_of_other_columns_are_taken() -> None:

@@ -15,7 +15,7 @@ from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
 from subgrove._regress import FoldGrams
-from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, _fitted, _softmax, find_level_shift
+from subgrove.samplers.sparse_levels import LevelFit, LevelSampler, _fitted, _softmax, fit_sparse_multinomial
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:
@@ -32,9 +32,9 @@ TRAIN = frame(1500, 0)
 TABLE = read_table(TRAIN)
 
 
-def found(X: pd.DataFrame = TRAIN, feature: str = "kind", given: tuple[str, ...] = ("z0", "z1", "z2")) -> FoundLevels:
+def found(X: pd.DataFrame = TRAIN, feature: str = "kind", given: tuple[str, ...] = ("z0", "z1", "z2")) -> LevelFit:
     table = read_table(X)
-    return find_level_shift(FoldGrams.of(table, 0), table.series(feature), given)
+    return fit_sparse_multinomial(FoldGrams.of(table, 0), table.series(feature), given)
 
 
 def donors(change: Any) -> Rows:
@@ -125,9 +125,9 @@ def test_held_out_scores_are_proper_and_larger_than_those_of_fitted_rows() -> No
 
 def test_draws_have_the_probabilities() -> None:
     series = TABLE.series("kind")
-    one = FittedLevels.of(found(), series, np.arange(1500))
+    one = LevelSampler.of(found(), series, np.arange(1500))
     n_repeats, test = 400, TRAIN.head(30)
-    redraw = one.draw(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
+    redraw = one.resample(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
     drawn = np.array([TRAIN["kind"].to_numpy()[donors(change["kind"])] for change in redraw.draws()])
     shares = one.shift.predict(read_table(test))
     for k, level in enumerate(one.shift.levels):
@@ -136,8 +136,8 @@ def test_draws_have_the_probabilities() -> None:
 
 
 def test_exact_steps_have_the_probabilities_of_other_levels() -> None:
-    one = FittedLevels.of(found(), TABLE.series("kind"), np.arange(1500))
-    redraw = one.draw(TABLE, ("kind",), Streams(0, "kind", 5), exact=True)
+    one = LevelSampler.of(found(), TABLE.series("kind"), np.arange(1500))
+    redraw = one.resample(TABLE, ("kind",), Streams(0, "kind", 5), exact=True)
     assert redraw.exact is not None
     changed = np.zeros(1500)
     for step in redraw.exact.steps():

@@ -18,13 +18,13 @@ FEATURES = ["temp", "season", "hum"]
 
 
 def redrawn(sampler: Any, feature: Any = "temp", n_repeats: int = 4, X: Any = TEST.X) -> list[Any]:
-    return list(sampler.redraw(X, feature, Streams(1, str(feature), n_repeats)))
+    return list(sampler.sample(X, feature, Streams(1, str(feature), n_repeats)))
 
 
 @pytest.mark.parametrize("tree", ["transformation", "cart"])
 def test_values_come_from_rows_of_the_same_rule(tree: Any) -> None:
     groups = sg.find_subgroups(TRAIN.X, features=FEATURES, tree=tree, max_depth=2)
-    sampler = sg.samplers.Subgroups(tree=tree).fit(TRAIN.X, FEATURES)
+    sampler = sg.samplers.SubgroupSampler(tree=tree).fit(TRAIN.X, FEATURES)
     for feature in FEATURES:
         assert sampler.groups[feature].rules == groups[feature].rules
         code, own = groups[feature].assign(TEST.X), TEST.X[feature].astype(str).to_numpy()
@@ -35,7 +35,7 @@ def test_values_come_from_rows_of_the_same_rule(tree: Any) -> None:
 
 
 def test_training_donors_come_from_training_rows_of_the_same_rule() -> None:
-    sampler = sg.samplers.Subgroups(donors="train").fit(TRAIN.X, FEATURES)
+    sampler = sg.samplers.SubgroupSampler(donors="train").fit(TRAIN.X, FEATURES)
     for feature in FEATURES:
         partition = sampler.groups[feature]
         code, leaves = partition.assign(TEST.X), partition.assign(TRAIN.X)
@@ -47,19 +47,19 @@ def test_training_donors_come_from_training_rows_of_the_same_rule() -> None:
 
 def test_found_subgroups_are_used_as_they_are() -> None:
     groups = sg.find_subgroups(TRAIN.X, features=FEATURES, max_depth=1)
-    sampler = sg.samplers.Subgroups(groups=groups).fit(None, ["temp"])
+    sampler = sg.samplers.SubgroupSampler(groups=groups).fit(None, ["temp"])
     assert sampler.groups is groups
-    one, two = redrawn(sampler), redrawn(sg.samplers.Subgroups(max_depth=1).fit(TRAIN.X, FEATURES))
+    one, two = redrawn(sampler), redrawn(sg.samplers.SubgroupSampler(max_depth=1).fit(TRAIN.X, FEATURES))
     assert all((np.asarray(a) == np.asarray(b)).all() for a, b in zip(one, two, strict=True))
 
 
 def test_columns_of_rules_can_be_chosen() -> None:
-    sampler = sg.samplers.Subgroups(given=["hum"], max_depth=3).fit(TRAIN.X, ["temp"])
+    sampler = sg.samplers.SubgroupSampler(given=["hum"], max_depth=3).fit(TRAIN.X, ["temp"])
     assert sampler.groups["temp"].conditioning == ("hum",)
 
 
 def test_group_is_redrawn_from_one_donor() -> None:
-    sampler = sg.samplers.Subgroups().fit(TRAIN.X, [["temp", "hum"]])
+    sampler = sg.samplers.SubgroupSampler().fit(TRAIN.X, [["temp", "hum"]])
     pairs = set(zip(TEST.X["temp"], TEST.X["hum"], strict=True))
     for temp, hum in redrawn(sampler, ["temp", "hum"]):
         assert set(zip(temp, hum, strict=True)) <= pairs
@@ -70,7 +70,7 @@ def test_rows_that_lack_the_feature_have_a_subgroup_and_a_donor() -> None:
     train, test = TRAIN.X.copy(), TEST.X.copy()
     train.loc[train.index[::5], "temp"] = np.nan
     test.loc[test.index[::4], "temp"] = np.nan
-    sampler = sg.samplers.Subgroups().fit(train, ["temp"])
+    sampler = sg.samplers.SubgroupSampler().fit(train, ["temp"])
     code = sampler.groups["temp"].assign(test)
     missing = test["temp"].isna().to_numpy()
     for column in redrawn(sampler, X=test):
@@ -79,7 +79,7 @@ def test_rows_that_lack_the_feature_have_a_subgroup_and_a_donor() -> None:
 
 
 def test_fit_leaves_the_sampler_as_it_was_and_gives_a_frozen_one() -> None:
-    method = sg.samplers.Subgroups(max_depth=1, donors="train")
+    method = sg.samplers.SubgroupSampler(max_depth=1, donors="train")
     before = method.get_params()
     fitted = method.fit(TRAIN.X, ["temp"])
     assert method.get_params() == before
@@ -91,11 +91,11 @@ def test_fit_leaves_the_sampler_as_it_was_and_gives_a_frozen_one() -> None:
 
 
 def test_feature_that_no_subgroups_were_found_for_is_refused() -> None:
-    sampler = sg.samplers.Subgroups().fit(TRAIN.X, ["temp"])
+    sampler = sg.samplers.SubgroupSampler().fit(TRAIN.X, ["temp"])
     with pytest.raises(ParameterError, match="No subgroups were found for 'hum'; there are subgroups for temp"):
         redrawn(sampler, "hum")
 
 
 def test_trees_need_training_rows() -> None:
     with pytest.raises(ParameterError, match="needs training rows to grow its trees on"):
-        sg.samplers.Subgroups().fit(None, ["temp"])
+        sg.samplers.SubgroupSampler().fit(None, ["temp"])

@@ -17,7 +17,7 @@ X = pd.DataFrame({"number": [1.5, None, 3.0], "label": ["a", "b", None]})
 
 def test_expectation_is_exact_without_a_step() -> None:
     fitted = Unchanged().fit(X)
-    redraw = fitted.draw(fitted.read(X), ("number",), Streams(0, "number", 5))
+    redraw = fitted.resample(fitted.read(X), ("number",), Streams(0, "number", 5))
     assert redraw.exact is not None
     assert redraw.exact.rows.all()
     assert list(redraw.exact.steps()) == []
@@ -25,7 +25,7 @@ def test_expectation_is_exact_without_a_step() -> None:
 
 def test_draws_give_each_row_its_own_values() -> None:
     fitted = Unchanged().fit(X)
-    redraw = fitted.draw(fitted.read(X), ("number", "label"), Streams(0, "both", 2), exact=False)
+    redraw = fitted.resample(fitted.read(X), ("number", "label"), Streams(0, "both", 2), exact=False)
     assert redraw.exact is None
     for changes in redraw.draws():
         assert set(changes) == {"number", "label"}
@@ -36,7 +36,7 @@ def test_draws_give_each_row_its_own_values() -> None:
 
 
 def test_redraw_gives_the_column_back() -> None:
-    for column in Unchanged().fit(X).redraw(X, "number", 2):
+    for column in Unchanged().fit(X).sample(X, "number", 2):
         np.testing.assert_array_equal(column, X["number"])
 
 

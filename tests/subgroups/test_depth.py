@@ -193,13 +193,13 @@ def test_other_depths_are_refused(max_depth: Any) -> None:
 
 def test_sampler_takes_auto() -> None:
     train, test = sg.datasets.bike(split=0.7, random_state=1)
-    fitted = sg.samplers.Subgroups(max_depth="auto").fit(train.X, ["temp"])
+    fitted = sg.samplers.SubgroupSampler(max_depth="auto").fit(train.X, ["temp"])
     assert fitted.groups["temp"] == sg.find_subgroups(train.X, features="temp", max_depth="auto")["temp"]
     found = sg.importance(
         lambda X: X["temp"],
         test.X,
         test.y,
-        sampler=sg.samplers.Subgroups(max_depth="auto"),
+        sampler=sg.samplers.SubgroupSampler(max_depth="auto"),
         train=train.X,
         features=["temp"],
     )

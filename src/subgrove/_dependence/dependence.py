@@ -13,7 +13,7 @@ from subgrove._core.validate import number_in, whole_number
 from subgrove._data.features import parse_features
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_table
-from subgrove._dependence.predict_column import LEAST_ROWS, Settings, foretold
+from subgrove._dependence.predict_column import LEAST_ROWS, DependenceForests, feature_dependence
 from subgrove._dependence.result import Dependence
 from subgrove.exceptions import InputError, ParameterError
 
@@ -104,7 +104,7 @@ def dependence(
     temp: 66% foretold by season. Use subgroups.
     """
     start = read_seed(random_state)
-    settings = Settings(
+    settings = DependenceForests(
         whole_number("n_trees", n_trees, least=1), whole_number("n_repeats", n_repeats, least=1), n_jobs
     )
     effective_jobs(n_jobs)  # refuses what is no number of jobs
@@ -119,7 +119,7 @@ def dependence(
     found = []
     with progress_bar(progress, len(names), "Growing forests") as done:
         for name in names:
-            found.append(foretold(table, name, settings, Streams(start, name, settings.n_repeats)))
+            found.append(feature_dependence(table, name, settings, Streams(start, name, settings.n_repeats)))
             done(1)
     told = {"n_trees": settings.n_trees, "n_repeats": settings.n_repeats, "random_state": start}
     return Dependence(tuple(found), table.names, least, told, backend_of(X))

@@ -14,7 +14,7 @@ from subgrove._regress import forest_numbers
 _TIE = 1e-9  # weights that differ by a smaller share are equal
 
 
-def predictors_of(table: Table, columns: Sequence[str], outputs: Floats, train: Rows) -> Floats:
+def rank_encoded(table: Table, columns: Sequence[str], outputs: Floats, train: Rows) -> Floats:
     """The columns side by side, for a forest that foretells `outputs` of the rows `train`; NaN where missing.
 
     Levels of a nominal column are numbered in the order of what they go with in the training rows, so that a cut

@@ -11,9 +11,9 @@ import numpy as np
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import Streams
 from subgrove._data.table import Table
-from subgrove._dependence.encoding import predictors_of
+from subgrove._dependence.encoding import rank_encoded
 from subgrove._dependence.result import FeatureDependence
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 
 LEAST_ROWS = 10
 MOST_LEVELS = 100
@@ -22,7 +22,7 @@ _NUMERIC_NODE, _LEVELS_NODE = 5, 1  # nodes of at most this many rows are not sp
 
 
 @dataclass(frozen=True)
-class Settings:
+class DependenceForests:
     """What the forests of all features have in common."""
 
     n_trees: int
@@ -31,7 +31,7 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class RegressionTask:
     """A feature, as what a forest is to foretell.
 
     Attributes
@@ -53,7 +53,7 @@ class Question:
     numeric: bool
 
 
-def foretold(table: Table, name: str, settings: Settings, streams: Streams) -> FeatureDependence:
+def feature_dependence(table: Table, name: str, settings: DependenceForests, streams: Streams) -> FeatureDependence:
     """How well a feature is foretold by the other columns, half by half."""
     info = table.columns[table.names.index(name)]
     columns = tuple(each for each in table.names if each != name)
@@ -66,7 +66,7 @@ def foretold(table: Table, name: str, settings: Settings, streams: Streams) -> F
         return FeatureDependence(name, info.kind, len(rows), columns, nothing, note)
     numeric = info.kind == "numeric"
     outputs = _standardised(values) if numeric else _indicators(values, info.levels)
-    question = Question(table.rows(rows), columns, outputs, numeric)
+    question = RegressionTask(table.rows(rows), columns, outputs, numeric)
     found = np.array([judged for rng in streams for judged in _both_halves(question, settings, rng)])
     return FeatureDependence(name, info.kind, len(rows), columns, found, _about(found, len(rows), table.n_rows))
 
@@ -109,17 +109,19 @@ def _indicators(values: Any, levels: Sequence[str]) -> Floats:
     return np.asarray(place[code][:, None] == np.arange(len(found)), dtype=np.float64)
 
 
-def _both_halves(question: Question, settings: Settings, rng: np.random.Generator) -> Iterator[Floats]:
+def _both_halves(question: RegressionTask, settings: DependenceForests, rng: np.random.Generator) -> Iterator[Floats]:
     order = rng.permutation(len(question.outputs))
     halves = np.array_split(order, 2)
     for train, test in (halves, halves[::-1]):
         yield _judged(question, np.sort(train), np.sort(test), settings, rng)
 
 
-def _judged(question: Question, train: Rows, test: Rows, settings: Settings, rng: np.random.Generator) -> Floats:
+def _judged(
+    question: RegressionTask, train: Rows, test: Rows, settings: DependenceForests, rng: np.random.Generator
+) -> Floats:
     """The share of loss explained in the rows `test`, then what is lost of it when each column is shuffled there."""
-    predictors = predictors_of(question.table, question.columns, question.outputs, train)
-    forest = grow(
+    predictors = rank_encoded(question.table, question.columns, question.outputs, train)
+    forest = grow_forest(
         predictors[train],
         question.outputs[train],
         n_trees=settings.n_trees,
@@ -140,7 +142,7 @@ def _judged(question: Question, train: Rows, test: Rows, settings: Settings, rng
     return np.array(found)
 
 
-def _explained(question: Question, train: Rows, test: Rows) -> Callable[[Floats], float]:
+def _explained(question: RegressionTask, train: Rows, test: Rows) -> Callable[[Floats], float]:
     """From what a forest says of the rows `test` to the share of loss that it explains; NaN if there is no loss."""
     wanted = question.outputs[test]
     if question.numeric:

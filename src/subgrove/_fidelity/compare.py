@@ -20,8 +20,8 @@ from subgrove._fidelity.mmd import Pairs, drawn_rows
 from subgrove._fidelity.result import UNCHANGED
 from subgrove._scoring.fidelity_check.encoding import Encoding, columns_with_gaps
 from subgrove.exceptions import InputError, SubgroveError
-from subgrove.samplers.base import Feature, Fitted, title
-from subgrove.samplers.user_defined import OwnFitted
+from subgrove.samplers.base import Feature, FittedSampler, title
+from subgrove.samplers.user_defined import UserSampler
 
 _LEAST_ROWS = 4
 
@@ -178,7 +178,7 @@ class _Part:
         own = Frames(data.rows, data.test.columns).changed(redrawn, {})
         return cls(question, feature, repeat, own, reference, Pairs.of(*points))
 
-    def judged(self, fitted: Fitted) -> tuple[float, float]:
+    def judged(self, fitted: FittedSampler) -> tuple[float, float]:
         """Squared MMD and held-out AUC of the rows that a sampler gives."""
         data = self.question.data
         redrawn = read_like(self._redrawn(fitted), data.test.columns, argument="test")
@@ -191,14 +191,14 @@ class _Part:
         seed = int(stream(self.question.seed, f"classifier {self.repeat}").integers(2**31))
         return squared, held_out_auc(real, drawn, self.question.classifier, seed)
 
-    def _redrawn(self, fitted: Fitted) -> Any:
+    def _redrawn(self, fitted: FittedSampler) -> Any:
         """The rows in their own container, with the feature redrawn."""
         frames = Frames(self.own, fitted.columns, fitted.train)
-        if isinstance(fitted, OwnFitted):
+        if isinstance(fitted, UserSampler):
             fitted, streams, at = replace(fitted, X=self.own), self._streams(1, f" {self.repeat}"), 0
         else:  # the draw of this repeat, for some samplers take another tree in each
             streams, at = self._streams(self.question.n_repeats), self.repeat
-        draws = fitted.draw(fitted.read(self.own), self.feature, streams, exact=False).draws()
+        draws = fitted.resample(fitted.read(self.own), self.feature, streams, exact=False).draws()
         return frames.changed(slice(0, frames.n_rows), next(islice(draws, at, None)))
 
     def _streams(self, n: int, more: str = "") -> Streams:

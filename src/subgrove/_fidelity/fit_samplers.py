@@ -8,14 +8,14 @@ from typing import Any
 from subgrove._data.table import Table
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
 from subgrove.exceptions import ParameterError, SubgroveError
-from subgrove.samplers.base import Feature, Fitted, Method
+from subgrove.samplers.base import Feature, FittedSampler, Sampler
 from subgrove.samplers.fit import fitted_sampler, read_sampler, sampler_name, with_columns
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.subgroups import Subgroups
+from subgrove.samplers.subgroups import SubgroupSampler
 from subgrove.samplers.unchanged import Unchanged
 from subgrove.samplers.user_defined import reject_what_is_no_sampler
 
-Fit = Fitted | str  # a fitted sampler, or why there is none
+Fit = FittedSampler | str  # a fitted sampler, or why there is none
 
 
 def named_samplers(samplers: Any) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _listed(samplers: Any) -> list[Any]:
 def _read(sampler: Any) -> Any:
     """A sampler of this package, or an object of the user that can be one."""
     sampler = with_columns(sampler)
-    if isinstance(sampler, Fitted | Method):
+    if isinstance(sampler, FittedSampler | Sampler):
         return sampler
     if isinstance(sampler, str) or hasattr(sampler, "partitions"):
         return read_sampler(sampler)
@@ -71,8 +71,8 @@ def _read(sampler: Any) -> Any:
 
 def _needs_no_training(sampler: Any) -> bool:
     """Whether it was fitted before, on rows that the user chose."""
-    found = isinstance(sampler, Subgroups) and sampler.groups is not None and sampler.donors == "test"
-    return isinstance(sampler, Fitted) or found
+    found = isinstance(sampler, SubgroupSampler) and sampler.groups is not None and sampler.donors == "test"
+    return isinstance(sampler, FittedSampler) or found
 
 
 def _another(name: str, taken: Iterable[str]) -> str:

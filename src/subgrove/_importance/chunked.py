@@ -35,7 +35,7 @@ from subgrove._subgroups import Partition
 from subgrove._version import __version__
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import get_all
-from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import Given, conditional_on, read_given
 from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
@@ -208,8 +208,8 @@ def _about_drawn_rows(data: Partitioned) -> Iterator[None]:
 
 def _drawn(data: Partitioned, names: Names, train: Any, method: Any, size: int, seed: int, run: Any) -> _Drawn:
     """Draw what is needed, in one go: the first rows of a sample are a sample."""
-    needs = train is None and not isinstance(method, Fitted)
-    if isinstance(method, Fitted) and train is not None:
+    needs = train is None and not isinstance(method, FittedSampler)
+    if isinstance(method, FittedSampler) and train is not None:
         raise ParameterError(
             "train has no effect here: the sampler is fitted already. Leave train out, or pass a sampler to be fitted "
             "on it."
@@ -257,14 +257,14 @@ def _fitted_samplers(
     training: Any,
     model: Any,
     seed: int,
-) -> dict[Feature, Fitted]:
+) -> dict[Feature, FittedSampler]:
     """What redraws each feature, fitted on training rows; features with the same conditioning columns together."""
     rows = None if training is None else probe.only_columns(training)
     table = read_table(probe.rows, lenient=True)
     together: dict[Any, list[Feature]] = {}
     for feature in features:
         together.setdefault(None if sets is None else sets[feature], []).append(feature)
-    found: dict[Feature, Fitted] = {}
+    found: dict[Feature, FittedSampler] = {}
     for given, some in together.items():
         own = from_training(conditional_on(method, given, some[0], table.names))
         fitted, _ = fitted_sampler(own, probe.rows, table, rows, some, model, seed)
@@ -272,7 +272,7 @@ def _fitted_samplers(
     return {feature: found[feature] for feature in features}
 
 
-def _choices(samplers: Mapping[Feature, Fitted]) -> dict[str, Any]:
+def _choices(samplers: Mapping[Feature, FittedSampler]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for feature, fitted in samplers.items():
         made = choices_of(fitted).get(title(feature))
@@ -301,7 +301,7 @@ def _result(
     total: PieceSums,
     settings: dict[str, Any],
     backend: str,
-    samplers: Mapping[Feature, Fitted],
+    samplers: Mapping[Feature, FittedSampler],
 ) -> ImportanceResult:
     assert total.baseline is not None
     versions = {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()}
@@ -314,5 +314,7 @@ def _result(
         backend,
         per_row_losses=(True,) * len(work.losses),
     )
-    told = {feature: groups for feature, one in samplers.items() if (groups := one.told_by(feature)) is not None}
+    told = {
+        feature: groups for feature, one in samplers.items() if (groups := one.reporting_subgroups(feature)) is not None
+    }
     return replace(result, _source=Told(told))

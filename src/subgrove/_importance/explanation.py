@@ -13,7 +13,7 @@ from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.summed import Scores
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.auto.choice import Choice
+from subgrove.samplers.auto.choice import SamplerChoice
 from subgrove.samplers.base import title
 
 if TYPE_CHECKING:
@@ -69,9 +69,9 @@ def choice_lines(result: ImportanceResult) -> list[dict[str, Any]]:
     return lines
 
 
-def _choices(result: ImportanceResult) -> dict[str, list[Choice]]:
+def _choices(result: ImportanceResult) -> dict[str, list[SamplerChoice]]:
     stored = result.settings.get("choices") or {}
-    return {name: [Choice.from_dict(one) for one in made] for name, made in stored.items()}
+    return {name: [SamplerChoice.from_dict(one) for one in made] for name, made in stored.items()}
 
 
 def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult | None) -> Explanation:

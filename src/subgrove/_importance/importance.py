@@ -44,7 +44,7 @@ from subgrove._scoring.row_losses import ALL, Scoring, original_rows
 from subgrove._scoring.score import Question, score_features
 from subgrove.exceptions import ParameterError
 from subgrove.losses import get_all
-from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import fitted_given, read_given
 from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, with_columns
@@ -266,7 +266,7 @@ def importance(
         scoring = replace(scoring, target=target.taken(kept))
     sets = None if given is None else read_given(given, chosen, table.names, named=features is not None)
 
-    def fitted_on(training: Any) -> tuple[Fitted, Table]:
+    def fitted_on(training: Any) -> tuple[FittedSampler, Table]:
         if sets is None:
             return fitted_sampler(sampler, rows, table, training, chosen, model, start)
         return fitted_given(sampler, sets, rows, table, training, model, start)
@@ -317,7 +317,7 @@ def importance(
         )
     weighted: dict[str, Any] = {}
     if further is not None:
-        scores = calibrated(scores, table, further, start, gives_training_rows=fitted.gives_training_rows)
+        scores = calibrated(scores, table, further, start, uses_training_donors=fitted.uses_training_donors)
         weighted = {"calibrated": {"further_rows": further.n_rows}}
     elif calibrate is not False and may_calibrate(sampler, train, counted, scoring):
         scores, n_further = calibrated_where_it_pays(scores, table, train, mark, start)

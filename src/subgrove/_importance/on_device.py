@@ -35,12 +35,12 @@ from subgrove._scoring.row_losses import names_of
 from subgrove._scoring.score import drawn_by
 from subgrove._scoring.summed import SummedScores, scores_from_sums
 from subgrove.losses import Loss
-from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import fitted_given, parts_of, read_given
 from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, with_columns
-from subgrove.samplers.redraw import Redraw
-from subgrove.samplers.user_defined import OwnFitted
+from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.user_defined import UserSampler
 
 _MOST_WORKERS = 4  # threads that draw while a GPU works
 
@@ -158,7 +158,7 @@ def _asker(
 
 def _scored(
     asker: DeviceAsker,
-    fitted: Fitted,
+    fitted: FittedSampler,
     table: Table,
     features: tuple[Feature, ...],
     asked: Asked,
@@ -207,9 +207,9 @@ class _Look:
             return self.certifier.judged(self.one.feature, seen)
 
 
-def _workers(model: DeviceModel, fitted: Fitted) -> int:
+def _workers(model: DeviceModel, fitted: FittedSampler) -> int:
     """Threads that draw: one where the processor is needed for the model, or where the sampler is the user's own."""
-    if model.device.type == "cpu" or any(isinstance(part, OwnFitted) for part in parts_of(fitted)):
+    if model.device.type == "cpu" or any(isinstance(part, UserSampler) for part in parts_of(fitted)):
         return 1
     return min(_MOST_WORKERS, os.cpu_count() or 1)
 
@@ -222,7 +222,7 @@ def _read(one: Prepared, pending: Pending, look: _Look, counted: Floats | None) 
     return replace(_score(one.feature, one.redraw, sums, counted), certificate=certificate)
 
 
-def _score(feature: Feature, redraw: Redraw, sums: dict[str, Floats], counted: Floats | None) -> SummedScores:
+def _score(feature: Feature, redraw: ResampledFeature, sums: dict[str, Floats], counted: Floats | None) -> SummedScores:
     groups, m = redraw.groups, sums["sums"].shape[1]
     sizes = np.bincount(groups.code, weights=counted, minlength=len(groups)).astype(np.float64)
     moments = sums["moments"]

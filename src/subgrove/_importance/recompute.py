@@ -20,7 +20,7 @@ from subgrove._scoring.row_losses import original_rows
 from subgrove._scoring.score import Question, score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning
-from subgrove.samplers.base import Feature, Fitted
+from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.conditioning import Given, fitted_given, sampler_of
 
 LOOKED_AT = 100  # rows that the model is asked for to see that it is the same one
@@ -54,7 +54,7 @@ class Source:
     """
 
     question: Question
-    trees: Mapping[Feature, Fitted]
+    trees: Mapping[Feature, FittedSampler]
     told: Mapping[Feature, Partition]
     sampler: Any
     sets: Mapping[Feature, Given] | None
@@ -70,7 +70,11 @@ class Source:
         """The source of a result of some features."""
         found = {feature: sampler_of(question.sampler, question.table, feature)[0] for feature in features}
         trees = {feature: one for feature, one in found.items() if one.split_columns(feature) is not None}
-        told = {feature: groups for feature, one in found.items() if (groups := one.told_by(feature)) is not None}
+        told = {
+            feature: groups
+            for feature, one in found.items()
+            if (groups := one.reporting_subgroups(feature)) is not None
+        }
         nothing: Any = None
         light = replace(question, model=question.model.fresh(), frames=nothing, table=nothing, sampler=nothing)
         return cls(light, trees, told, sampler, sets, question.frames.X, tuple(question.frames.names), train, model)
@@ -98,7 +102,7 @@ class Source:
         )
         return self._scored(fitted, read, feature)
 
-    def _scored(self, fitted: Fitted, table: Table, feature: Feature) -> tuple[FeatureScores, int]:
+    def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureScores, int]:
         frames = Frames(self.rows, table.columns, fitted.train)
         model = self.question.model.fresh()
         question = replace(self.question, sampler=fitted, table=table, frames=frames, model=model)

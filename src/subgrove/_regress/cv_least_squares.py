@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._regress.design import is_extreme
-from subgrove._regress.gram import N_FOLDS, FoldGrams, Moments, Without, without_each
+from subgrove._regress.gram import N_FOLDS, FoldGrams, FoldMoments, LeaveFoldOut, sums_without_each_fold
 
 RIDGE = 1e-9  # so that columns which are the same have a solution
 _MOST_PARTS = 300  # beyond it, those that are most related to the feature
@@ -20,20 +20,20 @@ _CHANCE_CORRELATION = 3.0  # correlation times the root of the number of rows, l
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CrossValidatedLeastSquares:
     """A target and the parts that may foretell it, rows in the order of folds; the target has mean 0 and variance 1."""
 
     rivals: FoldGrams
     parts: Rows
     values: Floats
-    moments: Moments
-    without: Without
+    moments: FoldMoments
+    without: LeaveFoldOut
     target: Floats
     mean: float
     scale: float
 
     @classmethod
-    def of(cls, rivals: FoldGrams, x: Floats, names: Sequence[str]) -> Asked | None:
+    def of(cls, rivals: FoldGrams, x: Floats, names: Sequence[str]) -> CrossValidatedLeastSquares | None:
         parts = rivals.design.allowed(names)
         if is_extreme(x):
             return None
@@ -48,27 +48,29 @@ class Asked:
         if rivals.values.shape[1] <= _MOST_PARTS:
             moments, without = rivals.sums.some(parts), rivals.without.some(parts)
         else:
-            moments = Moments.of(values, rivals.starts)
-            without = Without.of(moments)
+            moments = FoldMoments.of(values, rivals.starts)
+            without = LeaveFoldOut.of(moments)
         return cls(rivals, parts, values, moments, without, target, mean, scale)
 
-    def beside(self, extra: Floats) -> Asked:
+    def beside(self, extra: Floats) -> CrossValidatedLeastSquares:
         """With more columns."""
         values = np.hstack([self.values, extra])
-        moments = Moments.of(values, self.rivals.starts)
-        without = Without.of(moments)
-        return Asked(self.rivals, self.parts, values, moments, without, self.target, self.mean, self.scale)
+        moments = FoldMoments.of(values, self.rivals.starts)
+        without = LeaveFoldOut.of(moments)
+        return CrossValidatedLeastSquares(
+            self.rivals, self.parts, values, moments, without, self.target, self.mean, self.scale
+        )
 
     @cached_property
     def levels(self) -> Floats:
         """Means of the target without each fold, and of all rows (last)."""
-        return np.asarray((without_each(self.target_sums[:, None]) / self.without.counts)[:, 0])
+        return np.asarray((sums_without_each_fold(self.target_sums[:, None]) / self.without.counts)[:, 0])
 
     @cached_property
     def crossed(self) -> Floats:
         """Mean products of columns and target, about their means, without each fold and of all rows (last)."""
         known = self.without
-        return np.asarray(without_each(self.with_target) / known.counts - known.means * self.levels[:, None])
+        return np.asarray(sums_without_each_fold(self.with_target) / known.counts - known.means * self.levels[:, None])
 
     @cached_property
     def target_sums(self) -> Floats:

@@ -22,7 +22,7 @@ _LARGEST = 1e70  # its fourth power is a number
 
 
 @dataclass(frozen=True)
-class Part:
+class DesignColumn:
     """One number for each row: the value of a column, or whether it has a level, or none.
 
     Attributes
@@ -68,12 +68,12 @@ class Design:
     """
 
     columns: tuple[ColumnInfo, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[DesignColumn, ...]
 
     @classmethod
     def of(cls, table: Table) -> tuple[Design, Floats]:
         """The design of training rows, and their numbers."""
-        found: list[tuple[Part, Floats]] = []
+        found: list[tuple[DesignColumn, Floats]] = []
         for column, at in zip(table.columns, table.positions(), strict=True):
             found += (
                 _nominal(column, table.codes[:, at]) if column.is_nominal else _numeric(column, table.numbers[:, at])
@@ -89,7 +89,7 @@ class Design:
         wanted = set(names)
         return np.array([at for at, part in enumerate(self.parts) if part.column in wanted], dtype=np.intp)
 
-    def numbers(self, table: Table, part: Part) -> Floats:
+    def numbers(self, table: Table, part: DesignColumn) -> Floats:
         """One part of new rows, centred and scaled as in training."""
         place = table.names.index(part.column)
         column, at = table.columns[place], table.positions()[place]
@@ -124,7 +124,7 @@ def is_extreme(values: Floats) -> bool:
     return max(abs(low), abs(high)) > _LARGEST or 0 < high - low < 1 / _LARGEST
 
 
-def _numeric(column: ColumnInfo, values: Floats) -> list[tuple[Part, Floats]]:
+def _numeric(column: ColumnInfo, values: Floats) -> list[tuple[DesignColumn, Floats]]:
     known = np.isfinite(values)
     if not known.any() or is_extreme(values):
         return []
@@ -134,26 +134,28 @@ def _numeric(column: ColumnInfo, values: Floats) -> list[tuple[Part, Floats]]:
     scale = float(raw.std())
     if not np.isfinite(scale) or scale <= _CONSTANT * max(abs(mean), 1e-300):
         return []
-    found = [(Part(column.name, None, False, mean, scale), raw)]
+    found = [(DesignColumn(column.name, None, False, mean, scale), raw)]
     return found if every else found + _indicator(column.name, None, True, ~known)
 
 
-def _nominal(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> list[tuple[Part, Floats]]:
+def _nominal(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> list[tuple[DesignColumn, Floats]]:
     counts = np.bincount(codes[codes >= 0], minlength=len(column.levels))
     # By frequency and then by name, for containers differ in the order of levels.
     order = sorted(range(len(column.levels)), key=lambda code: (-counts[code], column.levels[code]))[:_MOST_LEVELS]
     shown = sorted(order, key=lambda code: column.levels[code])
     if len(shown) == 2 and not (codes < 0).any() and len(column.levels) == 2:
         shown = shown[1:]  # the other is its opposite
-    found: list[tuple[Part, Floats]] = []
+    found: list[tuple[DesignColumn, Floats]] = []
     for code in shown:
         found += _indicator(column.name, column.levels[code], False, codes == code)
     return found + _indicator(column.name, None, True, codes == MISSING)
 
 
-def _indicator(name: str, level: str | None, missing: bool, has: npt.NDArray[np.bool_]) -> list[tuple[Part, Floats]]:
+def _indicator(
+    name: str, level: str | None, missing: bool, has: npt.NDArray[np.bool_]
+) -> list[tuple[DesignColumn, Floats]]:
     n = int(has.sum())
     if min(n, len(has) - n) < _LEAST_ROWS:
         return []
     raw = has.astype(np.float64)
-    return [(Part(name, level, missing, float(raw.mean()), float(raw.std())), raw)]
+    return [(DesignColumn(name, level, missing, float(raw.mean()), float(raw.std())), raw)]

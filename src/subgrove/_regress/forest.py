@@ -26,7 +26,7 @@ compiled = load_compiled("subgrove._native._grow")
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class RandomForest:
     """A forest: arrays over the nodes of all trees.
 
     Attributes
@@ -77,7 +77,7 @@ class Forest:
             pass
         return sums / len(self.roots)
 
-    def tree(self, number: int) -> Forest:
+    def tree(self, number: int) -> RandomForest:
         """One tree as a forest of its own; what it says of rows out of the bag is not kept."""
         first = self.roots[number]
         last = self.roots[number + 1] if number + 1 < len(self.roots) else len(self.feature)
@@ -125,7 +125,7 @@ class Forest:
         return {name: value for name, value in self.__dict__.items() if name != "_steps"}
 
 
-def grow(
+def grow_forest(
     predictors: Floats,
     outputs: Floats,
     *,
@@ -143,9 +143,9 @@ def grow(
     n_columns = predictors.shape[1]
     tried = max(1, int(np.sqrt(n_columns))) if tried is None else tried
     if compiled is None:
-        from subgrove._regress.sklearn_fallback import borrow
+        from subgrove._regress.sklearn_fallback import grow_sklearn_forest
 
-        return borrow(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs)
+        return grow_sklearn_forest(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs)
     ranked = _ranked(predictors)
     mean = outputs.mean(axis=0)
     centred = np.ascontiguousarray(outputs - mean)
@@ -219,7 +219,7 @@ def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], 
 
 def _joined(
     parts: list[_Trees], mean: Floats, seeds: npt.NDArray[np.uint64], n_columns: int, n_jobs: int | None
-) -> Forest:
+) -> RandomForest:
     sizes = np.concatenate([part.sizes for part in parts])
     if int(sizes.sum(dtype=np.int64)) >= 2**31:
         raise MemoryError("the forest has more nodes than 32 bits can count; grow fewer trees, or larger leaves.")
@@ -229,7 +229,7 @@ def _joined(
     unseen, times = sum(part.unseen for part in parts), sum(part.times for part in parts)
     with np.errstate(invalid="ignore"):
         out_of_bag = unseen / np.asarray(times)[:, None] + mean
-    return Forest(
+    return RandomForest(
         roots=starts,
         feature=np.concatenate([part.feature for part in parts]),
         child=np.where(child >= 0, child + shift, -1).astype(np.int32),

@@ -52,14 +52,14 @@ class FoldGrams:
         return len(self.order)
 
     @cached_property
-    def sums(self) -> Moments:
+    def sums(self) -> FoldMoments:
         """Of all parts."""
-        return Moments.of(self.values, self.starts)
+        return FoldMoments.of(self.values, self.starts)
 
     @cached_property
-    def without(self) -> Without:
+    def without(self) -> LeaveFoldOut:
         """Of all parts."""
-        return Without.of(self.sums)
+        return LeaveFoldOut.of(self.sums)
 
     @cached_property
     def product_scales(self) -> Floats:
@@ -82,7 +82,7 @@ class FoldGrams:
 
 
 @dataclass(frozen=True, eq=False)
-class Moments:
+class FoldMoments:
     """Numbers of rows, sums and products of columns, by fold."""
 
     counts: Floats
@@ -90,7 +90,7 @@ class Moments:
     products: Floats
 
     @classmethod
-    def of(cls, values: Floats, starts: Rows) -> Moments:
+    def of(cls, values: Floats, starts: Rows) -> FoldMoments:
         """Of rows in the order of their folds."""
         folds = [values[a:b] for a, b in pairwise(starts)]
         return cls(
@@ -99,13 +99,13 @@ class Moments:
             np.array([part.T @ part for part in folds]),
         )
 
-    def some(self, parts: Rows) -> Moments:
+    def some(self, parts: Rows) -> FoldMoments:
         """Of some columns."""
-        return Moments(self.counts, self.sums[:, parts], self.products[:, parts[:, None], parts])
+        return FoldMoments(self.counts, self.sums[:, parts], self.products[:, parts[:, None], parts])
 
 
 @dataclass(frozen=True, eq=False)
-class Without:
+class LeaveFoldOut:
     """Columns without each fold, and in all rows (last).
 
     Attributes
@@ -122,19 +122,19 @@ class Without:
     products: Floats
 
     @classmethod
-    def of(cls, moments: Moments) -> Without:
+    def of(cls, moments: FoldMoments) -> LeaveFoldOut:
         """From sums by fold."""
-        counts = without_each(moments.counts[:, None])
-        means = without_each(moments.sums) / counts
-        about = without_each(moments.products) / counts[:, :, None] - means[:, :, None] * means[:, None]
+        counts = sums_without_each_fold(moments.counts[:, None])
+        means = sums_without_each_fold(moments.sums) / counts
+        about = sums_without_each_fold(moments.products) / counts[:, :, None] - means[:, :, None] * means[:, None]
         return cls(counts, means, about)
 
-    def some(self, parts: Rows) -> Without:
+    def some(self, parts: Rows) -> LeaveFoldOut:
         """Of some columns."""
-        return Without(self.counts, self.means[:, parts], self.products[:, parts[:, None], parts])
+        return LeaveFoldOut(self.counts, self.means[:, parts], self.products[:, parts[:, None], parts])
 
 
-def without_each(by_fold: Floats) -> Floats:
+def sums_without_each_fold(by_fold: Floats) -> Floats:
     """Sums of all folds but each, and of all (last)."""
     whole = by_fold.sum(axis=0)
     return np.concatenate([whole - by_fold, whole[None]])

@@ -8,11 +8,11 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table
-from subgrove._regress.design import Design, Part
+from subgrove._regress.design import Design, DesignColumn
 
 
 @dataclass(frozen=True)
-class Term:
+class LinearTerm:
     """A coefficient times a column, an indicator of a level, or the product of two of them.
 
     Attributes
@@ -27,7 +27,7 @@ class Term:
         Of the product in training; 0 for a single factor.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[DesignColumn, ...]
     coefficient: float
     size: float
     mean: float = 0.0
@@ -52,14 +52,14 @@ class Term:
         return " * ".join([number, *(_centred(part) for part in self.parts)])
 
 
-def _centred(part: Part) -> str:
+def _centred(part: DesignColumn) -> str:
     if not part.is_value:
         return f"({part.label} - {_short(part.mean)})"
     return f"({part.label} {'-' if part.mean >= 0 else '+'} {_short(abs(part.mean))})"
 
 
 @dataclass(frozen=True, eq=False)
-class Shift:
+class LinearPredictor:
     """The sum of terms.
 
     Attributes
@@ -76,7 +76,7 @@ class Shift:
 
     feature: str
     intercept: float
-    terms: tuple[Term, ...]
+    terms: tuple[LinearTerm, ...]
     design: Design
 
     @property

@@ -18,11 +18,11 @@ from functools import cache, lru_cache
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._regress.cv_least_squares import RIDGE, Asked
+from subgrove._regress.cv_least_squares import RIDGE, CrossValidatedLeastSquares
 from subgrove._regress.gram import FoldGrams
 from subgrove._regress.lasso_path import lasso_paths
-from subgrove._regress.linear_predictor import Shift, Term
-from subgrove._regress.one_standard_error import is_clear
+from subgrove._regress.linear_predictor import LinearPredictor, LinearTerm
+from subgrove._regress.one_standard_error import exceeds_standard_error
 
 _N_PENALTIES = 30
 _AHEAD = 4  # penalties whose residuals are formed at once
@@ -46,7 +46,7 @@ class LinearFit:
         Variance of what the best sum of all columns leaves: an estimate without the noise of estimating the sum.
     """
 
-    shift: Shift
+    shift: LinearPredictor
     residuals: Floats
     noise: float
 
@@ -69,7 +69,7 @@ def fit_sparse_linear(
     products : bool
         Whether products of two parts may be terms.
     """
-    asked = Asked.of(rivals, x, names)
+    asked = CrossValidatedLeastSquares.of(rivals, x, names)
     if asked is None:
         return None
     chosen = _cross_validated(asked)
@@ -79,7 +79,7 @@ def fit_sparse_linear(
     if found:
         extra, means, scales = _products_of(asked.values, found)
         larger = _cross_validated(asked.beside(extra))
-        if larger.coefficients[len(asked.parts) :].any() and is_clear(chosen.errors - larger.errors):
+        if larger.coefficients[len(asked.parts) :].any() and exceeds_standard_error(chosen.errors - larger.errors):
             chosen, pairs = larger, found
     if not chosen.coefficients.any():
         return None
@@ -88,23 +88,23 @@ def fit_sparse_linear(
         size = float(chosen.coefficients[at]) * asked.scale
         if at < len(asked.parts):
             part = rivals.design.parts[asked.parts[at]]
-            terms.append(Term((part,), size / part.scale, abs(size)))
+            terms.append(LinearTerm((part,), size / part.scale, abs(size)))
             moved -= size / part.scale * part.mean
         else:
             k = int(at) - len(asked.parts)
             one, two = (rivals.design.parts[asked.parts[place]] for place in pairs[k])
             coefficient = size / (scales[k] * one.scale * two.scale)
-            terms.append(Term((one, two), coefficient, abs(size), float(means[k])))
+            terms.append(LinearTerm((one, two), coefficient, abs(size), float(means[k])))
             moved -= size / scales[k] * float(means[k])
     terms.sort(key=lambda term: (-term.size, term.label))
     noise = chosen.noise * asked.scale**2
-    shift = Shift(feature, moved, tuple(terms), rivals.design)
+    shift = LinearPredictor(feature, moved, tuple(terms), rivals.design)
     return LinearFit(shift, asked.in_rows(chosen.residuals) * asked.scale, noise)
 
 
 def fit_dense_linear(rivals: FoldGrams, feature: str, x: Floats, names: Sequence[str]) -> LinearFit | None:
     """A shift of all columns, each a little: least squares with a penalty on squares, chosen on held-out rows."""
-    asked = Asked.of(rivals, x, names)
+    asked = CrossValidatedLeastSquares.of(rivals, x, names)
     if asked is None:
         return None
     p = len(asked.parts)
@@ -118,11 +118,11 @@ def fit_dense_linear(rivals: FoldGrams, feature: str, x: Floats, names: Sequence
     for at in range(p):
         part = rivals.design.parts[asked.parts[at]]
         size = float(b[at]) * asked.scale
-        terms.append(Term((part,), size / part.scale, abs(size)))
+        terms.append(LinearTerm((part,), size / part.scale, abs(size)))
         moved -= size / part.scale * part.mean
     terms.sort(key=lambda term: (-term.size, term.label))
     noise = _noise(asked, b) * asked.scale**2
-    shift = Shift(feature, moved, tuple(terms), rivals.design)
+    shift = LinearPredictor(feature, moved, tuple(terms), rivals.design)
     return LinearFit(shift, asked.in_rows(residuals) * asked.scale, noise)
 
 
@@ -136,7 +136,7 @@ class _Chosen:
     noise: float
 
 
-def _cross_validated(asked: Asked) -> _Chosen:
+def _cross_validated(asked: CrossValidatedLeastSquares) -> _Chosen:
     n, p = asked.values.shape
     largest = float(np.abs(asked.of_all[1]).max())
     if not largest > 0 or asked.is_unrelated:
@@ -154,7 +154,7 @@ def _cross_validated(asked: Asked) -> _Chosen:
     return _Chosen(b, residuals, errors, noise)
 
 
-def _simplest(asked: Asked, paths: Floats, best: int) -> tuple[int, Floats]:
+def _simplest(asked: CrossValidatedLeastSquares, paths: Floats, best: int) -> tuple[int, Floats]:
     """The largest penalty until which no error is clearly above that of the best one, and its held-out residuals.
 
     One with no term at all is none of them: many columns may tell a little each.
@@ -184,7 +184,7 @@ def _penalties(least: float) -> Floats:
     return np.geomspace(1.0, least, _N_PENALTIES)
 
 
-def _least_squares_on(asked: Asked, chosen: Floats) -> Floats:
+def _least_squares_on(asked: CrossValidatedLeastSquares, chosen: Floats) -> Floats:
     """Coefficients without a penalty, of the columns that were chosen: without each fold, and of all rows."""
     found = np.zeros_like(chosen)
     at = np.flatnonzero(chosen.any(axis=0))
@@ -198,7 +198,7 @@ def _least_squares_on(asked: Asked, chosen: Floats) -> Floats:
     return found
 
 
-def _noise(asked: Asked, b: Floats) -> float:
+def _noise(asked: CrossValidatedLeastSquares, b: Floats) -> float:
     """Variance about the best sum of all columns: by least squares, or where they are too many, by a penalised fit."""
     n, p = asked.values.shape
     if 2 * p < n:
@@ -208,7 +208,7 @@ def _noise(asked: Asked, b: Floats) -> float:
     return max(float(noise), _LEAST_NOISE)
 
 
-def _clear_products(asked: Asked, chosen: _Chosen) -> list[tuple[int, int]]:
+def _clear_products(asked: CrossValidatedLeastSquares, chosen: _Chosen) -> list[tuple[int, int]]:
     """Pairs of parts whose product is clearly related to what is left, the clearest first."""
     n, p = asked.values.shape
     if asked.rivals.values.shape[1] > _MOST_SQUARED or n < 50:

@@ -14,7 +14,7 @@ _MOST = 1e30
 
 
 @dataclass(frozen=True, eq=False)
-class BorrowedForest:
+class SklearnForest:
     """A forest of scikit-learn that speaks like `Forest`."""
 
     forest: Any
@@ -27,7 +27,7 @@ class BorrowedForest:
         return found.reshape(len(predictors), self.out_of_bag.shape[1])
 
 
-def borrow(
+def grow_sklearn_forest(
     predictors: Floats,
     outputs: Floats,
     n_trees: int,
@@ -35,7 +35,7 @@ def borrow(
     tried: int,
     seed: int,
     n_jobs: int | None,
-) -> BorrowedForest:
+) -> SklearnForest:
     """Grow a forest with scikit-learn."""
     from sklearn.ensemble import RandomForestRegressor
 
@@ -46,7 +46,7 @@ def borrow(
     forest.fit(given, outputs if outputs.shape[1] > 1 else outputs[:, 0])
     # Trees are then asked one after the other: sums over them depend on the order in the last digit.
     forest.set_params(n_jobs=None)
-    return BorrowedForest(forest, _out_of_bag(forest, given, outputs.shape[1]), predictors.shape[1])
+    return SklearnForest(forest, _out_of_bag(forest, given, outputs.shape[1]), predictors.shape[1])
 
 
 def _single(predictors: Floats) -> npt.NDArray[np.float32]:

@@ -29,7 +29,7 @@ from subgrove._models.predictor import (
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss, get_all
-from subgrove.samplers.base import Fitted, Method
+from subgrove.samplers.base import FittedSampler, Sampler
 from subgrove.samplers.fit import read_sampler
 
 MOST_ROWS = 20_000
@@ -120,7 +120,7 @@ class Asked:
     def fitted_on(self) -> Any:
         """Training rows for the sampler; None where it was fitted before."""
         groups = getattr(self.sampler, "groups", None)
-        before = isinstance(self.sampler, Fitted | Subgroups | Partition)
+        before = isinstance(self.sampler, FittedSampler | Subgroups | Partition)
         return None if before or (groups is not None and self.sampler.donors != "train") else self.train.X
 
     def reader(self) -> Predictor:
@@ -281,7 +281,7 @@ def _by_frequency(target: Target) -> tuple[int, ...]:
 def _sampler(sampler: Any, max_depth: int) -> Any:
     """The sampler, told by subgroups of the depth that was asked for, if it goes by a name."""
     if not isinstance(sampler, str):
-        if isinstance(sampler, Method):
+        if isinstance(sampler, Sampler):
             _reject_unconditional(sampler)
         return sampler
     method = read_sampler(sampler)
@@ -295,7 +295,7 @@ def _sampler(sampler: Any, max_depth: int) -> Any:
     return type(method)(**{**takes, **depth})
 
 
-def _reject_unconditional(method: Method) -> None:
+def _reject_unconditional(method: Sampler) -> None:
     if not method.conditional:
         raise ParameterError(
             f"sampler={method.name!r} does not look at other columns, but a report sets a conditional importance "

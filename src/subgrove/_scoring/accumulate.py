@@ -28,7 +28,7 @@ from subgrove._scoring.prediction_shifts import Moves
 from subgrove._scoring.row_losses import Scoring
 from subgrove._scoring.sums import GroupSums, group_sums, left_by_draws, narrow
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 if TYPE_CHECKING:
     from subgrove._scoring.score import Pass
@@ -39,7 +39,7 @@ class Tally:
     """Sums of one feature."""
 
     feature: Feature
-    redraw: Redraw
+    redraw: ResampledFeature
     scoring: Scoring
     baseline: Floats
     whole: Floats
@@ -188,7 +188,7 @@ class Tally:
         twin.total, twin.given, twin.sums = self.total.copy(), self.given.copy(), self.sums.copy()
         return twin.finished()
 
-    def extended(self, redraw: Redraw, n_repeats: int) -> Tally | None:
+    def extended(self, redraw: ResampledFeature, n_repeats: int) -> Tally | None:
         """A tally of more repeats that goes on where this one ended.
 
         None where that cannot be: where more repeats make the expectation of more rows exact, which were drawn so far.

@@ -18,7 +18,7 @@ from subgrove._core.random import Keys
 from subgrove._data.replace_columns import Frames, Rows
 from subgrove._data.table import Table
 from subgrove._data.to_containers import container_of
-from subgrove.samplers.base import Fitted
+from subgrove.samplers.base import FittedSampler
 
 _FIRST_BITS = 20
 _REST = np.uint64(64 - _FIRST_BITS)
@@ -89,7 +89,7 @@ class Batch:
         wrapped = type(table)(array, columns=list(names), copy=False)
         return cls(wrapped, wrapped, array, tuple(names))
 
-    def read_by(self, fitted: Fitted) -> Table:
+    def read_by(self, fitted: FittedSampler) -> Table:
         """The rows as a sampler reads them; samplers of the same columns share them."""
         for columns, table in self.tables:
             if columns == fitted.columns:
@@ -98,7 +98,7 @@ class Batch:
         self.tables.append((fitted.columns, table))
         return table
 
-    def frames_for(self, fitted: Fitted, pools: dict[str, Any]) -> Frames:
+    def frames_for(self, fitted: FittedSampler, pools: dict[str, Any]) -> Frames:
         """The rows, with the training rows of a sampler to take values from; `pools` keeps columns of these."""
         return Frames(self.table, fitted.columns, fitted.train, pools)
 

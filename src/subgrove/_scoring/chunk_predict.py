@@ -19,7 +19,7 @@ from subgrove._scoring.chunk_sums import FeatureSums, sums_by_group
 from subgrove._scoring.row_losses import ALL, Scoring
 from subgrove.exceptions import SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class Asker:
         self.baseline = self.scoring.rows(answers, ALL, about)
         return self.baseline
 
-    def ask(self, feature: Feature, redraw: Redraw, frames: Frames, n_repeats: int) -> FeatureSums:
+    def ask(self, feature: Feature, redraw: ResampledFeature, frames: Frames, n_repeats: int) -> FeatureSums:
         """Sums over all redraws of one feature."""
         n_losses, n = self.baseline.shape
         code, n_groups = redraw.groups.code, len(redraw.groups)
@@ -59,7 +59,9 @@ class Asker:
         found.moments = Moments.of(means, code, n_groups, self.weights)
         return found
 
-    def _steps(self, feature: Feature, redraw: Redraw, frames: Frames) -> Iterator[tuple[Rows, Floats, Floats]]:
+    def _steps(
+        self, feature: Feature, redraw: ResampledFeature, frames: Frames
+    ) -> Iterator[tuple[Rows, Floats, Floats]]:
         assert redraw.exact is not None
         what = f"feature {title(feature)!r}, exact expectation"
         for step in redraw.exact.steps():
@@ -74,7 +76,9 @@ class Asker:
         own = None if self.weights is None else self.weights[exact]
         found.sums += sums_by_group(means[:, exact], code[exact], n_groups, own)[:, None, :]
 
-    def _add_drawn(self, found: FeatureSums, means: Floats, feature: Feature, redraw: Redraw, frames: Frames) -> None:
+    def _add_drawn(
+        self, found: FeatureSums, means: Floats, feature: Feature, redraw: ResampledFeature, frames: Frames
+    ) -> None:
         sampled = redraw.sampled
         rows = None if sampled is None else np.flatnonzero(sampled)
         code = redraw.groups.code if rows is None else redraw.groups.code[rows]

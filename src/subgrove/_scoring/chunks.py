@@ -31,7 +31,7 @@ from subgrove._scoring.row_losses import Scoring
 from subgrove._scoring.score import drawn_by
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
-from subgrove.samplers.base import Feature, Fitted, title
+from subgrove.samplers.base import Feature, FittedSampler, title
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class PieceWork:
 
     model: Predictor
     names: Names
-    samplers: Mapping[Feature, Fitted]
+    samplers: Mapping[Feature, FittedSampler]
     losses: tuple[Loss, ...]
     classes: tuple[Any, ...]
     probabilities: bool
@@ -141,7 +141,7 @@ class PieceWork:
         for number, (feature, fitted) in enumerate(self.samplers.items()):
             memory = self.memory.setdefault(title(feature), {"columns": {}})
             rngs = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=memory)
-            redraw = drawn_by(fitted.part_for(feature), asker.batch.read_by(fitted), feature, rngs, None)
+            redraw = drawn_by(fitted.for_feature(feature), asker.batch.read_by(fitted), feature, rngs, None)
             frames = asker.batch.frames_for(fitted, memory["columns"])
             total.add(number, asker.ask(feature, redraw, frames, self.n_repeats))
 

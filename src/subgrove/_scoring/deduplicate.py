@@ -23,7 +23,7 @@ from subgrove._data.replace_columns import Donors, Frames, Rows
 from subgrove._data.table import Table
 from subgrove._models.predictor import About, Predictions
 from subgrove.exceptions import ModelError
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 if TYPE_CHECKING:
     from subgrove._scoring.score import Pass, Question
@@ -203,7 +203,7 @@ class _Picked:
 def repeated_rows(
     question: Question,
     feature: Sequence[str],
-    redraw: Redraw,
+    redraw: ResampledFeature,
     first: Pass,
     n_repeats: int,
     progress: Callable[[int], None],

@@ -17,7 +17,7 @@ from subgrove._data.replace_columns import Donors
 from subgrove._models.device.matrix import Matrix
 from subgrove._models.device.sums import DeviceSums, central_moments, scattered
 from subgrove._models.device.torch import Tensor
-from subgrove.samplers.redraw import Redraw, Step
+from subgrove.samplers.redraw import ExpectationTerm, ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class DeviceTally:
         Number of redraws.
     """
 
-    def __init__(self, ground: Ground, redraw: Redraw, n_repeats: int) -> None:
+    def __init__(self, ground: Ground, redraw: ResampledFeature, n_repeats: int) -> None:
         self.ground, self.redraw, self.n_repeats = ground, redraw, n_repeats
         self.send = ground.matrix.send
         self.torch = self.send.torch
@@ -120,7 +120,7 @@ class DeviceTally:
             squares[:, here.long()] = counted.square() / self.ground.weights.index_select(0, donors)
             self.donor_squares += self.by_group(squares)
 
-    def add_exact(self, step: Step, increase: Tensor, rows: Tensor) -> None:
+    def add_exact(self, step: ExpectationTerm, increase: Tensor, rows: Tensor) -> None:
         """Count the increases (losses, number of rows) of one value of an exact expectation."""
         self.total[:, rows.long()] += increase * self.send(step.weights)
         if step.cells is None:

@@ -28,7 +28,7 @@ from subgrove._models.device.torch import Tensor
 from subgrove._scoring.device_accumulate import DeviceTally, Ground
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -43,11 +43,11 @@ class Prepared:
     """A feature that is ready to be asked about: its redraw, and its draws, the first of which are there."""
 
     feature: Feature
-    redraw: Redraw
+    redraw: ResampledFeature
     draws: Iterable[Changes]
 
 
-def prepared(feature: Feature, redraw: Redraw, n_rows: int) -> Prepared:
+def prepared(feature: Feature, redraw: ResampledFeature, n_rows: int) -> Prepared:
     """Make the first draws of a feature, as many as memory allows."""
     if redraw.sampled is not None and not redraw.sampled.any():
         return Prepared(feature, redraw, ())

@@ -29,7 +29,7 @@ from subgrove._scoring.score import drawn_by
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,16 +102,16 @@ class Probe:
         wanted = [name for name in self.names.model if name in present]
         return training.select(wanted) if hasattr(training, "select") else training[wanted]
 
-    def redraws(self, work: PieceWork) -> dict[Feature, Redraw]:
+    def redraws(self, work: PieceWork) -> dict[Feature, ResampledFeature]:
         """The redraw of each feature in these rows: the same as when the model is asked."""
         batch = Batch.of(self.rows, self.names.model, slice(0, len(self.keys)))
-        found: dict[Feature, Redraw] = {}
+        found: dict[Feature, ResampledFeature] = {}
         for feature, fitted in work.samplers.items():
             rngs = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
-            found[feature] = drawn_by(fitted.part_for(feature), batch.read_by(fitted), feature, rngs, None)
+            found[feature] = drawn_by(fitted.for_feature(feature), batch.read_by(fitted), feature, rngs, None)
         return found
 
-    def certificates(self, work: PieceWork, redraws: Mapping[Feature, Redraw]) -> dict[Feature, Certificate]:
+    def certificates(self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature]) -> dict[Feature, Certificate]:
         """Whether redraws pass for real data, feature by feature."""
         certifiers: dict[int, Certifier] = {}
         table = read_table(self.rows, lenient=True)
@@ -125,7 +125,7 @@ class Probe:
                 found[feature] = certifier.judged(feature, certifier.first(redraws[feature]))
         return found
 
-    def mark(self, work: PieceWork, redraws: Mapping[Feature, Redraw], data: Partitioned) -> str:
+    def mark(self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature], data: Partitioned) -> str:
         """All that sums depend on, a line for each thing."""
         names, rows = self.names, fingerprint(read_table(self.rows, lenient=True))
         lines = {
@@ -146,7 +146,7 @@ class Probe:
         }
         return "\n".join(f"{what}: {value}" for what, value in lines.items())
 
-    def _of_samplers(self, work: PieceWork, redraws: Mapping[Feature, Redraw]) -> str:
+    def _of_samplers(self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature]) -> str:
         """Of the subgroups of the rows, and what the first draw gives them."""
         digest = sha256()
         for feature, fitted in work.samplers.items():

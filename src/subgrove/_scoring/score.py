@@ -32,8 +32,8 @@ from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.fidelity_check.check import Certifier
 from subgrove._scoring.row_losses import Scoring
 from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
-from subgrove.samplers.base import Feature, Fitted, title
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.base import Feature, FittedSampler, title
+from subgrove.samplers.redraw import ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ class Question:
     model: Predictor
     frames: Frames
     table: Table
-    sampler: Fitted
+    sampler: FittedSampler
     scoring: Scoring
     baseline: Floats
     whole: Floats
@@ -220,11 +220,11 @@ def _prepared(
 
 
 def drawn_by(
-    sampler: Fitted, table: Table, feature: Feature, rngs: Streams, weights: Floats | None, *, exact: bool = True
-) -> Redraw:
+    sampler: FittedSampler, table: Table, feature: Feature, rngs: Streams, weights: Floats | None, *, exact: bool = True
+) -> ResampledFeature:
     """The redraw of a feature; what a sampler raises is told with the feature's name."""
     try:
-        return sampler.draw(table, feature, rngs, weights=weights, exact=exact)
+        return sampler.resample(table, feature, rngs, weights=weights, exact=exact)
     except (SubgroveError, SubgroveWarning):
         raise
     except Exception as error:
@@ -233,7 +233,7 @@ def drawn_by(
         ) from error
 
 
-def _passes(tally: Tally, redraw: Redraw, done: int, certifier: Certifier | None = None) -> Iterator[Pass]:
+def _passes(tally: Tally, redraw: ResampledFeature, done: int, certifier: Certifier | None = None) -> Iterator[Pass]:
     """What is to be asked after `done` repeats."""
     if redraw.exact is not None and not done:
         for step in redraw.exact.steps():

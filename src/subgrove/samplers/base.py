@@ -6,12 +6,12 @@ A sampler of your own needs two methods, and works wherever `sampler=` is an arg
         def fit(self, X, features):             # training rows, names of the features to be redrawn
             return self                         # or better: a new object that holds what was learned
 
-        def redraw(self, X, feature, rngs):     # rows to redraw, one feature, a random generator for each repeat
+        def sample(self, X, feature, rngs):     # rows to redraw, one feature, a random generator for each repeat
             for rng in rngs:
                 yield new_values                # one value for each row of X
 
-Samplers of this package give more than that (`Redraw`): which subgroup each row is in, whose values are taken, and
-the exact expectation where it is cheaper than drawing. `docs/add_a_sampler.md` is the page on both.
+Samplers of this package return more than that (`ResampledFeature`): the subgroup of each row, the donor rows, and the
+exact expectation where it is cheaper than drawing. `docs/add_a_sampler.md` is the page on both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 Feature = tuple[str, ...]  # names of the columns that are redrawn together; mostly one
 
@@ -41,17 +41,17 @@ def title(feature: Feature) -> str:
     return " + ".join(feature)
 
 
-class Redraws(Protocol):
+class SupportsSample(Protocol):
     """A fitted sampler of a user: what `fit` returns."""
 
-    def redraw(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterable[Any]:
+    def sample(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterable[Any]:
         """New values of a feature, one column of them for each generator."""
 
 
-class Sampler(Protocol):
+class SupportsFit(Protocol):
     """A sampler of a user, or of this package."""
 
-    def fit(self, X: Any, features: Any) -> Redraws:
+    def fit(self, X: Any, features: Any) -> SupportsSample:
         """Learn from training rows what redrawing the features needs.
 
         Parameters
@@ -64,7 +64,7 @@ class Sampler(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(ABC):
+class FittedSampler(ABC):
     """A fitted sampler of this package: frozen, and usable on any rows with the columns of training.
 
     Attributes
@@ -78,8 +78,8 @@ class Fitted(ABC):
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> fitted = sg.samplers.Subgroups(max_depth=1).fit(train.X, ["temp"])
-    >>> isinstance(fitted, sg.samplers.Fitted), fitted.split_columns(("temp",))
+    >>> fitted = sg.samplers.SubgroupSampler(max_depth=1).fit(train.X, ["temp"])
+    >>> isinstance(fitted, sg.samplers.FittedSampler), fitted.split_columns(("temp",))
     (True, ('season',))
     """
 
@@ -87,9 +87,9 @@ class Fitted(ABC):
     train: Any = None
 
     @abstractmethod
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature, or of several together.
 
         Parameters
@@ -107,11 +107,11 @@ class Fitted(ABC):
         """
 
     @property
-    def gives_training_rows(self) -> bool:
+    def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
         return False
 
-    def part_for(self, feature: Feature) -> Fitted:
+    def for_feature(self, feature: Feature) -> FittedSampler:
         """The sampler that redraws this feature; another one where different features have different samplers.
 
         Parameters
@@ -131,7 +131,7 @@ class Fitted(ABC):
         """
         return None
 
-    def told_by(self, feature: Feature) -> Partition | None:
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
         """The subgroups that results of the feature are told by; None if there is no tree, or one for each fold.
 
         Parameters
@@ -141,7 +141,7 @@ class Fitted(ABC):
         """
         return None
 
-    def restricted(self, feature: Feature, columns: Collection[str]) -> Fitted:
+    def restricted(self, feature: Feature, columns: Collection[str]) -> FittedSampler:
         """The same sampler, the feature's tree cut back to its splits on some columns (and below such splits only).
 
         Parameters
@@ -164,7 +164,7 @@ class Fitted(ABC):
         """
         return read_like(X, self.columns)
 
-    def redraw(self, X: Any, feature: str | Sequence[str], rngs: Any) -> Iterator[Any]:
+    def sample(self, X: Any, feature: str | Sequence[str], rngs: Any) -> Iterator[Any]:
         """New values of a feature for each row of X, one column for each repeat.
 
         Parameters
@@ -189,7 +189,7 @@ class Fitted(ABC):
         table = self.read(X)
         # The user's own generators have no seed, which only cross-fitted samplers ask for; these are not public.
         streams = rngs if isinstance(rngs, Streams) else cast(Streams, _Given(rngs))
-        for changes in self.draw(table, names, streams, exact=False).draws():
+        for changes in self.resample(table, names, streams, exact=False).draws():
             columns = [_plain_series(frames.native(name, changes[name])) for name in names]
             yield columns[0] if len(columns) == 1 else columns
 
@@ -223,7 +223,7 @@ class _Given:
         return self[0]
 
 
-class Method(ParamsMixin, ABC):
+class Sampler(ParamsMixin, ABC):
     """A sampler of this package, not yet fitted: it stores what the constructor was given.
 
     Class attributes say what it can do, and are asked at the public door.
@@ -231,21 +231,23 @@ class Method(ParamsMixin, ABC):
     Examples
     --------
     >>> import subgrove as sg
-    >>> sampler = sg.samplers.Subgroups(max_depth=1)
-    >>> isinstance(sampler, sg.samplers.Method), sampler.get_params()["max_depth"]
+    >>> sampler = sg.samplers.SubgroupSampler(max_depth=1)
+    >>> isinstance(sampler, sg.samplers.Sampler), sampler.get_params()["max_depth"]
     (True, 1)
     """
 
     name: ClassVar[str]
     kinds: ClassVar[frozenset[Kind]] = frozenset(KINDS)
-    takes_groups: ClassVar[bool] = False  # whether several features can be redrawn together
-    takes_missing: ClassVar[bool] = True  # whether the redrawn column may have missing values
-    takes_any_column: ClassVar[bool] = False  # whether columns without a value, or with very many levels, may be there
+    accepts_groups: ClassVar[bool] = False  # whether several features can be redrawn together
+    accepts_missing: ClassVar[bool] = True  # whether the redrawn column may have missing values
+    accepts_any_column: ClassVar[bool] = (
+        False  # whether columns without a value, or with very many levels, may be there
+    )
     conditional: ClassVar[bool] = True  # whether a redraw looks at the other columns of the row
     learns: ClassVar[bool] = True  # whether fit looks at the rows, so that it must not see those it is judged on
 
     @abstractmethod
-    def fit(self, X: Any, features: Any = None) -> Fitted:
+    def fit(self, X: Any, features: Any = None) -> FittedSampler:
         """Learn from training rows what redrawing the features needs.
 
         Parameters
@@ -256,7 +258,7 @@ class Method(ParamsMixin, ABC):
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
 
-    def for_model(self, model: Any) -> Method:
+    def for_model(self, model: Any) -> Sampler:
         """The sampler for this model; only those that look into the model differ.
 
         Parameters
@@ -266,7 +268,7 @@ class Method(ParamsMixin, ABC):
         """
         return self
 
-    def without_columns(self) -> Method:
+    def without_columns(self) -> Sampler:
         """The sampler that is left where there is no column to condition on: the marginal one."""
         from subgrove.samplers.marginal import Marginal
 
@@ -284,7 +286,7 @@ class Method(ParamsMixin, ABC):
         """
         info = {column.name: column for column in columns}
         for feature in features:
-            if len(feature) > 1 and not self.takes_groups:
+            if len(feature) > 1 and not self.accepts_groups:
                 raise ParameterError(
                     f"sampler {self.name!r} redraws one feature at a time; got the group {title(feature)!r}. "
                     f"Use 'subgroups' or 'marginal' for groups."
@@ -296,16 +298,16 @@ class Method(ParamsMixin, ABC):
                         f"sampler {self.name!r} takes {' and '.join(sorted(self.kinds))} columns, but {name!r} is "
                         f"{column.kind}. Leave it out of features, or use another sampler for it."
                     )
-                if column.has_missing and not self.takes_missing:
+                if column.has_missing and not self.accepts_missing:
                     raise ParameterError(
                         f"sampler {self.name!r} takes no missing values, but column {name!r} has some. "
                         f"Fill them, leave it out of features, or use 'subgroups'."
                     )
 
 
-def read_training_table(X: Any, features: Any, sampler: Method) -> tuple[Table, tuple[Feature, ...]]:
+def read_training_table(X: Any, features: Any, sampler: Sampler) -> tuple[Table, tuple[Feature, ...]]:
     """What `fit` was given, checked: the table, and the features by their columns."""
-    table = read_table(X, argument="train", lenient=sampler.takes_any_column)
+    table = read_table(X, argument="train", lenient=sampler.accepts_any_column)
     read = parse_features(features, table.names)
     sampler.reject_unsuitable(table.columns, read)
     return table, read

@@ -18,11 +18,11 @@ from subgrove._data.features import allowed_columns
 from subgrove._data.table import Table
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Method, title
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
 from subgrove.samplers.fit import fitted_sampler, read_sampler, sampler_name
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.redraw import Redraw
-from subgrove.samplers.subgroups import Subgroups
+from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.subgroups import SubgroupSampler
 
 Given = tuple[str, ...] | None  # columns that a feature is redrawn conditional on; None leaves it to the sampler
 _NO_GROUPS = "given cannot change subgroups that were found before. Pass given to find_subgroups, or "
@@ -71,21 +71,21 @@ def conditional_on(sampler: Any, given: Given, feature: Feature, columns: Sequen
     """The sampler that redraws a feature conditional on some columns: a copy with `given` set, or the marginal one."""
     if given is None:
         return sampler
-    if isinstance(sampler, Fitted):
+    if isinstance(sampler, FittedSampler):
         raise ParameterError("given cannot change a sampler that is fitted already. Pass one to be fitted on train.")
     if isinstance(sampler, FoundSubgroups):
         raise ParameterError(f"{_NO_GROUPS}sampler='subgroups'.")
     method = read_sampler(sampler) if isinstance(sampler, str) else sampler
-    if isinstance(method, Subgroups) and method.groups is not None:
+    if isinstance(method, SubgroupSampler) and method.groups is not None:
         raise ParameterError(f"{_NO_GROUPS}a sampler without groups.")
-    if isinstance(method, Method) and not method.conditional and (given or not isinstance(method, Marginal)):
+    if isinstance(method, Sampler) and not method.conditional and (given or not isinstance(method, Marginal)):
         raise ParameterError(
             f"sampler {method.name!r} does not look at other columns, so given={list(given)!r} has no meaning. Use a "
             f"conditional sampler such as 'subgroups', or leave given out."
         )
     every = _is_every(given, feature, columns)
     if not given:
-        return method.without_columns() if isinstance(method, Method) else Marginal()
+        return method.without_columns() if isinstance(method, Sampler) else Marginal()
     if takes_given(method):
         return _with(method, None if every else list(given))
     if every:
@@ -103,12 +103,12 @@ def _is_every(given: Sequence[str], feature: Feature, columns: Sequence[str]) ->
 
 def takes_given(sampler: Any) -> bool:
     """Whether a sampler can be told which columns to condition on; one that is fitted, or a found tree, cannot."""
-    if isinstance(sampler, Fitted | FoundSubgroups):
+    if isinstance(sampler, FittedSampler | FoundSubgroups):
         return False
     sampler = read_sampler(sampler) if isinstance(sampler, str) else sampler
-    if isinstance(sampler, Subgroups) and sampler.groups is not None:
+    if isinstance(sampler, SubgroupSampler) and sampler.groups is not None:
         return False
-    return "given" in sampler.get_params() if isinstance(sampler, Method) else hasattr(sampler, "given")
+    return "given" in sampler.get_params() if isinstance(sampler, Sampler) else hasattr(sampler, "given")
 
 
 def _with(sampler: Any, given: list[str] | None) -> Any:
@@ -127,60 +127,60 @@ def fitted_given(
     train: Any,
     model: Any,
     seed: int,
-) -> tuple[Fitted, Table]:
+) -> tuple[FittedSampler, Table]:
     """A fitted sampler that redraws each feature conditional on its own columns, and the rows as it reads them."""
     together: dict[Any, list[Feature]] = {}
     for feature, given in sets.items():
         every = given is not None and _is_every(given, feature, table.names)
         together.setdefault(_EVERY if every else given, []).append(feature)
-    parts: list[Part] = []
+    parts: list[SharedConditioning] = []
     for features in together.values():
         method, *_ = [conditional_on(sampler, sets[feature], feature, table.names) for feature in features]
         rows = None if isinstance(method, Marginal) and not method.learns else train
         fitted, read = fitted_sampler(method, X, table, rows, features, model, seed)
-        parts.append(Part(tuple(features), fitted, read))
+        parts.append(SharedConditioning(tuple(features), fitted, read))
     if len(parts) == 1:
         return parts[0].fitted, parts[0].table
     donors = next((part.fitted.train for part in parts if part.fitted.train is not None), None)
-    return FittedEach(table.columns, donors, parts=tuple(parts)), table
+    return PerFeatureSampler(table.columns, donors, parts=tuple(parts)), table
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SharedConditioning:
     """Features that have the same conditioning columns, their sampler, and the rows as it reads them."""
 
     features: tuple[Feature, ...]
-    fitted: Fitted
+    fitted: FittedSampler
     table: Table
 
 
 @dataclass(frozen=True, eq=False)
-class FittedEach(Fitted):
+class PerFeatureSampler(FittedSampler):
     """Fitted samplers with different conditioning columns, used as one on the rows that they were made for."""
 
-    parts: tuple[Part, ...] = field(kw_only=True)
+    parts: tuple[SharedConditioning, ...] = field(kw_only=True)
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature, by the sampler that is for it."""
         fitted, own = sampler_of(self, table, feature)
-        return fitted.draw(own, feature, rngs, weights=weights, exact=exact)
+        return fitted.resample(own, feature, rngs, weights=weights, exact=exact)
 
     @property
-    def gives_training_rows(self) -> bool:
+    def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
-        return any(part.fitted.gives_training_rows for part in self.parts)
+        return any(part.fitted.uses_training_donors for part in self.parts)
 
 
-def sampler_of(fitted: Fitted, table: Table, feature: Feature) -> tuple[Fitted, Table]:
+def sampler_of(fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FittedSampler, Table]:
     """The sampler that redraws a feature, and the rows as it reads them."""
-    if isinstance(fitted, FittedEach):
+    if isinstance(fitted, PerFeatureSampler):
         part = next(part for part in fitted.parts if feature in part.features)
         fitted, table = part.fitted, part.table
-    return fitted.part_for(feature), table
+    return fitted.for_feature(feature), table
 
 
-def parts_of(fitted: Fitted) -> Iterable[Fitted]:
+def parts_of(fitted: FittedSampler) -> Iterable[FittedSampler]:
     """The samplers that a sampler is made of; itself, if it is one."""
-    return [part.fitted for part in fitted.parts] if isinstance(fitted, FittedEach) else [fitted]
+    return [part.fitted for part in fitted.parts] if isinstance(fitted, PerFeatureSampler) else [fitted]

@@ -16,8 +16,8 @@ from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table
-from subgrove.samplers.base import Feature, Fitted
-from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
+from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 N_FOLDS = 2
 
@@ -28,7 +28,7 @@ class Fold:
 
     rows: Rows
     others: Rows
-    fitted: Fitted
+    fitted: FittedSampler
     table: Table
 
 
@@ -38,33 +38,33 @@ def folds_of(n_rows: int, rng: np.random.Generator) -> list[Rows]:
 
 
 @dataclass(frozen=True, eq=False)
-class CrossFitted(Fitted):
+class CrossFitted(FittedSampler):
     """Samplers for each fold, used as one."""
 
     folds: tuple[Fold, ...] = field(kw_only=True)
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraws of the folds, put together."""
         parts = []
         for number, fold in enumerate(self.folds):
             own = Streams(rngs.seed, f"{rngs.key}, fold {number}", rngs.n_repeats)
             counted = None if weights is None else weights[fold.rows]
             # The training rows of a fold are test rows of the other one: their part as donors is known of draws only.
-            allowed = exact and not fold.fitted.gives_training_rows
-            parts.append(fold.fitted.draw(fold.table, feature, own, weights=counted, exact=allowed))
+            allowed = exact and not fold.fitted.uses_training_donors
+            parts.append(fold.fitted.resample(fold.table, feature, own, weights=counted, exact=allowed))
         population = np.concatenate([np.broadcast_to(one.population, len(one.groups)) for one in parts])
-        return Redraw(
+        return ResampledFeature(
             self._groups(table.n_rows, parts),
             lambda: self._draws(table, parts),
             self._exact(table.n_rows, parts),
             population,
         )
 
-    def part_for(self, feature: Feature) -> Fitted:
+    def for_feature(self, feature: Feature) -> FittedSampler:
         """The samplers of the folds that redraw this feature."""
-        folds = tuple(replace(fold, fitted=fold.fitted.part_for(feature)) for fold in self.folds)
+        folds = tuple(replace(fold, fitted=fold.fitted.for_feature(feature)) for fold in self.folds)
         return replace(self, folds=folds)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
@@ -80,7 +80,7 @@ class CrossFitted(Fitted):
         folds = (replace(fold, fitted=fold.fitted.restricted(feature, columns)) for fold in self.folds)
         return replace(self, folds=tuple(folds))
 
-    def _groups(self, n_rows: int, parts: list[Redraw]) -> Groups:
+    def _groups(self, n_rows: int, parts: list[ResampledFeature]) -> RowGroups:
         code = np.zeros(n_rows, dtype=np.int32)
         rules: tuple[str, ...] = ()
         folds: tuple[int, ...] = ()
@@ -90,9 +90,9 @@ class CrossFitted(Fitted):
             rules += one.groups.rules
             folds += (number,) * len(one.groups)
             conditioning |= dict.fromkeys(one.groups.conditioning)
-        return Groups(code, rules, tuple(conditioning), folds)
+        return RowGroups(code, rules, tuple(conditioning), folds)
 
-    def _draws(self, table: Table, parts: list[Redraw]) -> Iterator[Changes]:
+    def _draws(self, table: Table, parts: list[ResampledFeature]) -> Iterator[Changes]:
         for together in zip(*(one.draws() for one in parts), strict=True):
             changes: dict[str, Any] = {}
             for name in together[0]:
@@ -106,7 +106,7 @@ class CrossFitted(Fitted):
             return column
         return Donors((fold.others if column.train else fold.rows)[column.rows], representatives=column.representatives)
 
-    def _exact(self, n_rows: int, parts: list[Redraw]) -> Exact | None:
+    def _exact(self, n_rows: int, parts: list[ResampledFeature]) -> ExactExpectation | None:
         if all(one.exact is None for one in parts):
             return None
         rows = np.zeros(n_rows, dtype=np.bool_)
@@ -120,15 +120,15 @@ class CrossFitted(Fitted):
                     has_cells = True
                     cell[fold.rows] = np.where(one.exact.cell >= 0, one.exact.cell + n_cells, -1)
                     n_cells += one.exact.n_cells
-        return Exact(rows, self._steps(parts, starts), cell if has_cells else None, n_cells)
+        return ExactExpectation(rows, self._steps(parts, starts), cell if has_cells else None, n_cells)
 
-    def _steps(self, parts: list[Redraw], starts: list[int]) -> Callable[[], Iterator[Step]]:
-        def steps() -> Iterator[Step]:
+    def _steps(self, parts: list[ResampledFeature], starts: list[int]) -> Callable[[], Iterator[ExpectationTerm]]:
+        def steps() -> Iterator[ExpectationTerm]:
             for fold, one, start in zip(self.folds, parts, starts, strict=True):
                 for step in one.exact.steps() if one.exact is not None else ():
                     changes = {name: self._in_all_rows(fold, column) for name, column in step.changes.items()}
                     cells = None if step.cells is None else step.cells + start
-                    yield Step(fold.rows[step.rows], changes, step.weights, cells)
+                    yield ExpectationTerm(fold.rows[step.rows], changes, step.weights, cells)
 
         return steps
 

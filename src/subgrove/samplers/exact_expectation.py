@@ -14,7 +14,7 @@ from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Donors, Rows
 from subgrove._data.table import Table
 from subgrove.samplers.base import Feature
-from subgrove.samplers.redraw import Exact, Step
+from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm
 
 _PROBE = 4  # a subgroup is looked at whole only if this many times the repeats show few values
 
@@ -36,7 +36,7 @@ class _Cells:
 
 def exact_among(
     code: Codes, n_groups: int, table: Table, feature: Feature, n_repeats: int, weights: Floats | None
-) -> Exact | None:
+) -> ExactExpectation | None:
     """The expectation over donors of the same subgroup, without the row itself, where values are few."""
     if any(len(table.unseen.get(name, ())) > 1 for name in feature):
         return None  # levels that training did not have share one code, so they cannot be told apart here
@@ -48,16 +48,16 @@ def exact_among(
     mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
     own = np.ones(len(code)) if weights is None else np.minimum(weights, 1.0)
 
-    def steps() -> Iterator[Step]:
+    def steps() -> Iterator[ExpectationTerm]:
         for cell_of_group in _by_rank(cells, n_groups):
             given = cell_of_group[code]
             rows = np.flatnonzero((given >= 0) & (given != cells.cell))
             given = given[rows]
             others = mass[code[rows]] - own[rows]
             donors = Donors(cells.donor[given])
-            yield Step(rows, dict.fromkeys(feature, donors), cells.mass[given] / others, given)
+            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[given] / others, given)
 
-    return Exact(cells.cell >= 0, steps, cells.cell, len(cells.group))
+    return ExactExpectation(cells.cell >= 0, steps, cells.cell, len(cells.group))
 
 
 def exact_from(
@@ -69,7 +69,7 @@ def exact_from(
     feature: Feature,
     rngs: Streams,
     places: Rows | None = None,
-) -> Exact | None:
+) -> ExactExpectation | None:
     """The expectation over training donors of the same subgroup, where their values are few.
 
     `places` are those of the rows of `train` in the user's table, if they are not all of it.
@@ -84,7 +84,7 @@ def exact_from(
     few[cells.group] = True
     value_of_cell = values[cells.donor]
 
-    def steps() -> Iterator[Step]:
+    def steps() -> Iterator[ExpectationTerm]:
         for cell_of_group in _by_rank(cells, n_groups):
             rows = np.flatnonzero(few[code])
             given = cell_of_group[code[rows]]
@@ -92,9 +92,9 @@ def exact_from(
             kept[kept] = value_of_cell[given[kept]] != own[rows[kept]]
             rows, given = rows[kept], given[kept]
             donors = Donors(cells.donor[given] if places is None else places[cells.donor[given]], train=True)
-            yield Step(rows, dict.fromkeys(feature, donors), cells.mass[given] / mass[code[rows]])
+            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[given] / mass[code[rows]])
 
-    return Exact(few[code], steps)
+    return ExactExpectation(few[code], steps)
 
 
 def value_codes(table: Table, feature: Feature) -> Rows:

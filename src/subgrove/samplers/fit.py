@@ -15,33 +15,33 @@ from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ColumnError, InputError, ParameterError, SamplerError, SubgroveError, SubgroveWarning
-from subgrove.samplers.base import Feature, Fitted, Method
+from subgrove.samplers.base import Feature, FittedSampler, Sampler
 from subgrove.samplers.cross_fit import N_FOLDS, CrossFitted, Fold, folds_of
-from subgrove.samplers.subgroups import FittedSubgroups, Subgroups
-from subgrove.samplers.user_defined import OwnFitted, reject_what_is_no_sampler
+from subgrove.samplers.subgroups import FittedSubgroups, SubgroupSampler
+from subgrove.samplers.user_defined import UserSampler, reject_what_is_no_sampler
 
 
 def fitted_sampler(
     sampler: Any, X: Any, table: Table, train: Any, features: Sequence[Feature], model: Any, seed: int
-) -> tuple[Fitted, Table]:
+) -> tuple[FittedSampler, Table]:
     """A fitted sampler for the rows of X, and these rows as it reads them."""
     train = training_rows(train)
-    if isinstance(sampler, Fitted):
+    if isinstance(sampler, FittedSampler):
         _reject_needless(train, "the sampler is fitted already")
         return _checked(sampler, X, table, features)
     method = read_sampler(sampler).for_model(model) if _is_ours(sampler) else sampler
     names = [feature[0] if len(feature) == 1 else list(feature) for feature in features]
-    if isinstance(method, Method):
+    if isinstance(method, Sampler):
         method.reject_unsuitable(table.columns, features)
-        if isinstance(method, Subgroups) and method.groups is not None:
+        if isinstance(method, SubgroupSampler) and method.groups is not None:
             if method.donors != "train":
                 _reject_needless(train, "the subgroups are found already, and donors are rows of X")
             return _checked(method.fit(train, names), X, table, features)
     else:
         reject_what_is_no_sampler(method)
-        if any(len(feature) > 1 for feature in features) and not getattr(method, "takes_groups", False):
+        if any(len(feature) > 1 for feature in features) and not getattr(method, "accepts_groups", False):
             raise ParameterError(
-                f"features has a group, but {type(method).__name__} has no attribute takes_groups = True, so it is "
+                f"features has a group, but {type(method).__name__} has no attribute accepts_groups = True, so it is "
                 f"taken to redraw one feature at a time."
             )
     if train is not None:
@@ -62,18 +62,18 @@ def _reject_needless(train: Any, why: str) -> None:
         raise ParameterError(f"train has no effect here: {why}. Leave train out, or pass a sampler to be fitted on it.")
 
 
-def read_sampler(sampler: Any) -> Method:
+def read_sampler(sampler: Any) -> Sampler:
     """The sampler of a name, or of subgroups that were found before."""
-    if isinstance(sampler, Method):
+    if isinstance(sampler, Sampler):
         return sampler
     if isinstance(sampler, FoundSubgroups):
-        return Subgroups(groups=sampler)
+        return SubgroupSampler(groups=sampler)
     from subgrove.samplers.registry import NAMES
 
     if sampler not in NAMES:
         raise ParameterError(
             f"sampler={sampler!r} is not a sampler. Known names: {', '.join(sorted(NAMES))}. "
-            f"An object with fit and redraw, or what find_subgroups returned, is a sampler too."
+            f"An object with fit and sample, or what find_subgroups returned, is a sampler too."
         )
     return NAMES[sampler]()
 
@@ -93,7 +93,7 @@ def with_columns(sampler: Any) -> Any:
 
 def features_of(sampler: Any) -> list[Any] | None:
     """The features that a sampler was made for, if it was; else None."""
-    groups = sampler.groups if isinstance(sampler, Subgroups | FittedSubgroups) else sampler
+    groups = sampler.groups if isinstance(sampler, SubgroupSampler | FittedSubgroups) else sampler
     if not isinstance(groups, FoundSubgroups):
         return None
     return [list(partition.members) if len(partition.members) > 1 else name for name, partition in groups.items()]
@@ -105,35 +105,35 @@ def sampler_name(sampler: Any) -> str:
         return sampler
     if isinstance(sampler, FoundSubgroups):
         return "subgroups"
-    if isinstance(sampler, Fitted):
-        words = re.findall("[A-Z][a-z]*", type(sampler).__name__.removeprefix("Fitted"))
+    if isinstance(sampler, FittedSampler):
+        words = re.findall("[A-Z][a-z]*", type(sampler).__name__.removeprefix("FittedSampler"))
         return "_".join(words).lower()
     return str(getattr(sampler, "name", type(sampler).__name__))
 
 
 def _is_ours(sampler: Any) -> bool:
-    return isinstance(sampler, str | Method | FoundSubgroups)
+    return isinstance(sampler, str | Sampler | FoundSubgroups)
 
 
-def _fit(method: Any, train: Any, names: list[Any], X: Any) -> Fitted:
+def _fit(method: Any, train: Any, names: list[Any], X: Any) -> FittedSampler:
     try:
         fitted = method.fit(train, names)
     except (SubgroveError, SubgroveWarning):
         raise
     except Exception as error:
         raise SamplerError(f"fit of {type(method).__name__} raised {type(error).__name__}: {error}") from error
-    if isinstance(fitted, Fitted):
+    if isinstance(fitted, FittedSampler):
         return fitted
     redraws = method if fitted is None else fitted
-    if not callable(getattr(redraws, "redraw", None)):
+    if not callable(getattr(redraws, "sample", None)):
         raise ParameterError(
-            f"fit of {type(method).__name__} gave {type(redraws).__name__}, which has no redraw. It must return an "
-            f"object with redraw(X, feature, rngs)."
+            f"fit of {type(method).__name__} returned {type(redraws).__name__}, which has no method sample. "
+            f"It must return an object with sample(X, feature, rngs)."
         )
-    return OwnFitted(read_table(train, argument="train", lenient=True).columns, redraws=redraws, X=X)
+    return UserSampler(read_table(train, argument="train", lenient=True).columns, redraws=redraws, X=X)
 
 
-def _checked(fitted: Fitted, X: Any, table: Table, features: Sequence[Feature]) -> tuple[Fitted, Table]:
+def _checked(fitted: FittedSampler, X: Any, table: Table, features: Sequence[Feature]) -> tuple[FittedSampler, Table]:
     known = {column.name for column in fitted.columns}
     unknown = [name for feature in features for name in feature if name not in known]
     if unknown:
@@ -150,7 +150,7 @@ def _cross_fitted(method: Any, X: Any, table: Table, names: list[Any], seed: int
             f"X has {table.n_rows} rows, too few to fit the sampler on one half and redraw the other. "
             f"Pass training rows as train, or use sampler='marginal'."
         )
-    if isinstance(method, Subgroups) and table.n_rows < 2 * N_FOLDS * method.min_samples_leaf:
+    if isinstance(method, SubgroupSampler) and table.n_rows < 2 * N_FOLDS * method.min_samples_leaf:
         warnings.warn(
             f"X has {table.n_rows} rows. A tree grown on half of them cannot split with "
             f"min_samples_leaf={method.min_samples_leaf}, so there is one subgroup, and "
@@ -190,7 +190,7 @@ def _reject_other_columns(train: Any, X: Any, table: Table, features: Sequence[F
     read_like(X, theirs.columns)
 
 
-def _chosen_kinds(fitted: Fitted) -> Collection[str]:
+def _chosen_kinds(fitted: FittedSampler) -> Collection[str]:
     """Columns whose kind the user chose, so that it may differ from what the dtype says; all, if that is not known."""
     if not isinstance(fitted, FittedSubgroups):
         return ()

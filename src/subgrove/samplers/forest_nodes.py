@@ -15,13 +15,13 @@ from subgrove._core.validate import number_in, reject_another_index
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table, read_series
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
-from subgrove.samplers.forest_reading import Forest, read_forest
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
+from subgrove.samplers.forest_reading import UserForest, read_forest
 from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.marginal import draw_within
 from subgrove.samplers.permutations import weighted_donors
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 from subgrove.trees import ConditionalInferenceTree, Tree
 from subgrove.trees.single import single_leaf
 from subgrove.trees.training import select_columns, training_of
@@ -29,7 +29,7 @@ from subgrove.trees.training import select_columns, training_of
 _CELLS = {"grid": grid_cells, "nodes": node_cells}
 
 
-class ForestNodes(Method):
+class ForestNodes(Sampler):
     """Gives each row the value of another row that a tree of your forest holds for similar.
 
     Conditional variable importance for random forests (Strobl et al. 2008, Debeer and Strobl 2020): each repeat takes
@@ -76,7 +76,7 @@ class ForestNodes(Method):
     >>> columns = ["temp", "hum", "wind"]
     >>> forest = RandomForestRegressor(20, min_samples_leaf=30, random_state=1).fit(train.X[columns], train.y)
     >>> sampler = sg.samplers.ForestNodes(forest).fit(train.X[columns])
-    >>> for column in sampler.redraw(test.X[columns], "temp", 2):
+    >>> for column in sampler.sample(test.X[columns], "temp", 2):
     ...     print(len(column))
     219
     219
@@ -171,7 +171,7 @@ class ForestNodes(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedForestNodes(Fitted):
+class FittedForestNodes(FittedSampler):
     """Redraws within the cells of trees; repeat m takes tree m, and starts again after the last.
 
     Attributes
@@ -182,15 +182,15 @@ class FittedForestNodes(Fitted):
         Feature -> for each tree the columns that are conditioned on, if training rows decide.
     """
 
-    forest: Forest = field(kw_only=True)
+    forest: UserForest = field(kw_only=True)
     threshold: float = field(kw_only=True)
     partition: str = "grid"
     fixed_points: bool = False
     used: Mapping[str, list[tuple[int, ...]]] | None = None
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature."""
         name = feature[0]
         used = None if self.used is None else learned_for(self.used, feature, ForestNodes.name)
@@ -203,7 +203,7 @@ class FittedForestNodes(Fitted):
                 cells = _CELLS[self.partition](self.forest.trees[at], seen, columns)
                 yield {name: Donors(_donors(cells, rng, weights, self.fixed_points))}
 
-        return Redraw(Groups.single(table.n_rows), draws)
+        return ResampledFeature(RowGroups.single(table.n_rows), draws)
 
     def _columns(self, at: int, seen: Floats, name: str) -> tuple[int, ...]:
         if name not in self.forest.names:
@@ -212,26 +212,26 @@ class FittedForestNodes(Fitted):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedTargetLeaves(Fitted):
+class FittedTargetLeaves(FittedSampler):
     """Redraws within the leaves of trees that were grown on the target; `trees` has one for each feature."""
 
     trees: Mapping[str, Tree] = field(kw_only=True)
     fixed_points: bool = False
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature."""
         tree = learned_for(self.trees, feature, ForestNodes.name)
         rules = tree.rules
         place = np.zeros(max(rules) + 1, dtype=np.int32)
         place[list(rules)] = np.arange(len(rules))
         asked = tuple(dict.fromkeys(node.split.column for node in tree.nodes if node.split is not None))
-        groups = Groups(place[tree._apply_table(table)], tuple(rules.values()), asked)
+        groups = RowGroups(place[tree._apply_table(table)], tuple(rules.values()), asked)
         return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
 
 
-def _associated(forest: Forest, seen: Floats, name: str, threshold: float) -> list[tuple[int, ...]]:
+def _associated(forest: UserForest, seen: Floats, name: str, threshold: float) -> list[tuple[int, ...]]:
     if name not in forest.names:
         return [()] * len(forest.trees)
     column = forest.names.index(name)

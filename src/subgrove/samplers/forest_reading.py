@@ -14,11 +14,11 @@ from subgrove._core.text import quote
 from subgrove._data.from_containers import BOOLEANS
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.forest_structure import Splits
+from subgrove.samplers.forest_structure import TreeSplits
 
 
 @dataclass(frozen=True, eq=False)
-class Forest:
+class UserForest:
     """Trees, and how rows become the numbers that they split.
 
     Attributes
@@ -33,7 +33,7 @@ class Forest:
         The fitted steps of a pipeline before the forest.
     """
 
-    trees: tuple[Splits, ...]
+    trees: tuple[TreeSplits, ...]
     names: tuple[str, ...]
     inputs: tuple[str, ...]
     steps: Any = None
@@ -62,7 +62,7 @@ class Forest:
             ) from error
 
 
-def read_forest(forest: Any, columns: Sequence[ColumnInfo]) -> Forest:
+def read_forest(forest: Any, columns: Sequence[ColumnInfo]) -> UserForest:
     """The splits of a fitted forest, or of a pipeline that ends in one, by the columns of a table."""
     from sklearn.pipeline import Pipeline
 
@@ -77,7 +77,7 @@ def read_forest(forest: Any, columns: Sequence[ColumnInfo]) -> Forest:
         for column in columns:
             if column.name in names:
                 _reject_what_is_no_number(column)
-    return Forest(tuple(_splits(tree.tree_) for tree in forest.estimators_), names, inputs, steps)
+    return UserForest(tuple(_splits(tree.tree_) for tree in forest.estimators_), names, inputs, steps)
 
 
 def _reject_other_than_forests(forest: Any) -> None:
@@ -137,8 +137,8 @@ def _kept(steps: Any, inputs: tuple[str, ...], forest: Any) -> tuple[str, ...]:
     return names
 
 
-def _splits(tree: Any) -> Splits:
-    return Splits(
+def _splits(tree: Any) -> TreeSplits:
+    return TreeSplits(
         np.asarray(tree.children_left, dtype=np.intp),
         np.asarray(tree.children_right, dtype=np.intp),
         np.asarray(tree.feature, dtype=np.intp),

@@ -25,7 +25,7 @@ _NO_CUTS: Floats = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
-class Splits:
+class TreeSplits:
     """A binary tree of numeric splits; arrays with an entry for each node, the root first.
 
     Attributes
@@ -71,7 +71,7 @@ class Splits:
         return np.where(np.isnan(own), len(cuts) + 1, np.searchsorted(cuts, own))
 
 
-def associated_columns(splits: Splits, values: Floats, column: int, threshold: float) -> tuple[int, ...]:
+def associated_columns(splits: TreeSplits, values: Floats, column: int, threshold: float) -> tuple[int, ...]:
     """Columns that depend on `column`: 1 - p is above the threshold, in a chi-square test of the tree's intervals.
 
     A threshold of 0 takes all columns that the tree splits. A column that the tree does not split depends on none.
@@ -85,7 +85,7 @@ def associated_columns(splits: Splits, values: Floats, column: int, threshold: f
     return tuple(other for other in others if 1.0 - _independence_p(own, splits.intervals(other, values)) > threshold)
 
 
-def grid_cells(splits: Splits, values: Floats, columns: Sequence[int]) -> Rows:
+def grid_cells(splits: TreeSplits, values: Floats, columns: Sequence[int]) -> Rows:
     """For each row the number of its cell in the grid of all cuts of some columns."""
     cells = np.zeros(len(values), dtype=np.intp)
     for column in columns:
@@ -93,7 +93,7 @@ def grid_cells(splits: Splits, values: Floats, columns: Sequence[int]) -> Rows:
     return cells
 
 
-def node_cells(splits: Splits, values: Floats, columns: Sequence[int]) -> Rows:
+def node_cells(splits: TreeSplits, values: Floats, columns: Sequence[int]) -> Rows:
     """For each row the number of its cell if splits count only where rows get to them."""
     used = frozenset(columns)
 

@@ -16,19 +16,19 @@ from subgrove._core.validate import whole_number
 from subgrove._data.features import allowed_columns
 from subgrove._data.replace_columns import Changes, Rows
 from subgrove._data.table import Table
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.level_draws import draw_levels
 from subgrove.samplers.permutations import outside_donors, shifted_donors, weighted_donors
 from subgrove.samplers.predictors import encoded_predictors
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 Residuals = Literal["oob", "train", "test"]
 
 
-class Imputation(Method):
+class Imputation(Sampler):
     """Draws each value around what a random forest foretells from the other columns.
 
     A numeric value is the forest's prediction plus the residual of a random row (Fisher, Rudin and Dominici 2019); a
@@ -72,7 +72,7 @@ class Imputation(Method):
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> sampler = sg.samplers.Imputation(n_trees=20).fit(train.X, ["temp", "season"])
-    >>> for column in sampler.redraw(test.X.head(3), "season", 1):
+    >>> for column in sampler.sample(test.X.head(3), "season", 1):
     ...     print(set(column) <= {"WINTER", "SPRING", "SUMMER", "FALL"})
     True
     """
@@ -128,7 +128,7 @@ class Imputation(Method):
         levels, first, code = np.unique(values, return_index=True, return_inverse=True)
         # The mean of a level's indicator is its share, and the drop of their squares that of Gini's impurity.
         outputs = values[:, None] if numeric else (code[:, None] == np.arange(len(levels))).astype(np.float64)
-        forest = grow(
+        forest = grow_forest(
             predictors,
             outputs,
             n_trees=self.n_trees,
@@ -190,15 +190,15 @@ class _Forest:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedImputation(Fitted):
+class FittedImputation(FittedSampler):
     """Draws around the predictions of forests."""
 
     forests: Mapping[str, _Forest] = field(kw_only=True)
     given: tuple[str, ...] | None = None  # columns that the forests foretell from; None for all others
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature."""
         forest = learned_for(self.forests, feature, Imputation.name)
         predictors, values = encoded_predictors(table, feature[0], self.given), table.values(feature[0])
@@ -206,7 +206,7 @@ class FittedImputation(Fitted):
             predicted = forest.forest.predict(predictors)[:, 0]
             return _draw_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
         assert forest.levels is not None
-        shares, groups = forest.forest.predict(predictors), Groups.single(len(values))
+        shares, groups = forest.forest.predict(predictors), RowGroups.single(len(values))
         return draw_levels(shares, forest.levels, forest.representatives, values, feature[0], rngs, exact, groups)
 
 
@@ -217,8 +217,8 @@ def _draw_numbers(
     name: str,
     rngs: Streams,
     weights: Floats | None,
-) -> Redraw:
-    groups = Groups.single(len(values))
+) -> ResampledFeature:
+    groups = RowGroups.single(len(values))
     if residuals is None:
         residuals = values - predicted
         if np.isnan(residuals).all():
@@ -234,7 +234,7 @@ def _draw_numbers(
     def draws() -> Iterator[Changes]:
         return ({name: predicted + residuals[rows]} for rows in donors())
 
-    return Redraw(groups, draws, None, np.array([population]))
+    return ResampledFeature(groups, draws, None, np.array([population]))
 
 
 def _among(residuals: Floats, rngs: Streams, weights: Floats | None) -> tuple[Callable[[], Iterator[Rows]], float]:

@@ -16,12 +16,12 @@ from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
 from subgrove.samplers.learned import learned_for
-from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
+from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 
-class Intervals(Method):
+class Intervals(Sampler):
     """Moves each row to the left or right border of the interval that its value lies in.
 
     The borders are quantiles of the training rows, so intervals have about the same number of rows. A row is moved to
@@ -52,10 +52,10 @@ class Intervals(Method):
     """
 
     name = "intervals"
-    takes_any_column = True
+    accepts_any_column = True
     conditional = False
     kinds = frozenset({"numeric", "ordered"})
-    takes_missing = False
+    accepts_missing = False
 
     def __init__(self, n_intervals: int = 30) -> None:
         self.n_intervals = n_intervals
@@ -80,7 +80,7 @@ class Intervals(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedIntervals(Fitted):
+class FittedIntervals(FittedSampler):
     """Moves rows to the borders of their intervals.
 
     Attributes
@@ -94,9 +94,9 @@ class FittedIntervals(Fitted):
     borders: Mapping[str, Floats] = field(kw_only=True)
     representatives: Mapping[str, Rows] = field(kw_only=True)
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature; exact in two steps, if there are two repeats or more."""
         borders = learned_for(self.borders, feature, Intervals.name)
         representatives = self.representatives[feature[0]]
@@ -109,14 +109,14 @@ class FittedIntervals(Fitted):
                 ends = np.where(rng.random(len(values)) < 0.5, left, right)
                 yield {feature[0]: Donors(representatives[ends], train=True, representatives=True)}
 
-        def steps() -> Iterator[Step]:
+        def steps() -> Iterator[ExpectationTerm]:
             for ends in (left, right):
                 moved = np.flatnonzero(borders[ends] != values)
                 changes = {feature[0]: Donors(representatives[ends[moved]], train=True, representatives=True)}
-                yield Step(moved, changes, np.full(len(moved), 0.5))
+                yield ExpectationTerm(moved, changes, np.full(len(moved), 0.5))
 
-        found = Exact(np.ones(len(values), dtype=np.bool_), steps) if exact and len(rngs) >= 2 else None
-        return Redraw(Groups.single(len(values)), draws, found)
+        found = ExactExpectation(np.ones(len(values), dtype=np.bool_), steps) if exact and len(rngs) >= 2 else None
+        return ResampledFeature(RowGroups.single(len(values)), draws, found)
 
 
 def _quantiles(values: npt.NDArray[Any], n_intervals: int) -> tuple[Floats, Rows]:

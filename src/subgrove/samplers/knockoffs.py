@@ -16,9 +16,9 @@ from subgrove._core.validate import number_in
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
 from subgrove.samplers.knockoff_solver import drawn_in, equal_s, largest_s
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 _COPY = 0.01  # below this, 1 minus the correlation with the original, a knockoff is as good as a copy
 
@@ -26,7 +26,7 @@ _LEAST_EIGENVALUE = 1e-6  # of the correlation matrix; below it, numbers would b
 _CONSTANT = 16 * np.finfo(np.float64).eps  # deviations from the mean that are rounding, not variation
 
 
-class Knockoffs(Method):
+class Knockoffs(Sampler):
     """Draws each value from what the other numeric columns say, as if all of them were jointly normal.
 
     Second-order Gaussian Model-X knockoffs (Candes, Fan, Janson and Lv 2018): a row is replaced by a draw from a normal
@@ -60,16 +60,16 @@ class Knockoffs(Method):
     >>> sampler = sg.samplers.Knockoffs().fit(train.X, ["temp"])
     >>> sampler.names
     ('temp', 'hum', 'wind')
-    >>> for column in sampler.redraw(test.X, "temp", 2):
+    >>> for column in sampler.sample(test.X, "temp", 2):
     ...     print(len(column))
     219
     219
     """
 
     name = "knockoffs"
-    takes_any_column = True
+    accepts_any_column = True
     kinds = frozenset({"numeric"})
-    takes_missing = False
+    accepts_missing = False
 
     def __init__(self, method: Literal["sdp", "equi"] = "sdp", shrink: float | Literal["auto"] = "auto") -> None:
         self.method = method
@@ -121,7 +121,7 @@ def _warn_of_copies(names: tuple[str, ...], s: Floats, scale: Floats, asked: lis
 
 
 @dataclass(frozen=True, eq=False)
-class FittedKnockoffs(Fitted):
+class FittedKnockoffs(FittedSampler):
     """Draws from the normal distribution of knockoffs given the row.
 
     Attributes
@@ -145,9 +145,9 @@ class FittedKnockoffs(Fitted):
     precision: Floats = field(kw_only=True)
     shrinkage: float = field(kw_only=True)
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature.
 
         Knockoffs of all columns are drawn jointly; of one of them, only its own coordinate is needed.
@@ -165,7 +165,7 @@ class FittedKnockoffs(Fitted):
         def draws() -> Iterator[Changes]:
             return ({feature[0]: mean + spread * rng.standard_normal(len(mean))} for rng in rngs)
 
-        return Redraw(Groups.single(table.n_rows), draws)
+        return ResampledFeature(RowGroups.single(table.n_rows), draws)
 
     def conditional_mean(self, values: Floats, at: int | slice = slice(None)) -> Floats:
         """X - (X - mu) Sigma^-1 D, in the columns `at`, of rows of the numeric columns."""

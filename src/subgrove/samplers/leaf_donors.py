@@ -15,11 +15,11 @@ from subgrove._subgroups import Partition
 from subgrove.samplers.base import Feature
 from subgrove.samplers.exact_expectation import exact_from
 from subgrove.samplers.quasi_random import Pools, balanced_points
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 
 @dataclass(frozen=True, eq=False)
-class LeafDonors:
+class TrainingSubgroups:
     """Redraws one feature, or several together, from training rows.
 
     Attributes
@@ -46,7 +46,7 @@ class LeafDonors:
     shown_depth: int
 
     @classmethod
-    def of(cls, partition: Partition, table: Table, rows: Rows, shown_depth: int) -> LeafDonors:
+    def of(cls, partition: Partition, table: Table, rows: Rows, shown_depth: int) -> TrainingSubgroups:
         """From subgroups and the training rows; `rows` are their places in X."""
         code = partition._assign_table(table).astype(np.int32)
         return cls(partition, partition.at_depth(shown_depth), table, rows, code, shown_depth)
@@ -56,7 +56,7 @@ class LeafDonors:
         """The columns that subgroups ask for."""
         return self.partition.conditioning
 
-    def draw(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> Redraw:
+    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
         """The redraw of the feature."""
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)
@@ -72,8 +72,8 @@ class LeafDonors:
                 donors = Donors(self.rows[pools.at(code, points)], train=True)
                 yield dict.fromkeys(feature, donors)
 
-        groups = Groups(shown, self.shown.rules, self.conditioning)
-        return Redraw(groups, draws, found, np.array([np.inf]))
+        groups = RowGroups(shown, self.shown.rules, self.conditioning)
+        return ResampledFeature(groups, draws, found, np.array([np.inf]))
 
 
 def ranks(series: TypedColumn) -> Floats:

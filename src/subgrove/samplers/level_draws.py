@@ -10,7 +10,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors
-from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
+from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 _NOTHING = 1e-12  # a share below it is rounding, and its level need not be asked for
 
@@ -23,8 +23,8 @@ def draw_levels(
     name: str,
     rngs: Streams,
     exact: bool,
-    groups: Groups,
-) -> Redraw:
+    groups: RowGroups,
+) -> ResampledFeature:
     """Levels drawn with their probabilities, or all of them given once if that costs no more than the repeats."""
     shares = np.where(shares < _NOTHING, 0.0, shares)
     ends = np.cumsum(shares, axis=1)
@@ -36,13 +36,13 @@ def draw_levels(
             drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
             yield {name: Donors(representatives[drawn], train=True, representatives=True)}
 
-    def steps() -> Iterator[Step]:
+    def steps() -> Iterator[ExpectationTerm]:
         for k, level in enumerate(levels):
             rows = np.flatnonzero((shares[:, k] > 0) & (values != level))
             donors = Donors(np.full(len(rows), representatives[k]), train=True, representatives=True)
-            yield Step(rows, {name: donors}, shares[rows, k])
+            yield ExpectationTerm(rows, {name: donors}, shares[rows, k])
 
     found = None
     if exact and len(levels) - 1 <= len(rngs):
-        found = Exact(np.ones(len(values), dtype=np.bool_), steps)
-    return Redraw(groups, draws, found)
+        found = ExactExpectation(np.ones(len(values), dtype=np.bool_), steps)
+    return ResampledFeature(groups, draws, found)

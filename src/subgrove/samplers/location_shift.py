@@ -19,16 +19,16 @@ from subgrove._core.parallel import one_blas_thread, parallel_map
 from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import FoldGrams, LinearFit, Shift, fit_sparse_linear, is_extreme
+from subgrove._regress import FoldGrams, LinearFit, LinearPredictor, fit_sparse_linear, is_extreme
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import grown_from
 from subgrove.exceptions import ColumnError, ParameterError
-from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, Setup, read_setup
-from subgrove.samplers.base import Feature, Fitted, Method
+from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, SharedTraining, read_shared_training
+from subgrove.samplers.base import Feature, FittedSampler, Sampler
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.quasi_random import Pools, balanced_points
-from subgrove.samplers.redraw import Groups, Redraw
-from subgrove.samplers.sparse_levels import FittedLevels, LevelShift, find_level_shift
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
+from subgrove.samplers.sparse_levels import LevelSampler, MultinomialPredictor, fit_sparse_multinomial
 from subgrove.trees.training import select_columns
 
 FEW_VALUES = 10  # numbers that are taken for levels
@@ -36,7 +36,7 @@ _MOST_KEPT = 0.9
 _BEYOND = 2.0  # standard deviations of residuals that values may go beyond the extremes
 
 
-class ShiftedSubgroups(Method):
+class ShiftedSubgroups(Sampler):
     """Moves each value by what the other columns foretell of it, and redraws the rest within subgroups.
 
     A numeric feature is taken apart: a sparse shift (few terms with signs and sizes, among them products of two columns
@@ -79,13 +79,13 @@ class ShiftedSubgroups(Method):
     >>> sampler = sg.samplers.ShiftedSubgroups().fit(train.X, ["temp"])
     >>> sampler.shifts["temp"].columns[:2]
     ('season', 'hum')
-    >>> for column in sampler.redraw(test.X, "temp", 1):
+    >>> for column in sampler.sample(test.X, "temp", 1):
     ...     print(len(column))
     219
     """
 
     name = "shifted_subgroups"
-    takes_missing = False
+    accepts_missing = False
 
     def __init__(
         self,
@@ -122,10 +122,10 @@ class ShiftedSubgroups(Method):
         if self.keep != "auto" and not (isinstance(self.keep, int | float | np.number) and 0 <= self.keep <= 1):
             raise ParameterError(f"keep must be 'auto' or a number from 0 to 1; got {self.keep!r}.")
         with one_blas_thread():
-            columns, asked, setup = read_setup(self, X, features)
+            columns, asked, setup = read_shared_training(self, X, features)
             task = _Fitting(setup, self.keep)
             learned = dict(zip((name for (name,) in asked), parallel_map(task, asked, self.n_jobs), strict=True))
-        keeps_rows = any(isinstance(one, FittedLevels) or one.values is not None for one in learned.values())
+        keeps_rows = any(isinstance(one, LevelSampler) or one.values is not None for one in learned.values())
         return FittedShiftedSubgroups(columns, X if keeps_rows else None, learned=learned)
 
 
@@ -133,17 +133,17 @@ class ShiftedSubgroups(Method):
 class _Fitting:
     """What is learned of one feature."""
 
-    setup: Setup
+    setup: SharedTraining
     keep: float | Literal["auto"]
 
-    def __call__(self, feature: Feature) -> Residuals | FittedLevels:
+    def __call__(self, feature: Feature) -> ResidualSampler | LevelSampler:
         (name,) = feature
         setup = self.setup
         others = tuple(each for each in setup.allowed if each != name)
         series = setup.table.series(name)
         if takes_levels(series):
-            found = find_level_shift(setup.rivals, series, others)
-            return FittedLevels.of(found, series, setup.rows)
+            found = fit_sparse_multinomial(setup.rivals, series, others)
+            return LevelSampler.of(found, series, setup.rows)
         if is_extreme(series.values):
             raise ColumnError(
                 f"Column {name!r} of train has numbers beyond 1e70, or closer to each other than 1e-70, which have no "
@@ -151,14 +151,14 @@ class _Fitting:
             )
         shift = fit_sparse_linear(setup.rivals, name, series.values, others) or no_shift(setup.rivals, series)
         tree = grown_from(select_columns(setup.table, others), feature, (left_by(shift),), None, setup.settings)
-        return Residuals.of(shift, tree, setup.table, series, setup.rows, setup.shown, self.keep)
+        return ResidualSampler.of(shift, tree, setup.table, series, setup.rows, setup.shown, self.keep)
 
 
 def no_shift(rivals: FoldGrams, series: TypedColumn) -> LinearFit:
     """Of a feature that no other column tells anything of: its mean."""
     mean = float(series.values.mean())
     left = series.values - mean
-    return LinearFit(Shift(series.info.name, mean, (), rivals.design), left, float(left.var()))
+    return LinearFit(LinearPredictor(series.info.name, mean, (), rivals.design), left, float(left.var()))
 
 
 def left_by(found: LinearFit) -> TypedColumn:
@@ -167,7 +167,7 @@ def left_by(found: LinearFit) -> TypedColumn:
 
 
 @dataclass(frozen=True)
-class Limits:
+class ValueBounds:
     """How far redrawn values may go.
 
     Attributes
@@ -187,7 +187,7 @@ class Limits:
     floor: float
 
     @classmethod
-    def of(cls, values: Floats, residuals: Floats) -> Limits:
+    def of(cls, values: Floats, residuals: Floats) -> ValueBounds:
         """Of training values, and what a shift leaves of them."""
         low, high = float(values.min()), float(values.max())
         beyond = _BEYOND * float(residuals.std())
@@ -206,7 +206,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Residuals:
+class ResidualSampler:
     """What redraws one numeric feature.
 
     Attributes
@@ -228,14 +228,14 @@ class Residuals:
         Values of training in ascending order, and a row that has each: what redrawn values are rounded to.
     """
 
-    shift: Shift
+    shift: LinearPredictor
     partition: Partition
     shown: Partition
     code: Codes
     residuals: Floats
     centre: Floats
     kept: float
-    limits: Limits
+    limits: ValueBounds
     values: Floats | None
     representatives: Rows | None
 
@@ -249,7 +249,7 @@ class Residuals:
         rows: Rows,
         shown: int,
         keep: float | Literal["auto"] = "auto",
-    ) -> Residuals:
+    ) -> ResidualSampler:
         """From a shift that was found and the subgroups of what it leaves; `rows` are the places of the rows in X."""
         code = partition._assign_table(table).astype(np.int32)
         counts = np.maximum(np.bincount(code, minlength=len(partition)), 1)
@@ -265,12 +265,12 @@ class Residuals:
             found.residuals,
             centre,
             share,
-            Limits.of(series.values, found.residuals),
+            ValueBounds.of(series.values, found.residuals),
             values if repeats else None,
             rows[first] if repeats else None,
         )
 
-    def draw(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> Redraw:
+    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
         """The redraw of the feature; numbers that are not those of training have no exact expectation."""
         (name,) = feature
         own = table.values(name)
@@ -289,8 +289,8 @@ class Residuals:
                 values = np.clip(base + spread * drawn[pools.at(code, points)], low, high)
                 yield {name: self._as_in_training(values)}
 
-        groups = Groups(shown, self.shown.rules, self.conditioning)
-        return Redraw(groups, draws, None, np.array([np.inf]))
+        groups = RowGroups(shown, self.shown.rules, self.conditioning)
+        return ResampledFeature(groups, draws, None, np.array([np.inf]))
 
     @property
     def conditioning(self) -> tuple[str, ...]:
@@ -312,14 +312,14 @@ def _share_to_keep(found: LinearFit, code: Codes, centre: Floats, counts: Rows) 
 
 
 @dataclass(frozen=True, eq=False)
-class FittedShiftedSubgroups(Fitted):
+class FittedShiftedSubgroups(FittedSampler):
     """Redraws residuals on top of shifts; `learned` holds what is known of each feature."""
 
-    learned: Mapping[str, Residuals | FittedLevels] = field(kw_only=True)
+    learned: Mapping[str, ResidualSampler | LevelSampler] = field(kw_only=True)
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature."""
         learned = learned_for(self.learned, feature, ShiftedSubgroups.name)
         series = table.series(feature[0])
@@ -328,27 +328,27 @@ class FittedShiftedSubgroups(Fitted):
                 f"sampler {ShiftedSubgroups.name!r} takes no missing values, but column {feature[0]!r} has some in the "
                 f"rows to redraw. Fill them, leave it out of features, or use 'auto'."
             )
-        return learned.draw(table, feature, rngs, exact=exact)
+        return learned.resample(table, feature, rngs, exact=exact)
 
-    def told_by(self, feature: Feature) -> Partition | None:
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
         """The subgroups that results of the feature are told by; levels have none."""
         learned = learned_for(self.learned, feature, ShiftedSubgroups.name)
-        return learned.shown if isinstance(learned, Residuals) else None
+        return learned.shown if isinstance(learned, ResidualSampler) else None
 
     @property
-    def shifts(self) -> dict[str, Shift | LevelShift]:
+    def shifts(self) -> dict[str, LinearPredictor | MultinomialPredictor]:
         """The shift of each feature: `.terms`, `.columns`, `.text()`."""
         return {name: one.shift for name, one in self.learned.items()}
 
     @property
     def subgroups(self) -> dict[str, Partition]:
         """The subgroups of the residuals of each numeric feature."""
-        return {name: one.partition for name, one in self.learned.items() if isinstance(one, Residuals)}
+        return {name: one.partition for name, one in self.learned.items() if isinstance(one, ResidualSampler)}
 
     @property
     def kept(self) -> dict[str, float]:
         """The share of its own residual that a row keeps, for each numeric feature."""
-        return {name: one.kept for name, one in self.learned.items() if isinstance(one, Residuals)}
+        return {name: one.kept for name, one in self.learned.items() if isinstance(one, ResidualSampler)}
 
 
 def takes_levels(series: TypedColumn) -> bool:

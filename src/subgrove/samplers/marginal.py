@@ -13,13 +13,13 @@ from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table, title
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table, title
 from subgrove.samplers.exact_expectation import exact_among, exact_from
 from subgrove.samplers.permutations import outside_donors, shifted_rings, weighted_donors
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 
-class Marginal(Method):
+class Marginal(Sampler):
     """Gives each row the value of any other row.
 
     The redrawn column has the distribution of the feature, whatever the other columns are: with dependent features
@@ -39,15 +39,15 @@ class Marginal(Method):
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> sampler = sg.samplers.Marginal().fit(X)
-    >>> for column in sampler.redraw(X.head(4), "season", 2):
+    >>> for column in sampler.sample(X.head(4), "season", 2):
     ...     print(len(column))
     4
     4
     """
 
     name = "marginal"
-    takes_any_column = True
-    takes_groups = True
+    accepts_any_column = True
+    accepts_groups = True
     conditional = False
 
     def __init__(self, fixed_points: bool = False, donors: Literal["test", "train"] = "test") -> None:
@@ -85,23 +85,23 @@ def reject_strange_donors(donors: Any, fixed_points: bool) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class FittedMarginal(Fitted):
+class FittedMarginal(FittedSampler):
     """Redraws from all rows."""
 
     fixed_points: bool = False
     table: Table | None = None  # training rows, if they are the donors
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature."""
-        groups = Groups.single(table.n_rows)
+        groups = RowGroups.single(table.n_rows)
         if self.table is not None:
             return draw_outside(groups, table, self.table, np.zeros(self.table.n_rows, np.int32), feature, rngs, exact)
         return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
 
     @property
-    def gives_training_rows(self) -> bool:
+    def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
         return self.table is not None
 
@@ -115,7 +115,7 @@ class FittedMarginal(Fitted):
 
 
 def draw_within(
-    groups: Groups,
+    groups: RowGroups,
     table: Table,
     feature: Feature,
     rngs: Streams,
@@ -123,7 +123,7 @@ def draw_within(
     *,
     exact: bool,
     fixed_points: bool,
-) -> Redraw:
+) -> ResampledFeature:
     """The redraw from other rows of the same subgroup."""
     n_groups = len(groups)
     found = None
@@ -142,12 +142,12 @@ def draw_within(
     if weights is not None:  # draws are independent; only a row that counts once and is alone has no other draw
         rows = np.bincount(groups.code, minlength=n_groups)
         population = np.where((rows == 1) & (sizes <= 1), 0.0, np.inf)
-    return Redraw(groups, draws, found, population)
+    return ResampledFeature(groups, draws, found, population)
 
 
 def draw_outside(
-    groups: Groups, table: Table, train: Table, train_code: Codes, feature: Feature, rngs: Streams, exact: bool
-) -> Redraw:
+    groups: RowGroups, table: Table, train: Table, train_code: Codes, feature: Feature, rngs: Streams, exact: bool
+) -> ResampledFeature:
     """The redraw from training rows of the same subgroup."""
     n_groups = len(groups)
     pools = cached(rngs, "members", lambda: [np.flatnonzero(train_code == k) for k in range(n_groups)])
@@ -163,4 +163,4 @@ def draw_outside(
         donors = outside_donors(groups.code, pools, rngs)
         return (dict.fromkeys(feature, Donors(rows, train=True)) for rows in donors)
 
-    return Redraw(groups, draws, found, np.array([float(len(pool)) for pool in pools]))
+    return ResampledFeature(groups, draws, found, np.array([float(len(pool)) for pool in pools]))

@@ -15,7 +15,7 @@ ALL_ROWS = "all rows"
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class RowGroups:
     """The subgroup of each row: the number of its rule.
 
     Attributes
@@ -33,10 +33,10 @@ class Groups:
     --------
     >>> import numpy as np
     >>> import subgrove as sg
-    >>> groups = sg.samplers.Groups(np.array([0, 1, 1]), rules=("x <= 2", "x > 2"), conditioning=("x",))
+    >>> groups = sg.samplers.RowGroups(np.array([0, 1, 1]), rules=("x <= 2", "x > 2"), conditioning=("x",))
     >>> len(groups), groups.rules[groups.code[2]]
     (2, 'x > 2')
-    >>> sg.samplers.Groups.single(3).rules
+    >>> sg.samplers.RowGroups.single(3).rules
     ('all rows',)
     """
 
@@ -46,7 +46,7 @@ class Groups:
     folds: tuple[int, ...] = ()
 
     @classmethod
-    def single(cls, n_rows: int) -> Groups:
+    def single(cls, n_rows: int) -> RowGroups:
         """All rows in one subgroup.
 
         Parameters
@@ -61,7 +61,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class ExpectationTerm:
     """One value that some rows are given, as part of an exact expectation.
 
     Attributes
@@ -80,7 +80,7 @@ class Step:
     >>> import numpy as np
     >>> import subgrove as sg
     >>> rows = np.array([0, 1])
-    >>> step = sg.samplers.Step(rows, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
+    >>> step = sg.samplers.ExpectationTerm(rows, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
     >>> step.rows.tolist(), list(step.changes), step.weights.tolist()
     ([0, 1], ['season'], [0.25, 0.25])
     """
@@ -92,7 +92,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class ExactExpectation:
     """Rows whose expectation is computed by giving them each value once, with its probability.
 
     A row's own value is not among the steps: it leaves the prediction as it was.
@@ -113,20 +113,20 @@ class Exact:
     >>> import numpy as np
     >>> import subgrove as sg
     >>> both = np.array([0, 1])
-    >>> step = sg.samplers.Step(both, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
-    >>> exact = sg.samplers.Exact(np.array([True, True, False]), lambda: iter([step]))
+    >>> step = sg.samplers.ExpectationTerm(both, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
+    >>> exact = sg.samplers.ExactExpectation(np.array([True, True, False]), lambda: iter([step]))
     >>> exact.rows.sum().item(), len(list(exact.steps()))
     (2, 1)
     """
 
     rows: npt.NDArray[np.bool_]
-    steps: Callable[[], Iterator[Step]]
+    steps: Callable[[], Iterator[ExpectationTerm]]
     cell: Rows | None = None
     n_cells: int = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Redraw:
+class ResampledFeature:
     """What a fitted sampler gives for one feature.
 
     Attributes
@@ -146,14 +146,14 @@ class Redraw:
     >>> import numpy as np
     >>> import subgrove as sg
     >>> turn = sg.samplers.Donors(np.array([1, 2, 0]))
-    >>> redraw = sg.samplers.Redraw(sg.samplers.Groups.single(3), lambda: iter([{"temp": turn}]))
+    >>> redraw = sg.samplers.ResampledFeature(sg.samplers.RowGroups.single(3), lambda: iter([{"temp": turn}]))
     >>> [changes["temp"].rows.tolist() for changes in redraw.draws()], redraw.sampled is None
     ([[1, 2, 0]], True)
     """
 
-    groups: Groups
+    groups: RowGroups
     draws: Callable[[], Iterator[Changes]]
-    exact: Exact | None = None
+    exact: ExactExpectation | None = None
     population: Floats = field(default_factory=lambda: np.array([np.inf]))
 
     @property

@@ -12,7 +12,7 @@ from typing import Any
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.auto.sampler import FittedAuto
-from subgrove.samplers.base import Fitted, Method
+from subgrove.samplers.base import FittedSampler, Sampler
 from subgrove.samplers.fit import read_sampler, sampler_name
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import FittedImputation, Imputation
@@ -20,7 +20,7 @@ from subgrove.samplers.intervals import FittedIntervals
 from subgrove.samplers.knockoffs import FittedKnockoffs
 from subgrove.samplers.location_shift import FittedShiftedSubgroups
 from subgrove.samplers.marginal import FittedMarginal, Marginal
-from subgrove.samplers.subgroups import FittedSubgroups, Subgroups
+from subgrove.samplers.subgroups import FittedSubgroups, SubgroupSampler
 from subgrove.samplers.unchanged import FittedUnchanged
 
 _ROW_BY_ROW = (FittedAuto, FittedIntervals, FittedKnockoffs, FittedShiftedSubgroups, FittedUnchanged)
@@ -29,9 +29,9 @@ _INSTEAD = "Use 'auto', 'subgroups', 'marginal' or another one that takes values
 
 def from_training(sampler: Any) -> Any:
     """The sampler that redraws row by row, with values of training rows; refuses those that cannot."""
-    if isinstance(sampler, Fitted):
+    if isinstance(sampler, FittedSampler):
         return _fitted(sampler)
-    method = sampler if isinstance(sampler, Method) else None
+    method = sampler if isinstance(sampler, Sampler) else None
     if isinstance(sampler, str | FoundSubgroups):
         method = read_sampler(sampler)
     if method is None:
@@ -46,7 +46,7 @@ def from_training(sampler: Any) -> Any:
         )
     if isinstance(method, Imputation) and method.residuals == "test":
         raise _other_residuals()
-    if isinstance(method, Subgroups | Marginal):
+    if isinstance(method, SubgroupSampler | Marginal):
         if method.fixed_points:
             raise ParameterError(
                 "fixed_points=True has no meaning for data in partitions: values come from training rows, and no row "
@@ -57,12 +57,12 @@ def from_training(sampler: Any) -> Any:
     return method
 
 
-def _fitted(sampler: Fitted) -> Any:
+def _fitted(sampler: FittedSampler) -> Any:
     if isinstance(sampler, FittedSubgroups | FittedMarginal):
-        if sampler.gives_training_rows:
+        if sampler.uses_training_donors:
             return sampler
         groups = sampler.groups if isinstance(sampler, FittedSubgroups) else None
-        return Marginal(donors="train") if groups is None else Subgroups(groups=groups, donors="train")
+        return Marginal(donors="train") if groups is None else SubgroupSampler(groups=groups, donors="train")
     if isinstance(sampler, FittedImputation):
         if any(forest.representatives is None and forest.residuals is None for forest in sampler.forests.values()):
             raise _other_residuals()

@@ -13,10 +13,10 @@ from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Rows
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import Design, FoldGrams, fit_sparse_linear
-from subgrove._regress.design import Part
+from subgrove._regress.design import DesignColumn
 from subgrove.samplers.base import Feature
 from subgrove.samplers.level_draws import draw_levels
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 MOST_LEVELS = 12  # more have no shift
 _MOST_PARTS = 10
@@ -28,7 +28,7 @@ _SMALL_GAIN = 1e-12  # of the cost, where rounding would hide it
 
 
 @dataclass(frozen=True, eq=False)
-class LevelShift:
+class MultinomialPredictor:
     """What the other columns tell of the probabilities of levels.
 
     Attributes
@@ -45,7 +45,7 @@ class LevelShift:
 
     feature: str
     levels: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[DesignColumn, ...]
     coefficients: Floats
     design: Design
 
@@ -76,10 +76,10 @@ class LevelShift:
 
 
 @dataclass(frozen=True, eq=False)
-class FoundLevels:
+class LevelFit:
     """A level shift, the rows' own level numbers, and what it was fitted from."""
 
-    shift: LevelShift
+    shift: MultinomialPredictor
     values: npt.NDArray[np.generic]  # what the table holds for each level
     code: Rows
     matrix: Floats
@@ -94,7 +94,7 @@ class FoundLevels:
         return scores
 
 
-def find_level_shift(rivals: FoldGrams, series: TypedColumn, names: Sequence[str]) -> FoundLevels:
+def fit_sparse_multinomial(rivals: FoldGrams, series: TypedColumn, names: Sequence[str]) -> LevelFit:
     """The sparse shift of a feature with few levels by some columns.
 
     Columns are those that a sparse shift of some level's indicator asks for; of more than ten parts, the largest.
@@ -114,8 +114,10 @@ def find_level_shift(rivals: FoldGrams, series: TypedColumn, names: Sequence[str
     matrix = np.hstack([np.ones((rivals.n_rows, 1)), rivals.values[:, parts][back]])
     b = _fitted(matrix, code, len(values))
     labels = tuple(_label(series, value) for value in values)
-    shift = LevelShift(series.info.name, labels, tuple(rivals.design.parts[at] for at in parts), b, rivals.design)
-    return FoundLevels(shift, values, code, matrix)
+    shift = MultinomialPredictor(
+        series.info.name, labels, tuple(rivals.design.parts[at] for at in parts), b, rivals.design
+    )
+    return LevelFit(shift, values, code, matrix)
 
 
 def _label(series: TypedColumn, value: np.generic) -> str:
@@ -186,7 +188,7 @@ def _fitted(matrix: Floats, code: Rows, n_levels: int, start: Floats | None = No
 
 
 @dataclass(frozen=True, eq=False)
-class FittedLevels:
+class LevelSampler:
     """What redraws one feature by the probabilities of its levels.
 
     Attributes
@@ -198,20 +200,20 @@ class FittedLevels:
         For each level a training row that has it.
     """
 
-    shift: LevelShift
+    shift: MultinomialPredictor
     values: npt.NDArray[np.generic]
     representatives: Rows
 
     @classmethod
-    def of(cls, found: FoundLevels, series: TypedColumn, rows: Rows) -> FittedLevels:
+    def of(cls, found: LevelFit, series: TypedColumn, rows: Rows) -> LevelSampler:
         """From what was found; `rows` are the places of the rows in X."""
         _, first = np.unique(series.values, return_index=True)
         return cls(found.shift, found.values, rows[first])
 
-    def draw(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool) -> Redraw:
+    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool) -> ResampledFeature:
         """The redraw of the feature."""
         shares = self.shift.predict(table)
-        groups = Groups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.shift.columns)
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.shift.columns)
         return draw_levels(
             shares, self.values, self.representatives, table.values(feature[0]), feature[0], rngs, exact, groups
         )

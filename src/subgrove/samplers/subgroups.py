@@ -17,12 +17,12 @@ from subgrove._subgroups import Partition, find_subgroups
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove._subgroups.restriction import restricted
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, Fitted, Method, title
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
 from subgrove.samplers.marginal import Marginal, draw_outside, draw_within, reject_strange_donors
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 
-class Subgroups(Method):
+class SubgroupSampler(Sampler):
     """Gives each row the value of another row of its subgroup, as a tree for the feature finds them.
 
     Parameters
@@ -53,13 +53,13 @@ class Subgroups(Method):
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> sampler = sg.samplers.Subgroups(max_depth=1).fit(train.X, ["temp"])
+    >>> sampler = sg.samplers.SubgroupSampler(max_depth=1).fit(train.X, ["temp"])
     >>> sampler.groups["temp"].rules
     ('season in {WINTER, SPRING, FALL}', 'season in {SUMMER}')
     """
 
     name = "subgroups"
-    takes_groups = True
+    accepts_groups = True
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Subgroups(Method):
         self.groups = groups
         self.n_jobs = n_jobs
 
-    def without_columns(self) -> Method:
+    def without_columns(self) -> Sampler:
         """Marginal, from the same donors and with fixed points as here."""
         if self.donors == "train":
             changed = copy(self)
@@ -129,7 +129,7 @@ class Subgroups(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedSubgroups(Fitted):
+class FittedSubgroups(FittedSampler):
     """Redraws within subgroups; `groups` are what `find_subgroups` gives."""
 
     groups: FoundSubgroups = field(kw_only=True)
@@ -137,13 +137,13 @@ class FittedSubgroups(Fitted):
     table: Table | None = None  # training rows, if they are the donors
     codes: Mapping[str, Codes] = field(default_factory=dict)  # their subgroup, by feature
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature."""
         partition = _partition(self.groups, feature)
         code = partition._assign_table(table).astype(np.int32)
-        groups = Groups(code, partition.rules, partition.conditioning)
+        groups = RowGroups(code, partition.rules, partition.conditioning)
         if self.table is None:
             return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
         return draw_outside(groups, table, self.table, self.codes[partition.feature], feature, rngs, exact)
@@ -152,7 +152,7 @@ class FittedSubgroups(Fitted):
         """The columns that the feature's tree splits on, those nearest to the root first."""
         return _partition(self.groups, feature).conditioning
 
-    def told_by(self, feature: Feature) -> Partition | None:
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
         """The feature's subgroups."""
         return _partition(self.groups, feature)
 
@@ -167,7 +167,7 @@ class FittedSubgroups(Fitted):
         return replace(self, groups=groups, codes=codes)
 
     @property
-    def gives_training_rows(self) -> bool:
+    def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
         return self.table is not None
 

@@ -12,11 +12,11 @@ from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
-from subgrove.samplers.base import Feature, Fitted, Method, read_training_table
-from subgrove.samplers.redraw import Exact, Groups, Redraw, Step
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
+from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 
-class Unchanged(Method):
+class Unchanged(Sampler):
     """Leaves every row as it is.
 
     Nothing is closer to the data than the data, so its fidelity is what other samplers can reach at most. Every
@@ -27,14 +27,14 @@ class Unchanged(Method):
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> sampler = sg.samplers.Unchanged().fit(X)
-    >>> for column in sampler.redraw(X.head(3), "season", 1):
+    >>> for column in sampler.sample(X.head(3), "season", 1):
     ...     print(list(column))
     ['WINTER', 'WINTER', 'WINTER']
     """
 
     name = "unchanged"
-    takes_any_column = True
-    takes_groups = True
+    accepts_any_column = True
+    accepts_groups = True
     conditional = False
     learns = False
 
@@ -56,21 +56,21 @@ class Unchanged(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedUnchanged(Fitted):
+class FittedUnchanged(FittedSampler):
     """Gives each row its own values."""
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw that changes nothing."""
         own = Donors(np.arange(table.n_rows))
 
         def draws() -> Iterator[Changes]:
             return (dict.fromkeys(feature, own) for _ in range(len(rngs)))
 
-        def steps() -> Iterator[Step]:
+        def steps() -> Iterator[ExpectationTerm]:
             return iter(())
 
-        found = Exact(np.ones(table.n_rows, dtype=np.bool_), steps) if exact else None
+        found = ExactExpectation(np.ones(table.n_rows, dtype=np.bool_), steps) if exact else None
         # One draw is all that there is.
-        return Redraw(Groups.single(table.n_rows), draws, found, np.array([1.0]))
+        return ResampledFeature(RowGroups.single(table.n_rows), draws, found, np.array([1.0]))

@@ -1,4 +1,4 @@
-"""Samplers of users: anything with `fit` and `redraw`, brought to the form that this package works with."""
+"""Samplers of users: anything with `fit` and `sample`, brought to the form that this package works with."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from subgrove._data.from_containers import BOOLEANS
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError, SamplerError, SubgroveError, SubgroveWarning
-from subgrove.samplers.base import Feature, Fitted, title
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.base import Feature, FittedSampler, title
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 
 @dataclass(frozen=True, eq=False)
-class OwnFitted(Fitted):
+class UserSampler(FittedSampler):
     """A user's fitted sampler, on the rows that are to be redrawn."""
 
     redraws: Any = field(kw_only=True)
     X: Any = field(kw_only=True)
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
-        """The redraw of one feature: what the user's `redraw` gives, checked."""
-        return Redraw(Groups.single(table.n_rows), lambda: self._draws(table.n_rows, feature, rngs))
+    ) -> ResampledFeature:
+        """The redraw of one feature: what the user's `sample` yields, checked."""
+        return ResampledFeature(RowGroups.single(table.n_rows), lambda: self._draws(table.n_rows, feature, rngs))
 
     def _draws(self, n_rows: int, feature: Feature, rngs: Streams) -> Iterator[Changes]:
         asked: Any = feature[0] if len(feature) == 1 else list(feature)
         given = 0
         try:
-            for columns in self.redraws.redraw(self.X, asked, list(rngs)):
+            for columns in self.redraws.sample(self.X, asked, list(rngs)):
                 if given == len(rngs):
                     break
                 yield self._changes(columns, feature, n_rows, given)
@@ -46,12 +46,12 @@ class OwnFitted(Fitted):
             raise
         except Exception as error:
             raise SamplerError(
-                f"redraw of {type(self.redraws).__name__} raised {type(error).__name__} for feature "
+                f"sample of {type(self.redraws).__name__} raised {type(error).__name__} for feature "
                 f"{title(feature)!r}, repeat {given}: {error}"
             ) from error
         if given < len(rngs):
             raise SamplerError(
-                f"redraw of {type(self.redraws).__name__} gave {given} columns for feature {title(feature)!r}, but "
+                f"sample of {type(self.redraws).__name__} gave {given} columns for feature {title(feature)!r}, but "
                 f"{len(rngs)} generators. It must yield one column of new values for each generator."
             )
 
@@ -60,7 +60,7 @@ class OwnFitted(Fitted):
             columns = {feature[0]: columns}
         elif not isinstance(columns, Mapping):
             raise SamplerError(
-                f"For the group {title(feature)!r}, redraw must yield a mapping from column name to values; "
+                f"For the group {title(feature)!r}, sample must yield a mapping from column name to values; "
                 f"got {type(columns).__name__}."
             )
         infos = {column.name: column for column in self.columns}
@@ -70,8 +70,8 @@ class OwnFitted(Fitted):
             values = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
             if values.shape != (n_rows,):
                 raise SamplerError(
-                    f"redraw gave values of shape {values.shape} for feature {name!r}, repeat {repeat}, but there are "
-                    f"{n_rows} rows. It must give one value for each row."
+                    f"sample returned values of shape {values.shape} for feature {name!r}, repeat {repeat}, but there "
+                    f"are {n_rows} rows. It must give one value for each row."
                 )
             changes[name] = _of_its_kind(values, infos[name], repeat)
         return changes
@@ -90,7 +90,7 @@ def _of_its_kind(values: npt.NDArray[Any], info: ColumnInfo, repeat: int) -> npt
             strange = values.tolist()[0]
     if strange is not None:
         raise SamplerError(
-            f"redraw gave {strange!r} for feature {info.name!r}, repeat {repeat}, whose values are "
+            f"sample returned {strange!r} for feature {info.name!r}, repeat {repeat}, whose values are "
             f"{info.kind}. Values must keep the type of their column."
         )
     return values
@@ -104,6 +104,6 @@ def reject_what_is_no_sampler(sampler: Any) -> None:
         )
     if not callable(getattr(sampler, "fit", None)):
         raise ParameterError(
-            f"sampler must be a name, what find_subgroups returned, or an object with fit and redraw; "
+            f"sampler must be a name, what find_subgroups returned, or an object with fit and sample; "
             f"got {type(sampler).__name__}, which has no fit."
         )

@@ -113,7 +113,7 @@ def rise_of(model: Any, data: Dataset, sampler: Any, seed: int) -> float:
     """Mean rise of the squared error of a model when x1 is redrawn once in each row."""
     asked = read_model(model, "value")
     n = len(data.X)
-    (drawn,) = sampler.fit(data.X).redraw(data.X, FEATURE, [stream(seed, "true importance")])
+    (drawn,) = sampler.fit(data.X).sample(data.X, FEATURE, [stream(seed, "true importance")])
     before = asked.predict(data.X, n, lambda row: "rows as drawn")
     after = asked.predict(data.X.assign(**{FEATURE: drawn}), n, lambda row: "rows with x1 redrawn")
     y = data.y.to_numpy()

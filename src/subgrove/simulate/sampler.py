@@ -31,7 +31,7 @@ class TrueConditional:
     >>> scenario = sg.simulate.scenario("linear", p=10)
     >>> X = scenario.sample(5, random_state=1).X
     >>> fitted = sg.simulate.TrueConditional("linear").fit(X, ["x1"])
-    >>> (column,) = fitted.redraw(X, "x1", [np.random.default_rng(1)])
+    >>> (column,) = fitted.sample(X, "x1", [np.random.default_rng(1)])
     >>> len(column)
     5
     """
@@ -70,13 +70,13 @@ class FittedTrueConditional:
     >>> import subgrove as sg
     >>> X = sg.simulate.scenario("linear", p=10).sample(4, random_state=1).X
     >>> fitted = sg.simulate.FittedTrueConditional("linear")
-    >>> [len(column) for column in fitted.redraw(X, "x1", [np.random.default_rng(1), np.random.default_rng(2)])]
+    >>> [len(column) for column in fitted.sample(X, "x1", [np.random.default_rng(1), np.random.default_rng(2)])]
     [4, 4]
     """
 
     name: str
 
-    def redraw(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterator[Floats]:
+    def sample(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterator[Floats]:
         """New values of x1 for each row of X, one column for each generator.
 
         Parameters

@@ -80,13 +80,13 @@ def reject_scores(names: Sequence[str]) -> None:
 
 
 def calibrated(
-    scores: Sequence[FeatureScores], table: Table, further: Table, seed: int, *, gives_training_rows: bool
+    scores: Sequence[FeatureScores], table: Table, further: Table, seed: int, *, uses_training_donors: bool
 ) -> list[FeatureScores]:
     """The scores with calibrated estimates; warns where further rows are not like the test rows."""
     learner = RowLearner.of(RowTerms(table, further), seed)
     found, apart = [], []
     for score in scores:
-        told = useful(learner, score, score.feature if gives_training_rows else ())
+        told = useful(learner, score, score.feature if uses_training_donors else ())
         found.append(with_weights(score, told, further.n_rows))
         apart += [score.title] * (apart_by(told) > _FAR_APART)
     _warn_of_other_rows(apart)

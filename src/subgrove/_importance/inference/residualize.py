@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 
 _PENALTIES = 10.0 ** np.arange(-3, 4)  # of the squares of coefficients, columns having variance 1, times the rows
 _N_TREES = 100
@@ -52,7 +52,7 @@ def _without_linear(values: Floats, predictors: Floats) -> Floats:
 def _without_forest(values: Floats, predictors: Floats, seed: int) -> Floats:
     """Residuals of a forest, out of its bags."""
     tried = max(1, predictors.shape[1] // 2)
-    forest = grow(predictors, values[:, None], n_trees=_N_TREES, tried=tried, seed=seed, n_jobs=1)
+    forest = grow_forest(predictors, values[:, None], n_trees=_N_TREES, tried=tried, seed=seed, n_jobs=1)
     unseen = forest.out_of_bag[:, 0]
     left: Floats = values - np.where(np.isnan(unseen), values.mean(), unseen)
     return left

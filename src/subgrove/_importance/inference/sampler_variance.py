@@ -23,12 +23,12 @@ from subgrove._importance.inference.variance_components import redraw_variance
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.score import Question
 from subgrove.exceptions import ParameterError, SubgroveWarning
-from subgrove.samplers.base import Fitted
+from subgrove.samplers.base import FittedSampler
 
 _LEAST_REPEATS, _MOST_REPEATS = 2, 10  # redraws of an estimate in a resample
 
 Refitted = Callable[
-    [Any], tuple[Fitted, Table]
+    [Any], tuple[FittedSampler, Table]
 ]  # from training rows to the sampler, and the test rows as it reads them
 Scored = Callable[[Question], Sequence[FeatureScores]]
 
@@ -80,7 +80,7 @@ def with_partition_noise(
     return [_told(score, own, n_resamples) for score, own in zip(scores, variances, strict=True)]
 
 
-def _asked_again(question: Question, fitted: Fitted, redrawn: Table, seed: int) -> Question:
+def _asked_again(question: Question, fitted: FittedSampler, redrawn: Table, seed: int) -> Question:
     return replace(
         question,
         sampler=fitted,

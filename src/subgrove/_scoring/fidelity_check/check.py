@@ -24,7 +24,7 @@ from subgrove._data.table import Table, read_like
 from subgrove._scoring.fidelity_check.encoding import Encoding, columns_with_gaps
 from subgrove._scoring.fidelity_check.two_sample import Twins, compare_twins
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import Redraw
+from subgrove.samplers.redraw import ResampledFeature
 
 Verdict = Literal["passes", "fails", "unknown"]
 
@@ -103,7 +103,7 @@ class Certifier:
         some = table.rows(chosen)
         return cls(frames, chosen, some, seed)
 
-    def first(self, redraw: Redraw) -> Table | str:
+    def first(self, redraw: ResampledFeature) -> Table | str:
         """The feature in the chosen rows after the first draw of a redraw that the model is not asked about."""
         try:
             changes = next(redraw.draws())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 from subgrove._scoring.fidelity_check.pairs import Points
 
 _TREES, _NODE = 20, 5
@@ -74,7 +74,7 @@ def foretold(others: Points, outputs: Floats, seed: int) -> list[Floats]:
     if not given.shape[1] or not np.ptp(outputs, axis=0).any():
         return [np.array(mean)]
     tried = max(1, min(given.shape[1] // 3, _MOST_TRIED))
-    forest = grow(given, outputs, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
+    forest = grow_forest(given, outputs, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
     unseen = np.isnan(forest.out_of_bag)
     return [np.where(unseen, mean, forest.out_of_bag), _line(_with_indicators(others), outputs)]
 
@@ -91,7 +91,7 @@ def foretold_by_halves(others: Points, outputs: Floats, halves: Halves, seed: in
     tried = max(1, min(given.shape[1] // 3, _MOST_TRIED))
     said = [np.empty_like(outputs), np.empty_like(outputs)]
     for judged, learned in (halves, halves[::-1]):
-        forest = grow(
+        forest = grow_forest(
             given[learned],
             outputs[learned],
             n_trees=_TREES,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._regress import grow
+from subgrove._regress import grow_forest
 from subgrove._scoring.fidelity_check.pairs import Points
 from subgrove._scoring.fidelity_check.predict_column import Halves, Outputs, foretold, foretold_by_halves
 
@@ -81,7 +81,7 @@ def _area(
         given = np.vstack([real[learned], redrawn[learned]])
         label = np.repeat([0.0, 1.0], len(learned))[:, None]
         seed = int(rng.integers(2**31))
-        forest = grow(given, label, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
+        forest = grow_forest(given, label, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
         score = forest.predict(np.vstack([real[judged], redrawn[judged]]))[:, 0]
         area, variance = area_and_variance(score[: len(judged)], score[len(judged) :])
         areas.append(area)

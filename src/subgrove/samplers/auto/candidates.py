@@ -12,16 +12,16 @@ import numpy as np
 from subgrove._core.kinds import ColumnInfo, Floats, Rows
 from subgrove._core.random import stream
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import LinearFit, fit_dense_linear, fit_sparse_linear, is_clear, mean_and_error
+from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import Settings, grown_from
 from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
 from subgrove.samplers.auto.choice import UNREADABLE
-from subgrove.samplers.auto.shared_training import Setup
+from subgrove.samplers.auto.shared_training import SharedTraining
 from subgrove.samplers.imputation import FittedImputation, Imputation
-from subgrove.samplers.leaf_donors import LeafDonors
-from subgrove.samplers.location_shift import Residuals, left_by
-from subgrove.samplers.sparse_levels import FittedLevels, FoundLevels, find_level_shift
+from subgrove.samplers.leaf_donors import TrainingSubgroups
+from subgrove.samplers.location_shift import ResidualSampler, left_by
+from subgrove.samplers.sparse_levels import LevelFit, LevelSampler, fit_sparse_multinomial
 from subgrove.trees.polish import polished
 from subgrove.trees.single import single_leaf
 from subgrove.trees.training import select_columns, training_of
@@ -38,12 +38,12 @@ _DENSE_FROM = 5  # terms of a sparse shift from which on one of all columns is t
 _ENOUGH_JUDGED = 1000  # rows on which trees that are grown again are judged; more would cost more than they tell
 _NORMAL_POOL = 2001  # quantiles that stand for a normal distribution
 
-Drawer = LeafDonors | Residuals | FittedLevels | FittedImputation
+ConditionalSampler = TrainingSubgroups | ResidualSampler | LevelSampler | FittedImputation
 
 
-def donors_of(setup: Setup, partition: Partition) -> LeafDonors:
+def donors_of(setup: SharedTraining, partition: Partition) -> TrainingSubgroups:
     """What gives values of training rows of the same subgroup."""
-    return LeafDonors.of(partition, setup.table, setup.rows, setup.shown)
+    return TrainingSubgroups.of(partition, setup.table, setup.rows, setup.shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class Candidate:
     name: str
     scores: Floats
     parts: int
-    make: Callable[[], Drawer]
+    make: Callable[[], ConditionalSampler]
     splits: int = 0  # chosen on the rows that it is scored on
     again: Callable[[], Floats] | None = None  # scores by trees that are grown again
     columns: int = 1  # that competed for each split
@@ -76,10 +76,10 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class CandidateSet:
     """Candidates for one feature, scored on halves of the rows by what was learned on the other half."""
 
-    setup: Setup
+    setup: SharedTraining
     series: TypedColumn
     others: Table
 
@@ -130,7 +130,7 @@ class Comparison:
         rules = self.setup.settings.rules
         return replace(self.setup.settings, rules=replace(rules, max_depth=min(rules.max_depth, _RESIDUAL_DEPTH)))
 
-    def donors(self, partition: Partition) -> LeafDonors:
+    def donors(self, partition: Partition) -> TrainingSubgroups:
         """Values of training rows of the same subgroup."""
         return donors_of(self.setup, partition)
 
@@ -167,7 +167,7 @@ class Comparison:
     def levels(self) -> list[Candidate]:
         """Candidates for a feature of few values."""
         candidates = [self.marginal(), *self.subgroups()]
-        found = find_level_shift(self.setup.rivals, self.series, self.others.names)
+        found = fit_sparse_multinomial(self.setup.rivals, self.series, self.others.names)
         if found.shift.parts:
             candidates.append(self._shifted_levels(found))
         return self.judged_again(candidates)
@@ -186,7 +186,7 @@ class Comparison:
         if len(self.tree) == 1:
             return []
 
-        def make() -> LeafDonors:
+        def make() -> TrainingSubgroups:
             return self.donors(self._polished)
 
         scores = left_out_scores(self.series, self.tree._assign_table(self.others))
@@ -202,8 +202,8 @@ class Comparison:
         scores = left_out_scores(left, tree._assign_table(self.others))
         splits = len(tree) - 1
 
-        def make() -> Residuals:
-            return Residuals.of(found, tree, self.setup.table, self.series, self.setup.rows, self.setup.shown)
+        def make() -> ResidualSampler:
+            return ResidualSampler.of(found, tree, self.setup.table, self.series, self.setup.rows, self.setup.shown)
 
         again = partial(self._regrown, left, settings) if splits else None
         parts = len(found.shift.terms) + splits
@@ -212,7 +212,7 @@ class Comparison:
     def _is_clear(self, found: LinearFit) -> bool:
         """Whether held-out rows are clearly nearer to the shift than to their mean."""
         x = self.series.values
-        return is_clear((x - x.mean()) ** 2 - found.residuals**2)
+        return exceeds_standard_error((x - x.mean()) ** 2 - found.residuals**2)
 
     def _normal(self, found: LinearFit) -> Candidate:
         from scipy.special import ndtr, ndtri
@@ -222,18 +222,18 @@ class Comparison:
         density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
         scores = scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
 
-        def make() -> Residuals:
-            made = Residuals.of(found, self.single, self.setup.table, self.series, self.setup.rows, 0)
+        def make() -> ResidualSampler:
+            made = ResidualSampler.of(found, self.single, self.setup.table, self.series, self.setup.rows, 0)
             pool = scale * ndtri((np.arange(_NORMAL_POOL) + 0.5) / _NORMAL_POOL)
             return replace(made, residuals=pool, code=np.zeros(_NORMAL_POOL, dtype=np.int32), centre=np.zeros(1))
 
         return Candidate("gaussian", scores, len(found.shift.terms), make)
 
-    def _shifted_levels(self, found: FoundLevels) -> Candidate:
+    def _shifted_levels(self, found: LevelFit) -> Candidate:
         scores = found.held_out(self.halves)
 
-        def make() -> FittedLevels:
-            return FittedLevels.of(found, self.series, self.setup.rows)
+        def make() -> LevelSampler:
+            return LevelSampler.of(found, self.series, self.setup.rows)
 
         return Candidate("shifted_subgroups", scores, len(found.shift.parts), make)
 
@@ -241,7 +241,7 @@ class Comparison:
     def _leaves_nothing(marginal: Candidate, shifted: Candidate) -> bool:
         """Whether a shift is clearly better than no column, and what it leaves depends on none: a tree cannot add."""
         better = marginal.scores - shifted.scores
-        return shifted.splits == 0 and len(better) >= _ROWS_TO_TRUST_TESTS and is_clear(better, errors=2)
+        return shifted.splits == 0 and len(better) >= _ROWS_TO_TRUST_TESTS and exceeds_standard_error(better, errors=2)
 
     def _forest(self) -> Candidate:
         name = self.series.info.name
@@ -291,7 +291,7 @@ class Comparison:
         unsure = []
         for one in candidates:
             behind = one.scores - best.scores
-            mean, error = mean_and_error(behind)
+            mean, error = mean_and_std_error(behind)
             low, high = mean - best.charge, mean + one.charge
             limit = error if one.parts < best.parts else -error
             if one is not best and low <= limit < high:
@@ -320,7 +320,7 @@ class Comparison:
 
 def _is_better(one: LinearFit, two: LinearFit) -> bool:
     """Whether its squared errors on held-out rows are clearly less."""
-    return is_clear(two.residuals**2 - one.residuals**2)
+    return exceeds_standard_error(two.residuals**2 - one.residuals**2)
 
 
 def best_of(candidates: list[Candidate]) -> Candidate:

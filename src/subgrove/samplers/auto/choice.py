@@ -59,7 +59,7 @@ class CandidateScore:
 
 
 @dataclass(frozen=True)
-class Choice:
+class SamplerChoice:
     """What was chosen for a feature, and why.
 
     Attributes
@@ -105,7 +105,7 @@ class Choice:
     conditioning: tuple[str, ...] = ()
 
     @classmethod
-    def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> Choice:
+    def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> SamplerChoice:
         """The simplest of the candidates within one standard error of the best.
 
         Parameters
@@ -124,7 +124,7 @@ class Choice:
         return cls(feature, chosen.name, measure, scores, _reason(feature, measure, scores, chosen), n_rows)
 
     @classmethod
-    def only(cls, feature: str, chosen: str, why: str) -> Choice:
+    def only(cls, feature: str, chosen: str, why: str) -> SamplerChoice:
         """Without a comparison.
 
         Parameters
@@ -139,7 +139,7 @@ class Choice:
         return cls(feature, chosen, "", (), f"{feature} is redrawn from {TOLD[chosen]}: {why}.")
 
     @classmethod
-    def of_group(cls, feature: str, n_subgroups: int) -> Choice:
+    def of_group(cls, feature: str, n_subgroups: int) -> SamplerChoice:
         """Several features together.
 
         Parameters
@@ -198,7 +198,7 @@ class Choice:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Choice:
+    def from_dict(cls, values: Mapping[str, Any]) -> SamplerChoice:
         """What `to_dict` wrote.
 
         Parameters

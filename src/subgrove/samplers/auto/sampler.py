@@ -6,7 +6,7 @@ Requirements this design meets:
 - the simplest candidate within one standard error of the best wins: fewest terms and splits to read;
 - bounded cost: at most `max_rows` rows are looked at; a tree is grown again on halves only where its having chosen
   splits on the same rows could change the choice; a forest is tried only where the best so far is complicated;
-- the choice can be told: every score, and the reason in a sentence (`Choice`).
+- the choice can be told: every score, and the reason in a sentence (`SamplerChoice`).
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from subgrove._core.random import Streams
 from subgrove._data.table import Table
 from subgrove._subgroups import Partition
 from subgrove._subgroups.restriction import restricted
-from subgrove.samplers.auto.candidates import Drawer
-from subgrove.samplers.auto.choice import Choice
-from subgrove.samplers.auto.selector import Choosing
-from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, read_setup
-from subgrove.samplers.base import Feature, Fitted, Method, title
-from subgrove.samplers.leaf_donors import LeafDonors
+from subgrove.samplers.auto.candidates import ConditionalSampler
+from subgrove.samplers.auto.choice import SamplerChoice
+from subgrove.samplers.auto.selector import SamplerSelector
+from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, read_shared_training
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
+from subgrove.samplers.leaf_donors import TrainingSubgroups
 from subgrove.samplers.learned import learned_for
-from subgrove.samplers.location_shift import Residuals
-from subgrove.samplers.redraw import Groups, Redraw
+from subgrove.samplers.location_shift import ResidualSampler
+from subgrove.samplers.redraw import ResampledFeature, RowGroups
 
 
-class Auto(Method):
+class Auto(Sampler):
     """Chooses for each feature the sampler that foretells it best on training rows that the sampler has not seen.
 
     Candidates are marginal donors, subgroups of a transformation tree, shifted subgroups, a normal distribution about
@@ -72,8 +72,8 @@ class Auto(Method):
     """
 
     name = "auto"
-    takes_groups = True
-    takes_any_column = True
+    accepts_groups = True
+    accepts_any_column = True
 
     def __init__(
         self,
@@ -106,8 +106,8 @@ class Auto(Method):
             Names of the features that will be redrawn, or groups of names; all columns if not given.
         """
         with one_blas_thread():
-            columns, asked, setup = read_setup(self, X, features)
-            found = list(parallel_map(Choosing(setup), asked, self.n_jobs))
+            columns, asked, setup = read_shared_training(self, X, features)
+            found = list(parallel_map(SamplerSelector(setup), asked, self.n_jobs))
         names = [title(feature) for feature in asked]
         learned = {name: drawer for name, (drawer, _, _) in zip(names, found, strict=True)}
         choices = {name: choice for name, (_, choice, _) in zip(names, found, strict=True)}
@@ -116,7 +116,7 @@ class Auto(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class FittedAuto(Fitted):
+class FittedAuto(FittedSampler):
     """Redraws each feature by the sampler that was chosen for it.
 
     Attributes
@@ -124,46 +124,46 @@ class FittedAuto(Fitted):
     learned : mapping
         Feature -> what redraws it.
     choices : mapping
-        Feature -> `Choice`: what was chosen, the scores and the reason.
+        Feature -> `SamplerChoice`: what was chosen, the scores and the reason.
     told : mapping
         Feature -> the subgroups that results are told by, for features that are redrawn in none but depend on others.
     """
 
-    learned: Mapping[str, Drawer] = field(kw_only=True)
-    choices: Mapping[str, Choice] = field(kw_only=True)
+    learned: Mapping[str, ConditionalSampler] = field(kw_only=True)
+    choices: Mapping[str, SamplerChoice] = field(kw_only=True)
     told: Mapping[str, Partition] = field(kw_only=True, default_factory=dict)
 
-    def draw(
+    def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> Redraw:
+    ) -> ResampledFeature:
         """The redraw of one feature."""
-        redraw = learned_for(self.learned, feature, Auto.name).draw(table, feature, rngs, exact=exact)
+        redraw = learned_for(self.learned, feature, Auto.name).resample(table, feature, rngs, exact=exact)
         told = self.told.get(title(feature))
         if told is None:
             return redraw
         code = told._assign_table(table).astype(np.int32)
-        return replace(redraw, groups=Groups(code, told.rules, redraw.groups.conditioning))
+        return replace(redraw, groups=RowGroups(code, told.rules, redraw.groups.conditioning))
 
     @property
-    def gives_training_rows(self) -> bool:
+    def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
         return True
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """The columns that the feature's tree splits on, if it is redrawn within the subgroups of one alone."""
         drawer = learned_for(self.learned, feature, Auto.name)
-        return drawer.conditioning if isinstance(drawer, LeafDonors) else None
+        return drawer.conditioning if isinstance(drawer, TrainingSubgroups) else None
 
-    def told_by(self, feature: Feature) -> Partition | None:
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
         """The subgroups that results of the feature are told by."""
         drawer = learned_for(self.learned, feature, Auto.name)
-        own = drawer.shown if isinstance(drawer, LeafDonors | Residuals) else None
+        own = drawer.shown if isinstance(drawer, TrainingSubgroups | ResidualSampler) else None
         return self.told.get(title(feature), own)
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedAuto:
         """The same, the feature's tree cut back to its splits on some columns."""
         drawer = learned_for(self.learned, feature, Auto.name)
-        assert isinstance(drawer, LeafDonors)
+        assert isinstance(drawer, TrainingSubgroups)
         smaller = restricted(drawer.partition, columns)
-        cut = LeafDonors.of(smaller, drawer.table, drawer.rows, drawer.shown_depth)
+        cut = TrainingSubgroups.of(smaller, drawer.table, drawer.rows, drawer.shown_depth)
         return replace(self, learned={**self.learned, title(feature): cut})

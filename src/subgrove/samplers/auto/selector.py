@@ -8,86 +8,88 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import is_extreme, mean_and_error
+from subgrove._regress import is_extreme, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.grow import grown_from
-from subgrove.samplers.auto.candidates import Candidate, Comparison, Drawer, best_of, donors_of, known
-from subgrove.samplers.auto.choice import CandidateScore, Choice
-from subgrove.samplers.auto.shared_training import Setup
+from subgrove.samplers.auto.candidates import Candidate, CandidateSet, ConditionalSampler, best_of, donors_of, known
+from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
+from subgrove.samplers.auto.shared_training import SharedTraining
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.leaf_donors import LeafDonors
-from subgrove.samplers.location_shift import Residuals, takes_levels
-from subgrove.samplers.sparse_levels import FittedLevels
+from subgrove.samplers.leaf_donors import TrainingSubgroups
+from subgrove.samplers.location_shift import ResidualSampler, takes_levels
+from subgrove.samplers.sparse_levels import LevelSampler
 
 
 @dataclass(frozen=True, eq=False)
-class Choosing:
+class SamplerSelector:
     """The choice for one feature."""
 
-    setup: Setup
+    setup: SharedTraining
 
-    def __call__(self, feature: Feature) -> tuple[Drawer, Choice, Partition | None]:
+    def __call__(self, feature: Feature) -> tuple[ConditionalSampler, SamplerChoice, Partition | None]:
         """What redraws a feature, why, and the subgroups that results are told by if it is redrawn in none."""
         others = self.setup.others(feature)
         series = tuple(self.setup.table.series(name) for name in feature)
         if len(feature) > 1:
             tree = grown_from(others, feature, series, None, self.setup.settings, self.setup.prepared)
             donors = donors_of(self.setup, tree)
-            return donors, _told(Choice.of_group(title(feature), len(tree)), donors), None
+            return donors, _told(SamplerChoice.of_group(title(feature), len(tree)), donors), None
         (one,) = series
         if one.info.kind == "numeric" and is_extreme(one.values):
             return *self._without_scores(one, others), None
         if one.missing.any():
             return *self._among_known(one, others), None
-        compared = Comparison(self.setup, one, others)
+        compared = CandidateSet(self.setup, one, others)
         levels = takes_levels(one)
         drawer, choice = self._settled(one, compared.levels() if levels else compared.numbers(), levels)
         return drawer, choice, None if _has_subgroups(drawer) else compared.shown
 
-    def _settled(self, series: TypedColumn, candidates: list[Candidate], levels: bool) -> tuple[Drawer, Choice]:
+    def _settled(
+        self, series: TypedColumn, candidates: list[Candidate], levels: bool
+    ) -> tuple[ConditionalSampler, SamplerChoice]:
         measure = "log score" if levels else "CRPS"
         best = best_of(candidates)
         scores = [_summary(candidate, best) for candidate in candidates]
-        choice = Choice.between(series.info.name, measure, tuple(scores), len(self.setup.rows))
+        choice = SamplerChoice.between(series.info.name, measure, tuple(scores), len(self.setup.rows))
         drawer = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
         return drawer, _told(choice, drawer)
 
-    def _without_scores(self, series: TypedColumn, others: Table) -> tuple[Drawer, Choice]:
+    def _without_scores(self, series: TypedColumn, others: Table) -> tuple[ConditionalSampler, SamplerChoice]:
         """Numbers whose differences cannot be squared: a tree says by its tests whether there are subgroups."""
         setup = self.setup
         tree = grown_from(others, (series.info.name,), (series,), None, setup.settings, setup.prepared)
         donors = donors_of(setup, tree)
         chosen = "marginal" if len(donors.partition) == 1 else "subgroups"
         why = "its numbers are too large, or too close to each other, for scores"
-        return donors, _told(Choice.only(series.info.name, chosen, why), donors)
+        return donors, _told(SamplerChoice.only(series.info.name, chosen, why), donors)
 
-    def _among_known(self, series: TypedColumn, others: Table) -> tuple[Drawer, Choice]:
+    def _among_known(self, series: TypedColumn, others: Table) -> tuple[ConditionalSampler, SamplerChoice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""
         tree = grown_from(others, (series.info.name,), (series,), None, self.setup.settings, self.setup.prepared)
         known = np.flatnonzero(~series.missing)
         if len(known) < 4 or len(tree) == 1:
             single = donors_of(self.setup, tree.at_depth(0))
-            return single, Choice.only(series.info.name, "marginal", "no column tells its values apart")
+            return single, SamplerChoice.only(series.info.name, "marginal", "no column tells its values apart")
         part = replace(self.setup, table=self.setup.table.rows(known), rows=self.setup.rows[known], prepared=None)
-        compared = Comparison(part, TypedColumn(series.info, series.values[known]), others.rows(known))
+        compared = CandidateSet(part, TypedColumn(series.info, series.values[known]), others.rows(known))
         candidates = compared.judged_again([compared.marginal(), *compared.subgroups()])
         candidates = [replace(one, make=self._maker(one.name, tree)) for one in candidates]
         return self._settled(series, candidates, takes_levels(series))
 
-    def _maker(self, name: str, tree: Partition) -> Callable[[], Drawer]:
+    def _maker(self, name: str, tree: Partition) -> Callable[[], ConditionalSampler]:
         return lambda: donors_of(self.setup, tree if name == "subgroups" else tree.at_depth(0))
 
 
-def _has_subgroups(drawer: Drawer) -> bool:
+def _has_subgroups(drawer: ConditionalSampler) -> bool:
     """Whether results have subgroups to be told by, or no column tells anything, so that there are none."""
-    return isinstance(drawer, LeafDonors) or (isinstance(drawer, Residuals) and len(drawer.shown) > 1)
+    return isinstance(drawer, TrainingSubgroups) or (isinstance(drawer, ResidualSampler) and len(drawer.shown) > 1)
 
 
-def _told(choice: Choice, drawer: Drawer) -> Choice:
+def _told(choice: SamplerChoice, drawer: ConditionalSampler) -> SamplerChoice:
     """The choice, with what can be said of the sampler that was fitted."""
-    if isinstance(drawer, LeafDonors):
+    if isinstance(drawer, TrainingSubgroups):
         return replace(choice, n_subgroups=len(drawer.partition), conditioning=drawer.conditioning)
-    if isinstance(drawer, Residuals):
+    if isinstance(drawer, ResidualSampler):
         return replace(
             choice,
             shift=drawer.shift.text(),
@@ -95,11 +97,11 @@ def _told(choice: Choice, drawer: Drawer) -> Choice:
             n_subgroups=len(drawer.partition),
             conditioning=drawer.conditioning,
         )
-    if isinstance(drawer, FittedLevels):
+    if isinstance(drawer, LevelSampler):
         return replace(choice, shift=drawer.shift.text(), conditioning=drawer.shift.columns)
     return choice
 
 
 def _summary(candidate: Candidate, best: Candidate) -> CandidateScore:
-    worse, error = mean_and_error(known(candidate.scores - best.scores))
+    worse, error = mean_and_std_error(known(candidate.scores - best.scores))
     return CandidateScore(candidate.name, candidate.score, worse, error, candidate.parts)

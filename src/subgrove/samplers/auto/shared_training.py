@@ -24,7 +24,7 @@ SHOWN_DEPTH = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Setup:
+class SharedTraining:
     """What the features of one table have in common.
 
     Attributes
@@ -62,7 +62,9 @@ class Setup:
         return self.prepared.table.without(feature)
 
 
-def read_setup(sampler: Any, X: Any, features: Any) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], Setup]:
+def read_shared_training(
+    sampler: Any, X: Any, features: Any
+) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], SharedTraining]:
     """The columns of training rows, the features that are asked for, and what these have in common.
 
     `sampler` is one with the parameters of `Auto`.
@@ -75,7 +77,11 @@ def read_setup(sampler: Any, X: Any, features: Any) -> tuple[tuple[ColumnInfo, .
     used = table.rows(rows)
     allowed = allowed_columns(sampler.given, table.names)
     prepared = Prepared.of(select_columns(used, allowed), shared=True)
-    return table.columns, asked, Setup(used, rows, FoldGrams.of(used, seed), allowed, settings, shown, seed, prepared)
+    return (
+        table.columns,
+        asked,
+        SharedTraining(used, rows, FoldGrams.of(used, seed), allowed, settings, shown, seed, prepared),
+    )
 
 
 def _used_rows(n_rows: int, most: Any, seed: int) -> Rows:
