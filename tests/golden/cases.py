@@ -357,7 +357,7 @@ def redraws() -> Any:
     """Values that samplers draw when they are used by themselves."""
     (X, _), (train, _) = numeric(60, 2), numeric(300, 1)
     found = {}
-    for name in ("Auto", "Subgroups", "ShiftedSubgroups", "Marginal", "Knockoffs", "Imputation", "Intervals"):
+    for name in ("Auto", "SubgroupSampler", "ShiftedSubgroups", "Marginal", "Knockoffs", "Imputation", "Intervals"):
         fitted = getattr(sg.samplers, name)().fit(train, ["x1"])
         drawn = fitted.sample(X, "x1", [np.random.default_rng(seed) for seed in (1, 2)])
         found[name] = [plain(np.asarray(column)) for column in drawn]

@@ -7,6 +7,7 @@ COLUMNS: dict[str, str] = {
     "n_rows_predicted": "n_rows_asked",
     "rows_predicted": "rows_asked",
     "predictors": "foretold_by",
+    "SubgroupSampler": "Subgroups",
 }
 """New key -> key when recorded: columns of tables and keys of dictionaries.
 
