@@ -1,4 +1,4 @@
-"""`python -m experiments NAME [run|table|figure|all]`: compute, add up, draw."""
+"""`python -m experiments NAME [run|table|figure|all]`: compute, aggregate, draw."""
 
 from __future__ import annotations
 
@@ -23,52 +23,52 @@ _OWN_UNITS = ("ground_truth", "data_fidelity")  # where samplers of the package 
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """What the command line asks for; 0 if all of it worked."""
+    """Run the command line; return 0 if all units worked."""
     parser = _parser()
-    asked = parser.parse_args(arguments)
-    _reject_what_has_no_use(parser, asked)
-    if asked.data is not None:
-        os.environ[data.FOLDER_VARIABLE] = str(asked.data.resolve())
-    if asked.fetch:
+    args = parser.parse_args(arguments)
+    _reject_what_has_no_use(parser, args)
+    if args.data is not None:
+        os.environ[data.FOLDER_VARIABLE] = str(args.data.resolve())
+    if args.fetch:
         os.environ[data.FETCH_VARIABLE] = "1"
-    if asked.name == "summary":
+    if args.name == "summary":
         return _write_summary()
-    names = sorted(summaries()) if asked.name == "everything" else [asked.name]
-    return max(_one(name, asked) for name in names)
+    names = sorted(summaries()) if args.name == "everything" else [args.name]
+    return max(_one(name, args) for name in names)
 
 
-def _one(name: str, asked: argparse.Namespace) -> int:
+def _one(name: str, args: argparse.Namespace) -> int:
     from importlib import import_module
 
-    # The same rows asked about by samplers of the package in place of the paper's: an experiment beside the first.
+    # The same rows args about by samplers of the package in place of the paper's: an experiment beside the first.
     module = import_module(
-        f"experiments.{name}_samplers" if name in _OWN_UNITS and asked.sampler else f"experiments.{name}"
+        f"experiments.{name}_samplers" if name in _OWN_UNITS and args.sampler else f"experiments.{name}"
     )
-    size = Size(asked.reps, tuple(asked.cells), asked.quick, data.folder(), asked.sampler, asked.seed, asked.forest)
+    size = Size(args.reps, tuple(args.cells), args.quick, data.folder(), args.sampler, args.seed, args.forest)
     name = stored_name(name, size)
-    store = Store(asked.out / (f"{name}-quick" if asked.quick else name))
+    store = Store(args.out / (f"{name}-quick" if args.quick else name))
     failed = 0
-    if asked.step in ("run", "all"):
-        failed = _run(name, module, size, store, asked)
-    if asked.step in ("table", "figure", "all"):
+    if args.step in ("run", "all"):
+        failed = _run(name, module, size, store, args)
+    if args.step in ("table", "figure", "all"):
         results = _chosen(store.read(), size)
         if hasattr(module, "beside") and size.samplers:
-            results = module.beside(results, _chosen(_beside(asked, size), size))
+            results = module.beside(results, _chosen(_beside(args, size), size))
         if results.empty:
             print(f"{name}: no results in {store.folder}. Run `python -m experiments {name} run` first.")
             return 1
-        if asked.step != "figure":
-            _write_tables(name, module, results, _table_folder(name, results, asked, size))
-        if asked.step != "table":
-            for path in module.figures(results, _made(asked.out / ("figures-part" if _partial(size) else "figures"))):
+        if args.step != "figure":
+            _write_tables(name, module, results, _table_folder(name, results, args, size))
+        if args.step != "table":
+            for path in module.figures(results, _made(args.out / ("figures-part" if _partial(size) else "figures"))):
                 print(path)
     return failed
 
 
-def _run(name: str, module: ModuleType, size: Size, store: Store, asked: argparse.Namespace) -> int:
+def _run(name: str, module: ModuleType, size: Size, store: Store, args: argparse.Namespace) -> int:
     from experiments.running import run_all
 
-    if asked.fresh:
+    if args.fresh:
         store.clear()
     try:
         units = [unit for unit in module.units(size) if size.takes(unit.cell)]
@@ -79,7 +79,7 @@ def _run(name: str, module: ModuleType, size: Size, store: Store, asked: argpars
         print(f"{name}: --cells {' '.join(size.cells)} names no cell.")
         return 1
     try:
-        failures = run_all(module.__name__.removeprefix("experiments."), units, store, asked.jobs)
+        failures = run_all(module.__name__.removeprefix("experiments."), units, store, args.jobs)
     except KeyboardInterrupt:
         print(f"{name}: stopped. The same command goes on where it ended.")
         raise SystemExit(130) from None
@@ -107,10 +107,10 @@ def _write_tables(name: str, module: ModuleType, results: pd.DataFrame, folder: 
     print(module.report(tables))
 
 
-def _table_folder(name: str, results: pd.DataFrame, asked: argparse.Namespace, size: Size) -> Path:
+def _table_folder(name: str, results: pd.DataFrame, args: argparse.Namespace, size: Size) -> Path:
     """Only tables of whole experiments are kept beside the code, and none gives way to one of fewer units."""
-    kept: Path = asked.results
-    part: Path = asked.out / "tables"
+    kept: Path = args.results
+    part: Path = args.out / "tables"
     if _partial(size):
         return part
     known = kept / f"{name}_run.csv"
@@ -126,35 +126,35 @@ def _partial(size: Size) -> bool:
 
 
 def stored_name(name: str, size: Size) -> str:
-    """The name that results are stored under: with the samplers, the forest and the seed that were asked for."""
+    """The name that results are stored under: with the samplers, the forest and the seed that were args for."""
     parts = [name, *(size.samplers if name in _OWN_UNITS else ())]
     parts += ["own"] if size.forest == "own" else []
     return "_".join([*parts, *([f"seed{size.seed}"] if size.seed else [])])
 
 
-def _beside(asked: argparse.Namespace, size: Size) -> pd.DataFrame:
+def _beside(args: argparse.Namespace, size: Size) -> pd.DataFrame:
     """What stands beside: to packages what samplers had of the same rows, to samplers what the paper's methods had."""
-    if asked.name != "peers":
-        return Store(asked.out / (f"{asked.name}-quick" if asked.quick else asked.name)).read()
-    found = Store(asked.out / stored_name("ground_truth", size)).read()
-    more = Store(asked.out / stored_name("ground_truth_calibrated", size)).read()
+    if args.name != "peers":
+        return Store(args.out / (f"{args.name}-quick" if args.quick else args.name)).read()
+    found = Store(args.out / stored_name("ground_truth", size)).read()
+    more = Store(args.out / stored_name("ground_truth_calibrated", size)).read()
     if more.empty:  # units of `peers` have the default call; what is stored beside is of earlier ones
         return found
     return pd.concat([found[found["method"] != "auto"] if len(found) else found, more], ignore_index=True)
 
 
-def _reject_what_has_no_use(parser: argparse.ArgumentParser, asked: argparse.Namespace) -> None:
-    if asked.sampler and asked.name not in _WITH_SAMPLERS:
-        parser.error(f"--sampler is for {', '.join(_WITH_SAMPLERS)}; got {asked.name}.")
+def _reject_what_has_no_use(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
+    if args.sampler and args.name not in _WITH_SAMPLERS:
+        parser.error(f"--sampler is for {', '.join(_WITH_SAMPLERS)}; got {args.name}.")
     from subgrove.samplers.registry import NAMES
 
-    unknown = [one for one in asked.sampler if one not in NAMES]
+    unknown = [one for one in args.sampler if one not in NAMES]
     if unknown:
         parser.error(f"--sampler takes names out of {', '.join(sorted(NAMES))}; got {', '.join(unknown)}.")
-    takes_seed = asked.name == "peers" or (asked.name == "ground_truth" and asked.sampler)
-    if asked.seed and not takes_seed:
+    takes_seed = args.name == "peers" or (args.name == "ground_truth" and args.sampler)
+    if args.seed and not takes_seed:
         parser.error("--seed is for ground_truth with --sampler, and for peers.")
-    if asked.forest != "sklearn" and not (asked.name == "ground_truth" and asked.sampler):
+    if args.forest != "sklearn" and not (args.name == "ground_truth" and args.sampler):
         parser.error("--forest is for ground_truth with --sampler.")
 
 
@@ -184,9 +184,9 @@ def summaries(title: str = "SUMMARY") -> dict[str, str]:
 
 def _parser() -> argparse.ArgumentParser:
     known, further = summaries(), summaries("BEYOND")
-    told = known | further | {"everything": "each of the paper's in turn", "summary": "the pages from the tables"}
-    width = max(map(len, told)) + 2
-    lines = [f"  {name:<{width}}{line}" for name, line in told.items()]
+    labels = known | further | {"everything": "each of the paper's in turn", "summary": "the pages from the tables"}
+    width = max(map(len, labels)) + 2
+    lines = [f"  {name:<{width}}{line}" for name, line in labels.items()]
     parser = argparse.ArgumentParser(
         prog="python -m experiments",
         description="The paper's tables and figures, computed anew.",
@@ -206,14 +206,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fetch", action="store_true", help="allow downloading data sets from OpenML")
     parser.add_argument("--fresh", action="store_true", help="forget what was computed before")
     parser.add_argument(
-        "--sampler", type=_names, default=(), metavar="NAME[,NAME]", help="samplers of the package to ask"
+        "--sampler", type=_names, default=(), metavar="NAME[,NAME]", help="samplers of the package to evaluate"
     )
     parser.add_argument("--seed", type=int, default=0, help="another number than 0: fresh rows (default: 0)")
     parser.add_argument(
         "--forest",
         choices=("sklearn", "own"),
         default="sklearn",
-        help="whose forest setting II asks (default: sklearn); own: that of the paper's methods, setting II alone",
+        help="forest that setting II explains (default: sklearn); own: that of the paper's methods, setting II alone",
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work? the numbers mean nothing")
     return parser

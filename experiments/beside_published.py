@@ -67,7 +67,7 @@ def _with_published(ours: pd.DataFrame) -> pd.DataFrame:
     both = ours.merge(theirs, on=[*CELL, "method", "m"], how="left", sort=False)
     their_mean_se = both["published_sd"] / np.sqrt(both["published_reps"])
     # Squared errors are skewed: of few repetitions, a mean that is small by chance has a standard error that is too
-    # small. If both have the same distribution, their spread is best told from both together.
+    # small. If both have the same distribution, their spread is best estimated from both together.
     reps, their_reps = both["reps"], both["published_reps"]
     squares = (reps - 1) * reps * both["mse_se"] ** 2 + (their_reps - 1) * their_reps * both["published_mse_se"] ** 2
     pooled = np.sqrt(squares / (reps + their_reps - 2) * (1 / reps + 1 / their_reps))

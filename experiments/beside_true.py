@@ -78,7 +78,7 @@ def choices(results: pd.DataFrame) -> pd.DataFrame:
     """Of samplers that choose, how often each candidate was chosen, and what the error is where it was.
 
     `mse` is the mean squared error of the repetitions with that choice, from the truth of the whole cell, with the most
-    redraws that there are. Times their shares, these add up to the error of the cell.
+    redraws that there are. Weighted by their shares, these sum to the error of the cell.
     """
     columns = [*CELL, "method", "candidate", "share", "mse"]
     if "chosen" not in results:
@@ -97,8 +97,8 @@ def choices(results: pd.DataFrame) -> pd.DataFrame:
 def with_choices(cells: pd.DataFrame, chosen: pd.DataFrame) -> pd.DataFrame:
     """Cells with the column `chosen`: candidates and their shares, the most frequent first."""
     keys = [*CELL, "method"]
-    told = {
+    labels = {
         key: "; ".join(f"{one['candidate']} {one['share']:.3g}" for one in part.to_dict("records"))
         for key, part in chosen.sort_values("share", ascending=False, kind="stable").groupby(keys)
     }
-    return cells.assign(chosen=[told.get(key, "") for key in zip(*(cells[name] for name in keys), strict=True)])
+    return cells.assign(chosen=[labels.get(key, "") for key in zip(*(cells[name] for name in keys), strict=True)])

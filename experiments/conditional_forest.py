@@ -1,6 +1,6 @@
 """The forest of setting II, and its conditional importance after Strobl et al. (2008) and Debeer and Strobl (2020).
 
-That importance (CVIRF) asks each tree alone: its out-of-bag rows are permuted within cells that its own splits make,
+That importance (CVIRF) evaluates each tree alone: its out-of-bag rows are permuted within cells of its own splits,
 and the rise of the squared error is averaged over trees.
 """
 
@@ -23,7 +23,7 @@ _THRESHOLD = 0.95  # 1 - p of the test that makes a column one to condition on
 
 @dataclass(frozen=True, eq=False)
 class ModelForest:
-    """A forest, its trees as forests of one, and the rows that each tree has not seen."""
+    """A forest, its trees as forests of one, and the out-of-bag rows of each tree."""
 
     whole: RandomForest
     trees: tuple[RandomForest, ...]
@@ -31,8 +31,8 @@ class ModelForest:
 
     def predict(self, x: Floats) -> Floats:
         """The mean over trees."""
-        foretold: Floats = self.whole.predict(x)[:, 0]
-        return foretold
+        predicted: Floats = self.whole.predict(x)[:, 0]
+        return predicted
 
 
 def grown(x: Floats, y: Floats, trees: int, seed: int) -> ModelForest:

@@ -1,4 +1,4 @@
-"""The data sets of the experiments, as Parquet files in a folder; downloaded only when that is asked for.
+"""The data sets of the experiments, as Parquet files in a folder; downloaded only on request.
 
 The folder is, in this order: `--data`, the environment variable SUBGROVE_DATA, `shared/data` beside the repository.
 It holds `MANIFEST.csv`, `cc18/ID.parquet` and `regression/ID.parquet`, the target as the last column.

@@ -25,7 +25,7 @@ _SAME = 1e-6  # relative: sums may be made in another order on another machine
 
 
 def units(size: Size) -> list[Unit]:
-    """Those of `data_fidelity`, asked of samplers."""
+    """The units of `data_fidelity`, for samplers."""
     return [Unit(one.key, one.cell, {**one.params, "samplers": size.samplers}) for one in data_fidelity.units(size)]
 
 
@@ -44,11 +44,11 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
         drawn["none"] = [rows.test[feature].to_numpy()]
         for line in fidelities(unit.params, rows, feature, drawn):
             choice = getattr(fitted.get(line["variant"]), "choices", {}).get(feature)
-            lines.append(line | _told(choice))
+            lines.append(line | _labels(choice))
     return lines
 
 
-def _told(choice: Any) -> dict[str, Any]:
+def _labels(choice: Any) -> dict[str, Any]:
     if choice is None:
         return {"chosen": None, "subgroups": None, "kept": None, "scores": None}
     scores = "; ".join(f"{one.name} {one.score:.5g}" for one in choice.scores)

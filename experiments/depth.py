@@ -52,10 +52,10 @@ def _unit(scenario: str, n: int, p: int, repetition: int) -> Unit:
 
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """The estimate at each depth of both trees, in one repetition of a cell."""
-    asked = unit.params
-    scenario = sg.simulate.scenario(asked["scenario"], p=asked["p"])
-    data = scenario.sample(asked["n"], random_state=seed)
-    cut = 2 * asked["n"] // 3
+    options = unit.params
+    scenario = sg.simulate.scenario(options["scenario"], p=options["p"])
+    data = scenario.sample(options["n"], random_state=seed)
+    cut = 2 * options["n"] // 3
     train, test = data.X.iloc[:cut], data.X.iloc[cut:]
     x, y = np.asarray(test.iloc[:, :10]), np.asarray(data.y[cut:])
     before = (scenario.model(x) - y) ** 2
@@ -72,7 +72,9 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
             rows = donors_within(partition.assign(test), np.random.default_rng((seed, depth, kind == "cart")))
             changed = np.column_stack([x[rows, 0], x[:, 1:]])
             estimate = float(((scenario.model(changed) - y) ** 2 - before).mean())
-            lines.append({**asked, "tree": kind, "depth": depth, "estimate": estimate, "leaves": len(partition.rules)})
+            lines.append(
+                {**options, "tree": kind, "depth": depth, "estimate": estimate, "leaves": len(partition.rules)}
+            )
     return lines
 
 

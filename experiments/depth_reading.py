@@ -41,7 +41,7 @@ def by_depth(results: pd.DataFrame) -> pd.DataFrame:
     carried = ["reps", "q05", "median", "q95", "mean", "leaves", "truth"]
     theirs = theirs.rename(columns={name: f"published_{name}" for name in carried})
     both = ours.merge(theirs, on=[*CELL, "tree", "depth"], how="left", sort=False)
-    # Their estimates spread as ours do. The paper tells of 1000 repetitions, the summary has 2000: the lesser counts.
+    # Their estimates spread as ours do. The paper states 1000 repetitions, the summary has 2000: the lesser counts.
     error = both["median_se"] * np.sqrt(1 + both["reps"] / _THEIR_REPETITIONS)
     both["z_median"] = (both["median"] - both["published_median"]) / error
     place = {name: at for at, name in enumerate(sg.simulate.PAPER)}

@@ -45,7 +45,7 @@ def ranks(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _of_same(results: pd.DataFrame, sampler: str) -> pd.DataFrame:
-    """The results of data sets, features and repetitions that a sampler was asked about."""
+    """The results of data sets, features and repetitions that a sampler was evaluated on."""
     keys = [*_FEATURE, "repetition"]
     return results.merge(results.loc[results["variant"] == sampler, keys], on=keys)
 
@@ -84,8 +84,8 @@ def data_sets(results: pd.DataFrame) -> pd.DataFrame:
         place = wide_mmds(results, [*METHODS, sampler]).rank(axis=1).groupby(level="name")
         counts = own.groupby("name").agg(features=("feature", "nunique"), repetitions=("repetition", "nunique"))
         table = counts.join(place.mean().rename(columns={sampler: "rank"})[["rank", *METHODS]]).reset_index()
-        told = own[own["chosen"].notna() & (own["chosen"] != "")].groupby("name")["chosen"]
-        chosen = {name: "; ".join(f"{one} {n}" for one, n in part.value_counts().items()) for name, part in told}
+        labels = own[own["chosen"].notna() & (own["chosen"] != "")].groupby("name")["chosen"]
+        chosen = {name: "; ".join(f"{one} {n}" for one, n in part.value_counts().items()) for name, part in labels}
         table["chosen"] = [chosen.get(name, "") for name in table["name"]]
         table.insert(0, "sampler", sampler)
         parts.append(table.sort_values("rank", kind="stable", ignore_index=True))

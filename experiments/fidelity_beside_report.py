@@ -11,7 +11,7 @@ from experiments.fidelity_figures import word
 from experiments.parts.sections import markdown, with_error
 from experiments.redraws import METHODS
 
-_SHOWN = 5  # data sets that are told by name
+_SHOWN = 5  # data sets that are named
 _OURS, _THEIRS, _BOUND = "#0072B2", "#8C8C8C", "#D55E00"
 
 
@@ -92,32 +92,32 @@ def _rank_table(ranks: pd.DataFrame, pairs: pd.DataFrame) -> str:
 
 
 def _sets(sampler: str, sets: pd.DataFrame) -> str:
-    rivals = [name for name in METHODS if name != "none"]
+    candidates = [name for name in METHODS if name != "none"]
     worst = sets.sort_values("rank", ascending=False, kind="stable").head(_SHOWN)
-    told = [
+    labels = [
         f"{one['name']} ({one['rank']:.1f}; best {word(best)} {one[best]:.1f})"
         for one in worst.to_dict("records")
-        for best in [min(rivals, key=lambda name: float(one[name]))]
+        for best in [min(candidates, key=lambda name: float(one[name]))]
     ]
-    first = int((sets["rank"] < sets[rivals].min(axis=1)).sum())
+    first = int((sets["rank"] < sets[candidates].min(axis=1)).sum())
     return (
         f"In {first} of {len(sets)} data sets the mean rank of `{sampler}` is better than that of every method but "
-        f"`none`. Its worst: {', '.join(told)}."
+        f"`none`. Its worst: {', '.join(labels)}."
     )
 
 
 def _choices(choices: pd.DataFrame) -> list[str]:
     if choices.empty:
         return []
-    rivals = ("none", "ko", "cs_trtr_30", "cs_cart_30", "imp")
-    header = ("chosen", "share", "own residual kept", "mean rank there", *(word(name) for name in rivals))
+    candidates = ("none", "ko", "cs_trtr_30", "cs_cart_30", "imp")
+    header = ("chosen", "share", "own residual kept", "mean rank there", *(word(name) for name in candidates))
     lines = [
         (
             str(row["candidate"]).replace("_", " "),
             f"{row['share']:.0%}",
             f"{row['kept']:.0%}",
             f"{row['rank']:.2f}",
-            *(f"{row[name]:.2f}" for name in rivals),
+            *(f"{row[name]:.2f}" for name in candidates),
         )
         for row in choices.to_dict("records")
     ]
@@ -133,13 +133,13 @@ def draw(sets: pd.DataFrame, sampler: str, folder: Path) -> Path:
     from matplotlib.figure import Figure
 
     own = sets[sets["sampler"] == sampler].sort_values("rank", kind="stable")
-    rivals = own[[name for name in METHODS if name != "none"]]
+    candidates = own[[name for name in METHODS if name != "none"]]
     figure = Figure(figsize=(7.5, 1.3 + 0.17 * len(own)), layout="constrained")
     FigureCanvasAgg(figure)
     ax: Any = figure.subplots()
     places = list(range(len(own)))
-    ax.hlines(places, rivals.min(axis=1), rivals.max(axis=1), color="#e5e5e5", lw=4, zorder=0)
-    for at, values in zip(places, rivals.to_numpy(), strict=True):
+    ax.hlines(places, candidates.min(axis=1), candidates.max(axis=1), color="#e5e5e5", lw=4, zorder=0)
+    for at, values in zip(places, candidates.to_numpy(), strict=True):
         ax.plot(values, [at] * len(values), "o", color=_THEIRS, ms=2.5)
     ax.plot(own["none"], places, "|", color=_BOUND, ms=8, label="none")
     ax.plot([], [], "o", color=_THEIRS, ms=2.5, label="the paper's other methods")

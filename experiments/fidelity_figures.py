@@ -29,7 +29,7 @@ _A_PAGE = 21
 
 
 def word(variant: str, *, depths: bool = False) -> str:
-    """What a picture or table calls a variant; among trees of other depths, its own is told."""
+    """What a picture or table calls a variant; among trees of other depths, with its depth."""
     if variant not in WORDS or (depths and variant in TREES):
         return variant.removeprefix("cs_").replace("_", " ")
     return WORDS[variant]

@@ -1,7 +1,7 @@
 """Do the samplers find the true conditional importance? The paper's simulation, settings I and II.
 
-Setting I asks about the true model, setting II about a random forest that is grown anew in each repetition.
-A cell is a setting, a scenario, a number of rows (two thirds train, one third is asked) and a number of features.
+Setting I explains the true model, setting II a random forest that is grown anew in each repetition.
+A cell is a setting, a scenario, a number of rows (two thirds training, one third test) and a number of features.
 """
 
 from __future__ import annotations
@@ -61,9 +61,9 @@ def _unit(setting: str, scenario: str, n: int, p: int, repetition: int, trees: i
 
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Estimates of every method, and the true importance on fresh rows, in one repetition of a cell."""
-    asked = unit.params
-    one = drawn_repetition(asked, seed)
-    samplers = {name: method(one.seeds[0], asked["trees"]) for name, method in METHODS.items()}
+    options = unit.params
+    one = drawn_repetition(options, seed)
+    samplers = {name: method(one.seeds[0], options["trees"]) for name, method in METHODS.items()}
     samplers["true"] = one.scenario.sampler
     drawn = {name: redrawn(sampler, one.train, one.test, REPEATS, one.seeds[1]) for name, sampler in samplers.items()}
     estimates = all_rises(one, {name: columns.columns for name, columns in drawn.items()})
@@ -71,14 +71,14 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     if one.forest is not None:
         x = one.train.to_numpy(np.float64)
         estimates["cvirf"] = np.array([conditional_rise(one.forest, x, one.y_train, one.seeds[2])])
-    return [row | {"subgroups": subgroups.get(row["method"])} for row in rows_of(asked, one.truth, estimates)]
+    return [row | {"subgroups": subgroups.get(row["method"])} for row in rows_of(options, one.truth, estimates)]
 
 
-def rows_of(asked: Mapping[str, Any], truth: float, estimates: Mapping[str, Floats]) -> list[dict[str, Any]]:
+def rows_of(options: Mapping[str, Any], truth: float, estimates: Mapping[str, Floats]) -> list[dict[str, Any]]:
     """What is stored of a repetition: for each method the estimate of one redraw, and that of all."""
     return [
         {
-            **{name: asked[name] for name in ("setting", "scenario", "n", "p", "rep")},
+            **{name: options[name] for name in ("setting", "scenario", "n", "p", "rep")},
             "method": method,
             "m": m,
             "estimate": float(values[:m].mean()),
@@ -91,7 +91,7 @@ def rows_of(asked: Mapping[str, Any], truth: float, estimates: Mapping[str, Floa
 
 
 def all_rises(one: Repetition, columns: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Mean rise of the squared error, for each method and redraw; the model is asked once for all of them."""
+    """Mean rise of the squared error, for each method and redraw; the model is called once for all of them."""
     rise = one.rises(np.concatenate(list(columns.values())))
     ends = np.cumsum([len(part) for part in columns.values()])[:-1]
     return dict(zip(columns, np.split(rise, ends), strict=True))

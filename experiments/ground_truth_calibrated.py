@@ -26,7 +26,7 @@ from experiments.parts.sections import markdown, number, with_error
 from experiments.units import Size, Unit, seed_of
 
 BEYOND = "the default call, which calibrates test rows, on the rows of ground_truth"
-DEFAULT, ALIKE = "auto", "auto_alike"
+DEFAULT, UNWEIGHTED = "auto", "auto_alike"
 
 _REPETITIONS = {300: 200, 3000: 100}
 
@@ -57,8 +57,8 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
 
 def asked_by_default(unit: Unit, one: Repetition) -> list[dict[str, Any]]:
     """Estimates of the default call, and of the same if all rows count alike, with one redraw and with many."""
-    told = {name: unit.params[name] for name in ("setting", "scenario", "n", "p", "rep")} | {"truth": one.truth}
-    return [told | {"m": m, **line} for m in (1, REPEATS) for line in _asked(one, m)]
+    labels = {name: unit.params[name] for name in ("setting", "scenario", "n", "p", "rep")} | {"truth": one.truth}
+    return [labels | {"m": m, **line} for m in (1, REPEATS) for line in _asked(one, m)]
 
 
 def _asked(one: Repetition, m: int) -> list[dict[str, Any]]:
@@ -77,7 +77,7 @@ def _asked(one: Repetition, m: int) -> list[dict[str, Any]]:
     if len(imp.calibration):
         line = imp.calibration.iloc[0]
         before, by = {name: line[f"{name}_before"] for name in own}, len(line["columns"].split(", "))
-    return [{"method": DEFAULT, **own, "by": by}, {"method": ALIKE, **before, "by": 0}]
+    return [{"method": DEFAULT, **own, "by": by}, {"method": UNWEIGHTED, **before, "by": 0}]
 
 
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -90,14 +90,21 @@ def _pairs(results: pd.DataFrame) -> pd.DataFrame:
     """The error of the default call as a multiple of the one with rows alike, and how far estimates move on average."""
     lines = []
     for key, part in results.groupby([*CELL, "m"], sort=False):
-        before, after = (part[part["method"] == name].set_index("rep") for name in (ALIKE, DEFAULT))
+        before, after = (part[part["method"] == name].set_index("rep") for name in (UNWEIGHTED, DEFAULT))
         ratio, error = mse_ratio(after, before)
         moved = (after["estimate"] - before["estimate"]).to_numpy(np.float64)
-        told = dict(zip([*CELL, "m"], key if isinstance(key, tuple) else (key,), strict=True))
+        labels = dict(zip([*CELL, "m"], key if isinstance(key, tuple) else (key,), strict=True))
         spread = float(moved.std(ddof=1) / np.sqrt(len(moved))) if len(moved) > 1 else float("nan")
         weighted = float((after["by"] > 0).mean())
         lines.append(
-            {**told, "weighted": weighted, "times": ratio, "times_se": error, "moved": moved.mean(), "moved_se": spread}
+            {
+                **labels,
+                "weighted": weighted,
+                "times": ratio,
+                "times_se": error,
+                "moved": moved.mean(),
+                "moved_se": spread,
+            }
         )
     return pd.DataFrame(lines)
 
@@ -146,11 +153,11 @@ def _table(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
     found = {(*(one[name] for name in CELL), one["method"]): one for one in cells.to_dict("records")}
     lines = []
     for one in pairs.to_dict("records"):
-        own = {name: found[(*(one[key] for key in CELL), name)] for name in (ALIKE, DEFAULT, "true")}
+        own = {name: found[(*(one[key] for key in CELL), name)] for name in (UNWEIGHTED, DEFAULT, "true")}
         lines.append(
             (
                 *(TITLES[one["scenario"]], str(one["n"]), str(one["p"]), str(own[DEFAULT]["reps"])),
-                *(number(own[name]["mse"]) for name in (ALIKE, DEFAULT, "true")),
+                *(number(own[name]["mse"]) for name in (UNWEIGHTED, DEFAULT, "true")),
                 f"{100 * one['weighted']:.0f} %",
                 with_error(one["times"], one["times_se"]),
                 f"{one['moved']:+.2g} ± {one['moved_se']:.1g}",

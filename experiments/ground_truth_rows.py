@@ -1,6 +1,6 @@
-"""The rows of one repetition of the ground-truth simulation, the model that is asked about them, and the truth.
+"""The rows of one repetition of the ground-truth simulation, the model to explain, and the true importance.
 
-Whatever is compared there (the paper's methods, samplers that came later, other packages) asks for a repetition by the
+Whatever is compared there (the paper's methods, later samplers, other packages) requests a repetition by the
 same seed and gets the same rows, the same model and the same truth.
 """
 
@@ -31,7 +31,7 @@ class Repetition:
     Attributes
     ----------
     setting : {"I", "II"}
-        Whether the true model is asked or a forest.
+        Whether the true model is explained, or a forest.
     scenario : Scenario
         Where rows come from.
     train, test : frame
@@ -70,25 +70,25 @@ class Repetition:
         return rises(self.predict, x[:, :10] if self.setting == "I" else x, self.y, columns)
 
 
-def drawn_repetition(asked: Mapping[str, Any], seed: int) -> Repetition:
+def drawn_repetition(options: Mapping[str, Any], seed: int) -> Repetition:
     """A repetition of a cell, from its parameters and its seed."""
-    scenario = sg.simulate.scenario(asked["scenario"], p=asked["p"])
+    scenario = sg.simulate.scenario(options["scenario"], p=options["p"])
     seeds = [int(one) for one in np.random.default_rng(seed).integers(2**62, size=6)]
-    data = scenario.sample(asked["n"], random_state=seeds[0])
-    cut = 2 * asked["n"] // 3
+    data = scenario.sample(options["n"], random_state=seeds[0])
+    cut = 2 * options["n"] // 3
     train, test = data.X.iloc[:cut], data.X.iloc[cut:]
     y: Floats = np.asarray(data.y, dtype=np.float64)
     predict, forest = scenario.model, None
-    if asked["setting"] == "II":
+    if options["setting"] == "II":
         x = train.to_numpy(np.float64)
-        if asked.get("forest", "own") == "own":
-            forest = grown(x, y[:cut], asked["trees"], seeds[1])
+        if options.get("forest", "own") == "own":
+            forest = grown(x, y[:cut], options["trees"], seeds[1])
             predict = forest.predict
         else:
-            predict = _of_scikit_learn(x, y[:cut], asked["trees"], seeds[1])
-    told: Any = predict if scenario.name == "mixed" else lambda X: predict(X.to_numpy())
-    truth = scenario.true_importance(told, n=_FRESH_ROWS, random_state=seeds[2])
-    return Repetition(asked["setting"], scenario, train, test, y[:cut], y[cut:], forest, predict, truth, seeds[3:])
+            predict = _of_scikit_learn(x, y[:cut], options["trees"], seeds[1])
+    labels: Any = predict if scenario.name == "mixed" else lambda X: predict(X.to_numpy())
+    truth = scenario.true_importance(labels, n=_FRESH_ROWS, random_state=seeds[2])
+    return Repetition(options["setting"], scenario, train, test, y[:cut], y[cut:], forest, predict, truth, seeds[3:])
 
 
 def _of_scikit_learn(x: Floats, y: Floats, trees: int, seed: int) -> Callable[[Any], Floats]:
@@ -99,6 +99,6 @@ def _of_scikit_learn(x: Floats, y: Floats, trees: int, seed: int) -> Callable[[A
     forest = RandomForestRegressor(
         trees, max_features=tried, min_samples_leaf=5, random_state=seed % 2**32, n_jobs=threads()
     )
-    # Grown by several threads it is the same; asked by several, it adds up its trees in whatever order they end.
+    # Growing it with several threads changes nothing; predicting with several varies the order of the sum over trees.
     predict: Callable[[Any], Floats] = forest.fit(x, y).set_params(n_jobs=1).predict
     return predict

@@ -1,8 +1,8 @@
 """Samplers of the package beside the true one, on the rows of the ground-truth simulation.
 
 `python -m experiments ground_truth --sampler auto`. Cells are the paper's, and those of two scenarios past it.
-Repetitions have the rows that the paper's methods had in `ground_truth`, unless `--seed` asks for others. Setting II
-asks a forest of scikit-learn with leaves of five rows; `--forest own` is setting II alone with the forest that the
+Repetitions have the rows that the paper's methods had in `ground_truth`, unless `--seed` selects others. Setting II
+explains a forest of scikit-learn with leaves of five rows; `--forest own` is setting II alone with the forest that the
 paper's methods had, in which nodes of five rows are not split.
 """
 
@@ -65,15 +65,15 @@ def one_unit(size: Size, setting: str, scenario: str, n: int, p: int, at: int) -
 
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Estimates of the samplers and of the true one; rows are those of the unit of that key in `ground_truth`."""
-    asked = unit.params
-    one = drawn_repetition(asked, seed_of("ground_truth", unit.key))
-    samplers = {name: NAMES[name]() for name in asked["samplers"]} | {"true": one.scenario.sampler}
+    options = unit.params
+    one = drawn_repetition(options, seed_of("ground_truth", unit.key))
+    samplers = {name: NAMES[name]() for name in options["samplers"]} | {"true": one.scenario.sampler}
     drawn = {name: redrawn(sampler, one.train, one.test, REPEATS, one.seeds[1]) for name, sampler in samplers.items()}
     estimates = all_rises(one, {name: columns.columns for name, columns in drawn.items()})
-    forest = asked["forest"] if asked["setting"] == "II" else None
+    forest = options["forest"] if options["setting"] == "II" else None
     return [
         row | {"subgroups": drawn[row["method"]].subgroups, "chosen": drawn[row["method"]].chosen, "forest": forest}
-        for row in rows_of(asked, one.truth, estimates)
+        for row in rows_of(options, one.truth, estimates)
     ]
 
 
@@ -85,7 +85,7 @@ def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _with_forests(cells: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
-    """Cells with the column `forest`: whose they ask. Our run of the paper's methods asked our own and no other."""
+    """Cells with the column `forest`: the forest they explain. Our run of the paper's methods used our own only."""
     if "forest" not in results:
         return cells.assign(forest=None)
     cells = cells.merge(results[[*CELL, "forest"]].drop_duplicates(CELL), on=CELL, how="left", sort=False)

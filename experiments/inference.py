@@ -4,7 +4,7 @@ Coverage: the true model, whose conditional importance of x1 is known exactly. I
 test rows and of the draws) with the true sampler, and with fitted ones, of which the interval does not cover the error?
 
 Tests: x1 has correlation 0.9 with x2 and is of no use beside the others (size), or of some (power); a linear model, a
-forest or boosted trees are fitted on half of the rows and asked on the other half.
+forest or boosted trees are fitted on half of the rows and evaluated on the other half.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 import subgrove as sg
-from experiments.inference_models import asked_in_numbers, fitted_model
+from experiments.inference_models import encoded_predict, fitted_model
 from experiments.inference_report import draw, section
 from experiments.units import Size, Unit
 from subgrove._core.kinds import Floats
@@ -35,7 +35,7 @@ STRENGTHS = (0.0, 0.3)
 REDRAWS = 20  # of ours
 THEIR_REDRAWS = (10, 50, 200)  # of hidimstat, whose test depends on their number
 _ROWS = 500  # training rows, and as many test rows, of a test
-_TRAIN_ROWS = 1000  # of a sampler whose coverage is asked for
+_TRAIN_ROWS = 1000  # of a sampler whose coverage is measured
 _AT_ONCE = 10  # simulations of a unit of coverage
 _REPETITIONS = {"coverage": 1000, "test": 200}
 
@@ -47,16 +47,16 @@ def units(size: Size) -> list[Unit]:
     for scenario in COVERAGE:
         for n_test in TEST_ROWS[:1] if size.quick else TEST_ROWS:
             cell = f"coverage-{scenario}-{n_test}"
-            asked = {"part": "coverage", "scenario": scenario, "n_test": n_test, "samplers": samplers}
-            own = {**asked, "n": 2 if size.quick else _AT_ONCE}
+            options = {"part": "coverage", "scenario": scenario, "n_test": n_test, "samplers": samplers}
+            own = {**options, "n": 2 if size.quick else _AT_ONCE}
             numbers = range(-(-_repetitions(size, "coverage") // _AT_ONCE))
             listed += [(at, Unit(f"{cell}/s{size.seed}-{at:04d}", cell, own)) for at in numbers]
     for scenario in sg.simulate.null_scenarios()[: 1 if size.quick else None]:
         for model in MODELS[: 1 if size.quick else None]:
             cell = f"test-{scenario}-{model}"
-            asked = {"part": "test", "scenario": scenario, "model": model, "samplers": samplers}
+            options = {"part": "test", "scenario": scenario, "model": model, "samplers": samplers}
             keys = ((at, f"{cell}/s{size.seed}-{at:04d}") for at in range(_repetitions(size, "test")))
-            listed += [(at, Unit(key, cell, asked)) for at, key in keys]
+            listed += [(at, Unit(key, cell, options)) for at, key in keys]
     return [unit for _, unit in sorted(listed, key=lambda one: one[0])]
 
 
@@ -69,19 +69,21 @@ def _repetitions(size: Size, part: str) -> int:
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Rows of some simulations of coverage, or of one data set with all its tests."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SubgroveWarning)  # lone rows, and what a sampler says of half-empty subgroups
+        warnings.simplefilter(
+            "ignore", SubgroveWarning
+        )  # singleton subgroups, and samplers' warnings on small subgroups
         if unit.params["part"] == "coverage":
             seeds = np.random.default_rng(seed).integers(2**62, size=unit.params["n"]).tolist()
             return [row for own in seeds for row in _coverage(unit.params, own)]
         return _tests(unit.params, seed)
 
 
-def _coverage(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
-    scenario = sg.simulate.scenario(asked["scenario"])
+def _coverage(options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+    scenario = sg.simulate.scenario(options["scenario"])
     one, two, three = np.random.default_rng(seed).integers(2**62, size=3).tolist()
-    train, test = scenario.sample(_TRAIN_ROWS, random_state=one), scenario.sample(asked["n_test"], random_state=two)
+    train, test = scenario.sample(_TRAIN_ROWS, random_state=one), scenario.sample(options["n_test"], random_state=two)
     rows = []
-    for name in ("true", *asked["samplers"]):
+    for name in ("true", *options["samplers"]):
         sampler = scenario.sampler if name == "true" else name
         imp = sg.importance(
             scenario.model,
@@ -96,7 +98,7 @@ def _coverage(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
         line = imp.overall.iloc[0]
         rows.append(
             {
-                **_told(asked, "scenario", "n_test"),
+                **_labels(options, "scenario", "n_test"),
                 "method": name,
                 "estimate": float(line["estimate"]),
                 "std_error": float(line["std_error"]),
@@ -107,14 +109,14 @@ def _coverage(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
     return rows
 
 
-def _tests(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
+def _tests(options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     one, two, three = np.random.default_rng(seed).integers(2**31, size=3).tolist()
     for strength in STRENGTHS:
-        scenario = sg.simulate.null_scenario(asked["scenario"], strength=strength)
+        scenario = sg.simulate.null_scenario(options["scenario"], strength=strength)
         train, test = scenario.sample(_ROWS, random_state=one), scenario.sample(_ROWS, random_state=two)
-        model = fitted_model(asked["model"], train.X, train.y, three)
-        for name in ("true", *asked["samplers"]):
+        model = fitted_model(options["model"], train.X, train.y, three)
+        for name in ("true", *options["samplers"]):
             sampler = scenario.sampler if name == "true" else name
             imp = sg.importance(
                 model,
@@ -126,14 +128,14 @@ def _tests(asked: dict[str, Any], seed: int) -> list[dict[str, Any]]:
                 n_repeats=REDRAWS,
                 random_state=three,
             )
-            told = {**_told(asked, "scenario", "model"), "strength": strength, "sampler": name, "m": REDRAWS}
+            labels = {**_labels(options, "scenario", "model"), "strength": strength, "sampler": name, "m": REDRAWS}
             for test_name, table in (("rows", imp.overall), ("doubting", imp.test(test.X))):
                 line = table.iloc[0]
                 rows.append(
-                    {**told, "test": test_name, "estimate": float(line["estimate"]), "p": float(line["p_value"])}
+                    {**labels, "test": test_name, "estimate": float(line["estimate"]), "p": float(line["p_value"])}
                 )
         rows += [
-            {**_told(asked, "scenario", "model"), "strength": strength, "sampler": "hidimstat", **row}
+            {**_labels(options, "scenario", "model"), "strength": strength, "sampler": "hidimstat", **row}
             for row in hidimstat_rows(model, train, test, three)
         ]
     return rows
@@ -145,12 +147,12 @@ def hidimstat_rows(model: Any, train: Any, test: Any, seed: int) -> list[dict[st
         return []
     from hidimstat import CFI
 
-    predict, numbers = asked_in_numbers(model, train.X)
+    predict, numbers = encoded_predict(model, train.X)
     rows = []
     for n_repeats in THEIR_REDRAWS:
         found = CFI(predict, n_permutations=n_repeats, features_groups={FEATURE: [0]}, random_state=seed)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that x1 alone is asked for
+            warnings.simplefilter("ignore")  # x1 alone is evaluated
             found.fit(numbers(train.X), train.y.to_numpy())
             found.importance(numbers(test.X), test.y.to_numpy())
         p: Floats = np.asarray(found.pvalues_, dtype=np.float64)
@@ -158,8 +160,8 @@ def hidimstat_rows(model: Any, train: Any, test: Any, seed: int) -> list[dict[st
     return rows
 
 
-def _told(asked: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {"part": asked["part"], **{name: asked[name] for name in names}}
+def _labels(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {"part": options["part"], **{name: options[name] for name in names}}
 
 
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -199,10 +201,10 @@ def _tests_table(results: pd.DataFrame) -> pd.DataFrame:
     lines = []
     for key, part in results.groupby(by, sort=False):
         rejected = (part["p"].astype(float) < 0.05).mean()
-        told = dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True))
+        labels = dict(zip(by, key if isinstance(key, tuple) else (key,), strict=True))
         error = np.sqrt(rejected * (1 - rejected) / len(part))
         mean = part["estimate"].astype(float).mean()
-        lines.append({**told, "runs": len(part), "rejected": rejected, "rejected_se": error, "estimate": mean})
+        lines.append({**labels, "runs": len(part), "rejected": rejected, "rejected_se": error, "estimate": mean})
     return pd.DataFrame(lines).astype({"m": int})
 
 

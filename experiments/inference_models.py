@@ -1,4 +1,4 @@
-"""The models that tests are asked about, fitted on tables that may have labels."""
+"""The models that are tested, fitted on tables that may have labels."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class _InNumbers(BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.model.predict(self.back(X)))
 
 
-def asked_in_numbers(model: Any, X: pd.DataFrame) -> tuple[Any, Callable[[pd.DataFrame], Floats]]:
+def encoded_predict(model: Any, X: pd.DataFrame) -> tuple[Any, Callable[[pd.DataFrame], Floats]]:
     """The model for packages that take numbers alone, and how a table becomes such an array."""
     labels = labels_of(X)
     plain = [str(name) for name in X.columns if name not in labels]

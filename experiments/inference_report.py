@@ -124,8 +124,8 @@ def draw(table: pd.DataFrame, folder: Path) -> Path:
             marker, color = "os^"[models.index(model) % 3], _COLORS[scenarios.index(scenario) % len(_COLORS)]
             ax.plot(own["rejected"], places, marker, color=color, ms=5, alpha=0.85, label=f"{scenario}, {model}")
         ax.set_xlim(-0.02, 1.02)
-        told = "x1 is of no use: should be 5 %" if strength == 0 else "x1 is of use: the more the better"
-        ax.set_title(told, fontsize=9)
+        described = "x1 is of no use: should be 5 %" if strength == 0 else "x1 is of use: the more the better"
+        ax.set_title(described, fontsize=9)
         ax.tick_params(labelsize=8)
         ax.grid(axis="y", color="#dddddd", linewidth=0.6)
         ax.set_axisbelow(True)

@@ -82,7 +82,7 @@ def _agreement(forest: pd.DataFrame) -> str:
     far = forest[forest["deviation"].abs() > _NEAR]
     text = (
         f"{len(forest) - len(far)} of {len(forest)} are within {_NEAR:.0%} of the published number, as far as its two "
-        f"decimals tell; the mean deviation is {forest['deviation'].mean():+.1%}."
+        f"decimals show; the mean deviation is {forest['deviation'].mean():+.1%}."
     )
     if far.empty:
         return text

@@ -48,7 +48,7 @@ def fitted_model(name: str, X: Floats, y: Floats, seed: int, n_trees: int = _N_T
 def optimal_weights(k: int, d: int) -> Floats:
     """Weights of the k nearest neighbours in d dimensions that are best as samples grow (Samworth 2012, Equation 2.1).
 
-    w_i = (1 + d/2 - d / (2 k^(2/d)) * (i^(1 + 2/d) - (i - 1)^(1 + 2/d))) / k, the nearest first; they add up to 1.
+    w_i = (1 + d/2 - d / (2 k^(2/d)) * (i^(1 + 2/d) - (i - 1)^(1 + 2/d))) / k, the nearest first; they sum to 1.
     """
     ends = np.arange(k + 1) ** (1 + 2 / d)
     weights: Floats = (1 + d / 2 - d / (2 * k ** (2 / d)) * np.diff(ends)) / k

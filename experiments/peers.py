@@ -1,6 +1,6 @@
 """Conditional importance by other packages, on the rows of the ground-truth simulation.
 
-Each asks the true model (setting I) about x1, with its own sampler fitted on the training rows, and its own arithmetic
+Each explains x1 in the true model (setting I), with its own sampler fitted on the training rows, and its own arithmetic
 where it has some. `python -m pip install "subgrove[peers]"` installs them.
 """
 
@@ -41,8 +41,8 @@ def units(size: Size) -> list[Unit]:
     """Repetitions of the paper's sixteen cells of setting I, the first of each before the second of any."""
     missing = missing_packages()
     if missing:
-        told = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-        raise ModuleNotFoundError(f'{told}. Run `python -m pip install "subgrove[peers]"`.')
+        labels = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+        raise ModuleNotFoundError(f'{labels}. Run `python -m pip install "subgrove[peers]"`.')
     cells = [("linear", 300, 10)] if size.quick else list(product(sg.simulate.PAPER, ROWS, FEATURES))
     listed = [(at, one_unit(size, "I", *cell, at)) for cell in cells for at in range(_repetitions(size, cell[1]))]
     return [unit for _, unit in sorted(listed, key=lambda one: one[0])]
@@ -62,7 +62,7 @@ def _repetitions(size: Size, n: int) -> int:
 def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Estimates of each package, of the true sampler and of our default call, on the rows of that unit's key."""
     one = drawn_repetition(unit.params, seed_of("ground_truth", unit.key))
-    estimates = {name: ask(one) for name, ask in PEERS.items()}
+    estimates = {name: estimate(one) for name, estimate in PEERS.items()}
     drawn = redrawn(one.scenario.sampler, one.train, one.test, REPEATS, one.seeds[1])
     theirs = rows_of(unit.params, one.truth, estimates | {"true": one.rises(drawn.columns)})
     ours = [{name: row[name] for name in theirs[0]} for row in asked_by_default(unit, one)]
@@ -82,13 +82,13 @@ def _hidimstat_forest(one: Repetition) -> Floats:
 
 
 def _hidimstat(one: Repetition, imputer: Any) -> Floats:
-    """Residuals of x1 in the test rows, permuted and put on what a model fitted on the training rows foretells.
+    """Residuals of x1 in the test rows, permuted and added to the predictions of a model fitted on the training rows.
 
     The importance is the mean rise of the loss as here; this version does not halve it.
     """
     from hidimstat import CFI
 
-    asked = CFI(
+    options = CFI(
         _Fitted(one.predict, one.train.shape[1]),
         n_permutations=REPEATS,
         imputation_model_continuous=imputer,
@@ -96,10 +96,10 @@ def _hidimstat(one: Repetition, imputer: Any) -> Floats:
         random_state=one.seeds[1] % 2**32,
     )
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The number of features in X", UserWarning)  # x1 alone is asked for
-        asked.fit(one.train.to_numpy(), one.y_train)
-        asked.importance(one.test.to_numpy(), one.y)
-    rise: Floats = np.asarray(asked.loss_[0], dtype=np.float64) - asked.loss_reference_
+        warnings.filterwarnings("ignore", "The number of features in X", UserWarning)  # x1 alone is evaluated
+        options.fit(one.train.to_numpy(), one.y_train)
+        options.importance(one.test.to_numpy(), one.y)
+    rise: Floats = np.asarray(options.loss_[0], dtype=np.float64) - options.loss_reference_
     return rise
 
 
@@ -162,8 +162,8 @@ class _Fitted(BaseEstimator):  # type: ignore[misc]  # scikit-learn is shipped w
 
     def predict(self, X: Any) -> Floats:
         """What the true model says."""
-        foretold: Floats = self.function(np.asarray(X, dtype=np.float64))
-        return foretold
+        predicted: Floats = self.function(np.asarray(X, dtype=np.float64))
+        return predicted
 
 
 @contextmanager
@@ -178,7 +178,7 @@ def _global_seed(seed: int) -> Iterator[None]:
 
 
 def beside(results: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
-    """Results with those of samplers of the package added, for the repetitions that packages were asked about."""
+    """Results with those of samplers of the package added, for the repetitions that packages were evaluated on."""
     if results.empty or ours.empty:
         return results
     keys = [*CELL, "rep", "truth"]  # the same truth is the same rows
@@ -208,10 +208,10 @@ def _pairs(results: pd.DataFrame) -> pd.DataFrame:
                 continue
             best = str(shared[theirs].mean().idxmin())
             more = shared[ours] - shared[best]
-            told = dict(zip([*CELL, "m"], key if isinstance(key, tuple) else (key,), strict=True))
+            labels = dict(zip([*CELL, "m"], key if isinstance(key, tuple) else (key,), strict=True))
             error = float(more.std() / np.sqrt(len(more)))
             lines.append(
-                {**told, "method": ours, "best": best, "reps": len(more), "more": more.mean(), "more_se": error}
+                {**labels, "method": ours, "best": best, "reps": len(more), "more": more.mean(), "more_se": error}
             )
     return pd.DataFrame(lines)
 

@@ -29,7 +29,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
         "## Other packages on the same rows",
         "Mean squared error of the importance of x1 for the true model (setting I), as a multiple of what the true "
         "sampler has on the same rows with as many redraws; in brackets the error itself. Packages fit on the training "
-        "rows and are asked about the test rows: `hidimstat.CFI` with a ridge regression (its default) or a forest of "
+        "rows and are evaluated on the test rows: `hidimstat.CFI` with a ridge regression (its default) or a forest of "
         "scikit-learn (its default size) for x1; the conditional importance of `fippy` with its Gaussian sampler; x1 "
         "replaced by the semidefinite knockoff of `knockpy`, whose importance is reckoned as ours. All of them count "
         "the rise of the squared error whole, none halves it."
@@ -54,7 +54,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
 
 
 def methods(cells: pd.DataFrame) -> list[str]:
-    """Who was asked, packages first; the true sampler is what they are measured by."""
+    """The compared methods, packages first; the true sampler is the yardstick."""
     found = dict.fromkeys([*NAMES, *cells["method"]])
     return [name for name in found if name != "true" and (cells["method"] == name).any()]
 
@@ -85,12 +85,12 @@ def _repetitions(cells: pd.DataFrame) -> str:
 
 
 def _worst(cells: pd.DataFrame) -> str:
-    told = []
+    described = []
     for name in methods(cells):
         worst = cells[cells["method"] == name].sort_values("ratio_true").iloc[-1]
         place = f"{TITLES[worst['scenario']]} {worst['n']} x {worst['p']}"
-        told.append(f"{_named(name)} {number(worst['ratio_true'])} ({place})")
-    return f"Worst cell of each, as a multiple of the true sampler's error: {', '.join(told)}."
+        described.append(f"{_named(name)} {number(worst['ratio_true'])} ({place})")
+    return f"Worst cell of each, as a multiple of the true sampler's error: {', '.join(described)}."
 
 
 def _beside(cells: pd.DataFrame, pairs: pd.DataFrame, name: str) -> str:
@@ -101,13 +101,13 @@ def _beside(cells: pd.DataFrame, pairs: pd.DataFrame, name: str) -> str:
     lost = own[own["more"] >= 0]
     clear = int((lost["more"] > 2 * lost["more_se"]).sum())
     won = f"{len(own) - len(lost)} of {len(own)}"
-    told = f"{_named(name)} has a smaller error than the best of the packages in {won} cells."
+    described = f"{_named(name)} has a smaller error than the best of the packages in {won} cells."
     if lost.empty:
-        return told
+        return described
     where = "; ".join(_lost(cells, name, line) for line in lost.to_dict("records"))
     how = "none of these" if not clear else f"{clear} of these"
     verb = "differences is" if clear == 1 or not clear else "differences are"
-    return f"{told} Not in {where}. Of the same rows, {how} {verb} more than two standard errors."
+    return f"{described} Not in {where}. Of the same rows, {how} {verb} more than two standard errors."
 
 
 def _only_weighted(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
@@ -118,25 +118,25 @@ def _only_weighted(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
     if lost.empty or won.empty:
         return ""
     both = won[won["more"] < 0].merge(lost.loc[lost["more"] >= 0, keys], on=keys)
-    told = []
+    described = []
     for line in both.to_dict("records"):
         here = cells[(cells[keys] == pd.Series({key: line[key] for key in keys})).all(axis=1)]
         errors = here.set_index("method")["mse"]
-        told.append(
+        described.append(
             f"{TITLES[line['scenario']]} {line['n']} x {line['p']} ({number(errors['auto'])} against "
             f"{number(errors[line['best']])} of {NAMES[line['best']]}: {number(-line['more'])} less, standard error "
             f"{number(line['more_se'])}, {line['reps']} repetitions; rows alike {number(errors['auto_alike'])})"
         )
-    return f"Won because rows are weighted: {'; '.join(told)}." if told else ""
+    return f"Won because rows are weighted: {'; '.join(described)}." if described else ""
 
 
 def _lost(cells: pd.DataFrame, name: str, line: dict[Hashable, Any]) -> str:
     """A cell where another package has the smaller error: by how much, and how sure that is."""
     here = cells[(cells["scenario"] == line["scenario"]) & (cells["n"] == line["n"]) & (cells["p"] == line["p"])]
     errors = here.set_index("method")["mse"]
-    told = f"{number(errors[name])} against {number(errors[line['best']])} of {NAMES[line['best']]}"
+    described = f"{number(errors[name])} against {number(errors[line['best']])} of {NAMES[line['best']]}"
     place = f"{TITLES[str(line['scenario'])]} {line['n']} x {line['p']}"
-    return f"{place} ({told}: {number(line['more'])} more, standard error {number(line['more_se'])})"
+    return f"{place} ({described}: {number(line['more'])} more, standard error {number(line['more_se'])})"
 
 
 def draw(cells: pd.DataFrame, folder: Path) -> Path:

@@ -6,7 +6,7 @@ Where the code of the paper leaves a choice open, or differs from the defaults o
   both are grown to depth 30 once, and shallower trees are what they are at that depth.
 - Knockoffs are fitted on the test rows, so they have seen what they are judged on; all else is fitted on train rows.
 - Imputation adds residuals of train rows that the forest has seen (`imp`). `imp_oob` is ours: the same forest, with the
-  residuals that train rows have in the trees that have not seen them.
+  out-of-bag residuals of the training rows.
 - ALE: 30 borders, type-1 quantiles of the train rows, so at most 29 intervals, closed on the left; every test row is
   there twice, at either border.
 - CVIRF: one conditional inference tree on the target, from all columns but the feature.

@@ -101,12 +101,12 @@ def _in_workers(experiment: str, units: Sequence[Unit], store: Store, jobs: int)
 
 
 def _begin_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers Ctrl-C
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     threading.Thread(target=_leave_with_parent, daemon=True).start()
 
 
 def _leave_with_parent() -> None:
-    """End this worker when its parent has died without telling: nobody would ask it for anything again."""
+    """End this worker when its parent has died silently: no more work would arrive."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
@@ -134,13 +134,13 @@ class _Lines:
     def __init__(self, console: Console, experiment: str, total: int) -> None:
         self.console, self.experiment, self.total = console, experiment, total
         self.done = 0
-        self.begun = self.told = time.monotonic()
+        self.begun = self.labels = time.monotonic()
 
     def advance(self) -> None:
         """Count a unit."""
         self.done += 1
         now = time.monotonic()
-        if now - self.told >= _LINE_EVERY_S or self.done == self.total:
-            self.told = now
+        if now - self.labels >= _LINE_EVERY_S or self.done == self.total:
+            self.labels = now
             left = (now - self.begun) / self.done * (self.total - self.done)
             self.console.print(f"{self.experiment}: {self.done} of {self.total} units, about {left / 60:.1f} min left")

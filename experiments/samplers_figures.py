@@ -27,8 +27,8 @@ def draw_ratios(cells: pd.DataFrame, method: str, folder: Path) -> Path:
     figure = Figure(figsize=(3.0 + 3.2 * len(settings) * len(redraws), 1.4 + 0.24 * lines), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(1, len(settings) * len(redraws), squeeze=False)[0]
-    asked = [(setting, m) for setting in settings for m in redraws]
-    for (setting, m), ax in zip(asked, panels, strict=True):
+    options = [(setting, m) for setting in settings for m in redraws]
+    for (setting, m), ax in zip(options, panels, strict=True):
         true = cells[(cells["method"] == "true") & (cells["setting"] == setting) & (cells["m"] == m)]
         _panel(ax, own[(own["setting"] == setting) & (own["m"] == m)], true)
         ax.set_title(f"setting {setting}, {m} redraw{'s' if m > 1 else ''}", fontsize=9)
@@ -50,7 +50,7 @@ def draw_ratios(cells: pd.DataFrame, method: str, folder: Path) -> Path:
 
 
 def picture_name(method: str, cells: pd.DataFrame) -> str:
-    """Name of the file; cells that ask our own forest have a picture apart."""
+    """Name of the file; cells of our own forest have a separate picture."""
     return f"beyond_{method}{'_own' if of_own_forest(cells) else ''}.png"
 
 

@@ -12,7 +12,7 @@ from experiments.ground_truth_figures import LABELS, TITLES
 from experiments.parts.sections import markdown, number, with_error
 from experiments.samplers_figures import of_own_forest, picture_name
 
-NEAR, FAR, FURTHER = 1.25, 2.0, 1.5  # multiples of the true sampler's error that are asked for
+NEAR, FAR, FURTHER = 1.25, 2.0, 1.5  # target multiples of the true sampler's error
 
 
 _HEAD = [
@@ -27,7 +27,7 @@ _HEAD = [
 _HEAD_OWN = [
     "## The same for the forest of the paper's methods",
     "R's randomForest leaves nodes of five rows alone, but its leaves may be smaller. This is setting II with such a "
-    "forest, which is also the one that our own run of the paper's methods asks.",
+    "forest, which our own run of the paper's methods explains too.",
 ]
 _TRUTHS = (
     "Each repetition has a forest of its own, but errors are counted from the mean of what is true of all of them, as "
@@ -35,11 +35,11 @@ _TRUTHS = (
     "truths from other rows); an unbiased sampler cannot have less."
 )
 _CVIRF = (
-    "CVIRF asks the training rows, of which there are twice as many as test rows, and redraws each in every tree that "
-    "has not seen it, about 180 times in 500 trees: less noise where there is little dependence to get wrong."
+    "CVIRF evaluates the training rows, of which there are twice as many as test rows, and resamples each in every "
+    "tree where it is out of bag, about 180 times in 500 trees: less noise where there is little dependence."
 )
-_NOT_TOLD = (
-    " It is taken where the rows do not tell that x1 depends on anything: within one standard error of the best in "
+_NOT_DETECTED = (
+    " It is selected where the rows show no dependence of x1: within one standard error of the best in "
     "cross-validation, the simplest."
 )
 _FORESTS = {"sklearn": "scikit-learn's forest", "own": "a forest by R's rule"}
@@ -99,7 +99,7 @@ def mse_table(own: pd.DataFrame, true: pd.DataFrame) -> str:
 
 
 def verdicts(own: pd.DataFrame, true: pd.DataFrame) -> list[str]:
-    """What is asked for, in how many cells it holds, and whether the true sampler itself would do."""
+    """The targets, in how many cells they hold, and whether the true sampler itself meets them."""
     errors = {_key(one): one["mse"] for one in true.to_dict("records")}
     paper, further = own[own["best_published"].notna()], own[own["best_published"].isna()]
     said = []
@@ -200,7 +200,7 @@ def _where_far(choices: pd.DataFrame, far: pd.DataFrame) -> list[str]:
             f"In {_place(one)}, {number(one['ratio_true'])} times the true sampler's error, the repetitions with "
             f"`{worst['candidate']}`, {100 * worst['share']:.0f} % of all, have {100 * most / total:.0f} % of it; in "
             f"the others it is {number((total - most) / (1 - worst['share']))}."
-            + (_NOT_TOLD if worst["candidate"] == "marginal" else "")
+            + (_NOT_DETECTED if worst["candidate"] == "marginal" else "")
         )
     return said
 

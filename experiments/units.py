@@ -1,4 +1,4 @@
-"""A unit of work: the smallest piece that is computed, stored and skipped when it is there already."""
+"""A unit of work: the smallest part that is computed, stored and skipped when it is there already."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PART = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9_.+-]*")
 
 @dataclass(frozen=True)
 class Unit:
-    """One piece of an experiment; what it gives depends on these fields and on nothing else.
+    """One unit of an experiment; its result depends on these fields and on nothing else.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Size:
-    """How much of an experiment is asked for.
+    """How much of an experiment to run.
 
     Attributes
     ----------
@@ -51,11 +51,11 @@ class Size:
     data : Path or None
         Folder with data sets, where they are needed.
     samplers : tuple of str
-        Names of samplers of the package, where an experiment asks for some.
+        Names of samplers of the package, where an experiment uses some.
     seed : int
         0 for the rows that stored tables are of; with another number every unit gets rows of its own.
     forest : {"sklearn", "own"}
-        Whose forests are asked where an experiment has a choice: scikit-learn's, or ours with R's rule for leaves.
+        Which forests are explained where an experiment has a choice: scikit-learn's, or ours with R's rule for leaves.
     """
 
     reps: int | None = None
@@ -67,7 +67,7 @@ class Size:
     forest: str = "sklearn"
 
     def takes(self, cell: str) -> bool:
-        """Whether a cell is asked for."""
+        """Whether a cell is requested."""
         return not self.cells or any(fnmatchcase(cell, pattern) for pattern in self.cells)
 
 

@@ -22,11 +22,11 @@ def section(tables: Tables) -> str:
 
 def _introduction(tables: Tables) -> str:
     text = (
-        "A forest (200 trees, three columns a split, as ranger has it) foretells the rented bikes of a day. The "
+        "A forest (200 trees, three columns a split, as in ranger) predicts the rented bikes of a day. The "
         "published text has few numbers of this section, so there are three comparisons: its sentences, checked on "
         "random splits; the authors' own R functions on one fixed split, beside our forests on it; and these functions "
         "with a formula as the model, where no forest can differ. Standard errors are over repetitions: splits share "
-        "days, so they tell how much a number depends on the split, not how it would be in other years."
+        "days, so they show how much a number depends on the split, not how it would be in other years."
     )
     if "errors" in tables:
         errors = tables["errors"].set_index("cell")
@@ -54,7 +54,7 @@ def _dependence(tables: Tables) -> str:
     return "\n\n".join(
         [
             "### Dependence table",
-            "Per cent of the loss that a forest explains when it foretells a feature from the others.",
+            "Per cent of the loss that a forest explains when it predicts a feature from the others.",
             markdown(header, lines),
             f"{near} of {len(table)} features are within 8 points of the published number, which is of one split. The "
             f"largest difference is that of {worst['feature']}: {100 * worst['difference']:+.1f} points. In "

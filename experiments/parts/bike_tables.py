@@ -26,7 +26,7 @@ def claims(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def dependence(results: pd.DataFrame) -> pd.DataFrame:
-    """The dependence table: share of each feature that the others foretell."""
+    """The dependence table: share of each feature that is predicted by the others."""
     published = pd.read_csv(PUBLISHED / "bike_dependence.csv").rename(columns={"loss_explained": "published"})
     found = _over_units(results[results["part"] == "dependence"], ["feature"])
     table = published.merge(found, on="feature", how="left")
@@ -113,7 +113,7 @@ def _most_often(values: pd.Series[str]) -> str:
 def _in_errors(table: pd.DataFrame) -> pd.Series[float]:
     """How far the authors' number is from ours, in standard errors.
 
-    Theirs is of one forest and a median over 50 shuffles, whose 5 % and 95 % quantiles tell their spread; ours is a
+    Theirs is of one forest and a median over 50 shuffles, whose 5 % and 95 % quantiles show their spread; ours is a
     mean over forests whose standard deviation is known.
     """
     shuffles = _MEDIAN * (table["authors_q95"] - table["authors_q05"]) / (2 * 1.645) / np.sqrt(50)

@@ -72,7 +72,7 @@ def application(
 
 
 def dependence_rows(X: pd.DataFrame, seed: int, trees: int) -> list[Row]:
-    """The share of each feature that the others foretell."""
+    """The share of each feature that is predicted by the others."""
     table = sg.dependence(X, n_trees=trees, random_state=seed % 2**32, progress=False).table
     pairs = zip(table["feature"], table["explained"], strict=True)
     return [{"part": "dependence", "feature": name, "value": float(share)} for name, share in pairs]

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 BLUE, RED, GREEN, PINK, ORANGE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
-"""Okabe and Ito: told apart by every kind of colour vision."""
+"""Okabe and Ito: distinguishable with every kind of colour vision."""
 GREY, PALE = "#737373", "#bdbdbd"
 DPI = 110
 

@@ -1,7 +1,7 @@
 """Figures 1, 4 and 5 of the paper: shuffling one column makes rows that cannot be, and subgroups make fewer.
 
-A figure shows one sample. What its caption says is checked on this and `samples - 1` further ones, drawn alike, so that
-each number has a standard error; where it has a closed form, that is what it is compared with.
+A figure shows one sample. Its caption is checked on this and on `samples - 1` further ones of the same distribution,
+so that each number has a standard error; where it has a closed form, that is what it is compared with.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ def gaussian(results: pd.DataFrame, path: Path) -> Path:
 
 
 def mplot(results: pd.DataFrame, path: Path) -> Path:
-    """The M-plot figure: an effect where there is none, and curves that tell the two features apart."""
+    """The M-plot figure: an effect where there is none, and curves that distinguish the two features."""
     with drawing(8.6, 3.7) as figure:
         left, right = figure.subplots(1, 2, sharex=True, sharey=True)
         data = part(results, "data")

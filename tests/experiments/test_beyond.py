@@ -19,13 +19,13 @@ def test_the_page_is_what_the_stored_tables_give() -> None:
 
 def test_without_results_the_commands_are_named(tmp_path: Path) -> None:
     page = beyond.text(tmp_path)
-    told = " ".join(page.split())
+    text = " ".join(page.split())
     assert (
         "`ground_truth --sampler auto`, `ground_truth --sampler auto --forest own`, `data_fidelity --sampler auto`, "
-        "`ground_truth_calibrated`, `inference`" in told
+        "`ground_truth_calibrated`, `inference`" in text
     )
-    assert "`peers --sampler auto`" in told
-    assert "no results yet" in told
+    assert "`peers --sampler auto`" in text
+    assert "no results yet" in text
 
 
 def test_tables_become_sections_and_pictures_that_are_there_are_shown(tmp_path: Path) -> None:
@@ -64,12 +64,12 @@ def test_past_the_paper_experiments_are_listed_apart() -> None:
         ("peers", Size(seed=3), "peers_seed3"),
     ],
 )
-def test_what_was_asked_is_in_the_name_that_results_are_stored_under(name: str, size: Size, stored: str) -> None:
+def test_the_options_are_in_the_name_that_results_are_stored_under(name: str, size: Size, stored: str) -> None:
     assert stored_name(name, size) == stored
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "text"),
     [
         (["depth", "--sampler", "marginal"], "--sampler is for ground_truth, data_fidelity, peers"),
         (["ground_truth", "--sampler", "telepathy"], "got telepathy"),
@@ -79,17 +79,17 @@ def test_what_was_asked_is_in_the_name_that_results_are_stored_under(name: str, 
         (["peers", "--sampler", "auto", "--forest", "own"], "--forest is for ground_truth with --sampler"),
     ],
 )
-def test_options_that_an_experiment_has_no_use_for_are_refused(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+def test_options_that_an_experiment_has_no_use_for_are_rejected(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(arguments)
-    assert told in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
 def test_the_command_runs_samplers_and_keeps_their_tables_apart(tmp_path: Path) -> None:
-    asked = ["ground_truth", "--sampler", "marginal", "--reps", "2", "--cells", "I-linear-300-10"]
-    assert main([*asked, "--out", str(tmp_path), "--results", str(tmp_path / "kept")]) == 0
+    options = ["ground_truth", "--sampler", "marginal", "--reps", "2", "--cells", "I-linear-300-10"]
+    assert main([*options, "--out", str(tmp_path), "--results", str(tmp_path / "kept")]) == 0
     assert len(Store(tmp_path / "ground_truth_marginal").done()) == 2
     cells = pd.read_csv(tmp_path / "tables" / "ground_truth_marginal_cells.csv")
     assert set(cells["method"]) == {"marginal", "true"}
@@ -100,9 +100,9 @@ def test_the_command_runs_samplers_and_keeps_their_tables_apart(tmp_path: Path) 
 def test_the_command_puts_stored_samplers_beside_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "missing_packages", list)
     monkeypatch.setattr(peers, "PEERS", {"fippy_gaussian": lambda one: one.rises(one.test[["x2"] * 20].to_numpy().T)})
-    asked = ["--sampler", "marginal", "--reps", "1", "--cells", "I-linear-300-10", "--out", str(tmp_path)]
-    assert main(["ground_truth", "run", *asked]) == 0
-    assert main(["peers", *asked]) == 0
+    options = ["--sampler", "marginal", "--reps", "1", "--cells", "I-linear-300-10", "--out", str(tmp_path)]
+    assert main(["ground_truth", "run", *options]) == 0
+    assert main(["peers", *options]) == 0
     cells = pd.read_csv(tmp_path / "tables" / "peers_cells.csv")
     assert set(cells["method"]) == {"fippy_gaussian", "marginal", "true", "auto", "auto_alike"}
     assert set(cells["reps"]) == {1}

@@ -29,7 +29,7 @@ def test_the_help_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> 
     assert {"ground_truth", "depth"} <= set(summaries())
 
 
-def test_an_unknown_experiment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_experiment_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["telepathy"])
     assert "ground_truth" in capsys.readouterr().err
@@ -41,12 +41,12 @@ def test_counts_must_be_positive(flag: str) -> None:
         main(["depth", flag, "0"])
 
 
-def test_cells_that_do_not_exist_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_cells_that_do_not_exist_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, "depth", "run", "--quick", "--cells", "cubic-*") == 1
     assert "--cells cubic-* names no cell" in capsys.readouterr().out
 
 
-def test_a_table_of_nothing_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_of_nothing_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path, "depth", "table") == 1
     assert "python -m experiments depth run" in capsys.readouterr().out
 
@@ -94,7 +94,7 @@ def test_fresh_forgets_what_was_there(tmp_path: Path) -> None:
     assert "stale/r0" not in store.done()
 
 
-def test_a_run_without_its_data_is_told_the_remedy(
+def test_a_run_without_its_data_is_reported_the_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def units(size: Size) -> list[Unit]:
@@ -105,14 +105,14 @@ def test_a_run_without_its_data_is_told_the_remedy(
     assert "depth: cc18/6.parquet is not there. Name the folder with --data." in capsys.readouterr().err
 
 
-def test_missing_data_are_told_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_data_are_reported_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(data.FOLDER_VARIABLE, str(tmp_path / "nowhere"))
     monkeypatch.delenv(data.FETCH_VARIABLE, raising=False)
     assert data.folder() is None
-    asks: list[Any] = [lambda: data.cc18(-1), data.manifest]
-    for ask in asks:
+    calls: list[Any] = [lambda: data.cc18(-1), data.manifest]
+    for call in calls:
         with pytest.raises(FileNotFoundError, match=r"--data or SUBGROVE_DATA.*--fetch"):
-            ask()
+            call()
     with pytest.raises(ValueError, match="unknown data set 'tea'; there are wine"):
         data.regression("tea")
 
@@ -134,9 +134,9 @@ def test_a_table_of_more_units_does_not_give_way(tmp_path: Path, capsys: pytest.
     known = kept / "figures_run.csv"
     known.write_text("units\n99\n")
     size = Size(None, (), False, None)
-    asked = argparse.Namespace(out=tmp_path, results=kept)
+    options = argparse.Namespace(out=tmp_path, results=kept)
     few = pd.DataFrame({"key": ["a", "b"]})
-    assert _table_folder("figures", few, asked, size) == tmp_path / "tables"
+    assert _table_folder("figures", few, options, size) == tmp_path / "tables"
     assert "99 units" in capsys.readouterr().out
     known.write_text("units\n2\n")
-    assert _table_folder("figures", few, asked, size) == kept
+    assert _table_folder("figures", few, options, size) == kept

@@ -179,7 +179,7 @@ def test_ranks_count_the_largest_fidelity_as_first() -> None:
     assert beside["perm"] == beside["cvirf"] == pytest.approx(7.5, abs=0.1)
 
 
-def test_spread_at_thirty_repetitions_can_be_told_from_fewer() -> None:
+def test_spread_at_thirty_repetitions_can_be_estimated_from_fewer() -> None:
     def noisy(n_repeats: int) -> pd.DataFrame:
         table = made(3, n_sets=10, n_features=6, n_repeats=n_repeats)
         own = (table["name"] + table["variant"]).astype("category").cat.codes.to_numpy()

@@ -96,10 +96,10 @@ def test_nine_are_ranked_as_the_paper_ranks_eight() -> None:
     assert np.isnan(table["without"]["auto"])
 
 
-def test_ranks_without_a_sampler_are_of_the_rows_that_it_was_asked_about() -> None:
+def test_ranks_without_a_sampler_are_of_the_rows_it_was_evaluated_on() -> None:
     results = made(FIRST)
-    asked = results[(results["variant"] != "auto") | (results["name"] == "a")]
-    table = ranks(asked).set_index("variant")
+    options = results[(results["variant"] != "auto") | (results["name"] == "a")]
+    table = ranks(options).set_index("variant")
     assert table["n"].tolist() == [2] * 9
     assert table.loc["ko", "without"] == 1 + METHODS.index("ko")  # as in a; in b it is second
 
@@ -141,7 +141,7 @@ def test_of_several_samplers_each_is_ranked_alone() -> None:
     pd.testing.assert_series_equal(table["auto"], ranks(one).set_index("variant")["mean_rank"])
 
 
-def test_stored_units_of_other_rows_or_none_are_refused() -> None:
+def test_stored_units_of_other_rows_or_none_are_rejected() -> None:
     ours = made({"a": ["auto", "none"], "b": ["auto", "none"]})
     ours = ours[ours["variant"].isin(["auto", "none"])]
     theirs = made({"a": ["auto", *METHODS], "b": ["auto", *METHODS]})
@@ -179,12 +179,12 @@ def test_the_report_says_whether_the_goal_is_met(tmp_path: Path) -> None:
 
 
 def test_the_command_adds_a_sampler_and_leaves_stored_units_alone(without_data: None, tmp_path: Path) -> None:
-    asked = ["--quick", "--out", str(tmp_path), "--results", str(tmp_path / "kept")]
+    options = ["--quick", "--out", str(tmp_path), "--results", str(tmp_path / "kept")]
     with pytest.raises(SystemExit, match="no stored units"):
-        main(["data_fidelity", *asked, "--sampler", "auto"])
-    assert main(["data_fidelity", "run", *asked]) == 0
+        main(["data_fidelity", *options, "--sampler", "auto"])
+    assert main(["data_fidelity", "run", *options]) == 0
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "data_fidelity-quick").rglob("*.csv")}
-    assert main(["data_fidelity", *asked, "--sampler", "auto"]) == 0
+    assert main(["data_fidelity", *options, "--sampler", "auto"]) == 0
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert len(Store(tmp_path / "data_fidelity_auto-quick").done()) == 2
     table = pd.read_csv(tmp_path / "tables" / "data_fidelity_auto_ranks.csv")

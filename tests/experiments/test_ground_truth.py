@@ -33,7 +33,7 @@ def quick_unit(setting: str) -> Unit:
     return next(unit for unit in ground_truth.units(Size(quick=True)) if unit.cell == f"{setting}-linear-300-10")
 
 
-def test_there_are_sixteen_cells_in_each_setting_and_the_repetitions_that_are_told() -> None:
+def test_there_are_sixteen_cells_in_each_setting_and_the_repetitions_that_are_reported() -> None:
     units = ground_truth.units(Size())
     reject_twins(units)
     counts = pd.Series([unit.cell for unit in units]).value_counts()
@@ -94,7 +94,7 @@ def test_the_true_sampler_is_unbiased() -> None:
     assert abs(np.mean(estimates) - one.importance) < 4 * np.std(estimates, ddof=1) / np.sqrt(60)
 
 
-def test_trees_of_the_forest_are_asked_about_rows_that_they_have_not_seen() -> None:
+def test_trees_of_the_forest_predict_out_of_bag_rows() -> None:
     data = sg.simulate.scenario("linear").sample(200, random_state=3)
     x, y = data.X.to_numpy(), np.asarray(data.y, dtype=np.float64)
     forest = grown(x, y, 40, seed=1)
@@ -200,13 +200,13 @@ def test_tables_report_and_figures_are_made_of_whatever_cells_there_are(tmp_path
     assert all(path.stat().st_size > 10_000 for path in paths)
 
 
-def test_one_repetition_has_no_standard_error_and_is_told_all_the_same() -> None:
+def test_one_repetition_has_no_standard_error_and_is_reported_all_the_same() -> None:
     tables = ground_truth.tables(results([5.0], [4.0]))
     assert np.isnan(tables["cells"]["mse_se"]).all()
     assert "Repetitions: 1 with n = 300." in ground_truth.report(tables)
 
 
-def test_what_models_differ_by_is_told_apart_from_the_noise_of_rows() -> None:
+def test_what_models_differ_by_is_separated_from_the_noise_of_rows() -> None:
     rng = np.random.default_rng(3)
     model = 4 + 2 * rng.standard_normal(2000)
     estimate, true = (model + size * rng.standard_normal(2000) for size in (3.0, 5.0))

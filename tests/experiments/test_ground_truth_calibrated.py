@@ -56,7 +56,7 @@ def results(calibrated_error: float) -> pd.DataFrame:
         (4.0, "4.00", "in 0 of 1 cells; larger by more than two standard errors in 1 (linear 300 x 10)."),
     ],
 )
-def test_the_section_tells_the_error_as_a_multiple_of_the_one_without(error: float, times: str, said: str) -> None:
+def test_the_section_states_the_error_as_a_multiple_of_the_one_without(error: float, times: str, said: str) -> None:
     text = calibrated.report(calibrated.tables(results(error)))
     assert f"| linear | 300 | 10 | 4 | 4.00 | {error**2:.3g}" in text
     assert times in text

@@ -19,7 +19,7 @@ from experiments.ground_truth_rows import drawn_repetition
 from experiments.running import THREADS_VARIABLE
 from experiments.units import Size, Unit, reject_twins, seed_of
 
-ASKED = Size(samplers=("subgroups",))
+SIZE = Size(samplers=("subgroups",))
 QUICK = Size(samplers=("subgroups",), quick=True)
 
 
@@ -28,7 +28,7 @@ def quick_unit(cell: str, size: Size = QUICK) -> Unit:
 
 
 def test_cells_are_the_papers_and_those_of_two_scenarios_more() -> None:
-    units = ground_truth_samplers.units(ASKED)
+    units = ground_truth_samplers.units(SIZE)
     reject_twins(units)
     counts = pd.Series([unit.cell for unit in units]).value_counts()
     paper = {unit.cell for unit in ground_truth.units(Size(reps=1))}
@@ -40,9 +40,9 @@ def test_cells_are_the_papers_and_those_of_two_scenarios_more() -> None:
 
 def test_our_own_forest_is_a_run_of_setting_ii_alone() -> None:
     units = ground_truth_samplers.units(Size(samplers=("subgroups",), forest="own"))
-    assert {unit.cell for unit in units} == {one.cell for one in ground_truth_samplers.units(ASKED) if "II" in one.cell}
+    assert {unit.cell for unit in units} == {one.cell for one in ground_truth_samplers.units(SIZE) if "II" in one.cell}
     assert {unit.params["forest"] for unit in units} == {"own"}
-    assert {unit.params["forest"] for unit in ground_truth_samplers.units(ASKED)} == {"sklearn"}
+    assert {unit.params["forest"] for unit in ground_truth_samplers.units(SIZE)} == {"sklearn"}
 
 
 def test_reps_count_small_cells_and_the_first_of_each_comes_before_the_second_of_any() -> None:
@@ -54,7 +54,7 @@ def test_reps_count_small_cells_and_the_first_of_each_comes_before_the_second_of
 
 
 @pytest.mark.parametrize("names", [(), ("telepathy",)])
-def test_names_that_are_no_samplers_are_refused(names: tuple[str, ...]) -> None:
+def test_names_that_are_no_samplers_are_rejected(names: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="--sampler takes names out of auto, cart, "):
         ground_truth_samplers.units(Size(samplers=names))
 
@@ -102,9 +102,9 @@ def _third_seed(seed: int) -> int:
 
 def test_the_forest_may_be_that_of_scikit_learn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(THREADS_VARIABLE, "1")
-    asked = {"setting": "II", "scenario": "linear", "n": 300, "p": 10, "trees": 60}
-    ours = [drawn_repetition(asked, seed) for seed in range(8)]
-    theirs = [drawn_repetition(asked | {"forest": "sklearn"}, seed) for seed in range(8)]
+    options = {"setting": "II", "scenario": "linear", "n": 300, "p": 10, "trees": 60}
+    ours = [drawn_repetition(options, seed) for seed in range(8)]
+    theirs = [drawn_repetition(options | {"forest": "sklearn"}, seed) for seed in range(8)]
     for one, other in zip(ours, theirs, strict=True):
         pd.testing.assert_frame_equal(one.test, other.test)
         assert other.forest is None
@@ -112,9 +112,9 @@ def test_the_forest_may_be_that_of_scikit_learn(monkeypatch: pytest.MonkeyPatch)
         # Two forests of the same rows with leaves that differ a little in size.
         assert np.corrcoef(one.predict(x), other.predict(x))[0, 1] > 0.95
     monkeypatch.setenv(THREADS_VARIABLE, "2")
-    again = drawn_repetition(asked | {"forest": "sklearn"}, 0)
+    again = drawn_repetition(options | {"forest": "sklearn"}, 0)
     assert again.truth == theirs[0].truth
-    # Leaves of five or more make a smoother forest, which asks x1 for less; not for another thing.
+    # Leaves of five or more make a smoother forest, which uses x1 less, but in the same way.
     ratio = np.mean([one.truth for one in theirs]) / np.mean([one.truth for one in ours])
     assert 0.5 < ratio < 1.2
 
@@ -150,7 +150,7 @@ def test_the_standard_error_of_a_ratio_is_how_it_varies() -> None:
 
     found = np.array([drawn() for _ in range(400)])
     # A standard deviation of 400 draws has a relative standard error of 1 / sqrt(800) = 3.5 %, more for heavier tails:
-    # four of five per cent. Without the pairing, what is told would be half as large again.
+    # four of five per cent. Without the pairing, what is pages would be half as large again.
     assert found[:, 0].std(ddof=1) == pytest.approx(found[:, 1].mean(), rel=0.2)
 
 
@@ -240,22 +240,22 @@ def test_tables_and_figures_are_made_of_whatever_cells_there_are(tmp_path: Path)
     assert path.stat().st_size > 10_000
 
 
-def test_what_asks_our_own_forest_has_a_section_and_a_picture_apart(tmp_path: Path) -> None:
-    told = {}
+def test_our_own_forest_has_a_section_and_a_picture_apart(tmp_path: Path) -> None:
+    pages = {}
     for forest in ("sklearn", "own"):
         rows = pd.DataFrame(ground_truth_samplers.run(quick_unit("II-linear-300-10", replace(QUICK, forest=forest)), 0))
         found = ground_truth_samplers.tables(rows)
         assert set(found["cells"]["forest"]) == {forest}
         assert found["cells"]["best_repeated"].notna().all() == (forest == "own")
         (picture,) = ground_truth_samplers.figures(rows, tmp_path)
-        told[forest] = ground_truth_samplers.report(found)
-        assert f"images/beyond/{picture.name}" in told[forest]
-    assert "## Close to the true sampler in every cell?" in told["sklearn"]
-    assert "setting II (scikit-learn's forest), 20 redraws" in told["sklearn"]
-    assert "| with as many redraws |" not in told["sklearn"]
-    assert "## The same for the forest of the paper's methods" in told["own"]
-    assert "setting II (a forest by R's rule), 20 redraws" in told["own"]
-    assert "| with as many redraws |" in told["own"]
+        pages[forest] = ground_truth_samplers.report(found)
+        assert f"images/beyond/{picture.name}" in pages[forest]
+    assert "## Close to the true sampler in every cell?" in pages["sklearn"]
+    assert "setting II (scikit-learn's forest), 20 redraws" in pages["sklearn"]
+    assert "| with as many redraws |" not in pages["sklearn"]
+    assert "## The same for the forest of the paper's methods" in pages["own"]
+    assert "setting II (a forest by R's rule), 20 redraws" in pages["own"]
+    assert "| with as many redraws |" in pages["own"]
     assert len(list(tmp_path.glob("*.png"))) == 2
 
 
@@ -264,12 +264,12 @@ def test_where_a_cell_of_setting_ii_is_lost_it_is_said_what_no_sampler_can_help(
     text = ground_truth_samplers.report(ground_truth_samplers.tables(lost))
     assert "; 1.00 ± 0.33 of ours is what forests differ by\n" in text
     assert "Each repetition has a forest of its own" in text
-    assert "CVIRF asks the training rows" in text
+    assert "CVIRF evaluates the training rows" in text
     by_others = ground_truth_samplers.report(ground_truth_samplers.tables(lost.assign(scenario="nonlinear")))
-    assert "CVIRF asks the training rows" not in by_others
+    assert "CVIRF evaluates the training rows" not in by_others
 
 
-def test_errors_by_choice_add_up_and_the_choice_that_makes_a_cell_far_is_named() -> None:
+def test_errors_by_choice_sum_to_the_total_and_the_choice_that_makes_a_cell_far_is_named() -> None:
     results = lines({"auto": [4.5, 3.0, 4.5, 14.0], "true": [4.5, 3.5, 4.2, 4.0]}, [4.0] * 4)
     results.loc[results["method"] == "auto", "chosen"] = ["shifted", "gaussian", "shifted", "marginal"]
     found = ground_truth_samplers.tables(results)
@@ -279,4 +279,6 @@ def test_errors_by_choice_add_up_and_the_choice_that_makes_a_cell_far_is_named()
     assert (found["choices"]["share"] * found["choices"]["mse"]).sum() == pytest.approx(own["mse"])
     text = ground_truth_samplers.report(found)
     assert "| linear | 300 | 10 | shifted 50 % (0.250), gaussian 25 % (1.00), marginal 25 % (100) |" in text
-    assert "repetitions with `marginal`, 25 % of all, have 99 % of it; in the others it is 0.500. It is taken" in text
+    assert (
+        "repetitions with `marginal`, 25 % of all, have 99 % of it; in the others it is 0.500. It is selected" in text
+    )

@@ -11,7 +11,7 @@ import pytest
 
 import subgrove as sg
 from experiments import inference
-from experiments.inference_models import asked_in_numbers, fitted_model, labels_of
+from experiments.inference_models import encoded_predict, fitted_model, labels_of
 from experiments.inference_report import section
 from experiments.units import Size
 
@@ -55,7 +55,7 @@ def coverage_rows(covered: list[bool]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
-def test_coverage_is_the_share_of_runs_and_is_told_as_it_is() -> None:
+def test_coverage_is_the_share_of_runs_and_is_reported_as_it_is() -> None:
     tables = inference.tables(coverage_rows([True] * 95 + [False] * 5))
     line = tables["coverage"].iloc[0]
     assert line["coverage"] == 0.95
@@ -65,7 +65,7 @@ def test_coverage_is_the_share_of_runs_and_is_told_as_it_is() -> None:
     assert "in 0 of 1 cells" in section(inference.tables(coverage_rows([True] * 90 + [False] * 10)))
 
 
-def test_rejections_are_p_values_below_five_percent_and_a_missed_level_is_told(tmp_path: Path) -> None:
+def test_rejections_are_p_values_below_five_percent_and_a_missed_level_is_reported(tmp_path: Path) -> None:
     lines = [
         {"part": "test", "scenario": "linear", "model": "forest", "strength": strength, "sampler": sampler,
          "test": test, "m": 50, "estimate": 0.0, "p": p}
@@ -87,7 +87,7 @@ def test_model_in_numbers_says_what_the_model_says() -> None:
     assert labels_of(data.X)
     for name in ("linear", "forest"):
         model = fitted_model(name, data.X, data.y, 1)
-        plain, numbers = asked_in_numbers(model, data.X)
+        plain, numbers = encoded_predict(model, data.X)
         array = numbers(data.X)
         np.testing.assert_array_equal(array[:, 0], data.X["x1"])
         np.testing.assert_allclose(plain.predict(array), model.predict(data.X))

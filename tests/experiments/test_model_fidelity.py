@@ -152,7 +152,7 @@ def test_a_table_of_losses_leaves_out_what_is_not_there() -> None:
     assert lines[3] == "| ALE |  |"
 
 
-def test_weights_of_neighbours_add_up_to_one_and_fall() -> None:
+def test_weights_of_neighbours_sum_to_one_and_fall() -> None:
     for d in (1, 3, 36):
         weights = optimal_weights(7, d)
         assert weights.sum() == pytest.approx(1)
@@ -170,7 +170,7 @@ def test_nearest_neighbours_are_weighted_by_rank_on_standardised_columns() -> No
     assert found == pytest.approx(optimal_weights(7, 3) @ y[near])
 
 
-def test_an_unknown_model_is_told() -> None:
+def test_an_unknown_model_is_reported() -> None:
     with pytest.raises(ValueError, match="forest, linear, knn"):
         fitted_model("svm", np.zeros((5, 2)), np.zeros(5), 0)
     assert len(MODELS) == 3

@@ -37,7 +37,9 @@ def test_units_are_repetitions_of_setting_one_with_the_keys_of_ground_truth() ->
     assert {unit.key for unit in units} <= {unit.key for unit in ground_truth.units(Size())}
 
 
-def test_packages_that_are_missing_are_told_with_the_line_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_that_are_missing_are_reported_with_the_line_that_installs_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(peers, "missing_packages", lambda: ["knockpy"])
     with pytest.raises(
         ModuleNotFoundError, match=r'knockpy is not installed. Run `python -m pip install "subgrove\[peers'
@@ -72,7 +74,7 @@ def results() -> pd.DataFrame:
     )
 
 
-def test_errors_are_told_as_multiples_of_the_true_samplers(tmp_path: Path) -> None:
+def test_errors_are_reported_as_multiples_of_the_true_samplers(tmp_path: Path) -> None:
     found = results()
     text = peers.report(peers.tables(found))
     assert "| linear | 300 | 10 | 4.00 (4.00) | 9.00 (9.00) | 1.00 |" in text
@@ -91,13 +93,13 @@ def test_a_sampler_of_ours_is_put_beside_them_on_the_rows_that_they_had(error: f
     ours["estimate"] = 4 + (ours["estimate"] - 4) * error
     more = pd.concat([ours, ours.assign(rep=ours["rep"] + 50), ours.assign(truth=5.0)])
     both = peers.beside(found, more)
-    assert (both["method"] == "auto").sum() == 6  # the repetitions that packages were not asked about are left out
+    assert (both["method"] == "auto").sum() == 6  # the repetitions that packages were not evaluated on are left out
     assert methods(both) == ["hidimstat_ridge", "knockpy_sdp", "auto"]
     assert f"`auto` has a smaller error than the best of the packages {said}" in peers.report(peers.tables(both))
     assert peers.beside(found, pd.DataFrame()) is found
 
 
-def test_results_with_rows_alike_have_a_column_of_their_own() -> None:
+def test_unweighted_results_have_a_column_of_their_own() -> None:
     ours = results()[lambda rows: rows["method"] == "true"]
     worse = ours.assign(method="auto_alike", estimate=4 + (ours["estimate"] - 4) * 2.5)
     text = peers.report(peers.tables(pd.concat([results(), worse, ours.assign(method="auto")])))

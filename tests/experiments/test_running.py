@@ -1,4 +1,4 @@
-"""Running units: what is done is skipped, what fails is told, what is stopped can go on."""
+"""Running units: what is done is skipped, what fails is reported, what is stopped can go on."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ def test_every_unit_is_stored_with_its_cell_and_run_with_its_own_seed(fake: Any,
     assert run_all("fake", UNITS, store) == []
     read = store.read()
     assert read["cell"].tolist() == ["c"] * 5
-    assert read["seed"].tolist() == [seed_of("fake", unit.key) for unit in UNITS]
+    assert read["random_state"].tolist() == [seed_of("fake", unit.key) for unit in UNITS]
 
 
 def test_what_is_done_is_not_computed_again(fake: Any, tmp_path: Path) -> None:
-    asked: list[str] = []
+    started: list[str] = []
 
     def counted(unit: Unit, seed: int) -> list[dict[str, Any]]:
-        asked.append(unit.key)
+        started.append(unit.key)
         return numbers(unit, seed)
 
     fake(counted)
     store = Store(tmp_path)
     run_all("fake", UNITS[:3], store)
     run_all("fake", UNITS, store)
-    assert asked == [unit.key for unit in UNITS]
+    assert started == [unit.key for unit in UNITS]
 
 
-def test_a_failing_unit_is_told_and_the_others_are_stored(fake: Any, tmp_path: Path) -> None:
+def test_a_failing_unit_is_reported_and_the_others_are_stored(fake: Any, tmp_path: Path) -> None:
     def moody(unit: Unit, seed: int) -> list[dict[str, Any]]:
         if unit.params["number"] == 2:
             raise ValueError("not this one")
@@ -98,8 +98,8 @@ def test_without_a_terminal_progress_is_a_line_a_minute(monkeypatch: pytest.Monk
     lines = running._Lines(Console(file=text), "fake", 100)
     for _ in range(5):
         lines.advance()
-    told = text.getvalue().splitlines()
-    assert told == [
+    printed = text.getvalue().splitlines()
+    assert printed == [
         "fake: 3 of 100 units, about 32.9 min left",
         "fake: 5 of 100 units, about 38.6 min left",
     ]

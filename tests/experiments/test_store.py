@@ -103,7 +103,7 @@ def test_clearing_forgets_every_unit(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a//b", "../a", "a/..", "a b", "/a", "a/", "ä"])
-def test_keys_that_are_no_file_names_are_refused(key: str) -> None:
+def test_keys_that_are_no_file_names_are_rejected(key: str) -> None:
     with pytest.raises(ValueError, match="key"):
         Unit(key, "cell")
 
@@ -116,7 +116,7 @@ def test_seeds_depend_on_experiment_and_key_alone() -> None:
     assert seed_of("a", "k") == 6319679588653086889  # stored results stay valid only while this does not change
 
 
-def test_two_units_of_one_key_are_refused() -> None:
+def test_two_units_of_one_key_are_rejected() -> None:
     with pytest.raises(ValueError, match="two units have the key 'a'"):
         reject_twins([Unit("a", "x"), Unit("a", "y")])
 
