@@ -149,10 +149,10 @@ def heading(title: str, note: str) -> str:
 
 def marked(table: pd.DataFrame, note: str) -> tuple[pd.DataFrame, str]:
     """Features whose redrawn rows do not pass for real days get a mark, and the note says what it means."""
-    if "certificate" not in table or not (table["certificate"] == "fails").any():
+    if "certificate" not in table or not (table["certificate"] == "failed").any():
         return table, note
     names = [
-        f"{name} !" if verdict == "fails" else name
+        f"{name} !" if verdict == "failed" else name
         for name, verdict in zip(table["feature"], table["certificate"], strict=True)
     ]
     return table.assign(feature=names), f"{note} {NOTES['mark']}".strip()

@@ -156,7 +156,7 @@ def test_rows_that_could_not_be_judged_are_not_called_unreal(houses: Path) -> No
     assert "unknown" in marks.values()
     for name, verdict in marks.items():
         line = next(line for line in result.stdout.splitlines() if line.startswith(f"{name} ") and "look real" in line)
-        assert ("do not look real" in line) == (verdict == "fails")
+        assert ("do not look real" in line) == (verdict == "failed")
 
 
 def test_a_loss_that_is_none_is_refused_and_nothing_is_written(houses: Path, folder: Path) -> None:

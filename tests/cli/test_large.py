@@ -15,7 +15,7 @@ from subgrove._cli import large, large_page
 from subgrove._cli.output import Output
 from subgrove._cli.training import train
 from subgrove._scale.readers import read_partitioned, sample_rows
-from subgrove._scoring.fidelity_check.check import Certificate
+from subgrove._scoring.fidelity_check.check import FidelityCheck
 
 from .conftest import rows
 from .run import invoke, refused
@@ -83,10 +83,10 @@ def test_a_folder_is_explained_with_all_rows(told: Told) -> None:
 
 
 def test_redraws_that_do_not_look_real_are_marked(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
-    assert {line["certificate"] for line in told.values["features"]} <= {"passes", "fails", "unknown"}
+    assert {line["certificate"] for line in told.values["features"]} <= {"passed", "failed", "unknown"}
     X = rows(60)[["a", "b"]]
     found = sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], sampler="marginal", random_state=1)
-    failed = Certificate("fails", "they are told apart")
+    failed = FidelityCheck("failed", "they are told apart")
     scores = tuple(replace(score, certificate=failed) for score in found.scores)
     findings = large_page.Findings("title", "price", ("about",), replace(found, scores=scores), ())
     large_page.tell(findings, Output())

@@ -184,7 +184,7 @@ def test_numbers_are_those_of_the_table() -> None:
 
 def test_redraws_that_fail_are_marked() -> None:
     imp = results()["importance of one loss"]
-    failed = (imp.certificates["certificate"] == "fails").sum()
+    failed = (imp.certificates["certificate"] == "failed").sum()
     assert failed > 0
     assert walked(html_of("importance of one loss")).text.count("fail !") == failed
 

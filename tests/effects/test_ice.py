@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subgrove._effects import effect
-from subgrove._effects.grid import Axis
+from subgrove._effects.grid import GridAxis
 from subgrove._effects.ice_opacity import opacity_of
 from subgrove._subgroups import find_subgroups
 from subgrove.trees import TransformationModel
@@ -74,7 +74,7 @@ def test_opacity_is_the_density_of_the_leaf_where_it_has_a_model() -> None:
     fine = np.linspace(X["temp"].min(), X["temp"].max(), 2000)
     x = np.linspace(0, 30, 7)
     expected = density.pdf(x) / density.pdf(fine).max()
-    np.testing.assert_allclose(opacity_of(tree, leaf, Axis(tree.target, x)), expected, rtol=1e-3)
+    np.testing.assert_allclose(opacity_of(tree, leaf, GridAxis(tree.target, x)), expected, rtol=1e-3)
 
 
 def test_without_subgroups_there_is_no_opacity() -> None:

@@ -12,14 +12,14 @@ import pytest
 import subgrove as sg
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
-from subgrove._scoring.fidelity_check.check import ENOUGH_ROWS, LEAST_ROWS, MAX_ROWS, Certificate, Certifier
+from subgrove._scoring.fidelity_check.check import ENOUGH_ROWS, LEAST_ROWS, MAX_ROWS, FidelityCheck, FidelityChecker
 
 
-def certified(X: Any, changes: dict[str, Any], seed: int = 0, weights: Any = None) -> Certificate:
+def certified(X: Any, changes: dict[str, Any], seed: int = 0, weights: Any = None) -> FidelityCheck:
     table = read_table(X, lenient=True)
-    certifier = Certifier.of(Frames(X, table.columns), table, weights, seed)
-    drawn = certifier.drawn({name: np.asarray(values) for name, values in changes.items()})
-    return certifier.judged(tuple(changes), drawn)
+    checker = FidelityChecker.of(Frames(X, table.columns), table, weights, seed)
+    drawn = checker.read_draw({name: np.asarray(values) for name, values in changes.items()})
+    return checker.check(tuple(changes), drawn)
 
 
 def normal(n: int, correlation: float, seed: int, p: int = 6) -> pd.DataFrame:
@@ -33,7 +33,7 @@ def shuffled(X: pd.DataFrame, seed: int, name: str = "x1") -> Any:
 
 
 def share_of_failures(verdicts: Sequence[str]) -> float:
-    return float(np.mean([verdict == "fails" for verdict in verdicts]))
+    return float(np.mean([verdict == "failed" for verdict in verdicts]))
 
 
 @pytest.mark.parametrize("name", sg.simulate.scenarios())
@@ -49,7 +49,7 @@ def test_true_redraws_rarely_fail(name: str) -> None:
 
 def test_marginal_redraws_of_a_strongly_dependent_feature_fail() -> None:
     found = [certified(X := normal(300, 0.9, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
-    assert [one.verdict for one in found] == ["fails"] * 20
+    assert [one.verdict for one in found] == ["failed"] * 20
     # A normal feature of correlation r: residuals of redrawn rows are sqrt((1 + r^2) / (1 - r^2)) times as large, and
     # the best AUC is 1 - 2 / pi * atan(1 / 3.09) = 0.80; a classifier that learns from 150 rows comes near it.
     assert 0.70 < np.mean([one.auc for one in found]) < 0.82
@@ -58,7 +58,7 @@ def test_marginal_redraws_of_a_strongly_dependent_feature_fail() -> None:
 
 def test_marginal_redraws_of_an_independent_feature_pass_without_a_place_between_bounds() -> None:
     found = [certified(X := normal(300, 0.0, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
-    assert {one.verdict for one in found} == {"passes"}
+    assert {one.verdict for one in found} == {"passed"}
     assert sum(np.isnan(one.mmd) for one in found) >= 19
 
 
@@ -76,27 +76,27 @@ def test_deeper_subgroups_are_closer_to_real_rows() -> None:
 def test_values_that_the_feature_never_has_fail_without_any_dependence() -> None:
     X = normal(300, 0.0, 4)
     found = certified(X, {"x1": np.random.default_rng(5).normal(3, 1, 300)})
-    assert found.verdict == "fails"
+    assert found.verdict == "failed"
     assert found.auc > 0.9
 
 
 def test_unchanged_rows_cannot_be_told_from_themselves() -> None:
     X = normal(300, 0.9, 6)
     found = certified(X, {"x1": X["x1"]})
-    assert (found.verdict, found.auc, found.mmd) == ("passes", 0.5, 0.0)
+    assert (found.verdict, found.auc, found.mmd) == ("passed", 0.5, 0.0)
 
 
 def test_constant_column_passes_without_a_place() -> None:
     X = normal(100, 0.5, 7).assign(x1=1.0)
     found = certified(X, {"x1": X["x1"]})
-    assert (found.verdict, found.auc) == ("passes", 0.5)
+    assert (found.verdict, found.auc) == ("passed", 0.5)
     assert np.isnan(found.mmd)
 
 
 def test_one_column_alone_is_judged_by_its_values() -> None:
     X = pd.DataFrame({"x1": np.random.default_rng(8).normal(size=200)})
-    assert certified(X, {"x1": shuffled(X, 0)}).verdict == "passes"
-    assert certified(X, {"x1": X["x1"] + 5}).verdict == "fails"
+    assert certified(X, {"x1": shuffled(X, 0)}).verdict == "passed"
+    assert certified(X, {"x1": X["x1"] + 5}).verdict == "failed"
 
 
 def nominal(n: int, seed: int) -> pd.DataFrame:
@@ -107,11 +107,11 @@ def nominal(n: int, seed: int) -> pd.DataFrame:
 
 def test_labels_are_judged_too() -> None:
     X = nominal(300, 9)
-    assert certified(X, {"season": shuffled(X, 1, "season")}).verdict == "fails"
-    assert certified(X, {"noise": shuffled(X, 2, "noise")}).verdict == "passes"
+    assert certified(X, {"season": shuffled(X, 1, "season")}).verdict == "failed"
+    assert certified(X, {"noise": shuffled(X, 2, "noise")}).verdict == "passed"
     within = X.groupby("season")["temp"].transform(lambda values: np.random.default_rng(3).permutation(values))
-    assert certified(X, {"temp": within}).verdict == "passes"
-    assert certified(X, {"temp": shuffled(X, 4, "temp")}).verdict == "fails"
+    assert certified(X, {"temp": within}).verdict == "passed"
+    assert certified(X, {"temp": shuffled(X, 4, "temp")}).verdict == "failed"
 
 
 def test_groups_are_judged_together() -> None:
@@ -121,24 +121,24 @@ def test_groups_are_judged_together() -> None:
     apart = {
         name: X[name].to_numpy()[np.random.default_rng(seed).permutation(300)] for seed, name in enumerate(together)
     }
-    assert certified(X, together).verdict == "passes"  # both depend on no other column
-    assert certified(X, apart).verdict == "fails"
+    assert certified(X, together).verdict == "passed"  # both depend on no other column
+    assert certified(X, apart).verdict == "failed"
 
 
 def test_where_values_are_missing_counts() -> None:
     X = normal(400, 0.0, 12)
     X["x1"] = X["x1"].where(X["x2"] < 0.5)
-    assert certified(X, {"x1": shuffled(X, 13)}).verdict == "fails"
+    assert certified(X, {"x1": shuffled(X, 13)}).verdict == "failed"
     kept = X["x1"].to_numpy().copy()
     known = ~np.isnan(kept)
     kept[known] = np.random.default_rng(14).permutation(kept[known])
-    assert certified(X, {"x1": kept}).verdict == "passes"
+    assert certified(X, {"x1": kept}).verdict == "passed"
 
 
 def test_missing_values_elsewhere_are_no_obstacle() -> None:
     X = normal(300, 0.9, 15)
     X.loc[::7, "x2"] = np.nan
-    assert certified(X, {"x1": shuffled(X, 16)}).verdict == "fails"
+    assert certified(X, {"x1": shuffled(X, 16)}).verdict == "failed"
 
 
 def test_few_rows_are_not_judged() -> None:
@@ -151,7 +151,7 @@ def test_few_rows_are_not_judged() -> None:
 
 def test_with_less_than_enough_rows_a_redraw_may_fail_but_does_not_pass() -> None:
     X = normal(ENOUGH_ROWS - 1, 0.95, 27)
-    assert certified(X, {"x1": shuffled(X, 28)}).verdict == "fails"
+    assert certified(X, {"x1": shuffled(X, 28)}).verdict == "failed"
     found = certified(X, {"x1": X["x1"]})
     assert (found.verdict, found.auc) == ("unknown", 0.5)
     assert found.reason.endswith(f"there are {ENOUGH_ROWS - 1} rows, and {ENOUGH_ROWS} are needed to say so")
@@ -167,8 +167,8 @@ def test_rows_of_large_weight_are_the_ones_that_count() -> None:
     weights = np.where(np.arange(2000) < 1000, 1.0, 1e-9)
     drawn = X["x1"].to_numpy().copy()
     drawn[1000:] += 100  # wrong where weights are next to nothing
-    assert certified(X, {"x1": drawn}, weights=weights).verdict == "passes"
-    assert certified(X, {"x1": drawn}).verdict == "fails"
+    assert certified(X, {"x1": drawn}, weights=weights).verdict == "passed"
+    assert certified(X, {"x1": drawn}).verdict == "failed"
 
 
 def test_values_that_no_float_has_distances_for_are_unknown() -> None:
@@ -206,7 +206,7 @@ def test_labels_that_are_independent_of_the_others_pass_when_shuffled(n: int) ->
     # At most 5 % should fail; if 30 runs had that rate, more than 5 failures had a chance of 0.3 %.
     tables = [labelled(n, 0.0, seed) for seed in range(30)]
     verdicts = [certified(X, {"x1": shuffled(X, seed)}, seed).verdict for seed, X in enumerate(tables)]
-    assert verdicts.count("fails") <= 5
+    assert verdicts.count("failed") <= 5
 
 
 def test_labels_shuffled_among_rows_of_the_label_they_follow_pass_and_others_fail() -> None:
@@ -216,5 +216,5 @@ def test_labels_shuffled_among_rows_of_the_label_they_follow_pass_and_others_fai
         drawn = X.groupby("x2")["x1"].transform(np.random.default_rng(seed).permutation)
         within.append(certified(X, {"x1": drawn}, seed).verdict)
         marginal.append(certified(X, {"x1": shuffled(X, seed)}, seed).verdict)
-    assert within.count("fails") <= 4  # a chance of 0.3 % if 5 % fail
-    assert marginal.count("fails") == 20
+    assert within.count("failed") <= 4  # a chance of 0.3 % if 5 % fail
+    assert marginal.count("failed") == 20

@@ -7,19 +7,19 @@ import pandas as pd
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_like, read_table
-from subgrove._scoring.fidelity_check.encoding import Encoding, columns_with_gaps
-from subgrove._scoring.fidelity_check.pairs import Block, Points
+from subgrove._scoring.fidelity_check.encoding import PointEncoding, columns_with_missing
+from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
 
 def points(train: pd.DataFrame, rows: pd.DataFrame) -> Points:
     learned = read_table(train, lenient=True)
     table = read_like(rows, learned.columns)
-    return Encoding.of(learned).points(table, table.names, columns_with_gaps([learned, table]))
+    return PointEncoding.of(learned).points(table, table.names, columns_with_missing([learned, table]))
 
 
 def distances(train: pd.DataFrame, rows: pd.DataFrame) -> Floats:
     made = points(train, rows)
-    return np.sqrt(Block.of(made, made).distances()).reshape(len(rows), len(rows))
+    return np.sqrt(PairBlock.of(made, made).distances()).reshape(len(rows), len(rows))
 
 
 def test_numbers_are_scaled_by_the_training_rows() -> None:
@@ -69,7 +69,7 @@ def test_a_column_without_a_value_has_no_distances() -> None:
 def test_columns_can_be_taken_one_by_one() -> None:
     rows = pd.DataFrame({"u": [1.0, 2.0, 3.0], "v": ["a", "b", "a"], "w": [3.0, 1.0, 2.0], "x": ["c", "c", "d"]})
     table = read_table(rows)
-    encoding = Encoding.of(table)
+    encoding = PointEncoding.of(table)
     whole = encoding.points(table, table.names, ())
     parts = [encoding.points(table, (name,), ()) for name in ("u", "w", "v", "x")]
     together = parts[0].beside(parts[1]).beside(parts[2]).beside(parts[3])

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from subgrove._core.kinds import Floats
 from subgrove._fidelity import median
 from subgrove._fidelity.median import median_distance
-from subgrove._scoring.fidelity_check.pairs import Block, Points
+from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
 
-def within(rows: Floats) -> Block:
-    return Block.of(Points.of(rows), Points.of(rows), triangle=True)
+def within(rows: Floats) -> PairBlock:
+    return PairBlock.of(Points.of(rows), Points.of(rows), triangle=True)
 
 
 def cases() -> dict[str, Floats]:
@@ -51,24 +51,24 @@ def test_median_does_not_depend_on_where_it_is_looked_for(
 
 
 def test_median_of_an_even_number_is_the_mean_of_the_two_distances_in_the_middle() -> None:
-    block = Block.listed(np.array([1.0, 4.0, 16.0, 100.0]))
+    block = PairBlock.listed(np.array([1.0, 4.0, 16.0, 100.0]))
     assert median_distance([block]) == 3.0  # not the root of the mean of the squares
 
 
 def test_median_is_over_all_blocks_together() -> None:
-    parts = [Block.listed(np.array([1.0, 4.0])), Block.listed(np.array([9.0])), Block.listed(np.empty(0))]
+    parts = [PairBlock.listed(np.array([1.0, 4.0])), PairBlock.listed(np.array([9.0])), PairBlock.listed(np.empty(0))]
     assert median_distance(parts) == 2.0
 
 
 def test_median_of_positive_distances_leaves_out_zeros() -> None:
-    block = Block.listed(np.array([0.0, 0.0, 0.0, 0.0, 4.0, 16.0, 25.0]))
+    block = PairBlock.listed(np.array([0.0, 0.0, 0.0, 0.0, 4.0, 16.0, 25.0]))
     assert median_distance([block]) == 0.0
     assert median_distance([block], positive=True) == 4.0
 
 
 def test_median_of_nothing_is_nan() -> None:
-    assert np.isnan(median_distance([Block.listed(np.empty(0))]))
-    assert np.isnan(median_distance([Block.listed(np.zeros(5))], positive=True))
+    assert np.isnan(median_distance([PairBlock.listed(np.empty(0))]))
+    assert np.isnan(median_distance([PairBlock.listed(np.zeros(5))], positive=True))
 
 
 @given(st.lists(st.sampled_from([0.0, 1.0, 1.0, 2.0, 5e-324, 1e300]), min_size=1, max_size=60), st.integers(1, 5))
@@ -77,9 +77,9 @@ def test_median_of_any_list_of_distances(values: list[float], looked_at: int) ->
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(median, "_LOOKED_AT", looked_at)
         patch.setattr(median, "_LEAST_ROOM", 1)
-        assert median_distance([Block.listed(np.array(values))]) == np.median(np.sqrt(values))
+        assert median_distance([PairBlock.listed(np.array(values))]) == np.median(np.sqrt(values))
 
 
 def test_the_search_ends_where_distances_are_no_numbers() -> None:
     rows = Points.of(np.full((4, 1), np.inf))
-    assert np.isnan(median_distance([Block.of(rows, rows, triangle=True)]))
+    assert np.isnan(median_distance([PairBlock.of(rows, rows, triangle=True)]))

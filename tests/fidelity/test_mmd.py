@@ -12,7 +12,7 @@ import pytest
 from subgrove import squared_mmd
 from subgrove._core.kinds import Floats
 from subgrove._fidelity import mmd
-from subgrove._fidelity.mmd import Pairs, drawn_rows
+from subgrove._fidelity.mmd import Pairs, sample_two
 from subgrove._scoring.fidelity_check.pairs import Points
 from subgrove.exceptions import InputError, ParameterError
 
@@ -84,7 +84,7 @@ def test_more_rows_than_the_limit_are_drawn_by_the_seed() -> None:
     a, b = samples(400, 200)
     first, again, other = (squared_mmd(a, b, max_rows=90, random_state=seed) for seed in (1, 1, 2))
     assert first == again != other
-    rows = drawn_rows(400, 200, 90, np.random.default_rng(0))
+    rows = sample_two(400, 200, 90, np.random.default_rng(0))
     assert [len(part) for part in rows] == [60, 30]
     assert all(len(set(part.tolist())) == len(part) for part in rows)
 

@@ -8,7 +8,7 @@ import pytest
 from subgrove._core.kinds import Floats
 from subgrove._native.loader import load_compiled
 from subgrove._scoring.fidelity_check import pairs as pairs
-from subgrove._scoring.fidelity_check.pairs import Block, Points
+from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
 needs_compiler = pytest.mark.skipif(pairs.compiled is None, reason="the package was installed without a compiler")
 
@@ -45,8 +45,8 @@ def test_distances_are_sums_of_squares_and_of_labels_that_differ(
     n: int, m: int, triangle: bool, with_base: bool
 ) -> None:
     a, b = points(n, 0), points(m, 1)
-    base = np.random.default_rng(2).random(Block.of(a, b, triangle=triangle).n_pairs) if with_base else None
-    block = Block.of(a, b, triangle=triangle, base=base)
+    base = np.random.default_rng(2).random(PairBlock.of(a, b, triangle=triangle).n_pairs) if with_base else None
+    block = PairBlock.of(a, b, triangle=triangle, base=base)
     expected = defined(a, b, triangle=triangle, base=base)
     assert block.n_pairs == len(expected)
     np.testing.assert_allclose(block.distances(), expected, rtol=1e-13)
@@ -55,7 +55,7 @@ def test_distances_are_sums_of_squares_and_of_labels_that_differ(
 @pytest.mark.parametrize(("n", "m", "triangle"), SHAPES)
 @pytest.mark.parametrize("gamma", [1e-3, 0.7, 1e3])
 def test_the_sum_of_the_kernel_is_that_of_its_values(n: int, m: int, triangle: bool, gamma: float) -> None:
-    block = Block.of(points(n, 0), points(m, 1), triangle=triangle)
+    block = PairBlock.of(points(n, 0), points(m, 1), triangle=triangle)
     expected = np.exp(-gamma * block.distances()).sum()
     assert block.kernel_sum(gamma) == pytest.approx(expected, rel=1e-13, abs=1e-300)
 
@@ -63,11 +63,11 @@ def test_the_sum_of_the_kernel_is_that_of_its_values(n: int, m: int, triangle: b
 @pytest.mark.parametrize("exponent", [0.0, 1e-300, 1e-17, 0.3, 1.0, 37.5, 700.0, 707.9, 1e4, 1e300])
 def test_the_kernel_is_exact_for_small_and_for_large_distances(exponent: float) -> None:
     expected = np.exp(-exponent)
-    assert Block.listed(np.array([exponent])).kernel_sum(1.0) == pytest.approx(expected, rel=1e-15, abs=1e-300)
+    assert PairBlock.listed(np.array([exponent])).kernel_sum(1.0) == pytest.approx(expected, rel=1e-15, abs=1e-300)
 
 
 def test_values_between_bounds_are_counted_and_collected_with_the_bounds_included() -> None:
-    block = Block.of(points(40, 0), points(30, 1))
+    block = PairBlock.of(points(40, 0), points(30, 1))
     values = np.sort(block.distances())
     low, high = float(values[300]), float(values[700])
     below, found, kept = block.between(low, high, 1200)
@@ -78,7 +78,7 @@ def test_values_between_bounds_are_counted_and_collected_with_the_bounds_include
 
 @pytest.mark.parametrize("room", [0, 1, 100, 600])
 def test_without_room_values_are_counted_all_the_same(room: int) -> None:
-    block = Block.of(points(40, 0), points(30, 1))
+    block = PairBlock.of(points(40, 0), points(30, 1))
     _, found, kept = block.between(0.0, np.inf, room)
     assert found == 1200
     assert len(kept) == room
@@ -88,9 +88,9 @@ def test_without_room_values_are_counted_all_the_same(room: int) -> None:
 def test_some_pairs_are_pairs_of_the_block() -> None:
     for triangle in (False, True):
         a = points(50, 0)
-        plain = Block.of(a, a, triangle=triangle)
+        plain = PairBlock.of(a, a, triangle=triangle)
         base = np.arange(float(plain.n_pairs))
-        some = Block.of(a, a, triangle=triangle, base=base).thinned(20)
+        some = PairBlock.of(a, a, triangle=triangle, base=base).thinned(20)
         whole = np.sort(plain.distances() + base)
         assert 0 < len(some) < len(whole)
         nearest = whole[np.clip(np.searchsorted(whole, some - 1e-9), 0, len(whole) - 1)]
@@ -99,7 +99,7 @@ def test_some_pairs_are_pairs_of_the_block() -> None:
 
 def test_equal_rows_have_distance_zero_exactly() -> None:
     a = Points.of(1e8 + np.random.default_rng(0).normal(size=(5, 4)))
-    squared = Block.of(a, a).distances().reshape(5, 5)
+    squared = PairBlock.of(a, a).distances().reshape(5, 5)
     assert np.diag(squared).tolist() == [0.0] * 5
 
 

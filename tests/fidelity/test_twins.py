@@ -8,8 +8,8 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
 from subgrove._scoring.fidelity_check.pairs import Points
-from subgrove._scoring.fidelity_check.predict_column import Outputs, _line, foretold
-from subgrove._scoring.fidelity_check.two_sample import Twins, _discrepancy, area_and_variance
+from subgrove._scoring.fidelity_check.predict_column import TargetColumns, predict_held_out, ridge_leave_one_out
+from subgrove._scoring.fidelity_check.two_sample import PairedRows, auc_and_variance, paired_mmd
 
 RNG = np.random.default_rng(0)
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(0)
 def test_area_is_that_of_scikit_learn() -> None:
     real, redrawn = RNG.normal(size=80).round(1), RNG.normal(0.5, 1, size=80).round(1)
     expected = roc_auc_score(np.repeat([0, 1], 80), np.concatenate([real, redrawn]))
-    assert area_and_variance(real, redrawn)[0] == pytest.approx(expected, rel=1e-12)
+    assert auc_and_variance(real, redrawn)[0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_variance_of_the_area_is_the_spread_over_samples() -> None:
@@ -25,14 +25,14 @@ def test_variance_of_the_area_is_the_spread_over_samples() -> None:
     found = []
     for _ in range(2000):
         common = RNG.normal(size=60)
-        found.append(area_and_variance(common + RNG.normal(size=60), common + RNG.normal(0.3, 1, size=60)))
+        found.append(auc_and_variance(common + RNG.normal(size=60), common + RNG.normal(0.3, 1, size=60)))
     areas, variances = np.array(found).T
     assert variances.mean() == pytest.approx(areas.var(), rel=0.12)
 
 
 def test_line_says_of_each_row_what_a_fit_without_it_says() -> None:
     X, y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 1))
-    said = _line(X, y)
+    said = ridge_leave_one_out(X, y)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
     centred, mean = y - y.mean(), y.mean()
     for row in range(40):
@@ -47,7 +47,7 @@ def test_line_says_of_each_row_what_a_fit_without_it_says() -> None:
 def test_wide_tables_get_the_same_line_by_the_other_way_to_solve() -> None:
     X, y = RNG.normal(size=(30, 29)), RNG.normal(size=(30, 2))
     more = np.hstack([X, np.zeros((30, 5))])
-    np.testing.assert_allclose(_line(X, y), _line(more, y), rtol=1e-9)
+    np.testing.assert_allclose(ridge_leave_one_out(X, y), ridge_leave_one_out(more, y), rtol=1e-9)
     fit = Ridge(alpha=0.02 * 30).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
     assert fit.coef_.shape == (2, 29)
 
@@ -57,23 +57,25 @@ def test_foretelling_does_not_look_at_the_row_itself() -> None:
     y = RNG.normal(size=(100, 1))
     changed = y.copy()
     changed[7] += 1000
-    for before, after in zip(foretold(Points.of(X), y, 1), foretold(Points.of(X), changed, 1), strict=True):
+    for before, after in zip(
+        predict_held_out(Points.of(X), y, 1), predict_held_out(Points.of(X), changed, 1), strict=True
+    ):
         assert after[7] == pytest.approx(before[7], abs=1e-6)
 
 
 def test_labels_are_off_by_what_they_were_foretold_with() -> None:
     labels = np.array([0.0, 1.0, 1.0, 2.0])
     points = Points(np.empty((4, 0)), labels[:, None])
-    outputs = Outputs.of(points)
+    outputs = TargetColumns.of(points)
     said = np.tile([0.1, 0.2, 0.7, 0.0], (4, 1))
-    np.testing.assert_allclose(outputs.off(points, said)[:, -1], [0.1, 0.2, 0.2, 0.7])
+    np.testing.assert_allclose(outputs.residuals(points, said)[:, -1], [0.1, 0.2, 0.2, 0.7])
     strange = Points(np.empty((4, 0)), np.full((4, 1), -2.0))
     np.testing.assert_allclose(outputs.matrix(strange), np.tile([0, 0, 0, 1.0], (4, 1)))
 
 
 def test_paired_mmd_is_the_mean_over_pairs_of_rows() -> None:
     x, drawn, said = RNG.normal(size=(3, 30, 1))
-    found = _discrepancy(Twins(Points.of(said), Points.of(x), Points.of(drawn)), [said])
+    found = paired_mmd(PairedRows(Points.of(said), Points.of(x), Points.of(drawn)), [said])
     unit = said / said.std()
     squared = (unit - unit.T) ** 2 + (x - x.T) ** 2
     gamma = 0.5 / np.median(squared[::4])
@@ -95,7 +97,7 @@ def test_upper_bound_is_what_fresh_values_of_the_same_distribution_have_on_avera
     for _ in range(300):
         x, fresh = RNG.normal(size=(2, 60, 1))
         said = x + RNG.normal(size=(60, 1))
-        found = _discrepancy(Twins(Points.of(said), Points.of(x), Points.of(fresh)), [said])
+        found = paired_mmd(PairedRows(Points.of(said), Points.of(x), Points.of(fresh)), [said])
         differences.append((found.squared - found.marginal, found.marginal))
     gap, bound = np.array(differences).T
     assert abs(gap.mean()) < 3 * gap.std() / np.sqrt(300)

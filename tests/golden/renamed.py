@@ -14,7 +14,7 @@ COLUMNS: dict[str, str] = {
 "table.column" renames a column of one table only (the key just above it, by its recorded name) and goes first.
 """
 
-VALUES: dict[str, str] = {}
+VALUES: dict[str, str] = {"passed": "passes", "failed": "fails"}
 """New text -> text when recorded: values that are names, such as that of a sampler or of a source of noise."""
 
 TEXTS_CHANGED: set[str] = {

@@ -52,12 +52,12 @@ def verdicts(result: sg.ImportanceResult) -> dict[str, str]:
 
 
 def test_shuffled_rows_fail_where_a_feature_depends_on_others() -> None:
-    expected = {"a": "fails", "b": "fails", "c": "passes", "kind": "fails", "d": "fails", "same": "passes"}
+    expected = {"a": "failed", "b": "failed", "c": "passed", "kind": "failed", "d": "failed", "same": "passed"}
     assert verdicts(SHUFFLED) == expected
 
 
 def test_redraws_within_deep_subgroups_pass() -> None:
-    assert verdicts(WITHIN) == dict.fromkeys(X.columns, "passes")
+    assert verdicts(WITHIN) == dict.fromkeys(X.columns, "passed")
 
 
 def test_failing_rows_are_marked_in_the_tables() -> None:
@@ -66,13 +66,13 @@ def test_failing_rows_are_marked_in_the_tables() -> None:
     assert table.loc["a", "auc"] > 0.6
     assert table.loc["a", "mmd"] == pytest.approx(1, abs=0.3)
     assert np.isnan(table.loc["c", "mmd"])
-    assert SHUFFLED.by_subgroup.set_index("feature")["certificate"]["a"] == "fails"
+    assert SHUFFLED.by_subgroup.set_index("feature")["certificate"]["a"] == "failed"
 
 
 def test_failing_rows_are_marked_in_the_text() -> None:
     lines = repr(SHUFFLED).splitlines()
     marked = {line.split()[0] for line in lines[1:-1] if line.endswith("!")}
-    assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "fails"}
+    assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "failed"}
     assert lines[-1] == f"  ! {NOT_REAL}, see .certificates"
     assert "!" not in repr(WITHIN)
 
@@ -85,7 +85,7 @@ def test_failing_rows_are_marked_in_the_picture() -> None:
     ax: Any = sg.plots.importance(SHUFFLED)
     order = [label.get_text().split("\n")[0] for label in ax.get_yticklabels()]
     marked = {order[round(text.xy[1])] for text in ax.texts if text.get_text() == "!"}
-    assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "fails"}
+    assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "failed"}
     assert f"! if {NOT_REAL}" in shown_texts(ax)
     plt.close("all")
 
@@ -160,51 +160,51 @@ class Once:
 def test_samplers_of_users_are_judged_by_what_they_gave_the_model() -> None:
     sampler = Once()
     found = run(sampler=sampler, train=TRAIN, features=["a", "kind"])
-    assert verdicts(found) == {"a": "passes", "kind": "passes"}
+    assert verdicts(found) == {"a": "passed", "kind": "passed"}
     assert found.certificates["auc"].tolist() == [0.5, 0.5]
     assert sampler.calls == 2
 
 
 def test_cross_fitted_samplers_are_judged() -> None:
     found = run(sampler="subgroups", features=["a", "c", "kind"])
-    assert set(verdicts(found).values()) <= {"passes", "fails"}
+    assert set(verdicts(found).values()) <= {"passed", "failed"}
     own = run(sampler=Once(), features=["a"])
-    assert verdicts(own) == {"a": "passes"}
+    assert verdicts(own) == {"a": "passed"}
 
 
 def test_donors_of_training_are_judged() -> None:
     sampler = sg.samplers.SubgroupSampler(max_depth=4, donors="train")
-    assert verdicts(run(sampler=sampler, train=TRAIN)) == dict.fromkeys(X.columns, "passes")
+    assert verdicts(run(sampler=sampler, train=TRAIN)) == dict.fromkeys(X.columns, "passed")
 
 
 def test_unchanged_rows_pass() -> None:
     found = run(sampler="unchanged")
-    assert verdicts(found) == dict.fromkeys(X.columns, "passes")
+    assert verdicts(found) == dict.fromkeys(X.columns, "passed")
     assert set(found.certificates["auc"]) == {0.5}
 
 
 def test_exact_expectations_are_judged_by_a_draw() -> None:
     found = run(features=["kind"], n_repeats=10)
     assert found.scores[0].n_exact == len(X)
-    assert verdicts(found) == {"kind": "fails"}
+    assert verdicts(found) == {"kind": "failed"}
 
 
 def test_groups_are_judged_as_one() -> None:
     found = run(features=[["a", "b"], "c"])
-    assert verdicts(found) == {"a + b": "passes", "c": "passes"}
+    assert verdicts(found) == {"a + b": "passed", "c": "passed"}
     assert found.certificates["n"].tolist() == [240, 240]
 
 
 def test_a_column_that_training_lacks_gives_the_redraw_away() -> None:
     with pytest.warns(sg.exceptions.SubgroveWarning, match="train lacks 'b'"):
         found = run(sampler="subgroups", train=TRAIN.drop(columns="b"), features=["a"])
-    assert verdicts(found) == {"a": "fails"}
+    assert verdicts(found) == {"a": "failed"}
 
 
 def test_weights_choose_the_rows_that_are_judged() -> None:
     found = run(sample_weight=np.where(np.arange(240) < 200, 2.0, 0.0))
     assert set(found.certificates["n"]) == {200}
-    assert verdicts(found)["a"] == "fails"
+    assert verdicts(found)["a"] == "failed"
 
 
 def test_few_rows_are_unknown_with_the_reason() -> None:
@@ -260,8 +260,8 @@ def test_loco_redraws_nothing_and_has_no_certificate() -> None:
 
 def test_one_loss_of_several_keeps_its_certificate() -> None:
     found = run(loss=["squared_error", "absolute_error"], features=["a", "c"])
-    assert found.overall["certificate"].tolist() == ["fails", "passes", "fails", "passes"]
-    assert verdicts(found.for_loss("absolute_error")) == {"a": "fails", "c": "passes"}
+    assert found.overall["certificate"].tolist() == ["failed", "passed", "failed", "passed"]
+    assert verdicts(found.for_loss("absolute_error")) == {"a": "failed", "c": "passed"}
 
 
 @pytest.mark.parametrize("check_fidelity", ["yes", 1, None])

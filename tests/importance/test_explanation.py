@@ -159,9 +159,9 @@ def check_where(imp: sg.ImportanceResult, feature: str, told: tuple[str, ...]) -
 def check_trust(imp: sg.ImportanceResult, feature: str, told: tuple[str, ...]) -> None:
     text = " ".join(told)
     (line,) = [each for each in rows(imp.certificates) if each["feature"] == feature]
-    assert ("pass for real ones (" in text or text.endswith("pass for real ones.")) == (line["certificate"] == "passes")
-    assert ("Do not trust this number" in text) == (line["certificate"] == "fails")
-    if line["certificate"] == "passes" and not np.isnan(line["auc"]):
+    assert ("pass for real ones (" in text or text.endswith("pass for real ones.")) == (line["certificate"] == "passed")
+    assert ("Do not trust this number" in text) == (line["certificate"] == "failed")
+    if line["certificate"] == "passed" and not np.isnan(line["auc"]):
         assert f"AUC {line['auc']:.2f}" in text
 
 
@@ -273,7 +273,7 @@ def test_a_failing_certificate_is_told() -> None:
     a = rng.normal(size=800)
     X = pd.DataFrame({"a": a, "b": a + 0.05 * rng.normal(size=800)})
     imp = sg.importance(lambda X: X["a"], X[:400], X["a"][:400], sampler="marginal", features=["a"], random_state=1)
-    assert imp.certificates["certificate"][0] == "fails"
+    assert imp.certificates["certificate"][0] == "failed"
     assert imp.explain("a").sentences[-1] == f"Do not trust this number: {imp.certificates['reason'][0]}."
 
 

@@ -18,7 +18,7 @@ from subgrove._core.kinds import Floats
 from subgrove._fidelity.median import median_distance
 from subgrove._fidelity.mmd import Pairs
 from subgrove._scoring.fidelity_check import pairs as pairs
-from subgrove._scoring.fidelity_check.pairs import Block, Points
+from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
 from .effects_cases import ABSENT, IML
 
@@ -79,7 +79,7 @@ def test_squared_mmd_of_a_sample_with_itself_is_that_of_r() -> None:
 @pytest.mark.parametrize("other", ["dat", "perm"])
 def test_the_median_is_over_all_pairs_of_rows_of_both_samples(other: str) -> None:
     both = np.vstack([sample("wine_ref"), sample(f"wine_{other}")])
-    ours = median_distance([Block.of(Points.of(both), Points.of(both), triangle=True)])
+    ours = median_distance([PairBlock.of(Points.of(both), Points.of(both), triangle=True)])
     assert ours == pytest.approx(reference()["wine"][f"median_dist_ref_{other}"], abs=1e-12)
 
 

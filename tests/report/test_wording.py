@@ -116,7 +116,7 @@ def test_a_gap_in_one_step_tells_shares_only_where_they_are_clear(
     st.one_of(st.none(), st.floats(-1, 1)),
     st.lists(st.floats(0.005, 1), max_size=4),
     st.booleans(),
-    st.sampled_from([None, "passes", "fails", "unknown"]),
+    st.sampled_from([None, "passed", "failed", "unknown"]),
 )
 def test_dependence_is_told_without_odd_numbers(
     explained: float | None, shares: list[float], misleads: bool, verdict: str | None
@@ -154,9 +154,9 @@ def test_rows_and_certificates_have_their_words() -> None:
     single = replace(one, std_error=None, conf_low=None, conf_high=None)
     assert "in 1 row, too few" in subgroup_sentence("temp", rule, 1, single, 500.0, 0.95)
     assert "In all rows" in subgroup_sentence("temp", "all rows", 40, one, 500.0, 0.95)
-    failing = Certificate("fails", 0.8, 0.9, "")
+    failing = Certificate("failed", 0.8, 0.9, "")
     assert "do not pass for real ones: AUC" in certificate_sentence("temp", failing, "AUC 0.80", "redrawn")
-    passing = Certificate("passes", None, None, "")
+    passing = Certificate("passed", None, None, "")
     assert certificate_sentence("temp", passing, "", "shuffled") == "Rows with temp shuffled pass for real ones."
 
 

@@ -16,7 +16,7 @@ from subgrove._cli.training import TRAIN_SHARE, Skill, cross_validate, split_row
 from subgrove.exceptions import ParameterError
 
 MARKS = {
-    "fails": "redrawn rows do not look real",
+    "failed": "redrawn rows do not look real",
     "unknown": "not known whether redrawn rows look real",
 }
 
@@ -216,7 +216,7 @@ def tell_findings(summary: Any, output: Output) -> None:
             number(one.conditional.estimate),
             _interval(one.conditional),
             number(one.marginal.estimate),
-            MARKS.get("passes" if one.certificate is None else one.certificate.verdict, ""),
+            MARKS.get("passed" if one.certificate is None else one.certificate.verdict, ""),
         )
         for one in summary.features
     ]

@@ -93,7 +93,7 @@ def tell(found: Findings, output: Output) -> None:
             line["feature"],
             number(line["estimate"]),
             f"{number(line['conf_low'])} to {number(line['conf_high'])}",
-            MARKS.get(line.get("certificate", "passes"), ""),
+            MARKS.get(line.get("certificate", "passed"), ""),
         )
         for line in found.lines(by_subgroup=False)
     ]

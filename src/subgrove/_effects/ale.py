@@ -10,15 +10,15 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._core.quantiles import interval_ends
 from subgrove._effects.curves import Curve, Plan
-from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels
+from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels
 from subgrove._effects.level_order import by_similarity
-from subgrove._effects.predict import Work
-from subgrove._effects.subgroup_rows import Part
+from subgrove._effects.predict import PredictionRequest
+from subgrove._effects.subgroup_rows import SubgroupRows
 
 Ranks = npt.NDArray[np.intp]
 
 
-def accumulated(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan | None:
+def accumulated(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan | None:
     """The accumulated effect in one subgroup; rows without a value of the feature are left out.
 
     None if the user's grid leaves no rows.
@@ -28,7 +28,7 @@ def accumulated(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> P
     return _between_levels(part, wanted[0]) if levels else _between_numbers(part, wanted[0], grid_resolution)
 
 
-def _between_numbers(part: Part, wanted: Wanted, grid_resolution: int) -> Plan | None:
+def _between_numbers(part: SubgroupRows, wanted: GridSpec, grid_resolution: int) -> Plan | None:
     """Each row at both borders of its interval: two rows asked for each row."""
     (info,), (x,) = part.source.infos, part.x
     axis = edges_of(info, x, part.weights, wanted, grid_resolution)
@@ -46,10 +46,10 @@ def _between_numbers(part: Part, wanted: Wanted, grid_resolution: int) -> Plan |
         left, right = kept[0]  # (outputs, rows) each
         return _accumulate_numbers(part, axis, interval, right - left)
 
-    return Plan([Work(part.frames, blocks, np.array)], finish)
+    return Plan([PredictionRequest(part.frames, blocks, np.array)], finish)
 
 
-def _accumulate_numbers(part: Part, axis: Axis, interval: Ranks, steps: Floats) -> Curve:
+def _accumulate_numbers(part: SubgroupRows, axis: GridAxis, interval: Ranks, steps: Floats) -> Curve:
     """The curve and its error: that of the steps, and that of how many rows an interval has.
 
     Row i, of interval k, moves point p by reach[p, k] * (step_i - mean_k) / mass_k - middle_k / n. The second part is
@@ -62,7 +62,7 @@ def _accumulate_numbers(part: Part, axis: Axis, interval: Ranks, steps: Floats) 
     return curve_of_steps(part.subgroup, axis, part.n, *_within(interval, steps, part.weights, n_steps))
 
 
-def curve_of_steps(subgroup: int, axis: Axis, n: float, mass: Floats, mean: Floats, squares: Floats) -> Curve:
+def curve_of_steps(subgroup: int, axis: GridAxis, n: float, mass: Floats, mean: Floats, squares: Floats) -> Curve:
     """The curve from steps: of each interval the weight of its rows, and of each output mean and sum of squares."""
     n_steps = len(axis) - 1
     # What is right of a step, and half of the rows at it, moves the centre with it.
@@ -89,7 +89,7 @@ def _noise(mass: Floats, squares: Floats) -> Floats:
     return np.where(mass > 0, spread / np.where(mass > 0, mass, 1.0), 0.0)
 
 
-def _between_levels(part: Part, wanted: Wanted) -> Plan | None:
+def _between_levels(part: SubgroupRows, wanted: GridSpec) -> Plan | None:
     """Each row at its own level, at the next and at the one before: at most three rows asked for each row."""
     (info,) = part.source.infos
     part, axis = level_axis(part, wanted)
@@ -99,11 +99,11 @@ def _between_levels(part: Part, wanted: Wanted) -> Plan | None:
     place[axis.points.astype(np.intp)] = np.arange(len(axis))
     rank = place[part.x[0].astype(np.intp)]
     moved = [(rank < len(axis) - 1, 1, "next level"), (rank > 0, -1, "level before")]
-    works = [Work(part.frames, [part.unchanged()], np.array)]
+    works = [PredictionRequest(part.frames, [part.unchanged()], np.array)]
     for mine, by, text in moved:
         if mine.any():
             some = part.where(mine)
-            works.append(Work(some.frames, [some.block_of(axis.points[rank[mine] + by], text)], np.array))
+            works.append(PredictionRequest(some.frames, [some.block_of(axis.points[rank[mine] + by], text)], np.array))
 
     def finish(kept: list[Floats]) -> Curve:
         own = kept[0][0]
@@ -115,24 +115,24 @@ def _between_levels(part: Part, wanted: Wanted) -> Plan | None:
     return Plan(works, finish)
 
 
-def level_axis(part: Part, wanted: Wanted) -> tuple[Part, Axis]:
+def level_axis(part: SubgroupRows, wanted: GridSpec) -> tuple[SubgroupRows, GridAxis]:
     """The levels of a curve in their order, and the rows that have them."""
     (info,) = part.source.infos
     axis = axis_of(info, part.x[0], part.weights, wanted, 0)
     part = part.where(np.isin(part.x[0], axis.points))
-    axis = Axis(info, axis.points[np.isin(axis.points, part.x[0])])
+    axis = GridAxis(info, axis.points[np.isin(axis.points, part.x[0])])
     if len(axis) and info.kind == "nominal" and isinstance(wanted, str):
-        axis = Axis(info, by_similarity(part, axis.points))
+        axis = GridAxis(info, by_similarity(part, axis.points))
     return part, axis
 
 
-def flat(subgroup: int, axis: Axis, n: float, n_outputs: int) -> Curve:
+def flat(subgroup: int, axis: GridAxis, n: float, n_outputs: int) -> Curve:
     """The curve of a feature that has one value."""
     zero = np.zeros((len(axis), n_outputs))
     return Curve(subgroup, (axis,), np.full(len(axis), n), zero, zero)
 
 
-def _accumulate_levels(part: Part, axis: Axis, rank: Ranks, up: Floats, down: Floats) -> Curve:
+def _accumulate_levels(part: SubgroupRows, axis: GridAxis, rank: Ranks, up: Floats, down: Floats) -> Curve:
     """A step between two levels is the mean over the rows of both; errors are those of `_accumulate_numbers`.
 
     A row between the first and the last level counts in two steps and in the centre: all three are added before

@@ -18,9 +18,9 @@ from subgrove._core.moments import Moments
 from subgrove._core.quantiles import interval_ends
 from subgrove._effects.ale import curve_of_steps, flat, level_axis
 from subgrove._effects.curves import Curve, axes_of, blocks_of, cells_of
-from subgrove._effects.grid import Axis, Wanted, edges_of, has_levels
-from subgrove._effects.predict import Work
-from subgrove._effects.subgroup_rows import Part
+from subgrove._effects.grid import GridAxis, GridSpec, edges_of, has_levels
+from subgrove._effects.predict import PredictionRequest
+from subgrove._effects.subgroup_rows import SubgroupRows
 
 Cells = npt.NDArray[np.intp]
 
@@ -42,7 +42,7 @@ class Layout:
     """
 
     subgroup: int
-    axes: tuple[Axis, ...]
+    axes: tuple[GridAxis, ...]
     edges: Floats | None = None
     own: bool = False
 
@@ -51,18 +51,18 @@ class Layout:
 class Summing:
     """What the rows of a piece ask the model for, and the moments of what was kept."""
 
-    works: Sequence[Work]
+    works: Sequence[PredictionRequest]
     finish: Callable[[list[Floats]], Moments]
 
 
 # On the sample: where curves have points. None if no row is within the user's grid.
 
 
-def _lay_out_pdp(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Layout | None:
+def _lay_out_pdp(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Layout | None:
     return Layout(part.subgroup, axes_of(part, wanted, grid_resolution))
 
 
-def _lay_out_ale(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Layout | None:
+def _lay_out_ale(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Layout | None:
     part, way, (info,) = part.where(~np.isnan(part.x[0])), wanted[0], part.source.infos
     if has_levels(info):
         axis = level_axis(part, way)[1]
@@ -72,7 +72,7 @@ def _lay_out_ale(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> 
     )
 
 
-def _lay_out_mplot(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Layout | None:
+def _lay_out_mplot(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Layout | None:
     part, way, (info,) = part.where(~np.isnan(part.x[0])), wanted[0], part.source.infos
     if has_levels(info) and not isinstance(way, str):
         part = part.where(np.isin(part.x[0], way))
@@ -87,7 +87,7 @@ def _lay_out_mplot(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -
 # On a piece: moments of its rows, lines by cells. None if none of them counts.
 
 
-def _sum_pdp(part: Part, layout: Layout) -> Summing | None:
+def _sum_pdp(part: SubgroupRows, layout: Layout) -> Summing | None:
     """A line for each point and output, one cell."""
 
     def keep(values: Floats) -> Floats:
@@ -97,15 +97,15 @@ def _sum_pdp(part: Part, layout: Layout) -> Summing | None:
     def finish(kept: list[Floats]) -> Moments:
         return Moments.from_array(kept[0].transpose(1, 0, 2).reshape(5, -1, 1))
 
-    return Summing([Work(part.frames, blocks_of(part, layout.axes), keep)], finish)
+    return Summing([PredictionRequest(part.frames, blocks_of(part, layout.axes), keep)], finish)
 
 
-def _sum_ale(part: Part, layout: Layout) -> Summing | None:
+def _sum_ale(part: SubgroupRows, layout: Layout) -> Summing | None:
     part = part.where(~np.isnan(part.x[0]))
     return (_sum_levels if has_levels(part.source.infos[0]) else _sum_steps)(part, layout)
 
 
-def _sum_steps(part: Part, layout: Layout) -> Summing | None:
+def _sum_steps(part: SubgroupRows, layout: Layout) -> Summing | None:
     """A line for each output: steps over intervals, which are the cells."""
     edges = layout.axes[0].points
     if layout.own:
@@ -120,10 +120,10 @@ def _sum_steps(part: Part, layout: Layout) -> Summing | None:
         left, right = kept[0]
         return Moments.of(right - left, interval, max(len(edges) - 1, 1), part.weights)
 
-    return Summing([Work(part.frames, blocks, np.array)], finish)
+    return Summing([PredictionRequest(part.frames, blocks, np.array)], finish)
 
 
-def _sum_levels(part: Part, layout: Layout) -> Summing | None:
+def _sum_levels(part: SubgroupRows, layout: Layout) -> Summing | None:
     """Lines up, down and both for each output: to the next level, from the one before, and their sum; levels are cells.
 
     That of the sum says how up and down vary together.
@@ -133,12 +133,12 @@ def _sum_levels(part: Part, layout: Layout) -> Summing | None:
     if not len(part.rows):
         return None
     rank = _places(axis)[part.x[0].astype(np.intp)]
-    works = [Work(part.frames, [part.unchanged()], np.array)]
+    works = [PredictionRequest(part.frames, [part.unchanged()], np.array)]
     moved = [(rank < len(axis) - 1, 1, "next level"), (rank > 0, -1, "level before")]
     for mine, by, text in moved:
         if mine.any():
             some = part.where(mine)
-            works.append(Work(some.frames, [some.block_of(axis.points[rank[mine] + by], text)], np.array))
+            works.append(PredictionRequest(some.frames, [some.block_of(axis.points[rank[mine] + by], text)], np.array))
 
     def finish(kept: list[Floats]) -> Moments:
         answers = iter(kept)
@@ -153,7 +153,7 @@ def _sum_levels(part: Part, layout: Layout) -> Summing | None:
     return Summing(works, finish)
 
 
-def _sum_mplot(part: Part, layout: Layout) -> Summing | None:
+def _sum_mplot(part: SubgroupRows, layout: Layout) -> Summing | None:
     """A line for each output; the points are the cells."""
     part, (axis,) = part.where(~np.isnan(part.x[0])), layout.axes
     if has_levels(axis.info):
@@ -165,10 +165,10 @@ def _sum_mplot(part: Part, layout: Layout) -> Summing | None:
     def finish(kept: list[Floats]) -> Moments:
         return Moments.of(np.ascontiguousarray(kept[0][0]), cell, len(axis), part.weights)
 
-    return Summing([Work(part.frames, [part.unchanged()], np.array)], finish)
+    return Summing([PredictionRequest(part.frames, [part.unchanged()], np.array)], finish)
 
 
-def _cell(x: Floats, axis: Axis, edges: Floats | None) -> Cells:
+def _cell(x: Floats, axis: GridAxis, edges: Floats | None) -> Cells:
     """The point that each row counts for."""
     if has_levels(axis.info):
         return _places(axis)[x.astype(np.intp)]
@@ -177,7 +177,7 @@ def _cell(x: Floats, axis: Axis, edges: Floats | None) -> Cells:
     return np.searchsorted(axis.points[:-1] / 2 + axis.points[1:] / 2, x, side="left")
 
 
-def _places(axis: Axis) -> Cells:
+def _places(axis: GridAxis) -> Cells:
     place = np.zeros(len(axis.info.levels), dtype=np.intp)
     place[axis.points.astype(np.intp)] = np.arange(len(axis))
     return place
@@ -202,7 +202,7 @@ def _curve_of_ale(moments: Moments, layout: Layout, n: float, spread: Floats | N
     return curve_of_steps(layout.subgroup, axis, n, moments.n[0], moments.mean, moments.m2)
 
 
-def _curve_of_levels(moments: Moments, subgroup: int, axis: Axis, n: float) -> Curve:
+def _curve_of_levels(moments: Moments, subgroup: int, axis: GridAxis, n: float) -> Curve:
     """As `_accumulate_levels` of rows in memory has it, with the squares of a level's rows added up from moments."""
     n_outputs, n_steps = len(moments.n) // 3, len(axis) - 1
     if n_steps < 1:
@@ -241,12 +241,16 @@ def _mean_and_error(moments: Moments) -> tuple[Floats, Floats]:
     return mean, np.where(n > 1, np.sqrt(moments.m2 / (several - 1) / several), np.nan)
 
 
-LAID_OUT: Mapping[str, Callable[[Part, Sequence[Wanted], int], Layout | None]] = {
+LAID_OUT: Mapping[str, Callable[[SubgroupRows, Sequence[GridSpec], int], Layout | None]] = {
     "pdp": _lay_out_pdp,
     "ale": _lay_out_ale,
     "mplot": _lay_out_mplot,
 }
-SUMMED: Mapping[str, Callable[[Part, Layout], Summing | None]] = {"pdp": _sum_pdp, "ale": _sum_ale, "mplot": _sum_mplot}
+SUMMED: Mapping[str, Callable[[SubgroupRows, Layout], Summing | None]] = {
+    "pdp": _sum_pdp,
+    "ale": _sum_ale,
+    "mplot": _sum_mplot,
+}
 CURVES: Mapping[str, Callable[[Moments, Layout, float, Floats | None], Curve]] = {
     "pdp": _curve_of_pdp,
     "ale": _curve_of_ale,

@@ -23,13 +23,13 @@ from subgrove._data.fingerprint import digest_of, fingerprint
 from subgrove._data.from_containers import raw_columns
 from subgrove._data.table import read_table, read_weights
 from subgrove._effects.chunk_sums import CURVES, LAID_OUT, SUMMED, Layout
-from subgrove._effects.grid import Wanted, as_points, has_levels
-from subgrove._effects.in_memory import WAYS, Question, carried_out, effect_in_memory
-from subgrove._effects.outputs import Outputs, model_for_effect
-from subgrove._effects.predict import Asker, batch_rows
+from subgrove._effects.grid import GridSpec, as_points, has_levels
+from subgrove._effects.in_memory import WAYS, EffectSpec, carried_out, effect_in_memory
+from subgrove._effects.outputs import ModelOutputs, model_for_effect
+from subgrove._effects.predict import EffectPredictor, batch_rows
 from subgrove._effects.result import Effect
-from subgrove._effects.subgroup_rows import Part, Source
-from subgrove._effects.tables import Group
+from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows
+from subgrove._effects.tables import EffectGroup
 from subgrove._effects.validate import (
     checked_interactions,
     checked_points,
@@ -62,7 +62,7 @@ SEED = 0  # of the sample: the same call gives the same numbers
 
 
 def effect_of_partitions(
-    model: Any, X: Any, weights: Any, asked: Question, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any
+    model: Any, X: Any, weights: Any, asked: EffectSpec, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any
 ) -> Effect:
     """The effect of a feature over all rows of data in partitions."""
     data = read_partitioned(X, partition_rows=partition_rows)
@@ -93,13 +93,13 @@ class _Plan:
     """What the sample says: where curves have points, and what is known of subgroups."""
 
     work: _PieceWork
-    source: Source
-    parts: Sequence[Part]
-    wanted: Sequence[Wanted]
+    source: FeatureData
+    parts: Sequence[SubgroupRows]
+    wanted: Sequence[GridSpec]
     grid_resolution: int
 
 
-def _planned(model: Any, source: Source, asked: Question, columns: Sequence[str], weight: str | None) -> _Plan:
+def _planned(model: Any, source: FeatureData, asked: EffectSpec, columns: Sequence[str], weight: str | None) -> _Plan:
     wanted, grid_resolution = read_grids(asked.grid, source), checked_points(asked.grid_resolution)
     counting = model_for_effect(model, asked.response)
     partition = partition_of(asked.subgroups, source.infos)
@@ -108,7 +108,7 @@ def _planned(model: Any, source: Source, asked: Question, columns: Sequence[str]
     layouts = [layout for part in enough if (layout := LAID_OUT[asked.kind](part, wanted, grid_resolution))]
     work = _PieceWork(
         counting,
-        Outputs.of(counting, asked.output),
+        ModelOutputs.of(counting, asked.output),
         batch_rows(asked.memory, len(columns)),
         tuple(columns),
         weight,
@@ -120,11 +120,11 @@ def _planned(model: Any, source: Source, asked: Question, columns: Sequence[str]
     return _Plan(work, source, parts, wanted, grid_resolution)
 
 
-def _holding(source: Source) -> Source:
+def _holding(source: FeatureData) -> FeatureData:
     """The few sampled rows that hold the levels of the feature, one for each."""
     rows = np.unique(np.concatenate([donors[donors >= 0] for donors in source.donors] + [np.zeros(1, dtype=np.intp)]))
     few = source.frames.changed(rows, {})
-    return Source(few, source.infos, tuple(x[rows] for x in source.x), None)
+    return FeatureData(few, source.infos, tuple(x[rows] for x in source.x), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,13 +132,13 @@ class _PieceWork:
     """What is done with each piece: read, sort into subgroups, ask, sum up. It is sent to workers once."""
 
     model: Predictor
-    outputs: Outputs
+    outputs: ModelOutputs
     batch_rows: int
     columns: tuple[str, ...]
     weight: str | None
     kind: str
     partition: Partition | None
-    holding: Source
+    holding: FeatureData
     layouts: tuple[Layout, ...]
 
     def __call__(self, piece: Piece) -> Sums:
@@ -152,7 +152,7 @@ class _PieceWork:
         """Moments of each curve, counts of each subgroup, and what was asked for."""
         source, strange = self._source(piece)
         parts = parts_of(source, self.partition)
-        asker = Asker(self.model.fresh(), self.outputs, self.batch_rows, 1)
+        asker = EffectPredictor(self.model.fresh(), self.outputs, self.batch_rows, 1)
         summing = {}
         for number, layout in enumerate(self.layouts):
             part = parts[layout.subgroup]
@@ -168,7 +168,7 @@ class _PieceWork:
         sums["asked"] = np.array([asker.model.n_rows, asker.model.n_calls, len(asker.labels)], dtype=np.float64)
         return sums
 
-    def _source(self, piece: Piece) -> tuple[Source, list[int]]:
+    def _source(self, piece: Piece) -> tuple[FeatureData, list[int]]:
         """The rows of a piece, and how many have a level of the feature that the sample does not."""
         whole = piece.read([*self.columns, *([self.weight] if self.weight else [])])
         table = selected(whole, list(self.columns))
@@ -182,7 +182,7 @@ class _PieceWork:
             missing = np.isnan(plain.values) if plain.kind == "numeric" else plain.values < 0
             strange.append(int((self._without_point(which, points) & ~missing).sum()))
             x.append(points)
-        return Source(table, self.holding.infos, tuple(x), counted, self.holding), strange
+        return FeatureData(table, self.holding.infos, tuple(x), counted, self.holding), strange
 
     def _without_point(self, which: int, points: Floats) -> npt.NDArray[np.bool_]:
         """Rows whose level no sampled row has; a categorical column knows it, but there is no row to take it from."""
@@ -199,7 +199,7 @@ def _weights(column: Any, n_rows: int) -> Floats | None:
     return np.zeros(n_rows) if not np.any(values) else read_weights(values, n_rows)
 
 
-def _counts(infos: Sequence[ColumnInfo], parts: Sequence[Part]) -> dict[str, np.ndarray[Any, Any]]:
+def _counts(infos: Sequence[ColumnInfo], parts: Sequence[SubgroupRows]) -> dict[str, np.ndarray[Any, Any]]:
     """Weights of subgroups, of rows without a value, and of levels."""
     sums = {"n": np.array([part.n for part in parts])}
     for which, info in enumerate(infos):
@@ -217,7 +217,7 @@ def _counts(infos: Sequence[ColumnInfo], parts: Sequence[Part]) -> dict[str, np.
     return sums
 
 
-def _added_up(plan: _Plan, data: Partitioned, asked: Question, checkpoint: Any) -> dict[str, Any]:
+def _added_up(plan: _Plan, data: Partitioned, asked: EffectSpec, checkpoint: Any) -> dict[str, Any]:
     """Sums of all pieces, merged in their order."""
     total: dict[str, Any] = {}
     work = plan.work
@@ -259,7 +259,9 @@ def _mark(plan: _Plan, data: Partitioned) -> str:
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
 
 
-def _result(plan: _Plan, done: dict[str, Any], data: Partitioned, asked: Question, sampled: tuple[int, int]) -> Effect:
+def _result(
+    plan: _Plan, done: dict[str, Any], data: Partitioned, asked: EffectSpec, sampled: tuple[int, int]
+) -> Effect:
     source, work = plan.source, plan.work
     names = tuple(info.name for info in source.infos)
     _warn_of_strange(names, done["strange"])
@@ -291,7 +293,7 @@ def _result(plan: _Plan, done: dict[str, Any], data: Partitioned, asked: Questio
     )
 
 
-def _group(part: Part, done: dict[str, Any], k: int) -> Group:
+def _group(part: SubgroupRows, done: dict[str, Any], k: int) -> EffectGroup:
     """The subgroup: box statistics of the sample, counts of all rows."""
     group = group_of(part, "")
     supports = []
@@ -307,7 +309,7 @@ def _spreads(plan: _Plan, model: Predictor) -> dict[int, Floats]:
     infos = plan.source.infos
     if len(infos) > 1 or not has_levels(infos[0]) or work.kind == "ale":
         return {}
-    asker = Asker(model, work.outputs, work.batch_rows, 1)
+    asker = EffectPredictor(model, work.outputs, work.batch_rows, 1)
     mine = {layout.subgroup for layout in work.layouts}
     parts = [part for part in plan.parts if part.subgroup in mine]
     plans = [found for part in parts if (found := WAYS[work.kind](part, plan.wanted, plan.grid_resolution))]

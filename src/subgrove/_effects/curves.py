@@ -12,14 +12,14 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._core.quantiles import interval_ends
 from subgrove._data.replace_columns import Rows
-from subgrove._effects.grid import Axis, Wanted, axis_of, edges_of, has_levels
-from subgrove._effects.predict import Block, Work
-from subgrove._effects.subgroup_rows import Part
+from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels
+from subgrove._effects.predict import GridBlock, PredictionRequest
+from subgrove._effects.subgroup_rows import SubgroupRows
 from subgrove._effects.support import BOX, box_statistics
 
 
 @dataclass(frozen=True, eq=False)
-class Ice:
+class IceCurves:
     """A curve for each row: `values` are (points, outputs, rows), `rows` their numbers in X.
 
     `centred` says whether they are differences from the first point.
@@ -54,12 +54,12 @@ class Curve:
     """
 
     subgroup: int
-    axes: tuple[Axis, ...]
+    axes: tuple[GridAxis, ...]
     n: Floats
     estimate: Floats
     std_error: Floats
     spread: Floats | None = None
-    ice: Ice | None = None
+    ice: IceCurves | None = None
     opacity: Floats | None = None
 
 
@@ -67,11 +67,11 @@ class Curve:
 class Plan:
     """What a curve asks the model for, and how it is made of what was kept."""
 
-    works: Sequence[Work]
+    works: Sequence[PredictionRequest]
     finish: Callable[[list[Floats]], Curve]
 
 
-def partial_dependence(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan:
+def partial_dependence(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan:
     """Equation (2) of the paper, in one subgroup: the mean prediction of its rows, all given the same value."""
     axes = axes_of(part, wanted, grid_resolution)
     keep = _Spread(part.weights) if len(axes) == 1 and has_levels(axes[0].info) else _Moments(part.weights)
@@ -79,20 +79,20 @@ def partial_dependence(part: Part, wanted: Sequence[Wanted], grid_resolution: in
     def finish(kept: list[Floats]) -> Curve:
         return _curve(part.subgroup, axes, np.full(len(kept[0]), part.n), kept[0])
 
-    return Plan([Work(part.frames, blocks_of(part, axes), keep)], finish)
+    return Plan([PredictionRequest(part.frames, blocks_of(part, axes), keep)], finish)
 
 
-def ice_curves(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan:
+def ice_curves(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan:
     """The same without taking means: a curve for each row, and their mean."""
     axes = axes_of(part, wanted, grid_resolution)
 
     def finish(kept: list[Floats]) -> Curve:
-        return averaged(part.subgroup, axes, Ice(kept[0], part.rows, part.weights))
+        return averaged(part.subgroup, axes, IceCurves(kept[0], part.rows, part.weights))
 
-    return Plan([Work(part.frames, blocks_of(part, axes), np.array)], finish)
+    return Plan([PredictionRequest(part.frames, blocks_of(part, axes), np.array)], finish)
 
 
-def averaged(subgroup: int, axes: tuple[Axis, ...], ice: Ice) -> Curve:
+def averaged(subgroup: int, axes: tuple[GridAxis, ...], ice: IceCurves) -> Curve:
     """The mean of ICE curves."""
     values = (_Spread if has_levels(axes[0].info) else _Moments)(ice.weights)(ice.values)
     n = np.full(len(values), float(len(ice.rows) if ice.weights is None else ice.weights.sum()))
@@ -106,7 +106,7 @@ def centred(curve: Curve) -> Curve:
     return replace(averaged(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
 
 
-def conditional_mean(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> Plan | None:
+def conditional_mean(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan | None:
     """M-plot: the mean prediction of the rows that have about this value; nothing is replaced.
 
     Rows of levels that the user did not list are left out; None if no row is left.
@@ -128,16 +128,18 @@ def conditional_mean(part: Part, wanted: Sequence[Wanted], grid_resolution: int)
             values.append(summary(counted)(np.ascontiguousarray(kept[0][:, :, mine])))
         return _curve(part.subgroup, (axis,), n, np.concatenate(values))
 
-    return Plan([Work(part.frames, [part.unchanged()], np.array)], finish)
+    return Plan([PredictionRequest(part.frames, [part.unchanged()], np.array)], finish)
 
 
-def _curve(subgroup: int, axes: tuple[Axis, ...], n: Floats, summary: Floats, ice: Ice | None = None) -> Curve:
+def _curve(
+    subgroup: int, axes: tuple[GridAxis, ...], n: Floats, summary: Floats, ice: IceCurves | None = None
+) -> Curve:
     """A curve of what `_Moments` or `_Spread` gave for each of its points."""
     spread = summary[:, 2:] if summary.shape[1] > 2 else None
     return Curve(subgroup, axes, n, summary[:, 0], summary[:, 1], spread, ice)
 
 
-def cells_of(part: Part, wanted: Wanted, grid_resolution: int) -> tuple[Axis, npt.NDArray[np.intp]]:
+def cells_of(part: SubgroupRows, wanted: GridSpec, grid_resolution: int) -> tuple[GridAxis, npt.NDArray[np.intp]]:
     """Points of an M-plot, and the point that each row counts for."""
     (info,), (x,), weights = part.source.infos, part.x, part.weights
     if has_levels(info):
@@ -147,20 +149,20 @@ def cells_of(part: Part, wanted: Wanted, grid_resolution: int) -> tuple[Axis, np
         return axis, place[x.astype(np.intp)]
     if not isinstance(wanted, str):
         between = wanted[:-1] / 2 + wanted[1:] / 2
-        return Axis(info, wanted), np.searchsorted(between, x, side="left")
+        return GridAxis(info, wanted), np.searchsorted(between, x, side="left")
     cell, _ = interval_ends(edges_of(info, x, weights, wanted, grid_resolution).points, x)
     mass = np.bincount(cell, weights=weights)
     sums = np.bincount(cell, weights=x if weights is None else x * weights)
-    return Axis(info, sums / mass), cell
+    return GridAxis(info, sums / mass), cell
 
 
-def axes_of(part: Part, wanted: Sequence[Wanted], grid_resolution: int) -> tuple[Axis, ...]:
+def axes_of(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> tuple[GridAxis, ...]:
     """Points of each feature."""
     each = zip(part.source.infos, part.x, wanted, strict=True)
     return tuple(axis_of(info, x, part.weights, way, grid_resolution) for info, x, way in each)
 
 
-def blocks_of(part: Part, axes: Sequence[Axis]) -> list[Block]:
+def blocks_of(part: SubgroupRows, axes: Sequence[GridAxis]) -> list[GridBlock]:
     """All rows at each point, or at each pair of points."""
     return [part.block(axes, place) for place in product(*(range(len(axis)) for axis in axes))]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from subgrove._effects.in_memory import Question, effect_in_memory
+from subgrove._effects.in_memory import EffectSpec, effect_in_memory
 from subgrove._effects.result import Effect
 from subgrove._scale.readers import SAMPLE, is_partitioned, reject_without_partitions
 from subgrove._subgroups import Partition, Subgroups
@@ -176,7 +176,7 @@ def effect(
     >>> found.curves["n"].tolist(), found.sampled
     ([219, 219, 219], (219, 219))
     """
-    asked = Question(
+    asked = EffectSpec(
         feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs, memory
     )
     if not is_partitioned(X):

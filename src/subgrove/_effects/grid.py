@@ -18,11 +18,11 @@ from subgrove._effects.timezones import are_days, nearest_days
 from subgrove.exceptions import InputError, ParameterError
 
 Way = Literal["default", "quantiles"]
-Wanted = Floats | Way  # the user's own points, or how to choose them
+GridSpec = Floats | Way  # the user's own points, or how to choose them
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class GridAxis:
     """Points of one feature.
 
     Attributes
@@ -55,13 +55,13 @@ def point_text(info: ColumnInfo, point: float) -> str:
 
 
 def read_values(column: RawColumn, name: str, kind: Any) -> tuple[ColumnInfo, Floats]:
-    """A feature that is seen for the first time, its values as those of `Axis.points`; NaN where missing."""
+    """A feature that is seen for the first time, its values as those of `GridAxis.points`; NaN where missing."""
     info, values = typed(column, name, kind, "X")
     return replace(info, zone=column.zone if info.is_date else None), as_points(info, values)
 
 
 def as_points(info: ColumnInfo, values: npt.NDArray[Any]) -> Floats:
-    """Numbers, or codes of levels, as those of `Axis.points`; NaN where missing or not among the levels."""
+    """Numbers, or codes of levels, as those of `GridAxis.points`; NaN where missing or not among the levels."""
     if info.kind == "numeric":
         return np.asarray(values, dtype=np.float64)
     codes = values - 1.0 if info.kind == "ordered" else np.asarray(values, dtype=np.float64)
@@ -69,7 +69,7 @@ def as_points(info: ColumnInfo, values: npt.NDArray[Any]) -> Floats:
     return known
 
 
-def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> Wanted:
+def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
     """What the user asks for, checked: points of the feature, or a way to choose them. `x` is the feature in X."""
     if grid is None:
         return "default"
@@ -101,33 +101,33 @@ def _reject_absent(levels: Sequence[str], info: ColumnInfo) -> None:
         )
 
 
-def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, grid_resolution: int) -> Axis:
+def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: GridSpec, grid_resolution: int) -> GridAxis:
     """Points for curves: every level, or equal steps from the least to the greatest value (or quantiles).
 
     Of whole numbers every value, if there are no more than `grid_resolution`, else the whole numbers next to equal
     steps.
     """
     if not isinstance(wanted, str):
-        return Axis(info, wanted)
+        return GridAxis(info, wanted)
     present = ~np.isnan(x)
     values = x[present]
     if has_levels(info) or not len(values):
-        return Axis(info, np.unique(values))
+        return GridAxis(info, np.unique(values))
     if wanted == "quantiles":
         counted = None if weights is None else weights[present]
-        return Axis(info, np.unique(quantile_values(values, counted, np.linspace(0, 1, grid_resolution))))
+        return GridAxis(info, np.unique(quantile_values(values, counted, np.linspace(0, 1, grid_resolution))))
     if info.is_integer and len(distinct := np.unique(values)) <= grid_resolution:
-        return Axis(info, distinct)
+        return GridAxis(info, distinct)
     # Halved and doubled: the range may be wider than a float holds.
     steps = 2 * np.linspace(values.min() / 2, values.max() / 2, grid_resolution)
-    return Axis(info, rounded_points(info, values, steps))
+    return GridAxis(info, rounded_points(info, values, steps))
 
 
-def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: Wanted, grid_resolution: int) -> Axis:
+def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: GridSpec, grid_resolution: int) -> GridAxis:
     """Borders of intervals with about the same number of rows; x without missing values."""
     if not isinstance(wanted, str):
-        return Axis(info, wanted)
-    return Axis(info, np.unique(quantile_values(x, weights, np.linspace(0, 1, grid_resolution + 1))))
+        return GridAxis(info, wanted)
+    return GridAxis(info, np.unique(quantile_values(x, weights, np.linspace(0, 1, grid_resolution + 1))))
 
 
 def rounded_points(info: ColumnInfo, values: Floats, points: Floats) -> Floats:

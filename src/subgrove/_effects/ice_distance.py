@@ -22,7 +22,7 @@ _NOTHING = 1e-13  # share of the sum of squares of predictions that is rounding,
 
 
 @dataclass(frozen=True, eq=False)
-class Shapes:
+class CurveShapes:
     """The curves of the rows of one subgroup, less their heights.
 
     Attributes
@@ -37,7 +37,7 @@ class Shapes:
     weights: Floats
 
     @classmethod
-    def of(cls, curve: Curve, units: Floats) -> Shapes:
+    def of(cls, curve: Curve, units: Floats) -> CurveShapes:
         """The shapes of a subgroup's ICE curves, each output in its unit."""
         assert curve.ice is not None
         values = curve.ice.values
@@ -54,9 +54,9 @@ class Shapes:
         """R of these rows."""
         return float(self.weights @ (self.around() ** 2).sum(axis=1))
 
-    def some(self, rows: Rows) -> Shapes:
+    def some(self, rows: Rows) -> CurveShapes:
         """Some of the rows."""
-        return Shapes(self.rows[rows], self.weights[rows])
+        return CurveShapes(self.rows[rows], self.weights[rows])
 
 
 def units_of(curves: Sequence[Curve]) -> Floats:
@@ -71,7 +71,7 @@ def units_of(curves: Sequence[Curve]) -> Floats:
         total[at] = between(curves, alone, points_of(curves))
         for curve in curves:
             assert curve.ice is not None
-            shapes = Shapes.of(curve, alone)
+            shapes = CurveShapes.of(curve, alone)
             total[at] += shapes.disagreement()
             size[at] += float((curve.ice.values[:, at] ** 2).mean(axis=0) @ shapes.weights)
     return np.where(total > _NOTHING * size, np.sqrt(np.maximum(total, np.finfo(float).tiny)), np.inf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._effects.grid import Axis, has_levels
+from subgrove._effects.grid import GridAxis, has_levels
 from subgrove.trees import Tree
 from subgrove.trees.nodes import Node
 from subgrove.trees.transformation import FittedTransformation, Support
@@ -13,7 +13,7 @@ from subgrove.trees.transformation import FittedTransformation, Support
 _FINE = 512  # points at which the maximum of a density is sought
 
 
-def opacity_of(tree: Tree, leaf: Node, axis: Axis) -> Floats:
+def opacity_of(tree: Tree, leaf: Node, axis: GridAxis) -> Floats:
     """Density of the feature at each point, relative to its maximum in the leaf; of levels, their frequency.
 
     It is known from growing the tree: the leaf's transformation model where it has one, otherwise the counts of its

@@ -13,14 +13,14 @@ from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_like
 from subgrove._effects.ale import accumulated
 from subgrove._effects.curves import Curve, Plan, conditional_mean, ice_curves, partial_dependence
-from subgrove._effects.grid import Wanted
+from subgrove._effects.grid import GridSpec
 from subgrove._effects.ice_opacity import opacity_of
-from subgrove._effects.interactions.interactions import one_subgroup, sort_further
-from subgrove._effects.outputs import Outputs, model_for_effect
-from subgrove._effects.predict import Asker, batch_rows
+from subgrove._effects.interactions.interactions import one_subgroup, split_further
+from subgrove._effects.outputs import ModelOutputs, model_for_effect
+from subgrove._effects.predict import EffectPredictor, batch_rows
 from subgrove._effects.result import Effect
 from subgrove._effects.shared_grid import shared_points
-from subgrove._effects.subgroup_rows import Part
+from subgrove._effects.subgroup_rows import SubgroupRows
 from subgrove._effects.validate import (
     checked_interactions,
     checked_points,
@@ -34,7 +34,7 @@ from subgrove._effects.validate import (
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import ColumnError, InputError, SameRowsWarning
 
-WAYS: dict[str, Callable[[Part, Sequence[Wanted], int], Plan | None]] = {
+WAYS: dict[str, Callable[[SubgroupRows, Sequence[GridSpec], int], Plan | None]] = {
     "pdp": partial_dependence,
     "ice": ice_curves,
     "ale": accumulated,
@@ -43,7 +43,7 @@ WAYS: dict[str, Callable[[Part, Sequence[Wanted], int], Plan | None]] = {
 
 
 @dataclass(frozen=True)
-class Question:
+class EffectSpec:
     """What was asked, as it was given: arguments of `effect`."""
 
     feature: Any
@@ -58,7 +58,7 @@ class Question:
     memory: Any
 
 
-def effect_in_memory(model: Any, X: Any, weights: Any, asked: Question) -> Effect:
+def effect_in_memory(model: Any, X: Any, weights: Any, asked: EffectSpec) -> Effect:
     """The effect of a feature over all rows of a table."""
     kind, subgroups = asked.kind, asked.subgroups
     source = read_source(X, asked.feature, kind, subgroups, weights)
@@ -66,8 +66,11 @@ def effect_in_memory(model: Any, X: Any, weights: Any, asked: Question) -> Effec
     wanted = read_grids(asked.grid, source)
     steps = checked_points(asked.grid_resolution)
     counting = model_for_effect(model, asked.response)
-    asker = Asker(
-        counting, Outputs.of(counting, asked.output), batch_rows(asked.memory, len(source.frames.names)), asked.n_jobs
+    asker = EffectPredictor(
+        counting,
+        ModelOutputs.of(counting, asked.output),
+        batch_rows(asked.memory, len(source.frames.names)),
+        asked.n_jobs,
     )
     partition = partition_of(subgroups, source.infos)
     _warn_of_same_rows(X, subgroups)
@@ -82,10 +85,10 @@ def effect_in_memory(model: Any, X: Any, weights: Any, asked: Question) -> Effec
     curves = carried_out(asker, plans)
     told, reasons = None, ("",) * len(parts)
     if depth and partition is not None:
-        found = sort_further(partition, source.X, [part.rows for part in parts], curves, depth, source.counted)
+        found = split_further(partition, source.X, [part.rows for part in parts], curves, depth, source.counted)
         partition, told, reasons = found.partition, found.heterogeneity, found.reasons
         curves = found.curves if kind == "ice" else [replace(curve, ice=None) for curve in found.curves]
-        parts = [Part(source, k, rule, found.rows[k]) for k, rule in enumerate(partition.rules)]
+        parts = [SubgroupRows(source, k, rule, found.rows[k]) for k, rule in enumerate(partition.rules)]
         if subgroups is None and len(partition) == 1:
             partition = None  # nothing was split
     if kind == "ice" and partition is not None and subgroups is not None:
@@ -114,7 +117,7 @@ def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
         )
 
 
-def carried_out(asker: Asker, plans: Sequence[Plan]) -> list[Curve]:
+def carried_out(asker: EffectPredictor, plans: Sequence[Plan]) -> list[Curve]:
     kept = iter(asker.run([work for plan in plans for work in plan.works]))
     return [plan.finish([next(kept) for _ in plan.works]) for plan in plans]
 

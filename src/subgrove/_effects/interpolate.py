@@ -14,7 +14,7 @@ from subgrove._core.text import quote
 from subgrove._data.columns import values_like
 from subgrove._data.from_containers import names_and_rows, raw_column, raw_columns
 from subgrove._effects.curves import Curve
-from subgrove._effects.grid import Axis, as_points, has_levels
+from subgrove._effects.grid import GridAxis, as_points, has_levels
 from subgrove.exceptions import InputError, UnseenValueWarning
 
 Places = npt.NDArray[np.intp]
@@ -31,15 +31,15 @@ def values_at(curve: Curve, x: Sequence[Floats]) -> Floats:
     return total
 
 
-def _known(curve: Curve) -> tuple[tuple[Axis, ...], Floats]:
+def _known(curve: Curve) -> tuple[tuple[GridAxis, ...], Floats]:
     """A curve without the points that have no estimate, as an M-plot has where no row is near."""
     known = np.isfinite(curve.estimate).all(axis=1)
     if known.all() or len(curve.axes) > 1:
         return curve.axes, curve.estimate
-    return (Axis(curve.axes[0].info, curve.axes[0].points[known]),), curve.estimate[known]
+    return (GridAxis(curve.axes[0].info, curve.axes[0].points[known]),), curve.estimate[known]
 
 
-def _located(axis: Axis, x: Floats) -> tuple[Places, Places, Floats]:
+def _located(axis: GridAxis, x: Floats) -> tuple[Places, Places, Floats]:
     """The points before and after each value, and how far it is on the way between; NaN where it has no place."""
     if has_levels(axis.info):
         place = np.full(len(axis.info.levels) + 1, -1, dtype=np.intp)

@@ -9,12 +9,12 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_table
-from subgrove._effects.subgroup_rows import Part
+from subgrove._effects.subgroup_rows import SubgroupRows
 
 _POINTS = 1000  # distribution functions of longer columns are compared at this many quantiles
 
 
-def by_similarity(part: Part, levels: Floats) -> Floats:
+def by_similarity(part: SubgroupRows, levels: Floats) -> Floats:
     """The levels, ordered along the line that keeps their distances best (classical scaling to one dimension).
 
     The distance of two levels is the sum over the other columns of how far their distributions are apart: the
@@ -33,7 +33,7 @@ def by_similarity(part: Part, levels: Floats) -> Floats:
     return levels[np.argsort(_line(distances), kind="stable")]
 
 
-def _distances(table: Table, name: str, part: Part, code: Any, weights: Floats, n_levels: int) -> Floats:
+def _distances(table: Table, name: str, part: SubgroupRows, code: Any, weights: Floats, n_levels: int) -> Floats:
     """How far the distributions of one column are apart, for each pair of levels."""
     column = table.series(name)
     values = column.values[part.rows]

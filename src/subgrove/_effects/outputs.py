@@ -23,7 +23,7 @@ def model_for_effect(model: Any, response: str | None) -> Predictor:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class ModelOutputs:
     """What is taken from an answer of the model.
 
     Attributes
@@ -41,7 +41,7 @@ class Outputs:
     wanted: Any = None
 
     @classmethod
-    def of(cls, model: Predictor, wanted: Any) -> Outputs:
+    def of(cls, model: Predictor, wanted: Any) -> ModelOutputs:
         """The outputs of a model; refuses an output that it certainly does not have."""
         outputs = cls(model.classes, model.method, wanted)
         if wanted is not None and model.method == "predict_proba" and model.classes:

@@ -20,7 +20,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._core.parallel import effective_jobs, parallel_map
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Tile
-from subgrove._effects.outputs import Outputs
+from subgrove._effects.outputs import ModelOutputs
 from subgrove._models.predictor import Predictions, Predictor
 from subgrove.exceptions import ModelError, ParameterError
 
@@ -30,7 +30,7 @@ _MIB = 2**20
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class GridBlock:
     """All rows of a table with columns replaced; `text` says by what. Both are made when they are needed.
 
     `numbers` has for each column that `Frames.infos` tells of the number that all rows are given, if all are given one.
@@ -42,7 +42,7 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class PredictionRequest:
     """Blocks that are asked for about the same rows, and what is kept of each answer.
 
     `keep` takes numbers of some blocks, (blocks, outputs, rows), and gives an array with an entry for each block.
@@ -50,7 +50,7 @@ class Work:
     """
 
     frames: Frames
-    blocks: Sequence[Block]
+    blocks: Sequence[GridBlock]
     keep: Callable[[Floats], Floats]
 
     @property
@@ -58,26 +58,26 @@ class Work:
         """Rows that the model is asked for."""
         return self.frames.n_rows * len(self.blocks)
 
-    def split(self, parts: int) -> list[Work]:
+    def split(self, parts: int) -> list[PredictionRequest]:
         """The same in several pieces."""
         cuts = np.linspace(0, len(self.blocks), min(parts, len(self.blocks)) + 1).round().astype(int).tolist()
-        return [Work(self.frames, self.blocks[start:stop], self.keep) for start, stop in pairwise(cuts)]
+        return [PredictionRequest(self.frames, self.blocks[start:stop], self.keep) for start, stop in pairwise(cuts)]
 
 
 @dataclass(eq=False)
-class Asker:
+class EffectPredictor:
     """Has work done, and counts what the model was asked for.
 
     `labels` are those of the outputs that have a curve, known after the first answer.
     """
 
     model: Predictor
-    outputs: Outputs
+    outputs: ModelOutputs
     batch_rows: int
     n_jobs: int | None = None
     labels: tuple[Any, ...] = field(default=(), init=False)
 
-    def run(self, works: Sequence[Work]) -> list[Floats]:
+    def run(self, works: Sequence[PredictionRequest]) -> list[Floats]:
         """For each work what was kept of its blocks."""
         jobs = effective_jobs(self.n_jobs)
         pieces = [work.split(jobs) for work in works]
@@ -94,8 +94,8 @@ class Asker:
 @dataclass(frozen=True, eq=False)
 class _Task:
     model: Predictor
-    outputs: Outputs
-    work: Work
+    outputs: ModelOutputs
+    work: PredictionRequest
     batch_rows: int
 
 
@@ -119,7 +119,7 @@ def _do(task: _Task) -> _Done:
     return _Done(np.concatenate(kept), labels, task.model.n_rows, task.model.n_calls)
 
 
-def _answers(task: _Task) -> Iterator[tuple[Sequence[Block], Predictions]]:
+def _answers(task: _Task) -> Iterator[tuple[Sequence[GridBlock], Predictions]]:
     """The model's answers to some blocks at a time."""
     frames, blocks = task.work.frames, task.work.blocks
     n = frames.n_rows
@@ -145,7 +145,7 @@ def _answers(task: _Task) -> Iterator[tuple[Sequence[Block], Predictions]]:
         yield some, answer
 
 
-def _filled(tile: Tile, frames: Frames, blocks: Sequence[Block]) -> Any:
+def _filled(tile: Tile, frames: Frames, blocks: Sequence[GridBlock]) -> Any:
     """A table with a copy for each block."""
     numbers = [block.numbers for block in blocks if block.numbers is not None]
     if len(numbers) == len(blocks):
@@ -157,7 +157,7 @@ def _filled(tile: Tile, frames: Frames, blocks: Sequence[Block]) -> Any:
 class _About:
     """What the rows of a batch were made for."""
 
-    blocks: Sequence[Block]
+    blocks: Sequence[GridBlock]
     n_rows: int
 
     def __call__(self, row: int | None) -> str:
@@ -167,7 +167,7 @@ class _About:
         return first if len(self.blocks) == 1 else f"{first}, to {last}"
 
 
-def _in_pieces(model: Predictor, frames: Frames, block: Block, batch_rows: int) -> Predictions:
+def _in_pieces(model: Predictor, frames: Frames, block: GridBlock, batch_rows: int) -> Predictions:
     """A block that is larger than a batch."""
     changes, pieces = block.changes(), []
     for start in range(0, frames.n_rows, batch_rows):

@@ -14,7 +14,7 @@ from subgrove._data.result_tables import Backend
 from subgrove._effects.curves import Curve, centred
 from subgrove._effects.interactions.heterogeneity import Heterogeneity
 from subgrove._effects.interpolate import is_table, read_column, read_columns, values_at
-from subgrove._effects.tables import Group, curves_table, ice_table, outliers_table, support_table
+from subgrove._effects.tables import EffectGroup, curves_table, ice_table, outliers_table, support_table
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 
@@ -96,7 +96,7 @@ class Effect:
     n_calls: int
     subgroups: Partition | None
     infos: tuple[ColumnInfo, ...]
-    groups: tuple[Group, ...]
+    groups: tuple[EffectGroup, ...]
     lines: tuple[Curve, ...]
     backend: Backend
     heterogeneity: Heterogeneity | None = None

@@ -15,13 +15,13 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.quantiles import quantile_values
-from subgrove._effects.grid import Wanted, has_levels, rounded_points
-from subgrove._effects.subgroup_rows import Part
+from subgrove._effects.grid import GridSpec, has_levels, rounded_points
+from subgrove._effects.subgroup_rows import SubgroupRows
 
 _ENDS = 3  # points beyond the steps that fit into a range: one more on the lattice, and its ends
 
 
-def shared_points(parts: Sequence[Part], wanted: Wanted, grid_resolution: int) -> list[Wanted]:
+def shared_points(parts: Sequence[SubgroupRows], wanted: GridSpec, grid_resolution: int) -> list[GridSpec]:
     """For each subgroup its points, or what was wanted, where that is the same in all of them."""
     info = parts[0].source.infos[0] if parts else None
     if info is None or len(parts) == 1 or has_levels(info) or not isinstance(wanted, str):

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Rows
-from subgrove._effects.grid import Axis, has_levels
-from subgrove._effects.predict import Block
+from subgrove._effects.grid import GridAxis, has_levels
+from subgrove._effects.predict import GridBlock
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class FeatureData:
     """The user's table, and the feature in it (or two).
 
     Attributes
@@ -27,7 +27,7 @@ class Source:
     infos : tuple of ColumnInfo
         The feature, or the two features.
     x : tuple of float arrays
-        Their values, as those of `Axis.points`; NaN where missing.
+        Their values, as those of `GridAxis.points`; NaN where missing.
     weights : float array or None
         How often each row counts.
     holding : Source or None
@@ -38,7 +38,7 @@ class Source:
     infos: tuple[ColumnInfo, ...]
     x: tuple[Floats, ...]
     weights: Floats | None
-    holding: Source | None = None
+    holding: FeatureData | None = None
 
     @cached_property
     def frames(self) -> Frames:
@@ -46,7 +46,7 @@ class Source:
         return Frames(self.X, self.infos, self.holder.X)
 
     @property
-    def holder(self) -> Source:
+    def holder(self) -> FeatureData:
         """Where values of levels are taken from."""
         return self.holding or self
 
@@ -83,7 +83,7 @@ def _first_rows(codes: Floats, n_levels: int) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class SubgroupRows:
     """The rows of one subgroup.
 
     Attributes
@@ -98,7 +98,7 @@ class Part:
         Numbers of its rows that have a weight above 0.
     """
 
-    source: Source
+    source: FeatureData
     subgroup: int
     rule: str
     rows: Rows
@@ -126,11 +126,11 @@ class Part:
         """Sum of the weights, which is the number of rows without weights."""
         return float(len(self.rows) if self.weights is None else self.weights.sum())
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> Part:
+    def where(self, kept: npt.NDArray[np.bool_]) -> SubgroupRows:
         """Some of the rows."""
         return self if kept.all() else replace(self, rows=self.rows[kept])
 
-    def block(self, axes: Sequence[Axis], place: Sequence[int]) -> Block:
+    def block(self, axes: Sequence[GridAxis], place: Sequence[int]) -> GridBlock:
         """All rows, at one point of the axes."""
         points = [axis.points[at] for axis, at in zip(axes, place, strict=True)]
 
@@ -138,15 +138,15 @@ class Part:
             return self.about(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
 
         numbers = None if self.source.any_levels else tuple(points)
-        return Block(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
+        return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
 
-    def block_of(self, points: Floats, what: str) -> Block:
+    def block_of(self, points: Floats, what: str) -> GridBlock:
         """All rows, each at a value of its own of the feature."""
-        return Block(lambda: self._at([points]), lambda: self.about(what))
+        return GridBlock(lambda: self._at([points]), lambda: self.about(what))
 
-    def unchanged(self) -> Block:
+    def unchanged(self) -> GridBlock:
         """All rows as they are."""
-        return Block(dict, lambda: self.about("as it is"))
+        return GridBlock(dict, lambda: self.about("as it is"))
 
     def about(self, what: str) -> str:
         """What rows were made for, in words."""

@@ -16,7 +16,7 @@ _CLOSE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Support:
+class FeatureSupport:
     """The values of one feature in one subgroup.
 
     Attributes
@@ -48,7 +48,7 @@ class Support:
         return np.asarray((points >= low) & (points <= high))
 
 
-def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> Support:
+def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> FeatureSupport:
     """The support of a feature in some rows."""
     absent = np.isnan(x)
     counted = np.ones(len(x)) if weights is None else weights
@@ -58,16 +58,16 @@ def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> Support:
     none = np.empty(0)
     if has_levels(info):
         counts = np.bincount(values.astype(np.intp), weights=counted, minlength=len(info.levels))
-        return Support(info, missing, none, none, none, counts.astype(np.float64))
+        return FeatureSupport(info, missing, none, none, none, counts.astype(np.float64))
     if not len(values):
-        return Support(info, missing, np.full(len(BOX), np.nan), none, none, none)
+        return FeatureSupport(info, missing, np.full(len(BOX), np.nan), none, none, none)
     box = box_statistics(values, None if weights is None else counted)
     beyond = (values < box[1]) | (values > box[5])
     if not beyond.any():
-        return Support(info, missing, box, none, none, none)
+        return FeatureSupport(info, missing, box, none, none, none)
     outliers, place = np.unique(values[beyond], return_inverse=True)
     outlier_weights = np.bincount(place, weights=counted[beyond]).astype(np.float64)
-    return Support(info, missing, box, outliers, outlier_weights, none)
+    return FeatureSupport(info, missing, box, outliers, outlier_weights, none)
 
 
 def box_statistics(x: Floats, weights: Floats | None) -> Floats:

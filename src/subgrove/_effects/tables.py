@@ -13,8 +13,8 @@ from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._core.text import TOGETHER
 from subgrove._data.result_tables import Backend, make_table
 from subgrove._effects.curves import Curve
-from subgrove._effects.grid import Axis, has_levels
-from subgrove._effects.support import BOX, Support
+from subgrove._effects.grid import GridAxis, has_levels
+from subgrove._effects.support import BOX, FeatureSupport
 from subgrove._effects.timezones import aware_moments
 
 NOISE = "test rows"  # what intervals cover
@@ -22,7 +22,7 @@ SPREAD = ("whisker_low", "q1", "median", "q3", "whisker_high")
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class EffectGroup:
     """A subgroup: its rule, the weight of its rows, the support of each feature in it, and why it was made.
 
     The reason is empty where no interactions were looked for.
@@ -30,12 +30,12 @@ class Group:
 
     rule: str
     n: float
-    supports: tuple[Support, ...]
+    supports: tuple[FeatureSupport, ...]
     reason: str = ""
 
 
 def curves_table(
-    backend: Backend, outputs: Sequence[Any], groups: Sequence[Group], curves: Sequence[Curve], level: float
+    backend: Backend, outputs: Sequence[Any], groups: Sequence[EffectGroup], curves: Sequence[Curve], level: float
 ) -> Any:
     """One row for each output, subgroup and point."""
     pieces = [
@@ -46,12 +46,12 @@ def curves_table(
     return _joined(backend, pieces, several=len(outputs) > 1)
 
 
-def _curve_columns(curve: Curve, group: Group, at: int, output: Any, level: float) -> dict[str, Any]:
+def _curve_columns(curve: Curve, group: EffectGroup, at: int, output: Any, level: float) -> dict[str, Any]:
     estimate, error = curve.estimate[:, at], curve.std_error[:, at]
     margin = _quantile(level, curve.n) * error
     m = len(estimate)
     columns: dict[str, Any] = {"feature": [TOGETHER.join(axis.info.name for axis in curve.axes)] * m}
-    columns |= _head(output, curve.subgroup, group, m) | {"n": whole(curve.n)} | _points(curve.axes)
+    columns |= _head(output, curve.subgroup, group, m) | {"n": counts_as_integers(curve.n)} | _points(curve.axes)
     columns |= {"estimate": estimate, "std_error": error, "conf_low": estimate - margin, "conf_high": estimate + margin}
     columns["noise"] = [NOISE] * m
     for name, whiskers in (("in_box", False), ("in_whiskers", True)):
@@ -61,7 +61,7 @@ def _curve_columns(curve: Curve, group: Group, at: int, output: Any, level: floa
     return columns
 
 
-def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[Group], curves: Sequence[Curve]) -> Any:
+def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[EffectGroup], curves: Sequence[Curve]) -> Any:
     """One row for each output, subgroup, row of X and point."""
     pieces = []
     for at, output in enumerate(outputs):
@@ -78,7 +78,7 @@ def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[Group],
     return _joined(backend, pieces, several=len(outputs) > 1)
 
 
-def support_table(backend: Backend, groups: Sequence[Group]) -> Any:
+def support_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
     """One row for each subgroup; for each level, where a feature has levels."""
     infos = [support.info for support in groups[0].supports]
     pieces = []
@@ -87,12 +87,15 @@ def support_table(backend: Backend, groups: Sequence[Group]) -> Any:
             support = group.supports[which]
             m = len(info.levels) if has_levels(info) else 1
             columns = {"feature": [info.name] * m, "subgroup": [subgroup] * m, **_rule(group, m)}
-            columns |= {"n": whole(np.full(m, group.n)), "missing": whole(np.full(m, support.missing))}
+            columns |= {
+                "n": counts_as_integers(np.full(m, group.n)),
+                "missing": counts_as_integers(np.full(m, support.missing)),
+            }
             pieces.append(columns | _support_columns(infos, support))
     return _joined(backend, pieces, drop=() if len(infos) > 1 else ("feature",))
 
 
-def _support_columns(infos: Sequence[ColumnInfo], support: Support) -> dict[str, Any]:
+def _support_columns(infos: Sequence[ColumnInfo], support: FeatureSupport) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     levels = has_levels(support.info)
     m = len(support.info.levels) if levels else 1
@@ -103,11 +106,11 @@ def _support_columns(infos: Sequence[ColumnInfo], support: Support) -> dict[str,
         }
     if any(map(has_levels, infos)):
         columns["level"] = list(support.info.levels) if levels else [None]
-        columns["count"] = whole(support.counts) if levels else [None]
+        columns["count"] = counts_as_integers(support.counts) if levels else [None]
     return columns
 
 
-def outliers_table(backend: Backend, groups: Sequence[Group]) -> Any:
+def outliers_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
     """One row for each distinct value beyond the whiskers."""
     pieces = []
     for which in range(len(groups[0].supports)):
@@ -115,7 +118,10 @@ def outliers_table(backend: Backend, groups: Sequence[Group]) -> Any:
             support = group.supports[which]
             m = len(support.outliers)
             columns = {"feature": [support.info.name] * m, "subgroup": [subgroup] * m, **_rule(group, m)}
-            columns |= {"x": values_of(support.info, support.outliers), "n": whole(support.outlier_weights)}
+            columns |= {
+                "x": values_of(support.info, support.outliers),
+                "n": counts_as_integers(support.outlier_weights),
+            }
             pieces.append(columns)
     return _joined(backend, pieces, drop=() if len(groups[0].supports) > 1 else ("feature",))
 
@@ -132,21 +138,21 @@ def values_of(info: ColumnInfo, points: Floats) -> npt.NDArray[Any] | list[Any]:
     return points
 
 
-def whole(values: Floats) -> npt.NDArray[Any]:
+def counts_as_integers(values: Floats) -> npt.NDArray[Any]:
     """Counts as whole numbers, if they all are."""
     return values if (values % 1).any() else values.astype(np.int64)
 
 
-def _head(output: Any, subgroup: int, group: Group, m: int) -> dict[str, Any]:
+def _head(output: Any, subgroup: int, group: EffectGroup, m: int) -> dict[str, Any]:
     return {"output": [output] * m, "subgroup": np.full(m, subgroup), **_rule(group, m)}
 
 
-def _rule(group: Group, m: int) -> dict[str, Any]:
+def _rule(group: EffectGroup, m: int) -> dict[str, Any]:
     """The rule of a group, and why it was made if interactions were looked for."""
     return {"rule": [group.rule] * m} | ({"reason": [group.reason] * m} if group.reason else {})
 
 
-def _points(axes: tuple[Axis, ...]) -> dict[str, Any]:
+def _points(axes: tuple[GridAxis, ...]) -> dict[str, Any]:
     if len(axes) == 1:
         return {"x": values_of(axes[0].info, axes[0].points)}
     one, two = (np.arange(len(axis)) for axis in axes)
@@ -157,7 +163,7 @@ def _points(axes: tuple[Axis, ...]) -> dict[str, Any]:
     }
 
 
-def _inside(axes: tuple[Axis, ...], supports: tuple[Support, ...], whiskers: bool) -> npt.NDArray[np.bool_]:
+def _inside(axes: tuple[GridAxis, ...], supports: tuple[FeatureSupport, ...], whiskers: bool) -> npt.NDArray[np.bool_]:
     each = [support.holds(axis.points, whiskers) for axis, support in zip(axes, supports, strict=True)]
     return each[0] if len(each) == 1 else np.logical_and.outer(*each).ravel()
 

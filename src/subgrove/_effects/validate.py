@@ -12,11 +12,11 @@ from subgrove._core.text import quote
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.from_containers import names_and_rows, raw_columns
 from subgrove._data.table import read_weights
-from subgrove._effects.grid import Wanted, read_grid, read_values
+from subgrove._effects.grid import GridSpec, read_grid, read_values
 from subgrove._effects.interactions.interactions import DEPTH
-from subgrove._effects.subgroup_rows import Part, Source
+from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows
 from subgrove._effects.support import support_of
-from subgrove._effects.tables import Group
+from subgrove._effects.tables import EffectGroup
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.conditions import ALL_ROWS
@@ -24,7 +24,7 @@ from subgrove.trees.conditions import ALL_ROWS
 KINDS = ("pdp", "ice", "ale", "mplot")
 
 
-def read_source(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -> Source:
+def read_source(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -> FeatureData:
     """The table and the feature in it, checked."""
     if kind not in KINDS:
         raise ParameterError(f"kind must be one of {quote(KINDS)}; got {kind!r}.")
@@ -46,10 +46,10 @@ def read_source(X: Any, feature: Any, kind: Any, subgroups: Any, weights: Any) -
     read = [read_values(columns[name], name, kinds.get(name)) for name in names]
     reject_another_index(X, sample_weight=weights)
     infos, x = zip(*read, strict=True)
-    return Source(X, infos, x, read_weights(weights, n_rows))
+    return FeatureData(X, infos, x, read_weights(weights, n_rows))
 
 
-def checked_interactions(interactions: Any, kind: str, source: Source) -> int:
+def checked_interactions(interactions: Any, kind: str, source: FeatureData) -> int:
     """How many interaction splits there may be above a group."""
     if isinstance(interactions, bool | np.bool_):
         depth = DEPTH if interactions else 0
@@ -71,7 +71,7 @@ def feature_names(feature: Any) -> tuple[str, ...]:
     raise ParameterError(f"feature must be a column name, or a pair of different ones; got {feature!r}.")
 
 
-def read_grids(grid: Any, source: Source) -> list[Wanted]:
+def read_grids(grid: Any, source: FeatureData) -> list[GridSpec]:
     names = [info.name for info in source.infos]
     if len(names) > 1 and grid is not None and not isinstance(grid, str | Mapping):
         raise ParameterError("grid must be a mapping from feature to values where there are two features.")
@@ -113,22 +113,24 @@ def partition_of(subgroups: Any, infos: Sequence[ColumnInfo]) -> Partition | Non
     return found
 
 
-def parts_of(source: Source, partition: Partition | None) -> list[Part]:
+def parts_of(source: FeatureData, partition: Partition | None) -> list[SubgroupRows]:
     """Rows of each subgroup."""
     counted = np.ones(source.frames.n_rows, dtype=np.bool_) if source.weights is None else source.weights > 0
     if partition is None:
-        return [Part(source, 0, ALL_ROWS, np.flatnonzero(counted))]
+        return [SubgroupRows(source, 0, ALL_ROWS, np.flatnonzero(counted))]
     code = partition.assign(source.X)
-    return [Part(source, k, rule, np.flatnonzero(counted & (code == k))) for k, rule in enumerate(partition.rules)]
+    return [
+        SubgroupRows(source, k, rule, np.flatnonzero(counted & (code == k))) for k, rule in enumerate(partition.rules)
+    ]
 
 
-def is_enough(part: Part, partition: Partition | None) -> bool:
+def is_enough(part: SubgroupRows, partition: Partition | None) -> bool:
     """Whether a curve is drawn: a subgroup of one row has none, and neither have rows without any value."""
     if not len(part.rows) or any(np.isnan(x).all() for x in part.x):
         return False
     return partition is None or len(part.rows) > 1 or part.n >= 2
 
 
-def group_of(part: Part, reason: str) -> Group:
+def group_of(part: SubgroupRows, reason: str) -> EffectGroup:
     supports = zip(part.source.infos, part.x, strict=True)
-    return Group(part.rule, part.n, tuple(support_of(info, x, part.weights) for info, x in supports), reason)
+    return EffectGroup(part.rule, part.n, tuple(support_of(info, x, part.weights) for info, x in supports), reason)

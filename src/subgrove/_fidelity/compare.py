@@ -16,9 +16,9 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like
 from subgrove._fidelity.classifier import held_out_auc
 from subgrove._fidelity.fit_samplers import Fit
-from subgrove._fidelity.mmd import Pairs, drawn_rows
+from subgrove._fidelity.mmd import Pairs, sample_two
 from subgrove._fidelity.result import UNCHANGED
-from subgrove._scoring.fidelity_check.encoding import Encoding, columns_with_gaps
+from subgrove._scoring.fidelity_check.encoding import PointEncoding, columns_with_missing
 from subgrove.exceptions import InputError, SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.user_defined import UserSampler
@@ -27,7 +27,7 @@ _LEAST_ROWS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Data:
+class ComparisonData:
     """The rows of a question.
 
     Attributes
@@ -44,7 +44,7 @@ class Data:
         Columns of numbers that have missing values somewhere.
     """
 
-    encoding: Encoding
+    encoding: PointEncoding
     rows: Any
     test: Table
     reference: Table | None
@@ -52,7 +52,7 @@ class Data:
     gaps: frozenset[str]
 
     @classmethod
-    def of(cls, train: Table, rows: Any, reference: Any, max_rows: int) -> Data:
+    def of(cls, train: Table, rows: Any, reference: Any, max_rows: int) -> ComparisonData:
         """The rows, read as the training rows are."""
         test = read_like(rows, train.columns, argument="test")
         if test.n_rows < _LEAST_ROWS:
@@ -61,7 +61,7 @@ class Data:
         if other is not None and other.n_rows < 2:
             raise InputError(f"reference has {other.n_rows} row; at least 2 are needed.")
         tables = [train, test, *([] if other is None else [other])]
-        return cls(Encoding.of(train), rows, test, other, max_rows, columns_with_gaps(tables))
+        return cls(PointEncoding.of(train), rows, test, other, max_rows, columns_with_missing(tables))
 
     @property
     def sizes(self) -> tuple[int, int]:
@@ -76,12 +76,12 @@ class Data:
             shuffled = rng.permutation(n)[: self.max_rows]
             half = len(shuffled) // 2
             return np.sort(shuffled[:half]), np.sort(shuffled[half:])
-        theirs, own = drawn_rows(self.reference.n_rows, n, self.max_rows, rng)
+        theirs, own = sample_two(self.reference.n_rows, n, self.max_rows, rng)
         return np.arange(n)[own], np.arange(self.reference.n_rows)[theirs]
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class FidelityComparison:
     """Which features are redrawn by which samplers, how often.
 
     Attributes
@@ -96,7 +96,7 @@ class Question:
         Whether a classifier is asked, too, and which.
     """
 
-    data: Data
+    data: ComparisonData
     fits: Mapping[str, Mapping[Feature, Fit]]
     n_repeats: int
     seed: int
@@ -104,7 +104,7 @@ class Question:
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class ComparisonResult:
     """What comes of one feature: arrays (samplers, repeats), NaN where a sampler failed, and why it did."""
 
     squared_mmd: Floats
@@ -113,28 +113,28 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Task:
+class ComparisonTask:
     """One feature, and the samplers that redraw it."""
 
     feature: Feature
     samplers: tuple[str, ...]
 
 
-def tasks_of(fits: Mapping[str, Mapping[Feature, Fit]]) -> list[Task]:
+def comparison_tasks(fits: Mapping[str, Mapping[Feature, Fit]]) -> list[ComparisonTask]:
     """A task for each feature; unchanged rows are the same for all of them, and have a task of their own."""
     features = list(fits[UNCHANGED])
     redrawn = tuple(name for name in fits if name != UNCHANGED)
-    return [Task(features[0], (UNCHANGED,)), *(Task(feature, redrawn) for feature in features)]
+    return [ComparisonTask(features[0], (UNCHANGED,)), *(ComparisonTask(feature, redrawn) for feature in features)]
 
 
-def compare(question: Question, task: Task) -> Answer:
+def compare(question: FidelityComparison, task: ComparisonTask) -> ComparisonResult:
     """What comes of one feature with each of the samplers of a task."""
     squared, auc = np.full((2, len(task.samplers), question.n_repeats), np.nan)
     fits = [question.fits[name][task.feature] for name in task.samplers]
     notes = {name: fit for name, fit in zip(task.samplers, fits, strict=True) if isinstance(fit, str)}
     with one_blas_thread():
         for repeat in range(question.n_repeats):
-            part = _Part.of(question, task.feature, repeat)
+            part = _ComparisonRepeat.of(question, task.feature, repeat)
             for place, (name, fit) in enumerate(zip(task.samplers, fits, strict=True)):
                 if name in notes or isinstance(fit, str):
                     continue
@@ -143,11 +143,11 @@ def compare(question: Question, task: Task) -> Answer:
                 except SubgroveError as error:
                     notes[name] = str(error)
                     squared[place] = auc[place] = np.nan
-    return Answer(squared, auc, notes)
+    return ComparisonResult(squared, auc, notes)
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
+class _ComparisonRepeat:
     """One repeat of one feature.
 
     Attributes
@@ -160,7 +160,7 @@ class _Part:
         Of both, by the columns that stay.
     """
 
-    question: Question
+    question: FidelityComparison
     feature: Feature
     repeat: int
     own: Any
@@ -168,7 +168,7 @@ class _Part:
     pairs: Pairs
 
     @classmethod
-    def of(cls, question: Question, feature: Feature, repeat: int) -> _Part:
+    def of(cls, question: FidelityComparison, feature: Feature, repeat: int) -> _ComparisonRepeat:
         """The rows of a repeat, the same for all features."""
         data = question.data
         redrawn, compared = data.halves(stream(question.seed, f"halves {repeat}"))

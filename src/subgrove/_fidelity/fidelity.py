@@ -18,8 +18,8 @@ from subgrove._data.fingerprint import fingerprint
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import Table, read_table
 from subgrove._fidelity.classifier import check_classifier
-from subgrove._fidelity.compare import Data, Question, compare, tasks_of
-from subgrove._fidelity.fit_samplers import fits_of, named_samplers
+from subgrove._fidelity.compare import ComparisonData, FidelityComparison, compare, comparison_tasks
+from subgrove._fidelity.fit_samplers import fit_each, name_samplers
 from subgrove._fidelity.mmd import MAX_ROWS
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
 from subgrove.exceptions import SameRowsWarning, SamplerError
@@ -119,13 +119,13 @@ def fidelity(
     repeats, most = whole_number("n_repeats", n_repeats, least=1), whole_number("max_rows", max_rows, least=4)
     check_classifier(classifier)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
-    start, named = read_seed(random_state), named_samplers(samplers)
+    start, named = read_seed(random_state), name_samplers(samplers)
     learned, table = read_table(given, argument="train", lenient=True), read_table(rows, argument="test", lenient=True)
     chosen = parse_features(features, table.names)
-    data = Data.of(learned, rows, other, most)
+    data = ComparisonData.of(learned, rows, other, most)
     _warn_of_same_rows(learned, table)
-    fits = {name: fits_of(sampler, rows, table, given, chosen, model, start) for name, sampler in named.items()}
-    question = Question(data, fits, repeats, start, classifier)
+    fits = {name: fit_each(sampler, rows, table, given, chosen, model, start) for name, sampler in named.items()}
+    question = FidelityComparison(data, fits, repeats, start, classifier)
     squared, auc, notes = _answers(question, n_jobs, progress)
     _reject_nothing(squared, tuple(fits), notes)
     n, n_reference = data.sizes
@@ -154,10 +154,10 @@ def _table_of(given: Any) -> Any:
 
 
 def _answers(
-    question: Question, n_jobs: int | None, progress: bool | None
+    question: FidelityComparison, n_jobs: int | None, progress: bool | None
 ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
     """Arrays (features, samplers, repeats) of squared MMD and AUC, and why some have no numbers."""
-    tasks, names = tasks_of(question.fits), list(question.fits)
+    tasks, names = comparison_tasks(question.fits), list(question.fits)
     squared, auc = np.full((2, len(tasks) - 1, len(names), question.n_repeats), np.nan)
     notes: dict[tuple[str, str], str] = {}
     with progress_bar(progress, len(tasks), "Redrawing") as done:

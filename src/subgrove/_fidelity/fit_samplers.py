@@ -18,7 +18,7 @@ from subgrove.samplers.user_defined import reject_what_is_no_sampler
 Fit = FittedSampler | str  # a fitted sampler, or why there is none
 
 
-def named_samplers(samplers: Any) -> dict[str, Any]:
+def name_samplers(samplers: Any) -> dict[str, Any]:
     """Name -> sampler, between the two bounds."""
     if isinstance(samplers, Mapping):
         pairs = [(str(name), _read(sampler)) for name, sampler in samplers.items()]
@@ -33,7 +33,7 @@ def named_samplers(samplers: Any) -> dict[str, Any]:
     return {**found, MARGINAL: Marginal()}
 
 
-def fits_of(
+def fit_each(
     sampler: Any, rows: Any, table: Table, train: Any, features: Sequence[Feature], model: Any, seed: int
 ) -> dict[Feature, Fit]:
     """The fitted sampler for each feature, or why it cannot redraw it."""
@@ -44,7 +44,7 @@ def fits_of(
         if len(features) == 1:
             return {features[0]: str(error)}
         # One that it does not take is no reason to leave out the others.
-        parts = [fits_of(sampler, rows, table, train, [feature], model, seed) for feature in features]
+        parts = [fit_each(sampler, rows, table, train, [feature], model, seed) for feature in features]
         return {feature: fit for part in parts for feature, fit in part.items()}
     return dict.fromkeys(features, fitted)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._scoring.fidelity_check.pairs import Block
+from subgrove._scoring.fidelity_check.pairs import PairBlock
 
 _LOOKED_AT = 200  # rows of each block whose distances say about where the median is
 _MARGIN = 0.04  # share of these distances on either side of their median that bounds are set at first
@@ -15,7 +15,7 @@ _ROOM = 0.2  # share of all distances that there is room for
 _LEAST_ROOM = 1 << 16
 
 
-def median_distance(blocks: Sequence[Block], *, positive: bool = False) -> float:
+def median_distance(blocks: Sequence[PairBlock], *, positive: bool = False) -> float:
     """The median of the distances of all pairs; the mean of the two in the middle if their number is even.
 
     A look at some of the distances says between which bounds the median may lie. All are counted then, and those
@@ -69,8 +69,8 @@ def _bounds(some: Floats, margin: float, least: float) -> tuple[float, float]:
     return float(some[low]), float(some[last - low] if margin > 0 else some[low])
 
 
-def _between(blocks: Sequence[Block], low: float, high: float, room: int) -> tuple[int, int, Floats]:
-    """What `Block.between` says of each block, of all of them together."""
+def _between(blocks: Sequence[PairBlock], low: float, high: float, room: int) -> tuple[int, int, Floats]:
+    """What `PairBlock.between` says of each block, of all of them together."""
     below = found = 0
     kept: list[Floats] = []
     for block in blocks:

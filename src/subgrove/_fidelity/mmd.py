@@ -13,7 +13,7 @@ from subgrove._core.random import read_seed, stream
 from subgrove._core.validate import whole_number
 from subgrove._data.table import Table, read_table
 from subgrove._fidelity.median import median_distance
-from subgrove._scoring.fidelity_check.pairs import Block, Points
+from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 from subgrove.exceptions import InputError, ParameterError
 
 MAX_ROWS = 10_000
@@ -69,12 +69,12 @@ def squared_mmd(
     most = whole_number("max_rows", max_rows, least=2)
     rng = stream(read_seed(random_state), "rows")
     first, second = (
-        part[rows] for part, rows in zip((first, second), drawn_rows(len(first), len(second), most, rng), strict=True)
+        part[rows] for part, rows in zip((first, second), sample_two(len(first), len(second), most, rng), strict=True)
     )
     return Pairs.of(first, second, keep=False).squared_mmd(first[:, :0], [second[:, :0]], gamma)
 
 
-def drawn_rows(n: int, m: int, most: int, rng: np.random.Generator) -> tuple[Any, Any]:
+def sample_two(n: int, m: int, most: int, rng: np.random.Generator) -> tuple[Any, Any]:
     """Which rows of two samples of n and m rows are used: all, or `most` of both together, drawn in proportion."""
     if n + m <= most:
         return slice(None), slice(None)
@@ -109,8 +109,8 @@ class Pairs:
         rows = len(first) + len(second)
         if not keep or rows * (rows - 1) // 2 * 8 > _KEPT:
             return cls(first, second)
-        kept = [Block.of(part, part, triangle=True) for part in (first, second)]
-        return cls(first.none, second.none, *(block.distances() for block in (*kept, Block.of(first, second))))
+        kept = [PairBlock.of(part, part, triangle=True) for part in (first, second)]
+        return cls(first.none, second.none, *(block.distances() for block in (*kept, PairBlock.of(first, second))))
 
     def squared_mmd(self, a: Floats | Points, copies: Sequence[Floats | Points], gamma: float | None = None) -> float:
         """Squared MMD with these values in the columns that change.
@@ -126,9 +126,9 @@ class Pairs:
         """
         first, seconds = self.a.beside(Points.of(a)), [self.b.beside(Points.of(copy)) for copy in copies]
         n, m = len(first), sum(map(len, seconds))
-        within_a = [Block.of(first, first, triangle=True, base=self.within_a)]
+        within_a = [PairBlock.of(first, first, triangle=True, base=self.within_a)]
         within_b = list(self._blocks_of_b(seconds))
-        across = [Block.of(first, second, base=self.across) for second in seconds]
+        across = [PairBlock.of(first, second, base=self.across) for second in seconds]
         if gamma is None:
             gamma = heuristic_gamma([*within_a, *within_b, *across])
         of_a, of_b, of_both = (
@@ -138,13 +138,13 @@ class Pairs:
         squared = (n + 2 * of_a) / n**2 + (m + 2 * of_b) / m**2 - 2 * of_both / (n * m)
         return max(0.0, squared)
 
-    def _blocks_of_b(self, copies: Sequence[Points]) -> Iterator[Block]:
+    def _blocks_of_b(self, copies: Sequence[Points]) -> Iterator[PairBlock]:
         for at, one in enumerate(copies):
-            yield Block.of(one, one, triangle=True, base=self.within_b)
+            yield PairBlock.of(one, one, triangle=True, base=self.within_b)
             for other in copies[at + 1 :]:
-                yield Block.of(one, other, triangle=True, base=self.within_b)
-                yield Block.of(other, one, triangle=True, base=self.within_b)
-                yield Block.listed(_row_by_row(one, other))
+                yield PairBlock.of(one, other, triangle=True, base=self.within_b)
+                yield PairBlock.of(other, one, triangle=True, base=self.within_b)
+                yield PairBlock.listed(_row_by_row(one, other))
 
 
 def _row_by_row(a: Points, b: Points) -> Floats:
@@ -153,7 +153,7 @@ def _row_by_row(a: Points, b: Points) -> Floats:
     return squared
 
 
-def heuristic_gamma(blocks: Sequence[Block]) -> float:
+def heuristic_gamma(blocks: Sequence[PairBlock]) -> float:
     """1 / (2 * median ** 2) of the distances; of those above 0 if the median is 0, and 1 if there are none."""
     median = median_distance(blocks)
     if median == 0:

@@ -217,10 +217,10 @@ def _trusted(result: ImportanceResult, score: Scores) -> list[str]:
     certificate = score.certificate
     if certificate is None:
         return []
-    if certificate.verdict == "passes":
+    if certificate.verdict == "passed":
         auc = "" if np.isnan(certificate.auc) else f" (a classifier tells them apart with AUC {certificate.auc:.2f})"
         return [f"Rows with {score.title} redrawn pass for real ones{auc}."]
-    start = {"fails": "Do not trust this number", "unknown": "Whether redrawn rows pass for real ones is not known"}
+    start = {"failed": "Do not trust this number", "unknown": "Whether redrawn rows pass for real ones is not known"}
     return [f"{start[certificate.verdict]}: {certificate.reason}."]
 
 

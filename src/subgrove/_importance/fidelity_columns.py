@@ -14,7 +14,7 @@ EXPLAINED = f"{MARK} {NOT_REAL}, see .certificates"
 
 def fails(score: Scores) -> bool:
     """Whether redrawn rows of a feature do not pass for real ones."""
-    return score.certificate is not None and score.certificate.verdict == "fails"
+    return score.certificate is not None and score.certificate.verdict == "failed"
 
 
 def certificate_columns(score: Scores) -> dict[str, Any]:

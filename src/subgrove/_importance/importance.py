@@ -38,7 +38,7 @@ from subgrove._scale.readers import is_partitioned
 from subgrove._scale.readers.options import SAMPLE, reject_without_partitions
 from subgrove._scoring.adaptive_repeats import read_budget, reject_budget, repeats_used, warn_of_the_bound
 from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.fidelity_check.check import Certifier
+from subgrove._scoring.fidelity_check.check import FidelityChecker
 from subgrove._scoring.prediction_shifts import answers_and_rest
 from subgrove._scoring.row_losses import ALL, Scoring, original_rows
 from subgrove._scoring.score import Question, score_features
@@ -297,7 +297,7 @@ def importance(
         repeats,
         start,
         batch,
-        Certifier.of(frames, table, counted, start) if check_fidelity else None,
+        FidelityChecker.of(frames, table, counted, start) if check_fidelity else None,
         answers,
         enough,
         before,

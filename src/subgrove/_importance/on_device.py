@@ -30,7 +30,7 @@ from subgrove._models.device.torch import is_tensor
 from subgrove._models.predictor import Target, read_target
 from subgrove._scoring.device_accumulate import Ground
 from subgrove._scoring.device_predict import DeviceAsker, Pending, Prepared, ahead, prepared, reject_not_finite
-from subgrove._scoring.fidelity_check.check import Certificate, Certifier
+from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import names_of
 from subgrove._scoring.score import drawn_by
 from subgrove._scoring.summed import SummedScores, scores_from_sums
@@ -98,13 +98,13 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
     else:
         fitted, redrawn = fitted_given(sampler, sets, rows, table, train, model, asked.seed)
     frames = Frames(rows, redrawn.columns, fitted.train)
-    certifier = Certifier.of(frames, table, counted, asked.seed) if asked.check_fidelity else None
+    checker = FidelityChecker.of(frames, table, counted, asked.seed) if asked.check_fidelity else None
     with ThreadPoolExecutor(1) as aside:
         mark = aside.submit(fingerprint, table)  # reads the whole table, while the device works
         with model._asked():
             asker = _asker(model, matrix, frames, target, counted, asked.losses)
             baseline = asker.ask_originals()
-            scores = _scored(asker, fitted, redrawn, features, asked, certifier)
+            scores = _scored(asker, fitted, redrawn, features, asked, checker)
     warn_of_same_rows(fitted, mark.result(), redrawn, train, level=4)
     warn_of_lone_rows(scores, level=4)
     settings = {
@@ -162,7 +162,7 @@ def _scored(
     table: Table,
     features: tuple[Feature, ...],
     asked: Asked,
-    certifier: Certifier | None,
+    checker: FidelityChecker | None,
 ) -> list[SummedScores]:
     """Scores of features: each is asked for before those of the last one are read."""
     counted, n = asker.ground.counted, asker.ground.n_rows
@@ -175,7 +175,7 @@ def _scored(
     waiting: tuple[Prepared, Pending, _Look] | None = None
     with progress_bar(asked.progress, len(features), "Asking the model") as done:
         for one in ahead(ready, features, _workers(asker.model, fitted)):
-            look = _Look(one, certifier)
+            look = _Look(one, checker)
             pending = asker.ask(one, asked.n_repeats, look)
             if waiting is not None:
                 scores.append(_read(*waiting, counted))
@@ -190,21 +190,21 @@ def _scored(
 class _Look:
     """Sees the first draw of a feature, if a certificate is asked for."""
 
-    def __init__(self, one: Prepared, certifier: Certifier | None) -> None:
-        self.one, self.certifier = one, certifier
+    def __init__(self, one: Prepared, checker: FidelityChecker | None) -> None:
+        self.one, self.checker = one, checker
         self.seen: Table | str | None = None
 
     def __call__(self, changes: Changes) -> None:
-        if self.certifier is not None:
-            self.seen = self.certifier.drawn(changes)
+        if self.checker is not None:
+            self.seen = self.checker.read_draw(changes)
 
-    def certificate(self) -> Certificate | None:
+    def certificate(self) -> FidelityCheck | None:
         """What is judged of it; where all is exact, of a draw that is made for it."""
-        if self.certifier is None:
+        if self.checker is None:
             return None
-        seen = self.certifier.first(self.one.redraw) if self.seen is None else self.seen
+        seen = self.checker.first_draw(self.one.redraw) if self.seen is None else self.seen
         with one_blas_thread():
-            return self.certifier.judged(self.one.feature, seen)
+            return self.checker.check(self.one.feature, seen)
 
 
 def _workers(model: DeviceModel, fitted: FittedSampler) -> int:

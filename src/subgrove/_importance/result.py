@@ -85,7 +85,7 @@ class ImportanceResult:
     the column `noise` names: the test rows and the draws, for this model and these subgroups, unless `with_noise` chose
     others. `mc_error` is the part of the draws. `p_holm` and `p_bh` are p-values adjusted for the number of lines.
 
-    Where `certificate` says "fails", redrawn rows do not pass for real data: the model was asked about rows that the
+    Where `certificate` says "failed", redrawn rows do not pass for real data: the model was asked about rows that the
     data do not have, and the estimate is not what a conditional importance says. `certificates` has the reason.
 
     Examples
@@ -210,7 +210,7 @@ class ImportanceResult:
         """One row for each feature: whether its redrawn rows pass for real data, and why.
 
         `auc` is that of a classifier which tells redrawn rows from real ones, 0.5 if it cannot. `mmd` is how far they
-        are from real ones, 1 being as far as marginal redraws. `certificate` is "passes", "fails" or "unknown", and
+        are from real ones, 1 being as far as marginal redraws. `certificate` is "passed", "failed" or "unknown", and
         `reason` says why. There is no row where `importance` was called with check_fidelity=False.
         """
         names = ("feature", "n", "auc", "auc_std_error", "mmd", "certificate", "reason")

@@ -15,7 +15,7 @@ from subgrove._core.files import write_text
 from subgrove._core.moments import Moments
 from subgrove._importance.inference.calibration_weights import Calibration
 from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.fidelity_check.check import Certificate
+from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove._scoring.summed import Scores, SummedScores
 from subgrove.exceptions import FormatError
 
@@ -108,7 +108,7 @@ def _score_dict(score: Scores) -> dict[str, Any]:
 def _score_from(values: dict[str, Any]) -> Scores:
     stated = values.get("certificate")  # absent in files of earlier versions
     kept = {name: unpacked(value) for name, value in values.items() if name not in ("certificate", "calibration")}
-    kept["certificate"] = None if stated is None else Certificate(**stated)
+    kept["certificate"] = None if stated is None else FidelityCheck(**stated)
     if values.get("calibration") is not None:
         kept["calibration"] = Calibration(**{name: unpacked(one) for name, one in values["calibration"].items()})
     if "moments" in kept:

@@ -13,8 +13,8 @@ from subgrove._data.table import TypedColumn
 from subgrove._effects import Effect, effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._effects.support import Support
-from subgrove._effects.tables import Group
+from subgrove._effects.support import FeatureSupport
+from subgrove._effects.tables import EffectGroup
 from subgrove._report.distribution import MOST_LEVELS
 from subgrove._report.inputs import Asked
 from subgrove._report.summary import Line
@@ -118,7 +118,7 @@ def _shown(asked: Asked, n_outputs: int) -> list[tuple[int, str | None]]:
     return [(at, str(at)) for at in range(min(n_outputs, SHOWN_CLASSES))]
 
 
-def _line(kind: str, curve: Curve, group: Group, at: int, output: str | None, *, whole: bool) -> Line:
+def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | None, *, whole: bool) -> Line:
     from scipy.special import stdtrit
 
     axis, estimate = curve.axes[0], curve.estimate[:, at]
@@ -140,7 +140,7 @@ def _line(kind: str, curve: Curve, group: Group, at: int, output: str | None, *,
     )
 
 
-def _support(support: Support, points: Floats) -> tuple[int, ...]:
+def _support(support: FeatureSupport, points: Floats) -> tuple[int, ...]:
     box, whiskers = support.holds(points, False), support.holds(points, True)
     return tuple((box.astype(int) + whiskers.astype(int)).tolist())
 

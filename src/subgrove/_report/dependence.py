@@ -71,7 +71,7 @@ def dependence_summaries(
         by = tuple(Share(column, float(shares[column])) for column in strongest)
         certificate = certificates.get(name)
         verdict = "unknown" if certificate is None else certificate.verdict
-        misleads = verdict == "fails" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
+        misleads = verdict == "failed" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
         note = "it was not looked at" if one is None else one.note
         sentence = dependence_sentence(name, explained, by, misleads, certificate, note)
         summaries.append(DependenceSummary(name, explained, by, misleads, sentence))

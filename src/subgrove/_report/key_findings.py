@@ -82,7 +82,7 @@ def _where(features: Sequence[FeatureSummary], baseline: float) -> str | None:
 
 
 def _untrusted(features: Sequence[FeatureSummary]) -> str | None:
-    wrong = [one.feature for one in features if one.certificate is not None and one.certificate.verdict == "fails"]
+    wrong = [one.feature for one in features if one.certificate is not None and one.certificate.verdict == "failed"]
     if not wrong:
         return None
     return f"Do not rely on the conditional importance of {listed(wrong)}: redrawn rows do not pass for real ones."
@@ -119,7 +119,7 @@ def cautions(
         "Curves are means of predictions. Beyond the range of a subgroup's rows the model extrapolates, and a curve of "
         "all rows averages that in where features depend on each other.",
     ]
-    wrong = [one.feature for one in features if one.certificate is not None and one.certificate.verdict == "fails"]
+    wrong = [one.feature for one in features if one.certificate is not None and one.certificate.verdict == "failed"]
     if wrong:
         told.append(
             f"For {listed(wrong)}, redrawn rows do not pass for real ones, so the conditional importance is not what "

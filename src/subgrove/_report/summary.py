@@ -102,7 +102,7 @@ class Estimate:
 class Certificate:
     """Whether redrawn rows pass for real ones; `auc` 0.5 and `mmd` 0 are best.
 
-    `verdict` is "passes", "fails" or "unknown" (too few rows to say, for example).
+    `verdict` is "passed", "failed" or "unknown" (too few rows to say, for example).
     """
 
     verdict: str

@@ -136,23 +136,25 @@ def dependence_sentence(
         told += f", mostly {listed(strong)}" if strong else ""
     if misleads:
         return tidy(f"{told}. Shuffling it alone makes rows that the data do not have.")
-    if certificate is not None and certificate.verdict == "passes":
+    if certificate is not None and certificate.verdict == "passed":
         return tidy(f"{told}. Rows with it shuffled pass for real ones.")
     return tidy(f"{told}.")
 
 
 def certificate_sentence(name: str, one: Certificate, reason: str, how: str) -> str:
     """Whether redrawn rows pass for real ones, and what follows."""
-    if one.verdict == "passes":
+    if one.verdict == "passed":
         return tidy(f"Rows with {name} {how} pass for real ones{_auc(one)}.")
-    if one.verdict == "fails":
+    if one.verdict == "failed":
         return tidy(f"Rows with {name} {how} do not pass for real ones: {reason}.")
     return tidy(f"Whether rows with {name} {how} pass for real ones is not known: {reason}.")
 
 
 def certificate_mark(one: Certificate) -> tuple[str, str]:
     """The verdict in a table: how it is coloured, and in words. What is not known is neither good nor bad."""
-    return {"passes": ("good", "pass as real"), "fails": ("bad", "do not pass")}.get(one.verdict, ("soft", "not known"))
+    return {"passed": ("good", "pass as real"), "failed": ("bad", "do not pass")}.get(
+        one.verdict, ("soft", "not known")
+    )
 
 
 def _auc(one: Certificate) -> str:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._importance.inference.calibration_weights import Calibration
-from subgrove._scoring.fidelity_check.check import Certificate
+from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove.samplers.base import Feature, title
 
 
@@ -73,7 +73,7 @@ class FeatureScores:
     mc_variance: Floats
     n_exact: int = 0
     lone: tuple[int, ...] = ()
-    certificate: Certificate | None = None
+    certificate: FidelityCheck | None = None
     moved: npt.NDArray[np.floating[Any]] | None = None
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
     partition_variance: Floats | None = None

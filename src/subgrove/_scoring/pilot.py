@@ -23,7 +23,7 @@ from subgrove._models.predictor import Predictions, Predictor, missing_in, read_
 from subgrove._scale.readers import Partitioned
 from subgrove._scoring.chunk_batch import Batch, raw_column
 from subgrove._scoring.chunks import Names, PieceWork
-from subgrove._scoring.fidelity_check.check import Certificate, Certifier
+from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import Scoring, original_rows
 from subgrove._scoring.score import drawn_by
 from subgrove.exceptions import InputError, ParameterError
@@ -111,18 +111,20 @@ class Probe:
             found[feature] = drawn_by(fitted.for_feature(feature), batch.read_by(fitted), feature, rngs, None)
         return found
 
-    def certificates(self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature]) -> dict[Feature, Certificate]:
+    def certificates(
+        self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature]
+    ) -> dict[Feature, FidelityCheck]:
         """Whether redraws pass for real data, feature by feature."""
-        certifiers: dict[int, Certifier] = {}
+        checkers: dict[int, FidelityChecker] = {}
         table = read_table(self.rows, lenient=True)
-        found: dict[Feature, Certificate] = {}
+        found: dict[Feature, FidelityCheck] = {}
         with one_blas_thread():
             for feature, fitted in work.samplers.items():
-                if id(fitted) not in certifiers:
+                if id(fitted) not in checkers:
                     frames = Frames(self.rows, fitted.columns, fitted.train)
-                    certifiers[id(fitted)] = Certifier.of(frames, table, None, work.seed)
-                certifier = certifiers[id(fitted)]
-                found[feature] = certifier.judged(feature, certifier.first(redraws[feature]))
+                    checkers[id(fitted)] = FidelityChecker.of(frames, table, None, work.seed)
+                checker = checkers[id(fitted)]
+                found[feature] = checker.check(feature, checker.first_draw(redraws[feature]))
         return found
 
     def mark(self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature], data: Partitioned) -> str:

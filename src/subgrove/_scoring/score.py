@@ -29,7 +29,7 @@ from subgrove._scoring.accumulate import Tally
 from subgrove._scoring.adaptive_repeats import Budget
 from subgrove._scoring.deduplicate import classes_of, repeated_rows
 from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.fidelity_check.check import Certifier
+from subgrove._scoring.fidelity_check.check import FidelityChecker
 from subgrove._scoring.row_losses import Scoring
 from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -58,7 +58,7 @@ class Question:
         Scores of the rows as they are.
     weights : float array or None
         How often each row counts.
-    certifier : Certifier or None
+    checker : Certifier or None
         Who judges whether redraws pass for real data, if that is asked for.
     answers : float array (n, K), or None
         Predictions of the rows as they are, if they are numbers.
@@ -81,7 +81,7 @@ class Question:
     n_repeats: int
     seed: int
     batch_rows: int
-    certifier: Certifier | None = None
+    checker: FidelityChecker | None = None
     answers: Floats | None = None
     budget: Budget | None = None
     before: Predictions | None = None
@@ -130,10 +130,10 @@ def score_features(
         left = [feature for feature in left if feature not in finished]
         if question.budget is not None:
             n_repeats = question.budget.more_than(n_repeats)
-    if question.certifier is None:
+    if question.checker is None:
         return [finished[feature] for feature in features]
     with one_blas_thread():
-        certificates = {feature: question.certifier.judged(feature, redrawn[feature]) for feature in features}
+        certificates = {feature: question.checker.check(feature, redrawn[feature]) for feature in features}
     return [replace(finished[feature], certificate=certificates[feature]) for feature in features]
 
 
@@ -216,7 +216,7 @@ def _prepared(
         n_repeats,
         question.answers,
     )
-    return tally, _passes(tally, redraw, 0, question.certifier)
+    return tally, _passes(tally, redraw, 0, question.checker)
 
 
 def drawn_by(
@@ -233,7 +233,9 @@ def drawn_by(
         ) from error
 
 
-def _passes(tally: Tally, redraw: ResampledFeature, done: int, certifier: Certifier | None = None) -> Iterator[Pass]:
+def _passes(
+    tally: Tally, redraw: ResampledFeature, done: int, checker: FidelityChecker | None = None
+) -> Iterator[Pass]:
     """What is to be asked after `done` repeats."""
     if redraw.exact is not None and not done:
         for step in redraw.exact.steps():
@@ -241,15 +243,15 @@ def _passes(tally: Tally, redraw: ResampledFeature, done: int, certifier: Certif
                 yield Pass(tally, step.changes, step.rows, None, step.weights, step.cells)
     sampled = redraw.sampled
     if sampled is not None and not sampled.any():
-        if certifier is not None:
-            tally.redrawn = certifier.first(redraw)
+        if checker is not None:
+            tally.redrawn = checker.first_draw(redraw)
         return
     rows = None if sampled is None else np.flatnonzero(sampled)
     for repeat, changes in enumerate(redraw.draws()):
         if repeat < done:
             continue
-        if repeat == 0 and certifier is not None:
-            tally.redrawn = certifier.drawn(changes)
+        if repeat == 0 and checker is not None:
+            tally.redrawn = checker.read_draw(changes)
         if rows is not None:
             changes = changes_of(changes, rows)
         yield Pass(tally, changes, rows, repeat)

@@ -15,7 +15,7 @@ from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
 from subgrove._importance.inference.skewness import Leaning, leaning_of
 from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.fidelity_check.check import Certificate
+from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove._scoring.sums import left_by_draws
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
@@ -69,7 +69,7 @@ class SummedScores:
     mc_variance: Floats
     n_exact: int = 0
     lone: tuple[int, ...] = ()
-    certificate: Certificate | None = None
+    certificate: FidelityCheck | None = None
     partition_variance: Floats | None = None
     partition_resamples: int = 0
     independent: bool = False
@@ -110,7 +110,7 @@ def scores_from_sums(
     n_rows: int,
     n_exact: int = 0,
     lone: tuple[int, ...] = (),
-    certificate: Certificate | None = None,
+    certificate: FidelityCheck | None = None,
     *,
     independent: bool = False,
 ) -> SummedScores:

@@ -12,8 +12,8 @@ from subgrove._core.kinds import Floats
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.interactions.heterogeneity import INTERACTION
-from subgrove._effects.support import Support
-from subgrove._effects.tables import Group
+from subgrove._effects.support import FeatureSupport
+from subgrove._effects.tables import EffectGroup
 from subgrove.exceptions import ParameterError
 from subgrove.plots._palette import COLORS, STYLES
 from subgrove.plots._text import another, plain
@@ -52,7 +52,7 @@ class Line:
     label: str
     kind: str
     output: Any
-    group: Group
+    group: EffectGroup
     curve: Curve
     at: int
     low: Floats
@@ -80,7 +80,7 @@ class Line:
         return None if self.curve.spread is None else np.asarray(self.curve.spread[:, :, self.at])
 
     @property
-    def support(self) -> Support:
+    def support(self) -> FeatureSupport:
         """Where the feature lies."""
         return self.group.supports[0]
 
@@ -155,7 +155,7 @@ def _lines_of(one: Effect, name: str, output: Any) -> list[Line]:
     return lines
 
 
-def _rule(group: Group) -> str:
+def _rule(group: EffectGroup) -> str:
     reason = f"{group.reason}, " if group.reason == INTERACTION else ""
     return f"{short_rule(plain(group.rule))} ({reason}n = {format_count(group.n)})"
 

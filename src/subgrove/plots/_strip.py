@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._effects.support import Support
+from subgrove._effects.support import FeatureSupport
 from subgrove.plots._figure import POINTS
 from subgrove.plots._scale import Scale
 
@@ -29,7 +29,7 @@ _INSIDE, _WIDEST = 0.84, 0.3  # share of its own room that a bar takes, and how 
 class Lying:
     """Where a feature lies in some rows, and the colour of these."""
 
-    support: Support
+    support: FeatureSupport
     color: str
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._data.result_tables import Backend, make_table
-from subgrove._effects.tables import whole
+from subgrove._effects.tables import counts_as_integers
 
 DEPENDENCE, INTERACTION, NONE = "dependence", "interaction", "none"
 
@@ -92,6 +92,6 @@ class Heterogeneity:
         rows = [*self.splits, ExplainedSplit("", "", NONE, self.n, self.left)]
         columns: dict[str, Any] = {"feature": [self.feature] * len(rows)}
         columns |= {name: [getattr(row, name) for row in rows] for name in ("node", "column", "reason", "n", "share")}
-        columns["n"] = whole(np.array(columns["n"]))
+        columns["n"] = counts_as_integers(np.array(columns["n"]))
         columns["p_value"] = [np.nan if row.p_value is None else row.p_value for row in rows]
         return make_table(backend, columns)

@@ -21,10 +21,10 @@ from subgrove._core.kinds import MAX_LEVELS, ColumnInfo, Floats, Rows
 from subgrove._core.parallel import one_blas_thread
 from subgrove._core.random import stream
 from subgrove._data.table import Table, read_like, read_table
-from subgrove._effects.curves import Curve, Ice, averaged
-from subgrove._effects.ice_distance import Shapes, between, points_of, units_of
+from subgrove._effects.curves import Curve, IceCurves, averaged
+from subgrove._effects.ice_distance import CurveShapes, between, points_of, units_of
 from subgrove._effects.interactions.heterogeneity import DEPENDENCE, INTERACTION, NONE, ExplainedSplit, Heterogeneity
-from subgrove._effects.interactions.search import MOST_DEALT, Found, best_split, chance
+from subgrove._effects.interactions.search import MOST_DEALT, BestSplit, best_split, permutation_p_value
 from subgrove._subgroups import Partition
 from subgrove.trees import Node, Tree
 from subgrove.trees.conditions import rule_text
@@ -38,7 +38,7 @@ LEVEL = 0.05  # of finding any split where no column has to do with the curves
 
 
 @dataclass(frozen=True, eq=False)
-class Sorted:
+class InteractionGroups:
     """Curves sorted into groups.
 
     Attributes
@@ -67,7 +67,7 @@ class _Grown:
     """A node below a subgroup of dependence: its rows by their numbers within the subgroup, and how they split on."""
 
     inside: Rows
-    found: Found | None = None
+    found: BestSplit | None = None
     p_value: float | None = None
     share: float = 0.0
     children: tuple[_Grown, _Grown] | None = None
@@ -89,9 +89,9 @@ def one_subgroup(X: Any, feature: ColumnInfo) -> Partition:
     return Partition((feature.name,), Tree(INTERACTION, feature, table.columns, (root,), (), {"max_depth": 0}))
 
 
-def sort_further(
+def split_further(
     partition: Partition, X: Any, rows: Sequence[Rows], curves: Sequence[Curve], depth: int, weights: Floats
-) -> Sorted:
+) -> InteractionGroups:
     """Split subgroups where curves disagree.
 
     Parameters
@@ -111,7 +111,7 @@ def sort_further(
     """
     table = read_like(X, partition.tree.columns)
     units, by_leaf = units_of(curves), {curve.subgroup: curve for curve in curves}
-    shapes = {leaf: Shapes.of(curve, units) for leaf, curve in by_leaf.items()}
+    shapes = {leaf: CurveShapes.of(curve, units) for leaf, curve in by_leaf.items()}
     within = {leaf: shape.disagreement() for leaf, shape in shapes.items()}
     total, dependence = _dependence_splits(partition.tree, by_leaf, within, units, rows, weights)
     search = _Search(table, total, depth, LEVEL / max(len(curves), 1), partition.feature)
@@ -136,7 +136,9 @@ def sort_further(
     sorted_rows = [own for own, _, _ in groups]
     new = [replace(curve, subgroup=at) for at, (_, curve, _) in enumerate(groups) if curve is not None]
     reasons = tuple(reason for _, _, reason in groups)
-    return Sorted(Partition(partition.members, _counted(tree, sorted_rows, weights)), new, reasons, sorted_rows, told)
+    return InteractionGroups(
+        Partition(partition.members, _counted(tree, sorted_rows, weights)), new, reasons, sorted_rows, told
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,7 @@ class _Search:
     level: float
     feature: str
 
-    def grow(self, shapes: Shapes, rows: Rows, inside: Rows, depth: int, place: str) -> _Grown:
+    def grow(self, shapes: CurveShapes, rows: Rows, inside: Rows, depth: int, place: str) -> _Grown:
         """Split some rows of a subgroup, and what comes of it."""
         own = shapes.some(inside)
         if depth >= self.depth or own.weights.sum() < 2 * LEAST or not own.disagreement() >= SHARE * self.total > 0:
@@ -161,7 +163,7 @@ class _Search:
             return _Grown(inside)
         level = max(self.level / 2**depth, 2 / (MOST_DEALT + 1))
         rng = stream(0, f"interaction/{self.feature}/{place}")
-        p_value = chance(found, around, own.weights, columns, LEAST, level, rng)
+        p_value = permutation_p_value(found, around, own.weights, columns, LEAST, level, rng)
         if p_value > level:
             return _Grown(inside)
         children = tuple(
@@ -232,7 +234,7 @@ def _part(curve: Curve, inside: Rows) -> Curve:
     if len(inside) == len(ice.rows):
         return curve
     weights = None if ice.weights is None else ice.weights[inside]
-    return averaged(curve.subgroup, curve.axes, Ice(ice.values[:, :, inside], ice.rows[inside], weights))
+    return averaged(curve.subgroup, curve.axes, IceCurves(ice.values[:, :, inside], ice.rows[inside], weights))
 
 
 def _counted(tree: Tree, rows: Sequence[Rows], weights: Floats) -> Tree:

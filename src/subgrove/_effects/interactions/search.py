@@ -27,7 +27,7 @@ Column = tuple[ColumnInfo, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestSplit:
     """The best split of some rows: what it explains, and which rows go left."""
 
     split: Split
@@ -35,7 +35,7 @@ class Found:
     left: npt.NDArray[np.bool_]
 
 
-def best_split(shapes: Floats, weights: Floats, columns: Sequence[Column], min_samples_leaf: float) -> Found | None:
+def best_split(shapes: Floats, weights: Floats, columns: Sequence[Column], min_samples_leaf: float) -> BestSplit | None:
     """The split that explains most of the disagreement of centred curves around their mean; None if none is allowed.
 
     Parameters
@@ -62,11 +62,11 @@ def best_split(shapes: Floats, weights: Floats, columns: Sequence[Column], min_s
     (info, values), split = best
     left = goes_left(split, info, values)
     larger = weights[left].sum() >= weights[~left].sum()
-    return Found(settled(split, info, values, "left" if larger else "right"), most, left)
+    return BestSplit(settled(split, info, values, "left" if larger else "right"), most, left)
 
 
-def chance(
-    found: Found,
+def permutation_p_value(
+    found: BestSplit,
     shapes: Floats,
     weights: Floats,
     columns: Sequence[Column],
@@ -100,11 +100,11 @@ def _fewer(shapes: Floats, weights: Floats) -> Floats:
     return np.ascontiguousarray(shapes @ axes[:, ~left_out])
 
 
-def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _Numbers | _Levels | None:
+def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _NumericSplits | _LevelSplits | None:
     """How a column is searched; None if it cannot be split here, or holds values that training did not have."""
     if info.is_nominal:
         codes, place = np.unique(values, return_inverse=True)
-        return None if len(codes) < 2 or codes[0] < MISSING else _Levels(np.eye(len(codes))[place], codes)
+        return None if len(codes) < 2 or codes[0] < MISSING else _LevelSplits(np.eye(len(codes))[place], codes)
     if np.isinf(values).any():
         return None
     order = np.argsort(values, kind="stable")  # missing values last
@@ -113,11 +113,11 @@ def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _Numbers | _Levels |
     ends = np.flatnonzero(ordered[: n - 1] < ordered[1:n]) if n > 1 else np.empty(0, dtype=np.intp)
     if not len(ends) and n in (0, len(values)):
         return None
-    return _Numbers(order, ends, n)
+    return _NumericSplits(order, ends, n)
 
 
 @dataclass(frozen=True, eq=False)
-class _Numbers:
+class _NumericSplits:
     """Rows in the order of a column; `ends` are the places after which it may be cut, `n` rows are not missing."""
 
     order: Rows
@@ -150,7 +150,7 @@ class _Numbers:
 
 
 @dataclass(frozen=True, eq=False)
-class _Levels:
+class _LevelSplits:
     """Which of the levels (rows, levels) each row has, as 0 and 1; `codes` are their codes."""
 
     has: Floats

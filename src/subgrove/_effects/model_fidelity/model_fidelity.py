@@ -18,7 +18,7 @@ from subgrove._data.table import read_weights
 from subgrove._effects import Effect
 from subgrove._effects.model_fidelity.result import CurveLoss, ModelFidelity
 from subgrove._effects.model_fidelity.target import targets_of
-from subgrove._effects.outputs import Outputs, model_for_effect
+from subgrove._effects.outputs import ModelOutputs, model_for_effect
 from subgrove._effects.predict import batch_rows
 from subgrove._models.predictor import Predictions, Predictor
 from subgrove.exceptions import InputError, ParameterError
@@ -105,7 +105,7 @@ def model_fidelity(
     counted = read_weights(sample_weight, n_rows)
     asked = model_for_effect(model, response_method)
     answer = _answers(asked, Frames(X, ()), batch_rows(_MEMORY, len(names)))
-    outputs = Outputs.of(asked, None)
+    outputs = ModelOutputs.of(asked, None)
     labels = outputs.labels(1 if answer.ndim == 1 else answer.shape[1])
     predicted = _numbers(answer, asked.method)
     targets = None if y is None else targets_of(y, X, asked, labels)

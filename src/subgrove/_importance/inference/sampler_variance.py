@@ -90,7 +90,7 @@ def _asked_again(question: Question, fitted: FittedSampler, redrawn: Table, seed
         seed=seed,
         answers=None,
         budget=None,
-        certifier=None,
+        checker=None,
     )
 
 

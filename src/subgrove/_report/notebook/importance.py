@@ -183,7 +183,7 @@ def _with_intervals(lines: Sequence[Line], marks: Sequence[bool] = ()) -> list[l
 def _verdict(score: Scores) -> str:
     if score.certificate is None:
         return ""
-    return f"fail {MARK}" if fails(score) else {"passes": "pass"}.get(score.certificate.verdict, "unknown")
+    return f"fail {MARK}" if fails(score) else {"passed": "pass"}.get(score.certificate.verdict, "unknown")
 
 
 def _subgroups(result: ImportanceResult, best: Sequence[Scores]) -> Markup | None:

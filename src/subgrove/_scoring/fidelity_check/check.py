@@ -21,12 +21,12 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import stream
 from subgrove._data.replace_columns import Changes, Donors, Frames
 from subgrove._data.table import Table, read_like
-from subgrove._scoring.fidelity_check.encoding import Encoding, columns_with_gaps
-from subgrove._scoring.fidelity_check.two_sample import Twins, compare_twins
+from subgrove._scoring.fidelity_check.encoding import PointEncoding, columns_with_missing
+from subgrove._scoring.fidelity_check.two_sample import PairedRows, two_sample_test
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ResampledFeature
 
-Verdict = Literal["passes", "fails", "unknown"]
+Verdict = Literal["passed", "failed", "unknown"]
 
 MAX_ROWS = 400
 LEAST_ROWS = 50
@@ -43,12 +43,12 @@ _SURE = 3.0  # times the noise that a discrepancy must be to count as one; its d
 
 
 @dataclass(frozen=True)
-class Certificate:
+class FidelityCheck:
     """How well the redraw of a feature passes for real data.
 
     Attributes
     ----------
-    verdict : {"passes", "fails", "unknown"}
+    verdict : {"passed", "failed", "unknown"}
         Whether redrawn rows pass for real ones; "unknown" if that could not be judged.
     reason : str
         Why, in words.
@@ -72,7 +72,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False)
-class Certifier:
+class FidelityChecker:
     """Judges redraws of any feature of a table.
 
     Attributes
@@ -93,8 +93,8 @@ class Certifier:
     seed: int
 
     @classmethod
-    def of(cls, frames: Frames, table: Table, weights: Floats | None, seed: int) -> Certifier:
-        """A certifier for a table; of many rows some are chosen at random, in proportion to their weights."""
+    def of(cls, frames: Frames, table: Table, weights: Floats | None, seed: int) -> FidelityChecker:
+        """A checker for a table; of many rows some are chosen at random, in proportion to their weights."""
         n = table.n_rows
         chosen = np.arange(n)
         if n > MAX_ROWS:
@@ -103,15 +103,15 @@ class Certifier:
         some = table.rows(chosen)
         return cls(frames, chosen, some, seed)
 
-    def first(self, redraw: ResampledFeature) -> Table | str:
+    def first_draw(self, redraw: ResampledFeature) -> Table | str:
         """The feature in the chosen rows after the first draw of a redraw that the model is not asked about."""
         try:
             changes = next(redraw.draws())
         except Exception as error:  # as below: importance does without draws here, so they must not stop it
             return f"the feature could not be drawn: {error}"
-        return self.drawn(changes)
+        return self.read_draw(changes)
 
-    def drawn(self, changes: Changes) -> Table | str:
+    def read_draw(self, changes: Changes) -> Table | str:
         """The feature in the chosen rows after a redraw; or why it cannot be read."""
         if len(self.chosen) < LEAST_ROWS:
             return f"there are {len(self.chosen)} rows, and {LEAST_ROWS} are needed to judge"
@@ -124,48 +124,48 @@ class Certifier:
         except Exception as error:  # the same values go to the model, where a fault is told of with all that is known
             return f"the redrawn values could not be read: {error}"
 
-    def judged(self, feature: Feature, drawn: Table | str | None) -> Certificate:
-        """The certificate of a redraw of a feature, as `drawn` or `first` gave it."""
+    def check(self, feature: Feature, drawn: Table | str | None) -> FidelityCheck:
+        """The certificate of a redraw of a feature, as returned by `read_draw` or `first_draw`."""
         if drawn is None or isinstance(drawn, str):
-            return Certificate("unknown", drawn or "nothing was drawn", n=len(self.chosen))
+            return FidelityCheck("unknown", drawn or "nothing was drawn", n=len(self.chosen))
         twins = self._twins(feature, drawn)
         if not all((np.abs(part.numbers) < _LARGE).all() for part in (twins.others, twins.real, twins.redrawn)):
-            return Certificate("unknown", "values are too large for distances", n=len(twins))
-        auc, error, found = compare_twins(twins, stream(self.seed, f"certificate of {title(feature)}"))
+            return FidelityCheck("unknown", "values are too large for distances", n=len(twins))
+        auc, error, found = two_sample_test(twins, stream(self.seed, f"certificate of {title(feature)}"))
         dependent = found.marginal > _SURE * found.noise
         place = found.squared / found.marginal if dependent else float("nan")
         told = auc - _LIMIT * error > MATERIAL
         far = dependent and place > HALFWAY and found.squared > _SURE * found.noise
         verdict, reason = _verdict(told, far, auc, place, len(twins))
-        return Certificate(verdict, reason, auc, error, place, len(twins))
+        return FidelityCheck(verdict, reason, auc, error, place, len(twins))
 
-    def _twins(self, feature: Feature, drawn: Table) -> Twins:
+    def _twins(self, feature: Feature, drawn: Table) -> PairedRows:
         own = _only(self.table, feature)
-        gaps, encoding = columns_with_gaps([own, drawn]), Encoding.of(own)
+        gaps, encoding = columns_with_missing([own, drawn]), PointEncoding.of(own)
         real, redrawn = (encoding.points(table, feature, gaps) for table in (own, drawn))
         rest = [name for name in self.table.names if name not in feature]
-        return Twins(self._encoding.points(self.table, rest, self._gaps), real, redrawn)
+        return PairedRows(self._encoding.points(self.table, rest, self._gaps), real, redrawn)
 
     @cached_property
-    def _encoding(self) -> Encoding:
-        return Encoding.of(self.table)
+    def _encoding(self) -> PointEncoding:
+        return PointEncoding.of(self.table)
 
     @cached_property
     def _gaps(self) -> frozenset[str]:
-        return columns_with_gaps([self.table])
+        return columns_with_missing([self.table])
 
 
 def _verdict(told: bool, far: bool, auc: float, place: float, n: int) -> tuple[Verdict, str]:
     """Whether a redraw passes, and why."""
     if told:
-        return "fails", f"a classifier tells redrawn rows from real ones (AUC {auc:.2f})"
+        return "failed", f"a classifier tells redrawn rows from real ones (AUC {auc:.2f})"
     if far:
-        return "fails", f"redrawn rows are {place:.0%} as far from real ones as marginal redraws are"
+        return "failed", f"redrawn rows are {place:.0%} as far from real ones as marginal redraws are"
     if n < ENOUGH_ROWS:
         return "unknown", f"nothing speaks against it, but there are {n} rows, and {ENOUGH_ROWS} are needed to say so"
     if np.isnan(place):
-        return "passes", "redrawn rows pass for real ones; the feature is not seen to depend on the others"
-    return "passes", "redrawn rows pass for real ones"
+        return "passed", "redrawn rows pass for real ones; the feature is not seen to depend on the others"
+    return "passed", "redrawn rows pass for real ones"
 
 
 def _part(column: Any, rows: Rows) -> Any:

@@ -13,7 +13,7 @@ from subgrove._scoring.fidelity_check.pairs import Points
 
 
 @dataclass(frozen=True, eq=False)
-class Encoding:
+class PointEncoding:
     """Makes points of rows, by what training rows say about the scale of each column.
 
     Numbers (and numbers of ordered levels, and dates) have mean 0 and standard deviation 1 in the training rows; a
@@ -35,7 +35,7 @@ class Encoding:
     spread: Floats
 
     @classmethod
-    def of(cls, train: Table) -> Encoding:
+    def of(cls, train: Table) -> PointEncoding:
         """The scales that training rows have."""
         numbers = _known(train.numbers)
         count = np.maximum((~np.isnan(numbers)).sum(axis=0), 1)
@@ -59,7 +59,7 @@ class Encoding:
         return Points(np.hstack([scaled, missing[:, np.array(open_to, dtype=np.bool_)].astype(np.float64)]), labels)
 
 
-def columns_with_gaps(tables: Sequence[Table]) -> frozenset[str]:
+def columns_with_missing(tables: Sequence[Table]) -> frozenset[str]:
     """Columns of numbers in which a value is missing somewhere."""
     found: set[str] = set()
     for table in tables:

@@ -66,7 +66,7 @@ class Points:
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class PairBlock:
     """Pairs of rows of two samples, or of two rows of one sample.
 
     Attributes
@@ -90,13 +90,13 @@ class Block:
     base: Floats | None = None
 
     @classmethod
-    def of(cls, left: Points, right: Points, *, triangle: bool = False, base: Floats | None = None) -> Block:
+    def of(cls, left: Points, right: Points, *, triangle: bool = False, base: Floats | None = None) -> PairBlock:
         """Pairs of rows of two tables; with `triangle`, of row i of one with the rows after i of the other."""
         columns = np.ascontiguousarray(right.matrix.T)
         return cls(np.ascontiguousarray(left.matrix), columns, left.labels.shape[1], triangle, base)
 
     @classmethod
-    def listed(cls, squared: Floats) -> Block:
+    def listed(cls, squared: Floats) -> PairBlock:
         """Pairs whose squared distances are known."""
         return cls(np.empty((1, 0)), np.empty((0, len(squared))), base=squared)
 

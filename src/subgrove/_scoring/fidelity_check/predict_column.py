@@ -25,7 +25,7 @@ Halves = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class TargetColumns:
     """Values of a feature as numbers to be foretold: its numbers, and an indicator of each frequent label.
 
     Attributes
@@ -37,7 +37,7 @@ class Outputs:
     levels: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, real: Points) -> Outputs:
+    def of(cls, real: Points) -> TargetColumns:
         """The labels that are frequent in real rows."""
         return cls(tuple(_frequent(column) for column in real.labels.T))
 
@@ -45,17 +45,14 @@ class Outputs:
         """A column for each number, then one for each indicator."""
         return np.hstack([points.numbers, *self._indicators(points)])
 
-    def off(self, points: Points, foretold: Floats) -> Floats:
-        """How values stand to what was foretold.
-
-        Of a number the difference, and how large it is; of a label, what it was foretold with.
-        """
+    def residuals(self, points: Points, predicted: Floats) -> Floats:
+        """Return the residual and absolute residual of numbers, and the predicted probability of each label."""
         n_numbers = points.numbers.shape[1]
-        gap = points.numbers - foretold[:, :n_numbers]
+        gap = points.numbers - predicted[:, :n_numbers]
         columns, at = [gap, np.abs(gap)], n_numbers
         for indicators in self._indicators(points):
             width = indicators.shape[1]
-            columns.append((indicators * foretold[:, at : at + width]).sum(axis=1, keepdims=True))
+            columns.append((indicators * predicted[:, at : at + width]).sum(axis=1, keepdims=True))
             at += width
         return np.hstack(columns)
 
@@ -67,7 +64,7 @@ class Outputs:
         return found
 
 
-def foretold(others: Points, outputs: Floats, seed: int) -> list[Floats]:
+def predict_held_out(others: Points, outputs: Floats, seed: int) -> list[Floats]:
     """What a forest and a line say of the outputs of each row, neither of them having seen the row's own outputs."""
     mean = np.broadcast_to(outputs.mean(axis=0), outputs.shape)
     given = others.matrix
@@ -76,17 +73,17 @@ def foretold(others: Points, outputs: Floats, seed: int) -> list[Floats]:
     tried = max(1, min(given.shape[1] // 3, _MOST_TRIED))
     forest = grow_forest(given, outputs, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
     unseen = np.isnan(forest.out_of_bag)
-    return [np.where(unseen, mean, forest.out_of_bag), _line(_with_indicators(others), outputs)]
+    return [np.where(unseen, mean, forest.out_of_bag), ridge_leave_one_out(_with_indicators(others), outputs)]
 
 
-def foretold_by_halves(others: Points, outputs: Floats, halves: Halves, seed: int) -> list[Floats]:
+def predict_by_halves(others: Points, outputs: Floats, halves: Halves, seed: int) -> list[Floats]:
     """The same, each half of the rows foretold by the other one.
 
     Labels need it. Leaving out a row lowers what is foretold of its own label, in all rows of that label alike, and
     raises it for no redrawn one: a classifier that learned this from some rows would know the others by it.
     """
     if not others.matrix.shape[1] or not np.ptp(outputs, axis=0).any():
-        return foretold(others, outputs, seed)
+        return predict_held_out(others, outputs, seed)
     given, line = others.matrix, _with_indicators(others)
     tried = max(1, min(given.shape[1] // 3, _MOST_TRIED))
     said = [np.empty_like(outputs), np.empty_like(outputs)]
@@ -106,7 +103,7 @@ def foretold_by_halves(others: Points, outputs: Floats, halves: Halves, seed: in
 
 
 def _line_from(given: Floats, outputs: Floats, asked: Floats) -> Floats:
-    """A ridge regression as `_line` fits it, for other rows."""
+    """A ridge regression as `ridge_leave_one_out` fits it, for other rows."""
     mean, scale = given.mean(axis=0), given.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     centred, level = (given - mean) / scale, outputs.mean(axis=0)
@@ -119,7 +116,7 @@ def _line_from(given: Floats, outputs: Floats, asked: Floats) -> Floats:
     return said
 
 
-def _line(given: Floats, outputs: Floats) -> Floats:
+def ridge_leave_one_out(given: Floats, outputs: Floats) -> Floats:
     """A ridge regression that leaves each row out in turn: what it says of the row that it has not seen.
 
     Leaving out a row changes what is said of it by leverage / (1 - leverage) times what the fit is off.

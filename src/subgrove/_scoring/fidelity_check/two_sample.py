@@ -15,7 +15,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._regress import grow_forest
 from subgrove._scoring.fidelity_check.pairs import Points
-from subgrove._scoring.fidelity_check.predict_column import Halves, Outputs, foretold, foretold_by_halves
+from subgrove._scoring.fidelity_check.predict_column import Halves, TargetColumns, predict_by_halves, predict_held_out
 
 _TREES, _NODE = 20, 20
 _MOST_TRIED = 20  # columns that compete for a split
@@ -26,7 +26,7 @@ Singles = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Twins:
+class PairedRows:
     """A feature in some rows, and what it was redrawn to there.
 
     Attributes
@@ -46,7 +46,7 @@ class Twins:
 
 
 @dataclass(frozen=True)
-class Discrepancy:
+class PairedMMD:
     """Paired squared MMD of the redraw, its mean over marginal redraws, and the noise if there were nothing to see."""
 
     squared: float
@@ -54,25 +54,25 @@ class Discrepancy:
     noise: float
 
 
-def compare_twins(twins: Twins, rng: np.random.Generator) -> tuple[float, float, Discrepancy]:
+def two_sample_test(twins: PairedRows, rng: np.random.Generator) -> tuple[float, float, PairedMMD]:
     """AUC of telling twins from rows, its standard error, and their discrepancy."""
-    outputs = Outputs.of(twins.real)
+    outputs = TargetColumns.of(twins.real)
     seed = int(rng.integers(2**31))
     first, second = np.array_split(rng.permutation(len(twins)), 2)
     if outputs.levels:
-        said = foretold_by_halves(twins.others, outputs.matrix(twins.real), (first, second), seed)
+        said = predict_by_halves(twins.others, outputs.matrix(twins.real), (first, second), seed)
     else:
-        said = foretold(twins.others, outputs.matrix(twins.real), seed)
+        said = predict_held_out(twins.others, outputs.matrix(twins.real), seed)
     auc, error = _area(twins, outputs, said, (first, second), rng)
-    return auc, error, _discrepancy(twins, said)
+    return auc, error, paired_mmd(twins, said)
 
 
 def _area(
-    twins: Twins, outputs: Outputs, said: list[Floats], halves: Halves, rng: np.random.Generator
+    twins: PairedRows, outputs: TargetColumns, said: list[Floats], halves: Halves, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Two forests, each judged on the half that the other learned from; a row and its twin are in the same half."""
     real, redrawn = (
-        np.hstack([own.matrix, twins.others.matrix, *(outputs.off(own, each) for each in said)])
+        np.hstack([own.matrix, twins.others.matrix, *(outputs.residuals(own, each) for each in said)])
         for own in (twins.real, twins.redrawn)
     )
     tried = max(1, min(real.shape[1] // 3, _MOST_TRIED))
@@ -83,13 +83,13 @@ def _area(
         seed = int(rng.integers(2**31))
         forest = grow_forest(given, label, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
         score = forest.predict(np.vstack([real[judged], redrawn[judged]]))[:, 0]
-        area, variance = area_and_variance(score[: len(judged)], score[len(judged) :])
+        area, variance = auc_and_variance(score[: len(judged)], score[len(judged) :])
         areas.append(area)
         variances.append(variance)
     return float(np.mean(areas)), float(np.sqrt(np.sum(variances)) / 2)
 
 
-def area_and_variance(real: Floats, redrawn: Floats) -> tuple[float, float]:
+def auc_and_variance(real: Floats, redrawn: Floats) -> tuple[float, float]:
     """Share of pairs in which the redrawn row has the larger score (ties count half), and its variance.
 
     A row stands in many pairs, once as itself and once as its twin: its part is the sum of both shares.
@@ -100,7 +100,7 @@ def area_and_variance(real: Floats, redrawn: Floats) -> tuple[float, float]:
     return area, float(parts.var(ddof=1) / len(parts))
 
 
-def _discrepancy(twins: Twins, said: list[Floats]) -> Discrepancy:
+def paired_mmd(twins: PairedRows, said: list[Floats]) -> PairedMMD:
     """Squared MMD of rows and twins, as points of the feature and what is foretold of it.
 
     With kernel k, row z and twin z', it is the mean over pairs of rows i and j of
@@ -123,7 +123,7 @@ def _discrepancy(twins: Twins, said: list[Floats]) -> Discrepancy:
     terms *= weight
     before = _centred(before)
     noise = max(_noise(terms), _noise(_centred(weight) * before))
-    return Discrepancy(_mean(terms), _mean(weight * before), noise)
+    return PairedMMD(_mean(terms), _mean(weight * before), noise)
 
 
 def _centred(kernel: Singles) -> Singles:
