@@ -42,7 +42,7 @@ profile = sg.depth_profile(
     n_repeats=5 if SMALL else 20,
     random_state=1,
 )
-columns = ["feature", "depth", "n_subgroups", "score", "score_error", "chosen", "estimate", "std_error"]
+columns = ["feature", "depth", "n_subgroups", "score", "score_error", "selected", "estimate", "std_error"]
 print(profile.table[columns].round(2).to_string(index=False))
 
 # %%
@@ -54,7 +54,9 @@ left.set_prop_cycle(color=["#0072b2", "#d55e00", "#009e73"])
 for feature, line in profile.table.groupby("feature", sort=False):
     share = line["score"] / line["score"].iloc[0]
     left.plot(line["depth"], share, marker=".", label=feature)
-    left.plot(line["depth"][line["chosen"]], share[line["chosen"]], "o", fillstyle="none", markersize=12, color="black")
+    left.plot(
+        line["depth"][line["selected"]], share[line["selected"]], "o", fillstyle="none", markersize=12, color="black"
+    )
 left.set(xlabel="depth", ylabel="score (one subgroup is 1)", ylim=(0, 1.05))
 left.xaxis.get_major_locator().set_params(integer=True)
 left.spines[["top", "right"]].set_visible(False)

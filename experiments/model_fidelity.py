@@ -113,7 +113,7 @@ def _partitions(X: Floats, features: list[str]) -> Iterator[tuple[str, int, dict
     """Subgroups of depth 1 and 2 by both trees, with the settings of the paper's code: CART has rpart's defaults."""
     deep = sg.find_subgroups(X, features=features, max_depth=2)
     table = pd.DataFrame(X, columns=[f"x{at}" for at in range(X.shape[1])])
-    cart = sg.trees.CartTree(max_depth=2, min_samples_leaf=7, min_split=20, cp=0.01)
+    cart = sg.trees.CartTree(max_depth=2, min_samples_leaf=7, min_samples_split=20, cp=0.01)
     grown = {name: sg.Partition((name,), cart.fit(table.drop(columns=name), table[name])) for name in features}
     for depth in (1, 2):
         yield "trtr", depth, {name: deep[name].at_depth(depth) for name in features}

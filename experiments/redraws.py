@@ -120,7 +120,7 @@ def cart(train: pd.DataFrame, feature: str) -> sg.Subgroups:
     """Subgroups by CART with the defaults of rpart."""
     if train[feature].nunique() < 2:
         return sg.find_subgroups(train, features=feature, tree="cart")  # one subgroup
-    grower = sg.trees.CartTree(max_depth=30, min_samples_leaf=7, min_split=20, cp=0.01)
+    grower = sg.trees.CartTree(max_depth=30, min_samples_leaf=7, min_samples_split=20, cp=0.01)
     tree = grower.fit(train.drop(columns=feature), train[feature])
     found = sg.find_subgroups(train, features=feature, given=[], tree="cart", max_depth=0)
     return sg.Subgroups((sg.Partition((feature,), tree),), found.columns, found.fingerprint, found.parameters)

@@ -137,7 +137,7 @@ def test_model_of_a_file_is_asked_about_stored_rows(parts: Path) -> None:
     options = ("-m", "line.joblib", "--trust-pickle", "--sample", 400, "--json", "line.json", "--out", "line.html")
     result = invoke("explain", parts, "-t", "price", *options)
     assert result.exit_code == 0, result.output
-    sampler = sg.samplers.Auto(shown_depth=2)
+    sampler = sg.samplers.Auto(report_depth=2)
     asked: dict[str, Any] = {
         "loss": "absolute_error",
         "n_repeats": 2,

@@ -50,7 +50,7 @@ def results() -> dict[str, Any]:
     given = sg.importance(model, X, y, sampler=groups, **asked)
     marginal = sg.importance(model, X, y, sampler="marginal", **asked)
     effects = [sg.effect(model, X, SCRIPT, subgroups=groups, grid_resolution=5), sg.effect(model, X, "kind")]
-    profile = sg.depth_profile(train, features=[SCRIPT, "alone"], model=model, test=(X, y), deepest=2, **asked)
+    profile = sg.depth_profile(train, features=[SCRIPT, "alone"], model=model, test=(X, y), max_depth=2, **asked)
     found = {
         "importance": given,
         "importance chosen": sg.importance(model, X, y, train=train, loss=["squared_error", "absolute_error"], **asked),
@@ -76,7 +76,7 @@ def results() -> dict[str, Any]:
         "relative": sg.relative_importance(model, X, y, SCRIPT, train=train, sampler="subgroups", **asked),
         "refits": sg.importance_over_refits(Linear(), X, y, sampler="marginal", n_refits=3, random_state=1),
         "depth profile": profile,
-        "depth profile without a model": sg.depth_profile(train, features=[SCRIPT, "alone"], deepest=2),
+        "depth profile without a model": sg.depth_profile(train, features=[SCRIPT, "alone"], max_depth=2),
         "depth choice": profile.choices[0],
         "no depth to choose": sg.find_subgroups(train, features="alone", max_depth="auto")["alone"].choice,
         "stability": sg.stability(groups, train, n_resamples=5, random_state=1),

@@ -120,7 +120,9 @@ def test_shallower_trees_are_those_grown_to_that_depth() -> None:
         deep = grower(table, "a")["a"]
         assert len(deep) > 4
         if tree == "cart":
-            alone = sg.trees.CartTree(max_depth=2, min_samples_leaf=7, min_split=20).fit(table[["b", "c"]], table["a"])
+            alone = sg.trees.CartTree(max_depth=2, min_samples_leaf=7, min_samples_split=20).fit(
+                table[["b", "c"]], table["a"]
+            )
             assert deep.at_depth(2).rules == tuple(alone.rules.values())
         else:
             assert deep.at_depth(2).rules == sg.find_subgroups(table, features="a", max_depth=2)["a"].rules

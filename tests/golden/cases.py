@@ -743,7 +743,7 @@ def by_depth() -> Any:
     profile = sg.depth_profile(
         train.X,
         features=["temp", "season"],
-        deepest=3,
+        max_depth=3,
         model=bike_model,
         test=(test.X, test.y),
         n_repeats=2,

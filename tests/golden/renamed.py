@@ -8,6 +8,9 @@ COLUMNS: dict[str, str] = {
     "rows_predicted": "rows_asked",
     "predictors": "foretold_by",
     "SubgroupSampler": "Subgroups",
+    "selected": "chosen",
+    "report_depth": "shown_depth",
+    "min_samples_split": "min_split",
 }
 """New key -> key when recorded: columns of tables and keys of dictionaries.
 

@@ -32,7 +32,7 @@ class Counting:
 def test_importance_at_each_depth_is_that_of_the_subgroups_of_that_depth() -> None:
     model = Counting()
     profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, loss="absolute_error", random_state=3)
-    assert len(profile.importance) == max(each.tree.depth for each in profile.deepest.values()) + 1 > 3
+    assert len(profile.importance) == max(each.tree.depth for each in profile.full_depth.values()) + 1 > 3
     for depth, result in profile.importance.items():
         groups = sg.find_subgroups(TRAIN.X, features=NAMES, max_depth=depth)
         expected = sg.importance(model, TEST.X, TEST.y, sampler=groups, loss="absolute_error", random_state=3)
@@ -45,7 +45,7 @@ def test_model_is_asked_once_a_depth_for_the_features_whose_trees_go_that_deep()
     profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, n_repeats=n_repeats, random_state=3)
     asked = model.rows
     assert asked == profile.n_rows_predicted
-    depths = [each.tree.depth for each in profile.deepest.values()]
+    depths = [each.tree.depth for each in profile.full_depth.values()]
     most = sum(len(TEST.X) * (1 + n_repeats * sum(own >= depth for own in depths)) for depth in range(max(depths) + 1))
     assert asked <= most  # fewer where a subgroup has no more other values than repeats
     _ = profile.table, profile.subgroups, profile.reasons, repr(profile), profile.with_tolerance(0.5)
@@ -56,10 +56,10 @@ def test_table_has_scores_and_importance_side_by_side() -> None:
     profile = sg.depth_profile(TRAIN.X, features=NAMES, model=Counting(), test=(TEST.X, TEST.y), random_state=1)
     table = profile.table
     assert list(table.columns[:7]) == [
-        "feature", "depth", "n_subgroups", "score", "difference", "score_error", "chosen",
+        "feature", "depth", "n_subgroups", "score", "difference", "score_error", "selected",
     ]  # fmt: skip
     assert list(table.columns[7:]) == ["n", "estimate", "std_error", "conf_low", "conf_high"]
-    assert table.groupby("feature")["chosen"].sum().eq(1).all()
+    assert table.groupby("feature")["selected"].sum().eq(1).all()
     for depth, result in profile.importance.items():
         own = result.overall.set_index("feature")["estimate"]
         here = table[table["depth"] == depth].set_index("feature")["estimate"]
@@ -108,7 +108,7 @@ def test_tolerance_gives_up_a_share_of_the_gain() -> None:
         ({"model": Counting()}, "model was given without test"),
         ({"test": TEST}, "test was given without model"),
         ({"model": Counting(), "test": TEST.X}, "test must be a pair"),
-        ({"deepest": "auto"}, "deepest must be a whole number >= 0"),
+        ({"max_depth": "auto"}, "max_depth must be a whole number >= 0"),
         ({"tolerance": 2}, "tolerance must be a number from 0 to 1"),
         ({"model": Counting(), "test": TEST, "loss": ["absolute_error"]}, "loss must be one loss"),
     ],

@@ -21,7 +21,7 @@ def found(sampler: Any, **more: Any) -> sg.ImportanceResult:
     return sg.importance(model, TEST.X, TEST.y, sampler=sampler, features=FEATURES, n_repeats=2, random_state=1, **more)
 
 
-@pytest.mark.parametrize("sampler", ["auto", "subgroups", "cart", sg.samplers.ShiftedSubgroups(shown_depth=1)])
+@pytest.mark.parametrize("sampler", ["auto", "subgroups", "cart", sg.samplers.ShiftedSubgroups(report_depth=1)])
 def test_rules_and_sizes_of_the_subgroups_are_those_of_the_table(sampler: Any) -> None:
     imp = found(sampler, train=TRAIN.X)
     table = imp.by_subgroup

@@ -153,7 +153,7 @@ def test_donors_of_subgroups_are_training_values_of_the_same_subgroup() -> None:
 
 
 def test_shown_depth_changes_what_results_are_told_by_and_nothing_else() -> None:
-    deep = Auto(shown_depth=0).fit(TRAIN, ["steps"])
+    deep = Auto(report_depth=0).fit(TRAIN, ["steps"])
     one, two = (fitted.resample(fitted.read(TEST), ("steps",), Streams(0, "steps", 2)) for fitted in (FITTED, deep))
     assert len(one.groups) > 1
     assert two.groups.rules == ("all rows",)
@@ -196,7 +196,7 @@ def test_only_some_rows_are_used_of_many() -> None:
 
 
 def test_parameters_are_checked() -> None:
-    for wrong in ({"max_rows": 5}, {"shown_depth": -1}, {"alpha": 2}, {"min_samples_leaf": 0}, {"given": ["wind"]}):
+    for wrong in ({"max_rows": 5}, {"report_depth": -1}, {"alpha": 2}, {"min_samples_leaf": 0}, {"given": ["wind"]}):
         with pytest.raises(ParameterError):
             Auto(**wrong).fit(TRAIN)
 
@@ -395,7 +395,7 @@ def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> 
     assert told.rules == own.rules
     asked = {"train": train.X, "features": ["x1"], "random_state": 1, "calibrate": False, "progress": False}
     imp = sg.importance(scenario.model, test.X, test.y, sampler="auto", **asked)  # type: ignore[arg-type]
-    plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(shown_depth=0), **asked)  # type: ignore[arg-type]
+    plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(report_depth=0), **asked)  # type: ignore[arg-type]
     lines = imp.by_subgroup
     assert tuple(lines["rule"]) == own.rules
     np.testing.assert_array_equal(lines["n"], np.bincount(own.assign(test.X), minlength=len(own)))

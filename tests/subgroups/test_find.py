@@ -52,7 +52,7 @@ def test_feature_has_the_tree_that_fit_grows(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(BIKE))
 def test_cart_is_that_of_the_papers_code(name: str) -> None:
-    expected = CartTree(max_depth=3, min_samples_leaf=20, min_split=60, cp=0.01).fit(
+    expected = CartTree(max_depth=3, min_samples_leaf=20, min_samples_split=60, cp=0.01).fit(
         BIKE.drop(columns=name), BIKE[name]
     )
     found = find_subgroups(BIKE, features=name, tree="cart", max_depth=3, min_samples_leaf=20)[name].tree
@@ -183,7 +183,7 @@ def test_table_that_is_none_is_refused() -> None:
 def test_weights_of_other_rows_are_refused() -> None:
     with pytest.raises(LengthError, match="weights has shape"):
         find_subgroups(BIKE, sample_weight=np.ones(3))
-    with pytest.raises(InputError, match="weights has the index labels of X in another order"):
+    with pytest.raises(InputError, match="sample_weight has the index labels of X in another order"):
         find_subgroups(BIKE, sample_weight=pd.Series(1.0, index=BIKE.index[::-1]))
 
 

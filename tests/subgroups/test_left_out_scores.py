@@ -7,7 +7,7 @@ import pytest
 
 from subgrove._core.kinds import ColumnInfo, Floats, Rows
 from subgrove._data.table import TypedColumn
-from subgrove._subgroups.proper_scores import left_out_scores
+from subgrove._subgroups.proper_scores import leave_one_out_scores
 
 NUMBERS = ColumnInfo("x", "numeric")
 
@@ -28,11 +28,11 @@ def test_scores_are_those_of_the_definition(kind: str, scale: float) -> None:
     x = rng.normal(size=60)
     x = scale * {"normal": x, "ties": np.round(x), "far from 0": x + 1e3}[kind]
     leaf = rng.integers(3, size=60)
-    np.testing.assert_allclose(left_out_scores(TypedColumn(NUMBERS, x), leaf), by_definition(x, leaf), rtol=1e-9)
+    np.testing.assert_allclose(leave_one_out_scores(TypedColumn(NUMBERS, x), leaf), by_definition(x, leaf), rtol=1e-9)
 
 
 def test_scores_of_the_largest_numbers_are_numbers() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, size=500)
-    plain = left_out_scores(TypedColumn(NUMBERS, x), np.zeros(500, dtype=np.intp))
-    large = left_out_scores(TypedColumn(NUMBERS, 2.0**1023 * x), np.zeros(500, dtype=np.intp))
+    plain = leave_one_out_scores(TypedColumn(NUMBERS, x), np.zeros(500, dtype=np.intp))
+    large = leave_one_out_scores(TypedColumn(NUMBERS, 2.0**1023 * x), np.zeros(500, dtype=np.intp))
     np.testing.assert_allclose(large / 2.0**1023, plain, rtol=1e-12)

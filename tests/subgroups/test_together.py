@@ -12,7 +12,7 @@ import subgrove as sg
 from subgrove._data.table import read_table
 from subgrove._native import tree_kernels as compiled
 from subgrove.trees import sorted_table as prepared
-from subgrove.trees.sorted_table import Prepared, ascending
+from subgrove.trees.sorted_table import SortedTable, ascending
 
 
 def mixed(n: int, seed: int = 3) -> pd.DataFrame:
@@ -104,7 +104,7 @@ def test_a_column_is_sorted_once_for_all_trees(monkeypatch: pytest.MonkeyPatch) 
         sizes.append(values.size)
         return ascending(values)
 
-    for module in ("prepared", "training", "candidates"):
+    for module in ("sorted_table", "training", "candidates"):
         monkeypatch.setattr(f"subgrove.trees.{module}.ascending", counted)
     groups = sg.find_subgroups(X)
     assert sum(len(partition.rules) > 1 for partition in groups.partitions) == 6
@@ -131,7 +131,7 @@ def test_equal_values_stand_in_the_order_of_their_rows() -> None:
 def test_rows_of_a_node_keep_the_order_of_the_column() -> None:
     rng = np.random.default_rng(5)
     x = np.round(rng.normal(size=200), 1)
-    table = Prepared.of(read_table(x[:, None]), shared=True)
+    table = SortedTable.of(read_table(x[:, None]), shared=True)
     rows = np.sort(rng.permutation(200)[:90])
     places = table.order_within(0, rows)
     assert places is not None

@@ -269,8 +269,8 @@ def test_cp_that_is_no_share_is_refused(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [1, *(value for value in NOT_COUNTS if value is not None)])
 def test_min_split_that_is_no_count_is_refused(value: Any) -> None:
-    with pytest.raises(ParameterError, match="min_split must be a whole number >= 2; got"):
-        CartTree(min_split=value).fit(X, x)
+    with pytest.raises(ParameterError, match="min_samples_split must be a whole number >= 2; got"):
+        CartTree(min_samples_split=value).fit(X, x)
 
 
 @pytest.mark.parametrize("value", [0, *NOT_COUNTS])

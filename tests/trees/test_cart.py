@@ -17,13 +17,13 @@ from subgrove.trees.cart import CartTree, collapse
 from subgrove.trees.nodes import Node, Split
 from subgrove.trees.structure import Tree
 
-SMALL: dict[str, Any] = {"min_samples_leaf": 1, "min_split": 2, "cp": 0.0}
+SMALL: dict[str, Any] = {"min_samples_leaf": 1, "min_samples_split": 2, "cp": 0.0}
 EPS = float(np.finfo(float).eps)
 OUT_OF_RANGE = [
     ("max_depth", -1),
     ("max_depth", 2.5),
     ("min_samples_leaf", 0),
-    ("min_split", 1),
+    ("min_samples_split", 1),
     ("cp", -0.1),
     ("cp", 2),
 ]
@@ -105,7 +105,7 @@ def test_left_child_has_the_smaller_mean_of_x_or_of_the_number_of_its_level(targ
 def test_values_below_go_right_where_both_children_have_the_same_mean_class() -> None:
     X = pd.DataFrame({"a": [0.0] * 50 + [1.0] * 50})
     x = pd.Series(["p"] * 25 + ["r"] * 25 + ["q"] * 50)
-    tree = CartTree(max_depth=1, min_split=40, min_samples_leaf=20).fit(X, x)
+    tree = CartTree(max_depth=1, min_samples_split=40, min_samples_leaf=20).fit(X, x)
     assert root_split(tree).below == "right"
 
 
@@ -121,7 +121,7 @@ def test_split_with_missing_values_is_the_best_of_all(seed: int) -> None:
     a = np.where(rng.random(25) < 0.3, np.nan, rng.integers(0, 8, 25))
     x = rng.normal(size=25) + np.where(np.isnan(a), rng.normal(), 0)
     X = pd.DataFrame({"a": a})
-    leaves = CartTree(max_depth=1, min_samples_leaf=3, min_split=2, cp=0).fit(X, x).apply(X)
+    leaves = CartTree(max_depth=1, min_samples_leaf=3, min_samples_split=2, cp=0).fit(X, x).apply(X)
     missing = np.isnan(a)
     below = [a < cut for cut in np.unique(a[~missing])] + [~missing]
     sides = [side for first in below for side in (first, first | missing) if 3 <= side.sum() <= 22]
@@ -158,7 +158,7 @@ def test_many_levels_and_many_classes_are_told_apart() -> None:
 @pytest.mark.parametrize("values", [(1.0 + EPS, 1.0 + 2 * EPS), (0.0, 5e-324), (1e308, 1.7e308)])
 def test_any_two_floats_are_told_apart(values: tuple[float, float]) -> None:
     X = pd.DataFrame({"a": np.repeat(values, 30)})
-    tree = CartTree(min_split=60).fit(X, np.repeat([0.0, 1.0], 30))
+    tree = CartTree(min_samples_split=60).fit(X, np.repeat([0.0, 1.0], 30))
     assert tree.apply(X).tolist() == [2] * 30 + [3] * 30
 
 
@@ -306,7 +306,7 @@ def test_integer_weights_equal_repeated_rows(target: str, missing: bool) -> None
 
 def test_weights_that_add_up_to_min_leaf_but_for_rounding_are_enough() -> None:
     X = pd.DataFrame({"a": np.repeat([0.0, 1.0], 300)})
-    tree = CartTree(min_split=60).fit(X, X["a"].to_numpy(), np.full(600, 0.1))
+    tree = CartTree(min_samples_split=60).fit(X, X["a"].to_numpy(), np.full(600, 0.1))
     assert len(tree.leaves) == 2
 
 
@@ -382,7 +382,7 @@ def test_tree_survives_json_with_parameters_from_numpy() -> None:
     tree = CartTree(max_depth=np.int64(3), cp=np.float64(0.01)).fit(X, x)  # type: ignore[arg-type]
     assert Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
     assert tree.method == "cart"
-    assert tree.parameters == {"max_depth": 3, "min_samples_leaf": 30, "min_split": None, "cp": 0.01}
+    assert tree.parameters == {"max_depth": 3, "min_samples_leaf": 30, "min_samples_split": None, "cp": 0.01}
 
 
 def test_fit_leaves_the_constructor_and_the_data_as_they_were() -> None:

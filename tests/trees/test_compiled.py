@@ -11,7 +11,7 @@ from subgrove.trees import TransformationTree, cuts
 from subgrove.trees.candidates import Block, Candidates
 from subgrove.trees.column_sums import column_sums
 from subgrove.trees.density_fit import DensityFit, fit_density
-from subgrove.trees.sorted_table import Prepared, ascending
+from subgrove.trees.sorted_table import SortedTable, ascending
 from subgrove.trees.transformation import linear_start
 
 needs_compiler = pytest.mark.skipif(
@@ -147,7 +147,7 @@ def test_compiled_sums_are_those_in_numpy(monkeypatch: pytest.MonkeyPatch, order
     X[:, 2] += 1e6  # far from 0
     X[:, 5] *= 1e-120  # squares would vanish
     table = read_table(np.array(X, order=order))  # type: ignore[call-overload]
-    candidates = Candidates.of(table.without(["x4"]), Prepared.of(table, shared=True))
+    candidates = Candidates.of(table.without(["x4"]), SortedTable.of(table, shared=True))
     block = Block.of([np.arange(600), np.arange(300, 900, 2), np.arange(5)], rng.uniform(size=900), 900)
     assert block.weights is not None
     stacked = rng.normal(size=(3, scores + 1, 600)) * (block.weights > 0)[:, None, :]

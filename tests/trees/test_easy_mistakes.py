@@ -23,7 +23,7 @@ def test_x_with_the_index_in_another_order_is_refused() -> None:
 
 def test_weights_with_the_index_in_another_order_are_refused() -> None:
     frame = pd.DataFrame(A, columns=list("abc"))
-    with pytest.raises(InputError, match="weights has the index labels of X in another order"):
+    with pytest.raises(InputError, match="sample_weight has the index labels of X in another order"):
         TransformationTree().fit(frame, X, pd.Series(np.arange(400.0), index=np.arange(400)[::-1]))
 
 

@@ -27,14 +27,14 @@ Trees = TransformationTree | ConditionalInferenceTree | CartTree
 TREES: list[Trees] = [
     TransformationTree(max_depth=3, min_samples_leaf=20, alpha=0.1, order=4, likelihood="density"),
     ConditionalInferenceTree(max_depth=3, min_samples_leaf=20, alpha=0.1),
-    CartTree(max_depth=3, min_samples_leaf=20, min_split=50, cp=0.02),
+    CartTree(max_depth=3, min_samples_leaf=20, min_samples_split=50, cp=0.02),
 ]
 MODEL = TransformationModel(order=4, support=(0.0, 9.0), likelihood="density")
 CONSTRUCTED: list[ParamsMixin] = [*TREES, MODEL]
 DEFAULTS: list[tuple[ParamsMixin, dict[str, Any]]] = [
     (TransformationTree(), {"max_depth": 30, "min_samples_leaf": 30, "alpha": 0.05, "order": 5, "likelihood": "auto"}),
     (ConditionalInferenceTree(), {"max_depth": 30, "min_samples_leaf": 30, "alpha": 0.05}),
-    (CartTree(), {"max_depth": 30, "min_samples_leaf": 30, "min_split": None, "cp": 0.01}),
+    (CartTree(), {"max_depth": 30, "min_samples_leaf": 30, "min_samples_split": None, "cp": 0.01}),
     (TransformationModel(), {"order": 5, "support": None, "likelihood": "auto"}),
 ]
 

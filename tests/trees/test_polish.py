@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 
 from subgrove._data.table import read_table
-from subgrove._subgroups.grow import Settings, grown_from
-from subgrove.trees.polish import polished
+from subgrove._subgroups.grow import TreeSettings, grow_partition
+from subgrove.trees.polish import refine_split_points
 from subgrove.trees.structure import Tree
-from subgrove.trees.training import Training, training_of
+from subgrove.trees.training import Training, training_rows
 
 
 def grown(X: pd.DataFrame, x: Any, *, max_depth: int = 2, min_samples_leaf: int = 20) -> tuple[Tree, Training]:
-    settings = Settings.checked("transformation", max_depth, min_samples_leaf, 0.05)
+    settings = TreeSettings.checked("transformation", max_depth, min_samples_leaf, 0.05)
     series = read_table(pd.DataFrame({"x": x})).series("x")
     table = read_table(X)
-    return grown_from(table, ("x",), (series,), None, settings).tree, training_of(table, (series,), None)
+    return grow_partition(table, ("x",), (series,), None, settings).tree, training_rows(table, (series,), None)
 
 
 def steps(n: int, seed: int) -> tuple[pd.DataFrame, Any]:
@@ -52,7 +52,7 @@ def test_cuts_come_closer_to_the_truth() -> None:
         tree, training = grown(*steps(300, seed))
         if set(cuts(tree)) != {"a", "b"}:
             continue
-        for errors, one in ((before, tree), (after, polished(tree, training, 5))):
+        for errors, one in ((before, tree), (after, refine_split_points(tree, training, 5))):
             errors.append(abs(cuts(one)["a"] - 0.3) + abs(cuts(one)["b"] + 0.4))
     assert len(after) >= 15
     assert np.mean(after) <= np.mean(before)
@@ -62,12 +62,12 @@ def test_cuts_come_closer_to_the_truth() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_become_no_less_likely(seed: int) -> None:
     tree, training = grown(*steps(300, seed))
-    assert log_likelihood(polished(tree, training, 5), training) >= log_likelihood(tree, training) - 1.0
+    assert log_likelihood(refine_split_points(tree, training, 5), training) >= log_likelihood(tree, training) - 1.0
 
 
 def test_columns_leaves_and_order_stay() -> None:
     tree, training = grown(*steps(300, 1))
-    better = polished(tree, training, 5)
+    better = refine_split_points(tree, training, 5)
     assert [node.id for node in better.nodes] == [node.id for node in tree.nodes]
     assert [node.split.column if node.split else None for node in better.nodes] == [
         node.split.column if node.split else None for node in tree.nodes
@@ -77,7 +77,7 @@ def test_columns_leaves_and_order_stay() -> None:
 
 def test_numbers_of_rows_are_counted_anew() -> None:
     tree, training = grown(*steps(300, 1))
-    better = polished(tree, training, 5)
+    better = refine_split_points(tree, training, 5)
     leaf = better._leaf_numbers(training.table, 2)
     assert [node.n for node in better.leaves] == np.bincount(leaf).tolist()
     for node in better.nodes:
@@ -90,7 +90,7 @@ def test_numbers_of_rows_are_counted_anew() -> None:
 def test_the_tree_that_was_given_is_left_as_it_was() -> None:
     tree, training = grown(*steps(300, 2))
     before = tree.to_dict()
-    polished(tree, training, 5)
+    refine_split_points(tree, training, 5)
     assert tree.to_dict() == before
 
 
@@ -98,28 +98,28 @@ def test_nominal_splits_stay() -> None:
     rng = np.random.default_rng(3)
     kind = np.array(["u", "v", "w"])[rng.integers(0, 3, 300)]
     tree, training = grown(pd.DataFrame({"kind": kind}), 4.0 * (kind == "v") + rng.normal(size=300))
-    assert polished(tree, training, 5) is tree
+    assert refine_split_points(tree, training, 5) is tree
 
 
 def test_a_leaf_never_gets_fewer_rows_than_asked_for() -> None:
     X, x = steps(120, 4)
     tree, training = grown(X, x, min_samples_leaf=10)
     for least in (5, 30, 60):
-        better = polished(tree, training, least)
+        better = refine_split_points(tree, training, least)
         assert better is tree or min(node.n for node in better.leaves) >= least
 
 
 def test_a_tree_without_a_split_stays() -> None:
     rng = np.random.default_rng(5)
     tree, training = grown(pd.DataFrame({"a": rng.normal(size=100)}), rng.normal(size=100))
-    assert polished(tree, training, 5) is tree
+    assert refine_split_points(tree, training, 5) is tree
 
 
 def test_missing_values_go_where_they_went() -> None:
     X, x = steps(300, 6)
     X.loc[::9, "a"] = np.nan
     tree, training = grown(X, x)
-    better = polished(tree, training, 5)
+    better = refine_split_points(tree, training, 5)
     sides = [(node.split.missing, node.split.below) for node in tree.nodes if node.split is not None]
     assert sides == [(node.split.missing, node.split.below) for node in better.nodes if node.split is not None]
     assert sum(node.n for node in better.leaves) == 300
@@ -129,7 +129,7 @@ def test_cuts_lie_between_values_that_differ() -> None:
     X, x = steps(300, 7)
     X = X.round(1)
     tree, training = grown(X, x)
-    for name, cut in cuts(polished(tree, training, 5)).items():
+    for name, cut in cuts(refine_split_points(tree, training, 5)).items():
         values = np.unique(X[name])
         assert values.min() <= cut < values.max()
 
@@ -139,12 +139,12 @@ def test_a_feature_without_spread_in_a_leaf_does_no_harm() -> None:
     X = pd.DataFrame({"a": rng.uniform(size=200)})
     x = np.where(X["a"] > 0.5, rng.normal(size=200), 0.0)
     tree, training = grown(X, x)
-    assert cuts(polished(tree, training, 5))["a"] == pytest.approx(0.5, abs=0.05)
+    assert cuts(refine_split_points(tree, training, 5))["a"] == pytest.approx(0.5, abs=0.05)
 
 
 def test_training_rows_are_not_changed() -> None:
     X, x = steps(200, 9)
     tree, training = grown(X, x)
     before = training.values.copy()
-    polished(tree, training, 5)
+    refine_split_points(tree, training, 5)
     np.testing.assert_array_equal(training.values, before)

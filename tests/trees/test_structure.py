@@ -14,7 +14,7 @@ import pytest
 from subgrove._data.table import read_like
 from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
 from subgrove.trees import CartTree, ConditionalInferenceTree, Node, TransformationTree, Tree
-from subgrove.trees import Tests as NodeTests  # pytest would collect it by its own name
+from subgrove.trees import ColumnTests as NodeTests  # pytest would collect it by its own name
 
 Grower = TransformationTree | ConditionalInferenceTree | CartTree
 GROWERS: list[type[Grower]] = [TransformationTree, ConditionalInferenceTree, CartTree]

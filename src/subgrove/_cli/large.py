@@ -233,7 +233,7 @@ def _asked_about_all(
         model,
         str(asked.request.path),
         asked.target,
-        sampler=subgrove.samplers.Auto(shown_depth=depth),
+        sampler=subgrove.samplers.Auto(report_depth=depth),
         features=list(features) or None,
         random_state=asked.request.seed,
         sample=large.sample or SAMPLE,

@@ -14,7 +14,7 @@ from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
 from subgrove._subgroups import Subgroups
 from subgrove._subgroups.depth_choice import DepthChoice
-from subgrove._subgroups.find import judged_subgroups
+from subgrove._subgroups.find import subgroups_by_depth
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def depth_profile(
     *,
     features: Any = None,
     tree: Literal["transformation", "cart"] = "transformation",
-    deepest: int = 6,
+    max_depth: int = 6,
     tolerance: float = 0.0,
     min_samples_leaf: int = 30,
     alpha: float = 0.05,
@@ -52,7 +52,7 @@ def depth_profile(
         Training rows. Trees grow on all of them once, and once on each four fifths of them, to the greatest depth.
     features, tree, min_samples_leaf, alpha, given, kinds, weights
         As `find_subgroups` has them.
-    deepest : int, default 6
+    max_depth : int, default 6
         The greatest depth.
     tolerance : float, default 0
         Share of what the best depth gains over one subgroup that a smaller depth may give up; with 0 it must be within
@@ -81,32 +81,32 @@ def depth_profile(
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> profile = sg.depth_profile(train.X, features=["temp", "wind"], deepest=4)
+    >>> profile = sg.depth_profile(train.X, features=["temp", "wind"], max_depth=4)
     >>> profile
     <DepthProfile of 2 features, depth 0 to 4>
       temp: depth 3 of at most 4 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
       wind: depth 1 of at most 4 (2 subgroups) has the best CRPS in held-out rows, 2.791; one subgroup has 2.848.
     >>> profile.table.round(3)
-      feature  depth  n_subgroups  score  difference  score_error  chosen
-    0    temp      0            1  5.045       2.404        0.134   False
-    1    temp      1            2  3.551       0.911        0.102   False
-    2    temp      2            4  2.851       0.211        0.054   False
-    3    temp      3            5  2.640       0.000        0.000    True
-    4    temp      4            6  2.650       0.010        0.026   False
-    5    wind      0            1  2.848       0.057        0.038   False
-    6    wind      1            2  2.791       0.000        0.000    True
-    7    wind      2            4  2.816       0.025        0.021   False
-    8    wind      3            5  2.816       0.025        0.021   False
+      feature  depth  n_subgroups  score  difference  score_error  selected
+    0    temp      0            1  5.045       2.404        0.134     False
+    1    temp      1            2  3.551       0.911        0.102     False
+    2    temp      2            4  2.851       0.211        0.054     False
+    3    temp      3            5  2.640       0.000        0.000      True
+    4    temp      4            6  2.650       0.010        0.026     False
+    5    wind      0            1  2.848       0.057        0.038     False
+    6    wind      1            2  2.791       0.000        0.000      True
+    7    wind      2            4  2.816       0.025        0.021     False
+    8    wind      3            5  2.816       0.025        0.021     False
     >>> profile.subgroups["wind"].rules
     ('season in {WINTER, SPRING}', 'season in {SUMMER, FALL}')
     """
-    limit = whole_number("deepest", deepest, least=0)
+    limit = whole_number("max_depth", max_depth, least=0)
     share = number_in("tolerance", tolerance, low=0.0, high=1.0)
     rows = _read_test(model, test)
     start = read_seed(random_state)
     if isinstance(loss, list | tuple):
         raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Call depth_profile for each.")
-    groups = judged_subgroups(
+    groups = subgroups_by_depth(
         train, features, tree, limit, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, share
     )
     if rows is None:
@@ -123,7 +123,7 @@ class DepthProfile:
 
     Attributes
     ----------
-    deepest : Subgroups
+    full_depth : Subgroups
         The subgroups at the greatest depth, each with its `choice`.
     importance : mapping from int to ImportanceResult
         The importance at each depth; empty without a model. `plots.importance_by_depth` draws it.
@@ -141,29 +141,29 @@ class DepthProfile:
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] - 10 * X["hum"]
     >>> profile = sg.depth_profile(train.X, features="temp", model=model, test=test, random_state=1)
-    >>> profile.table[["depth", "score", "chosen", "estimate", "conf_low", "conf_high"]].round(2)
-       depth  score  chosen    estimate    conf_low   conf_high
-    0      0   5.04   False  2004730.43  1656910.96  2371137.92
-    1      1   3.55   False  1230976.55   898445.78  1585743.72
-    2      2   2.85   False   780945.93   499142.77  1101499.61
-    3      3   2.64    True   738662.91   485888.53  1022001.08
-    4      4   2.65   False   666762.79   399753.82   960452.02
+    >>> profile.table[["depth", "score", "selected", "estimate", "conf_low", "conf_high"]].round(2)
+       depth  score  selected    estimate    conf_low   conf_high
+    0      0   5.04     False  2004730.43  1656910.96  2371137.92
+    1      1   3.55     False  1230976.55   898445.78  1585743.72
+    2      2   2.85     False   780945.93   499142.77  1101499.61
+    3      3   2.64      True   738662.91   485888.53  1022001.08
+    4      4   2.65     False   666762.79   399753.82   960452.02
     >>> print(profile.reasons[0])
     temp: depth 3 of at most 6 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
     """
 
-    deepest: Subgroups
+    full_depth: Subgroups
     importance: Mapping[int, ImportanceResult] = field(default_factory=dict)
 
     @property
     def choices(self) -> tuple[DepthChoice, ...]:
         """The scores by depth of each feature."""
-        return tuple(each.choice for each in self.deepest.partitions if each.choice is not None)
+        return tuple(each.choice for each in self.full_depth.partitions if each.choice is not None)
 
     @property
     def subgroups(self) -> Subgroups:
         """Each feature at the depth that is enough."""
-        return self.deepest.at_chosen_depth()
+        return self.full_depth.at_selected_depth()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ class DepthProfile:
         """A row for each feature and depth: how many subgroups, their score, and with a model the importance.
 
         Columns: feature, depth, n_subgroups, score, difference (from the best), score_error (of the difference),
-        chosen; with a model also n, estimate, std_error, conf_low, conf_high of the importance.
+        selected; with a model also n, estimate, std_error, conf_low, conf_high of the importance.
         """
         import pandas as pd
 
@@ -208,15 +208,14 @@ class DepthProfile:
         share = number_in("tolerance", tolerance, low=0.0, high=1.0)
         partitions = tuple(
             each if each.choice is None else replace(each, choice=replace(each.choice, tolerance=share))
-            for each in self.deepest.partitions
+            for each in self.full_depth.partitions
         )
-        return replace(self, deepest=replace(self.deepest, partitions=partitions))
+        return replace(self, full_depth=replace(self.full_depth, partitions=partitions))
 
     def __repr__(self) -> str:
         count = len(self.choices)
-        head = (
-            f"<DepthProfile of {count} feature{'s' * (count != 1)}, depth 0 to {self.deepest.parameters['max_depth']}>"
-        )
+        deepest = self.full_depth.parameters["max_depth"]
+        head = f"<DepthProfile of {count} feature{'s' * (count != 1)}, depth 0 to {deepest}>"
         more = [f"  and {count - _SHOWN} more"] if count > _SHOWN else []
         return "\n".join([head, *(f"  {choice.reason}" for choice in self.choices[:_SHOWN]), *more])
 

@@ -288,8 +288,8 @@ def _sampler(sampler: Any, max_depth: int) -> Any:
     _reject_unconditional(method)
     takes = method.get_params()
     depth: Mapping[str, int] = {}
-    if "shown_depth" in takes:
-        depth = {"shown_depth": max_depth}
+    if "report_depth" in takes:
+        depth = {"report_depth": max_depth}
     elif "max_depth" in takes:
         depth = {"max_depth": max_depth}
     return type(method)(**{**takes, **depth})

@@ -96,7 +96,7 @@ class DepthChoice:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row for each depth: n_subgroups, score, difference (from the best) and its std_error, chosen."""
+        """A row for each depth: n_subgroups, score, difference (from the best) and its std_error, selected."""
         import pandas as pd
 
         n = len(self.n_subgroups)
@@ -109,7 +109,7 @@ class DepthChoice:
             "score": scores,
             "difference": [score - min(scores) for score in scores],
             "std_error": errors,
-            "chosen": [depth == self.depth for depth in range(n)],
+            "selected": [depth == self.depth for depth in range(n)],
         }
         return pd.DataFrame(columns)
 

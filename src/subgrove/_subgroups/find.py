@@ -15,11 +15,11 @@ from subgrove._data.features import Members, allowed_columns, parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
 from subgrove._subgroups.depth import DEEPEST
-from subgrove._subgroups.grow import Settings, grown_beside
+from subgrove._subgroups.grow import TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees.sorted_table import Prepared
+from subgrove.trees.sorted_table import SortedTable
 from subgrove.trees.training import select_columns
 
 AUTO = "auto"
@@ -120,10 +120,10 @@ def find_subgroups(
     if max_depth != AUTO:
         raise ParameterError(f"max_depth must be a whole number >= 0, or {AUTO!r}; got {max_depth!r}.")
     deep = _found(X, features, tree, DEEPEST, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, judged=True)
-    return deep.at_chosen_depth()
+    return deep.at_selected_depth()
 
 
-def judged_subgroups(
+def subgroups_by_depth(
     X: Any,
     features: Any,
     tree: Any,
@@ -168,7 +168,7 @@ def _found(
     judged: bool = False,
     tolerance: float = 0.0,
 ) -> Subgroups:
-    settings = Settings.checked(tree, max_depth, min_samples_leaf, alpha, judged, tolerance)
+    settings = TreeSettings.checked(tree, max_depth, min_samples_leaf, alpha, judged, tolerance)
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     table = read_table(X, kinds=kinds, lenient=True)
     asked, allowed = parse_features(features, table.names), allowed_columns(given, table.names)
@@ -176,7 +176,7 @@ def _found(
     settings.reject_groups(asked)
     reject_another_index(X, sample_weight=weights)
     counted = read_weights(weights, table.n_rows)
-    prepared = Prepared.of(select_columns(table, allowed), shared=tree == "transformation")
+    prepared = SortedTable.of(select_columns(table, allowed), shared=tree == "transformation")
     if len(asked) > 1 and effective_jobs(n_jobs) > 1:
         prepared = prepared.filled(tree)  # here, and not in every process
     task = partial(_partition, prepared, table, counted, settings)
@@ -223,11 +223,11 @@ def _unusable(table: Table, column: ColumnInfo) -> str | None:
 
 
 def _partition(
-    prepared: Prepared, table: Table, weights: Floats | None, settings: Settings, members: Members
+    prepared: SortedTable, table: Table, weights: Floats | None, settings: TreeSettings, members: Members
 ) -> Partition:
     """The subgroups of one feature, or of a group."""
     try:
-        return grown_beside(prepared, table, weights, members, settings)
+        return grow_on_shared_columns(prepared, table, weights, members, settings)
     except SubgroveError as error:
         raise type(error)(f"Feature {TOGETHER.join(members)!r}: {error}") from error
     except Exception as error:

@@ -13,32 +13,32 @@ from subgrove._subgroups.depth import choose_depth
 from subgrove._subgroups.partition import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.trees import CartTree, ConditionalInferenceTree, JointTree, TransformationTree
-from subgrove.trees.growth import Rules
+from subgrove.trees.growth import StoppingRules
 from subgrove.trees.single import single_leaf
-from subgrove.trees.sorted_table import Prepared
-from subgrove.trees.training import Training, has_three_values, select_columns, training_of
+from subgrove.trees.sorted_table import SortedTable
+from subgrove.trees.training import Training, has_three_values, select_columns, training_rows
 
 TREES = ("transformation", "cart")
 _CP = 0.01  # complexity of CART, as in the code of the paper
 
 
 @dataclass(frozen=True)
-class Settings:
+class TreeSettings:
     """Which tree to grow, and how far."""
 
     tree: str
-    rules: Rules
+    rules: StoppingRules
     judged: bool = False  # whether depths are compared on held-out rows
     tolerance: float = 0.0
 
     @classmethod
     def checked(
         cls, tree: Any, max_depth: Any, min_samples_leaf: Any, alpha: Any, judged: bool = False, tolerance: float = 0.0
-    ) -> Settings:
+    ) -> TreeSettings:
         """The settings, if they are what they may be."""
         if tree not in TREES:
             raise ParameterError(f"tree must be one of {', '.join(map(repr, TREES))}; got {tree!r}.")
-        return cls(tree, Rules.checked(max_depth, min_samples_leaf, alpha), judged, tolerance)
+        return cls(tree, StoppingRules.checked(max_depth, min_samples_leaf, alpha), judged, tolerance)
 
     def reject_groups(self, asked: tuple[Members, ...]) -> None:
         """CART splits by one mean or one set of frequencies."""
@@ -62,30 +62,32 @@ class Settings:
 
 
 def grown_partition(
-    table: Table, weights: Floats | None, members: Members, allowed: Members, settings: Settings
+    table: Table, weights: Floats | None, members: Members, allowed: Members, settings: TreeSettings
 ) -> Partition:
     """The subgroups of a feature, or of a group, in a table; `allowed` are the columns that rules may ask for."""
-    return grown_beside(Prepared.of(select_columns(table, allowed), shared=False), table, weights, members, settings)
+    return grow_on_shared_columns(
+        SortedTable.of(select_columns(table, allowed), shared=False), table, weights, members, settings
+    )
 
 
-def grown_beside(
-    prepared: Prepared, table: Table, weights: Floats | None, members: Members, settings: Settings
+def grow_on_shared_columns(
+    prepared: SortedTable, table: Table, weights: Floats | None, members: Members, settings: TreeSettings
 ) -> Partition:
     """The same from columns that trees of other features use as well; it leaves its own out."""
     features = tuple(table.series(name) for name in members)
-    return grown_from(prepared.table.without(members), members, features, weights, settings, prepared)
+    return grow_partition(prepared.table.without(members), members, features, weights, settings, prepared)
 
 
-def grown_from(
+def grow_partition(
     others: Table,
     members: Members,
     features: tuple[TypedColumn, ...],
     weights: Floats | None,
-    settings: Settings,
-    prepared: Prepared | None = None,
+    settings: TreeSettings,
+    prepared: SortedTable | None = None,
 ) -> Partition:
     """The same from the columns that rules may ask for, and what the tree is for: features, or something of them."""
-    training = training_of(others, features, weights, prepared)
+    training = training_rows(others, features, weights, prepared)
     many = any(len(feature.info.levels) > MAX_LEVELS for feature in features)
     grower, stop = settings.grower(training), "many levels" if many else training.stop
     grown = (

@@ -134,7 +134,7 @@ class Partition:
         """
         return Partition(self.members, self.tree.prune(depth))
 
-    def at_chosen_depth(self) -> Partition:
+    def at_selected_depth(self) -> Partition:
         """The subgroups of the depth that `choice` says is enough; the same where none was chosen."""
         return self if self.choice is None else replace(self, tree=self.tree.prune(self.choice.depth))
 

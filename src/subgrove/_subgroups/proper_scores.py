@@ -75,7 +75,7 @@ def leaf_scores(
     return found
 
 
-def left_out_scores(feature: TypedColumn, leaf: Rows) -> Floats:
+def leave_one_out_scores(feature: TypedColumn, leaf: Rows) -> Floats:
     """The score of each row by the other rows of its leaf; a row that is alone in it is foretold by all others."""
     found = np.empty(len(leaf))
     n_leaves = int(leaf.max(initial=0)) + 1

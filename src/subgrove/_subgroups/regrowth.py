@@ -16,7 +16,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Regrown:
+class RegrownTree:
     """What a tree on some of the rows has in common with the tree on all rows.
 
     Attributes
@@ -42,14 +42,14 @@ class Regrown:
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
+class TreeRows:
     """A tree and the rows in each of its nodes."""
 
     tree: Tree
     leaf: Rows
 
     @classmethod
-    def of(cls, tree: Tree, table: Table) -> Placed:
+    def of(cls, tree: Tree, table: Table) -> TreeRows:
         """Rows of a table in a tree."""
         return cls(tree, tree._leaf_numbers(table))
 
@@ -70,7 +70,7 @@ class Placed:
         return at.id == node.id
 
 
-def compare(whole: Placed, other: Placed) -> Regrown:
+def compare(whole: TreeRows, other: TreeRows) -> RegrownTree:
     """What a tree has in common with the tree on all rows; both with the same rows in them."""
     splits = tuple(_counterpart(whole.rows_of(node), node.depth, other) for node in whole.inner)
     least: dict[str, int] = {}
@@ -78,10 +78,10 @@ def compare(whole: Placed, other: Placed) -> Regrown:
         assert node.split is not None
         least[node.split.column] = min(node.depth, least.get(node.split.column, node.depth))
     rand, together = agreement(whole.leaf, other.leaf)
-    return Regrown(splits, tuple(sorted(least.items())), len(other.tree.leaves), rand, together)
+    return RegrownTree(splits, tuple(sorted(least.items())), len(other.tree.leaves), rand, together)
 
 
-def _counterpart(rows: Mask, depth: int, other: Placed) -> Split | None:
+def _counterpart(rows: Mask, depth: int, other: TreeRows) -> Split | None:
     """How the node of this depth splits that has most rows in common."""
     best, most = None, 0.0
     for node in other.tree.nodes:

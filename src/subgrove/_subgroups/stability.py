@@ -22,9 +22,9 @@ from subgrove._core.random import Streams, read_seed
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import Floats, Table, read_like, read_weights
-from subgrove._subgroups.grow import Settings, grown_partition
+from subgrove._subgroups.grow import TreeSettings, grown_partition
 from subgrove._subgroups.partition import Partition
-from subgrove._subgroups.regrowth import Placed, Regrown, compare
+from subgrove._subgroups.regrowth import RegrownTree, TreeRows, compare
 from subgrove._subgroups.stability_result import FeatureStability, Stability
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove.exceptions import InputError, ParameterError
@@ -112,7 +112,7 @@ def stability(
     chunks = [range(first, min(first + _TOGETHER, n)) for first in range(0, n, _TOGETHER)]
     tasks: list[_Task] = list(product(range(len(groups)), chunks))
     work = partial(_regrown, groups, table, counted, Streams(start, "stability", n))
-    found: list[list[Regrown]] = [[] for _ in groups]
+    found: list[list[RegrownTree]] = [[] for _ in groups]
     with one_blas_thread(), progress_bar(progress, n * len(groups), "Growing trees") as done:
         for (at, chunk), regrown in zip(tasks, parallel_map(work, tasks, n_jobs), strict=True):
             found[at] += regrown
@@ -148,27 +148,29 @@ def _half(rng: np.random.Generator, n_rows: int) -> Rows:
     return np.sort(rng.permutation(n_rows)[: n_rows // 2])
 
 
-def _regrown(groups: Subgroups, table: Table, weights: Floats | None, streams: Streams, task: _Task) -> list[Regrown]:
+def _regrown(
+    groups: Subgroups, table: Table, weights: Floats | None, streams: Streams, task: _Task
+) -> list[RegrownTree]:
     partition, parameters = groups.partitions[task[0]], groups.parameters
     allowed = tuple(column.name for column in partition.tree.columns)
     least = max((int(parameters["min_samples_leaf"]) + 1) // 2, 1)
     depth = partition.tree.parameters["max_depth"]
-    settings = Settings.checked(parameters["tree"], depth, least, parameters["alpha"])
+    settings = TreeSettings.checked(parameters["tree"], depth, least, parameters["alpha"])
     others = select_columns(table, allowed)
-    whole = Placed.of(partition.tree, others)
+    whole = TreeRows.of(partition.tree, others)
     found = []
     for number in task[1]:
         rows = _half(streams[number], table.n_rows)
         own = None if weights is None else weights[rows]
         part = table.rows(rows)
         tree = grown_partition(part, own, partition.members, allowed, settings).tree
-        found.append(compare(whole, Placed.of(tree, others)))
+        found.append(compare(whole, TreeRows.of(tree, others)))
     return found
 
 
 def _levels_present(partition: Partition, table: Table) -> tuple[tuple[str, ...], ...]:
     """For each split the levels of its column that rows of its node have; none if it has no levels."""
-    placed = Placed.of(partition.tree, select_columns(table, [column.name for column in partition.tree.columns]))
+    placed = TreeRows.of(partition.tree, select_columns(table, [column.name for column in partition.tree.columns]))
     found: list[tuple[str, ...]] = []
     for node in placed.inner:
         assert node.split is not None

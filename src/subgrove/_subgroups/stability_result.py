@@ -13,7 +13,7 @@ from subgrove._core.html_views import html_of
 from subgrove._core.quantiles import quantile_values
 from subgrove._data.columns import number_text
 from subgrove._subgroups.partition import Partition
-from subgrove._subgroups.regrowth import Regrown
+from subgrove._subgroups.regrowth import RegrownTree
 from subgrove.trees import Node, Split
 from subgrove.trees.conditions import ALL_ROWS, level_text, rule_text
 
@@ -87,7 +87,7 @@ class FeatureStability:
 
     partition: Partition
     levels: tuple[tuple[str, ...], ...]
-    regrown: tuple[Regrown, ...]
+    regrown: tuple[RegrownTree, ...]
 
     @property
     def feature(self) -> str:

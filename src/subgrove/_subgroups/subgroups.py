@@ -139,9 +139,9 @@ class Subgroups(Mapping[str, Partition]):
         shallower = min(int(depth), deepest if grown == "auto" else grown)
         return replace(self, partitions=partitions, parameters={**self.parameters, "max_depth": shallower})
 
-    def at_chosen_depth(self) -> Subgroups:
+    def at_selected_depth(self) -> Subgroups:
         """Each feature with the depth that its `choice` says is enough."""
-        partitions = tuple(partition.at_chosen_depth() for partition in self.partitions)
+        partitions = tuple(partition.at_selected_depth() for partition in self.partitions)
         return replace(self, partitions=partitions, parameters={**self.parameters, "max_depth": "auto"})
 
     def to_dict(self) -> dict[str, Any]:

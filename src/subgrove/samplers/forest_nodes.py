@@ -24,7 +24,7 @@ from subgrove.samplers.permutations import weighted_donors
 from subgrove.samplers.redraw import ResampledFeature, RowGroups
 from subgrove.trees import ConditionalInferenceTree, Tree
 from subgrove.trees.single import single_leaf
-from subgrove.trees.training import select_columns, training_of
+from subgrove.trees.training import select_columns, training_rows
 
 _CELLS = {"grid": grid_cells, "nodes": node_cells}
 
@@ -164,7 +164,7 @@ class ForestNodes(Sampler):
         trees = {}
         for name in names:
             others = select_columns(table, [other for other in table.names if other != name])
-            training = training_of(others, (target,), None)
+            training = training_rows(others, (target,), None)
             grown = grower._grow(training) if training.stop is None else None
             trees[name] = grown or single_leaf(training, grower._method, grower.plain_params(), training.stop or "")
         return trees

@@ -34,7 +34,7 @@ class TrainingSubgroups:
         Their places in the user's table.
     code : int array
         Their subgroups.
-    shown_depth : int
+    report_depth : int
         Depth of the subgroups that results are told by.
     """
 
@@ -43,13 +43,13 @@ class TrainingSubgroups:
     table: Table
     rows: Rows
     code: Codes
-    shown_depth: int
+    report_depth: int
 
     @classmethod
-    def of(cls, partition: Partition, table: Table, rows: Rows, shown_depth: int) -> TrainingSubgroups:
+    def of(cls, partition: Partition, table: Table, rows: Rows, report_depth: int) -> TrainingSubgroups:
         """From subgroups and the training rows; `rows` are their places in X."""
         code = partition._assign_table(table).astype(np.int32)
-        return cls(partition, partition.at_depth(shown_depth), table, rows, code, shown_depth)
+        return cls(partition, partition.at_depth(report_depth), table, rows, code, report_depth)
 
     @property
     def conditioning(self) -> tuple[str, ...]:

@@ -21,9 +21,15 @@ from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, LinearFit, LinearPredictor, fit_sparse_linear, is_extreme
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import grown_from
+from subgrove._subgroups.grow import grow_partition
 from subgrove.exceptions import ColumnError, ParameterError
-from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, SharedTraining, read_shared_training
+from subgrove.samplers.auto.shared_training import (
+    MAX_ROWS,
+    NO_LIMIT,
+    REPORT_DEPTH,
+    SharedTraining,
+    read_shared_training,
+)
 from subgrove.samplers.base import Feature, FittedSampler, Sampler
 from subgrove.samplers.learned import learned_for
 from subgrove.samplers.quasi_random import Pools, balanced_points
@@ -57,7 +63,7 @@ class ShiftedSubgroups(Sampler):
     keep : float or "auto", default "auto"
         Share of its own residual that a row keeps, from 0 to 1. "auto" takes the share of the residuals' variance that
         a better estimate of the shift would explain; 0 draws without looking at the row's own value.
-    shown_depth : int, default 2
+    report_depth : int, default 2
         Depth of the subgroups that results are told by. Redrawing uses all of the tree.
     max_rows : int, default 20000
         Training rows that are used, at random if there are more.
@@ -94,7 +100,7 @@ class ShiftedSubgroups(Sampler):
         alpha: float = 0.05,
         given: Any = None,
         keep: float | Literal["auto"] = "auto",
-        shown_depth: int = SHOWN_DEPTH,
+        report_depth: int = REPORT_DEPTH,
         max_rows: int = MAX_ROWS,
         random_state: int | None = 0,
         n_jobs: int | None = None,
@@ -104,7 +110,7 @@ class ShiftedSubgroups(Sampler):
         self.alpha = alpha
         self.given = given
         self.keep = keep
-        self.shown_depth = shown_depth
+        self.report_depth = report_depth
         self.max_rows = max_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -150,7 +156,7 @@ class _Fitting:
                 f"shift. Rescale it, or use sampler 'auto'."
             )
         shift = fit_sparse_linear(setup.rivals, name, series.values, others) or no_shift(setup.rivals, series)
-        tree = grown_from(select_columns(setup.table, others), feature, (left_by(shift),), None, setup.settings)
+        tree = grow_partition(select_columns(setup.table, others), feature, (left_by(shift),), None, setup.settings)
         return ResidualSampler.of(shift, tree, setup.table, series, setup.rows, setup.shown, self.keep)
 
 

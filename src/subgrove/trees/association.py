@@ -32,7 +32,7 @@ _ROUNDING = 1e-9  # of a criterion: a p-value has the rounding of its statistic 
 
 
 @dataclass(frozen=True, eq=False)
-class Whitened:
+class WhitenedScores:
     """Scores of a block, centred, on the axes of their covariance, divided by its roots, times weights.
 
     Attributes
@@ -73,7 +73,7 @@ class BlockTests:
     counts: dict[int, Floats]
 
 
-def whiten(scores: Floats, block: Block) -> Whitened:
+def whiten(scores: Floats, block: Block) -> WhitenedScores:
     """Centre and whiten scores (nodes, q, m) that carry the square roots of the weights."""
     nodes, q, m = scores.shape
     n = block.n[:, None]
@@ -100,10 +100,10 @@ def whiten(scores: Floats, block: Block) -> Whitened:
             z *= block.roots[:, None, :]
     largest = np.where(values[:, -1] > 0, values[:, -1], 1.0)
     condition = np.where(kept, values, np.inf).min(axis=1) / largest
-    return Whitened(stacked, values, kept.sum(axis=1), condition)
+    return WhitenedScores(stacked, values, kept.sum(axis=1), condition)
 
 
-def test_columns(candidates: Candidates, block: Block, white: Whitened) -> BlockTests:
+def test_columns(candidates: Candidates, block: Block, white: WhitenedScores) -> BlockTests:
     """Test every candidate column in every node of a block."""
     shape = (len(block.n), candidates.n_columns)
     statistic, df = np.zeros(shape), np.zeros(shape, dtype=np.int64)
@@ -141,7 +141,7 @@ def best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
 
 
 def _test_complete(
-    candidates: Candidates, block: Block, white: Whitened, statistic: Floats, df: npt.NDArray[np.int64]
+    candidates: Candidates, block: Block, white: WhitenedScores, statistic: Floats, df: npt.NDArray[np.int64]
 ) -> None:
     n = block.n[:, None]
     sums, squares = column_sums(candidates, block, white.stacked)
@@ -165,7 +165,7 @@ def _test_complete(
 
 
 def _test_partial(
-    index: int, values: Floats, block: Block, white: Whitened, statistic: Floats, df: npt.NDArray[np.int64]
+    index: int, values: Floats, block: Block, white: WhitenedScores, statistic: Floats, df: npt.NDArray[np.int64]
 ) -> None:
     """A numeric column with missing values: value and missingness, which are uncorrelated after centring."""
     numbers = np.asarray(block.gather(values), dtype=np.float64) * power_of_two(values)
@@ -190,7 +190,7 @@ def _test_partial(
 
 
 def _test_nominal(
-    column: NominalColumn, block: Block, white: Whitened, statistic: Floats, df: npt.NDArray[np.int64]
+    column: NominalColumn, block: Block, white: WhitenedScores, statistic: Floats, df: npt.NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
     sums, counts = _sums_by_level(column, block, white)
     present = counts > 0
@@ -209,7 +209,7 @@ def _test_nominal(
     return sums, counts
 
 
-def _sums_by_level(column: NominalColumn, block: Block, white: Whitened) -> tuple[Floats, Floats]:
+def _sums_by_level(column: NominalColumn, block: Block, white: WhitenedScores) -> tuple[Floats, Floats]:
     """Whitened scores (nodes, q, levels) and weights (nodes, levels) of the levels of a column."""
     codes, levels = np.asarray(block.gather(column.codes)), column.n_levels
     if codes.size * levels <= _INDICATORS:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Rows
 from subgrove._data.table import Floats, Table
-from subgrove.trees.sorted_table import Prepared, ascending
+from subgrove.trees.sorted_table import SortedTable, ascending
 
 CHUNK = 8192  # rows gathered at a time in a large node
 
@@ -95,7 +95,7 @@ class Candidates:
         None where no column is so large or small that squares leave the range of floats, or lies far from 0.
     """
 
-    prepared: Prepared
+    prepared: SortedTable
     complete: Rows
     places: npt.NDArray[np.int64]
     partial: list[tuple[int, Floats]]
@@ -105,9 +105,9 @@ class Candidates:
     shift: Floats | None
 
     @classmethod
-    def of(cls, table: Table, prepared: Prepared | None = None) -> Candidates:
+    def of(cls, table: Table, prepared: SortedTable | None = None) -> Candidates:
         """Sort out the columns of a table; `prepared` is what is known of it, or of one with more columns."""
-        prepared = Prepared.of(table, shared=False) if prepared is None else prepared
+        prepared = SortedTable.of(table, shared=False) if prepared is None else prepared
         complete, partial, nominal, places = [], [], [], []
         for index, (column, at) in enumerate(zip(table.columns, table.positions(), strict=True)):
             if column.is_nominal:
@@ -187,7 +187,7 @@ def power_of_two(values: Floats) -> float:
     return float(np.ldexp(1.0, -min(max(int(np.frexp(peak)[1]), -1000), 1000))) if peak > 0 else 1.0
 
 
-def _scale_and_shift(prepared: Prepared, places: npt.NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
+def _scale_and_shift(prepared: SortedTable, places: npt.NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
     """Factors for columns whose squares would leave the range of floats, and middles of columns far from 0."""
     if not places.size:
         return None, None

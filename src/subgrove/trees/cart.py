@@ -12,8 +12,8 @@ import numpy.typing as npt
 from subgrove._core.validate import ParamsMixin, number_in, public_names, whole_number
 from subgrove._data.table import Floats, Kind
 from subgrove.exceptions import InputError
-from subgrove.trees.cart_search import NO_GAIN, ROUNDING, Response, Rows, SortedRows, SplitSearch
-from subgrove.trees.histogram import Cells
+from subgrove.trees.cart_search import NO_GAIN, ROUNDING, CartTarget, Rows, SortedRows, SplitSearch
+from subgrove.trees.histogram import Histogram
 from subgrove.trees.nodes import Node, renumber
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
@@ -33,7 +33,7 @@ class CartTree(ParamsMixin):
         Most splits above a leaf.
     min_samples_leaf : int
         Least number of rows (sum of weights) of a leaf.
-    min_split : int or None
+    min_samples_split : int or None
         Least number of rows of a node that may be split; None means `3 * min_samples_leaf`.
     cp : float
         Complexity: a subtree stays if each of its splits reduces the risk of the root by more than
@@ -69,11 +69,11 @@ class CartTree(ParamsMixin):
     _method = "cart"
 
     def __init__(
-        self, max_depth: int = 30, min_samples_leaf: int = 30, min_split: int | None = None, cp: float = 0.01
+        self, max_depth: int = 30, min_samples_leaf: int = 30, min_samples_split: int | None = None, cp: float = 0.01
     ) -> None:
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
-        self.min_split = min_split
+        self.min_samples_split = min_samples_split
         self.cp = cp
 
     def fit(
@@ -109,8 +109,8 @@ class CartTree(ParamsMixin):
 
     def _grow(self, training: Training) -> Tree:
         limits = self._limits()
-        cells = Cells.of(training.target, training.values)
-        growth = _Growth(training, limits)
+        cells = Histogram.of(training.target, training.values)
+        growth = _CartGrower(training, limits)
         growth.grow()
         nodes = collapse(growth.counted(cells), limits.cp)
         return Tree(
@@ -127,9 +127,9 @@ class CartTree(ParamsMixin):
         return _Limits(
             max_depth=whole_number("max_depth", self.max_depth, least=0),
             min_samples_leaf=min_samples_leaf,
-            min_split=3 * min_samples_leaf
-            if self.min_split is None
-            else whole_number("min_split", self.min_split, least=2),
+            min_samples_split=3 * min_samples_leaf
+            if self.min_samples_split is None
+            else whole_number("min_samples_split", self.min_samples_split, least=2),
             cp=number_in("cp", self.cp, low=0, high=1),
         )
 
@@ -176,11 +176,11 @@ class _Limits:
 
     max_depth: int
     min_samples_leaf: int
-    min_split: int
+    min_samples_split: int
     cp: float
 
 
-class _Growth:
+class _CartGrower:
     """Nodes of a tree while it grows."""
 
     def __init__(self, training: Training, limits: _Limits) -> None:
@@ -188,13 +188,13 @@ class _Growth:
         self.limits = limits
         self.nodes: dict[int, Node] = {}
         self.leaf_of_row = np.ones(training.n_rows, dtype=np.intp)
-        # More rows than min_split may still be too few for two leaves.
-        self.least_rows = max(limits.min_split, 2 * limits.min_samples_leaf) * (1 - ROUNDING)
+        # More rows than min_samples_split may still be too few for two leaves.
+        self.least_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf) * (1 - ROUNDING)
         self.least_risk = 0.0
 
     def grow(self) -> None:
         """Split until every leaf has a reason to stay one."""
-        search = SplitSearch(self.training, Response.of(self.training), self.limits.min_samples_leaf)
+        search = SplitSearch(self.training, CartTarget.of(self.training), self.limits.min_samples_leaf)
         root = self._add(None, 0, np.arange(self.training.n_rows))
         self.least_risk = self.limits.cp * _checked_risk(root, self.training) * (1 + ROUNDING)
         waiting = [(root, SortedRows.of(self.training))] if root.stop is None else []
@@ -235,7 +235,7 @@ class _Growth:
             return "constant"
         return "complexity" if _risk(node) <= self.least_risk else None
 
-    def counted(self, cells: Cells) -> dict[int, Node]:
+    def counted(self, cells: Histogram) -> dict[int, Node]:
         """The nodes, each with the distribution of x in it."""
         by_node = cells.counts(self.leaf_of_row - 1, len(self.nodes), self.training.weights)
         for id_ in range(len(self.nodes), 1, -1):

@@ -24,8 +24,8 @@ import numpy.typing as npt
 
 from subgrove._data.table import ColumnInfo, Floats
 from subgrove.trees.cuts import MAX_ENUMERATED, order_of_levels
-from subgrove.trees.nodes import Side, Split, goes_left, settled
-from subgrove.trees.sorted_table import Prepared
+from subgrove.trees.nodes import Side, Split, assign_unseen_values, goes_left
+from subgrove.trees.sorted_table import SortedTable
 from subgrove.trees.training import Training
 
 Rows = npt.NDArray[np.intp]
@@ -38,7 +38,7 @@ OTHER: dict[Side, Side] = {"left": "right", "right": "left"}
 
 
 @dataclass(frozen=True, eq=False)
-class Response:
+class CartTarget:
     """What the search takes sums of squares of.
 
     Attributes
@@ -53,7 +53,7 @@ class Response:
     position: Floats
 
     @classmethod
-    def of(cls, training: Training) -> Response:
+    def of(cls, training: Training) -> CartTarget:
         """The response of a training sample."""
         position = training.values.astype(np.float64)
         if training.target.kind == "numeric":
@@ -84,7 +84,7 @@ class SortedRows:
     @classmethod
     def of(cls, training: Training) -> SortedRows:
         """All rows of a training sample."""
-        known = Prepared.of(training.table, shared=False) if training.prepared is None else training.prepared
+        known = SortedTable.of(training.table, shared=False) if training.prepared is None else training.prepared
         return cls(np.arange(training.n_rows), *known.sorted_numbers)
 
     def part(self, rows: Rows, n_rows: int) -> SortedRows:
@@ -107,7 +107,7 @@ class SplitSearch:
         Least weight of a child.
     """
 
-    def __init__(self, training: Training, response: Response, min_samples_leaf: int) -> None:
+    def __init__(self, training: Training, response: CartTarget, min_samples_leaf: int) -> None:
         self.training = training
         self.response = response
         self.min_samples_leaf = min_samples_leaf
@@ -176,7 +176,7 @@ class SplitSearch:
         if mean_right - mean_left <= ROUNDING * np.ptp(position):
             split = _mirror(split)
             weight_left, weight_right = weight_right, weight_left
-        return settled(split, info, values, "left" if weight_left >= weight_right else "right")
+        return assign_unseen_values(split, info, values, "left" if weight_left >= weight_right else "right")
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from subgrove._core.validate import ParamsMixin, public_names
 from subgrove._data.table import ColumnInfo, Kind
 from subgrove.trees.candidates import Block, power_of_two
-from subgrove.trees.growth import Rules, Scored, grow
+from subgrove.trees.growth import NodeScores, StoppingRules, grow
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training, read_training
 
@@ -80,18 +80,18 @@ class ConditionalInferenceTree(ParamsMixin):
         return self._grow(read_training(X, x, sample_weight, kinds=kinds, x_kind=x_kind))
 
     def _grow(self, training: Training) -> Tree:
-        response = Influence(training.target, training.values)
+        response = FixedScores(training.target, training.values)
         return grow(training, response, self._checked(), self._method, self.plain_params())
 
-    def _checked(self) -> Rules:
-        return Rules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
+    def _checked(self) -> StoppingRules:
+        return StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
         return public_names(Tree)
 
 
-class Influence:
+class FixedScores:
     """What x of any kind contributes: fixed scores, the same in every node."""
 
     def __init__(self, target: ColumnInfo, values: npt.NDArray[Any]) -> None:
@@ -102,7 +102,7 @@ class Influence:
         first = 1 if levels == 2 else 0
         self.scores = (np.arange(first, levels)[:, None] == values[None, :]).astype(np.float64)
 
-    def score(self, block: Block, starts: list[Any]) -> Scored:
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
         """The scores of a block's rows; there is nothing to fit."""
         scores = np.moveaxis(self.scores[:, block.rows], 0, 1).copy()
         # From the first row's value, so that a distant origin of x costs no digits.
@@ -110,4 +110,4 @@ class Influence:
         spread = (scores != 0).any(axis=(1, 2))
         if block.roots is not None:
             scores *= block.roots[:, None, :]
-        return Scored(scores, spread, np.ones(len(spread), dtype=np.bool_))
+        return NodeScores(scores, spread, np.ones(len(spread), dtype=np.bool_))

@@ -22,7 +22,7 @@ _TIE = 1e-10  # above the rounding that the fit leaves in the scores
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class SplitPoint:
     """A cut: values up to `threshold` left (None: all observed), or the levels `left`; where missing go."""
 
     statistic: float
@@ -33,7 +33,7 @@ class Cut:
 
 def cut_numbers(
     values: Floats, order: Rows, stacked: Floats, sizes: Rows, n: Floats, least: Floats
-) -> list[Cut | None]:
+) -> list[SplitPoint | None]:
     """Best cut of each node of a block in a column without missing values.
 
     Parameters
@@ -68,9 +68,9 @@ def cut_numbers(
             best,
             at,
         )
-    cuts: list[Cut | None] = []
+    cuts: list[SplitPoint | None] = []
     for k, (statistic, place) in enumerate(zip(best.tolist(), at.tolist(), strict=True)):
-        cuts.append(None if place < 0 else Cut(statistic, threshold=float(values[k, order[k, int(place)]])))
+        cuts.append(None if place < 0 else SplitPoint(statistic, threshold=float(values[k, order[k, int(place)]])))
     return cuts
 
 
@@ -96,7 +96,7 @@ def _scan(order: Rows, values: Floats, stacked: Floats, n: Floats, least: Floats
     return best, np.where(best >= 0, at, -1).astype(np.float64)
 
 
-def cut_partial(values: Floats, z: Floats, weights: Floats | None, n: float, least: float) -> Cut | None:
+def cut_partial(values: Floats, z: Floats, weights: Floats | None, n: float, least: float) -> SplitPoint | None:
     """Best cut of one node in a column with missing values: each cut with them on either side, and them alone."""
     counted = np.ones(len(values)) if weights is None else weights
     missing = np.isnan(values)
@@ -108,7 +108,7 @@ def cut_partial(values: Floats, z: Floats, weights: Floats | None, n: float, lea
     ends = np.append(ordered[:-1] < ordered[1:], True)
     alone = np.zeros(len(ends), dtype=np.bool_)
     alone[-1] = True
-    best: Cut | None = None
+    best: SplitPoint | None = None
     for missing_left in (False, True):
         d = running + lost[:, None] if missing_left else running
         weight = left + lost_weight if missing_left else left
@@ -122,11 +122,11 @@ def cut_partial(values: Floats, z: Floats, weights: Floats | None, n: float, lea
         top = float(statistic.max())
         if best is None or top > best.statistic * (1 + _TIE):
             at = int(np.argmax(statistic >= top * (1 - _TIE)))
-            best = Cut(top, None if alone[at] else float(ordered[at]), missing_left=missing_left)
+            best = SplitPoint(top, None if alone[at] else float(ordered[at]), missing_left=missing_left)
     return best
 
 
-def cut_levels(sums: Floats, counts: Floats, n: float, least: float) -> Cut | None:
+def cut_levels(sums: Floats, counts: Floats, n: float, least: float) -> SplitPoint | None:
     """Best cut of one node in a nominal column, from its whitened scores (q, levels) and weights by level."""
     present = np.flatnonzero(counts > 0)
     if len(present) < 2:
@@ -143,7 +143,7 @@ def cut_levels(sums: Floats, counts: Floats, n: float, least: float) -> Cut | No
         statistic = np.where(allowed, (d**2).sum(axis=1) * (n - 1) / (right_weight * (n - right_weight)), -1.0)
     top = float(statistic.max())
     at = int(np.argmax(statistic >= top * (1 - _TIE)))
-    return Cut(top, left=tuple(int(level) for level in present[right[at] == 0]))
+    return SplitPoint(top, left=tuple(int(level) for level in present[right[at] == 0]))
 
 
 @lru_cache(maxsize=MAX_ENUMERATED)

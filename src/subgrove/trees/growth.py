@@ -23,11 +23,11 @@ from subgrove._core.kinds import Rows
 from subgrove._core.parallel import one_blas_thread
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import ColumnInfo, Floats
-from subgrove.trees.association import BlockTests, Whitened, best_columns, test_columns, whiten
+from subgrove.trees.association import BlockTests, WhitenedScores, best_columns, test_columns, whiten
 from subgrove.trees.candidates import Block, Candidates
-from subgrove.trees.cuts import Cut, cut_levels, cut_numbers, cut_partial
-from subgrove.trees.histogram import Cells
-from subgrove.trees.nodes import Node, Side, Split, Tests, goes_left, settled
+from subgrove.trees.cuts import SplitPoint, cut_levels, cut_numbers, cut_partial
+from subgrove.trees.histogram import Histogram
+from subgrove.trees.nodes import ColumnTests, Node, Side, Split, assign_unseen_values, goes_left
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
 
@@ -38,7 +38,7 @@ _BLOCK_ROWS = 1 << 15  # rows in a block of several nodes
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class NodeScores:
     """Scores of a block's rows (nodes, q, m); of each node's model the steps of its coefficients and its likelihood.
 
     A node in which x does not vary, or whose model could not be fitted, is a leaf. Steps without a likelihood are
@@ -52,15 +52,15 @@ class Scored:
     log_likelihood: Floats | None = None
 
 
-class Response(Protocol):
+class TargetScores(Protocol):
     """What x contributes: scores of its rows in a block."""
 
-    def score(self, block: Block, starts: list[Any]) -> Scored:
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
         """Fit the block's nodes, starting from what their parents had, and score their rows."""
 
 
 @dataclass(frozen=True)
-class Rules:
+class StoppingRules:
     """When to split."""
 
     max_depth: int
@@ -68,7 +68,7 @@ class Rules:
     alpha: float
 
     @classmethod
-    def checked(cls, max_depth: Any, min_samples_leaf: Any, alpha: Any) -> Rules:
+    def checked(cls, max_depth: Any, min_samples_leaf: Any, alpha: Any) -> StoppingRules:
         """The rules, if they are what they may be."""
         return cls(
             whole_number("max_depth", max_depth, least=0),
@@ -89,7 +89,7 @@ class _Draft:
     children: tuple[int, int] | None = None
     split: Split | None = None
     stop: str | None = None
-    tests: Tests | None = None
+    tests: ColumnTests | None = None
     p_value: float | None = None
     theta: tuple[float, ...] | None = None
     log_likelihood: float | None = None
@@ -99,8 +99,8 @@ class _Draft:
 class _Grower:
     training: Training
     candidates: Candidates
-    response: Response
-    rules: Rules
+    response: TargetScores
+    rules: StoppingRules
     names: tuple[str, ...]
     positions: tuple[int, ...]
     drafts: list[_Draft] = field(default_factory=list)
@@ -176,13 +176,15 @@ class _Grower:
                     draft.theta = tuple(np.cumsum(scored.steps[k]).tolist())
                     draft.log_likelihood = float(scored.log_likelihood[k])
             if usable[k]:
-                draft.tests = Tests(self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k])
+                draft.tests = ColumnTests(
+                    self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k]
+                )
             else:
                 draft.stop = "not fitted" if scored.varies[k] else "constant"
         self._choose(nodes, block, white, tests, usable)
 
     def _choose(
-        self, nodes: list[int], block: Block, white: Whitened, tests: BlockTests, usable: npt.NDArray[np.bool_]
+        self, nodes: list[int], block: Block, white: WhitenedScores, tests: BlockTests, usable: npt.NDArray[np.bool_]
     ) -> None:
         """Split each node in its best column, or in the next best if that allows no cut."""
         least = np.maximum(float(self.rules.min_samples_leaf), np.ceil(MIN_SHARE * block.n))
@@ -220,7 +222,7 @@ class _Grower:
         nodes: list[int],
         chosen: dict[int, int],
         block: Block,
-        white: Whitened,
+        white: WhitenedScores,
         tests: BlockTests,
         least: Floats,
     ) -> dict[int, int]:
@@ -232,9 +234,9 @@ class _Grower:
         return {k: chosen[k] for k, cut in cuts.items() if cut is None}
 
     def _cuts(
-        self, chosen: dict[int, int], block: Block, white: Whitened, tests: BlockTests, least: Floats
-    ) -> dict[int, Cut | None]:
-        cuts: dict[int, Cut | None] = {}
+        self, chosen: dict[int, int], block: Block, white: WhitenedScores, tests: BlockTests, least: Floats
+    ) -> dict[int, SplitPoint | None]:
+        cuts: dict[int, SplitPoint | None] = {}
         together = []
         partial = {index for index, _ in self.candidates.partial}
         for k, column in chosen.items():
@@ -253,8 +255,8 @@ class _Grower:
         return cuts
 
     def _cuts_in_numbers(
-        self, together: list[int], chosen: dict[int, int], block: Block, white: Whitened, least: Floats
-    ) -> dict[int, Cut | None]:
+        self, together: list[int], chosen: dict[int, int], block: Block, white: WhitenedScores, least: Floats
+    ) -> dict[int, SplitPoint | None]:
         m = block.rows.shape[1]
         values = np.empty((len(together), m))
         for line, k in zip(values, together, strict=True):
@@ -266,7 +268,7 @@ class _Grower:
         found = cut_numbers(values, order, stacked, block.sizes[together], block.n[together], least[together])
         return dict(zip(together, found, strict=True))
 
-    def _split(self, node: int, column: int, cut: Cut, criterion: float) -> None:
+    def _split(self, node: int, column: int, cut: SplitPoint, criterion: float) -> None:
         draft, table = self.drafts[node], self.training.table
         info, at = table.columns[column], self.positions[column]
         values = (table.codes if info.is_nominal else table.numbers)[:, at][draft.rows]
@@ -280,11 +282,11 @@ class _Grower:
             self.drafts.append(_Draft(own, draft.depth + 1, node, weight, draft.start))
         draft.children = (first, first + 1)
         draft.p_value = -math.expm1(criterion)
-        draft.split = settled(split, info, values, "left" if n[0] >= n[1] else "right")
+        draft.split = assign_unseen_values(split, info, values, "left" if n[0] >= n[1] else "right")
         draft.rows = rows[0][:0]
 
 
-def _as_split(cut: Cut, column: ColumnInfo) -> Split:
+def _as_split(cut: SplitPoint, column: ColumnInfo) -> Split:
     """A cut as a split of the rows that it was found in."""
     if not column.is_nominal:
         return Split(column.name, column.kind, cut.threshold, missing="left" if cut.missing_left else "right")
@@ -298,19 +300,21 @@ def _as_split(cut: Cut, column: ColumnInfo) -> Split:
     return Split(column.name, column.kind, levels=(sides[0], sides[1]), missing=missing)
 
 
-def grow(training: Training, response: Response, rules: Rules, method: str, parameters: Mapping[str, Any]) -> Tree:
+def grow(
+    training: Training, response: TargetScores, rules: StoppingRules, method: str, parameters: Mapping[str, Any]
+) -> Tree:
     """Grow a tree of x by tests of its scores."""
     names = training.table.names
     candidates = Candidates.of(training.table, training.prepared)
     grower = _Grower(training, candidates, response, rules, names, training.table.positions())
     with one_blas_thread():
         grower.grow()
-    cells = Cells.of(training.target, training.values)
+    cells = Histogram.of(training.target, training.values)
     nodes = _finished(grower.drafts, cells, training)
     return Tree(method, training.target, training.table.columns, nodes, cells.edges, dict(parameters))
 
 
-def _finished(drafts: list[_Draft], cells: Cells, training: Training) -> tuple[Node, ...]:
+def _finished(drafts: list[_Draft], cells: Histogram, training: Training) -> tuple[Node, ...]:
     """Drafts as nodes, numbered in pre-order."""
     counts = _counts(drafts, cells, training)
     counts.flags.writeable = False
@@ -344,7 +348,7 @@ def _finished(drafts: list[_Draft], cells: Cells, training: Training) -> tuple[N
     return tuple(nodes)
 
 
-def _counts(drafts: list[_Draft], cells: Cells, training: Training) -> Floats:
+def _counts(drafts: list[_Draft], cells: Histogram, training: Training) -> Floats:
     """Weight of each node's rows in the cells of x: counted in leaves, added up to the root."""
     leaf = np.empty(training.n_rows, dtype=np.intp)
     for index, draft in enumerate(drafts):

@@ -14,7 +14,7 @@ BINS = 48
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class Histogram:
     """Which cell of x each training row is in.
 
     Attributes
@@ -32,7 +32,7 @@ class Cells:
     edges: tuple[float, ...]
 
     @classmethod
-    def of(cls, info: ColumnInfo, values: npt.NDArray[Any]) -> Cells:
+    def of(cls, info: ColumnInfo, values: npt.NDArray[Any]) -> Histogram:
         """Cells for x: its levels, or equal steps over its range."""
         if not len(values) or not (info.levels or info.kind == "numeric"):
             return cls(np.zeros(len(values), dtype=np.intp), len(info.levels), ())

@@ -11,11 +11,11 @@ from subgrove._core.validate import ParamsMixin, public_names, reject_another_in
 from subgrove._data.table import Floats, Kind, TypedColumn, read_table, read_weights
 from subgrove.exceptions import LengthError
 from subgrove.trees.candidates import Block
-from subgrove.trees.conditional_inference import Influence
-from subgrove.trees.growth import Response, Rules, Scored, grow
+from subgrove.trees.conditional_inference import FixedScores
+from subgrove.trees.growth import NodeScores, StoppingRules, TargetScores, grow
 from subgrove.trees.structure import Tree
-from subgrove.trees.training import Training, checked_training, has_three_values, varies
-from subgrove.trees.transformation_tree import transformation_response
+from subgrove.trees.training import Training, has_three_values, validate_training, varies
+from subgrove.trees.transformation_tree import transformation_scores
 
 
 class JointTree(ParamsMixin):
@@ -106,15 +106,15 @@ class JointTree(ParamsMixin):
             )
         reject_another_index(X, xs=xs, sample_weight=sample_weight)
         members = tuple(features.series(name) for name in features.names)
-        return self._grow(checked_training(table, members, read_weights(sample_weight, table.n_rows)))
+        return self._grow(validate_training(table, members, read_weights(sample_weight, table.n_rows)))
 
     def _grow(self, training: Training) -> Tree:
         rules, order = self._checked()
-        response = _Together([member for member in training.members if varies(member.values)], order)
+        response = JointScores([member for member in training.members if varies(member.values)], order)
         return grow(training, response, rules, self._method, self.plain_params())
 
-    def _checked(self) -> tuple[Rules, int]:
-        rules = Rules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
+    def _checked(self) -> tuple[StoppingRules, int]:
+        rules = StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
         return rules, whole_number("order", self.order, least=1)
 
     @classmethod
@@ -122,14 +122,14 @@ class JointTree(ParamsMixin):
         return public_names(Tree)
 
 
-class _Together:
+class JointScores:
     """Scores of several features side by side; where a feature does not vary, or could not be fitted, they are 0."""
 
     def __init__(self, members: list[TypedColumn], order: int) -> None:
         self.members = [_response(member, order) for member in members]
         self.order = order
 
-    def score(self, block: Block, starts: list[Any]) -> Scored:
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
         """Score each feature, and go on from where its last good fit ended."""
         n_nodes, at_root = len(starts), starts[0] is None
         steps = np.ones((n_nodes, len(self.members), self.order + 1)) if at_root else np.array(starts)
@@ -145,13 +145,13 @@ class _Together:
                 steps[usable, place] = scored.steps[usable]
             some_vary |= scored.varies
             some_fitted |= usable
-        return Scored(np.concatenate(parts, axis=1), some_vary, some_fitted, steps)
+        return NodeScores(np.concatenate(parts, axis=1), some_vary, some_fitted, steps)
 
 
-def _response(member: TypedColumn, order: int) -> Response:
+def _response(member: TypedColumn, order: int) -> TargetScores:
     if member.info.kind == "numeric" and has_three_values(member.values):
-        return transformation_response(member.info, member.values, order, "auto")
-    return Influence(member.info, member.values)
+        return transformation_scores(member.info, member.values, order, "auto")
+    return FixedScores(member.info, member.values)
 
 
 def _factors(scores: Floats, block: Block) -> Floats:

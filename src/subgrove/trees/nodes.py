@@ -120,7 +120,7 @@ class ColumnTest:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Tests(Mapping[str, ColumnTest]):
+class ColumnTests(Mapping[str, ColumnTest]):
     """Tests of all candidate columns in a node: a mapping from column name to `ColumnTest`.
 
     Columns that are constant in the node are not tested and do not count for the adjustment.
@@ -187,7 +187,7 @@ class Tests(Mapping[str, ColumnTest]):
         }
 
     @classmethod
-    def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> Tests:
+    def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> ColumnTests:
         """The tests that `to_dict` wrote.
 
         Parameters
@@ -264,7 +264,7 @@ class Node:
     children: tuple[int, int] | None = None
     split: Split | None = None
     stop: str | None = None
-    tests: Tests | None = None
+    tests: ColumnTests | None = None
     p_value: float | None = None
     theta: tuple[float, ...] | None = None
     log_likelihood: float | None = None
@@ -313,7 +313,7 @@ class Node:
         plain["counts"].flags.writeable = False
         plain["children"] = None if values["children"] is None else tuple(values["children"])
         plain["split"] = None if values["split"] is None else Split.from_dict(values["split"])
-        plain["tests"] = None if values["tests"] is None else Tests.from_dict(columns, values["tests"])
+        plain["tests"] = None if values["tests"] is None else ColumnTests.from_dict(columns, values["tests"])
         plain["theta"] = None if values["theta"] is None else tuple(values["theta"])
         return cls(**plain)
 
@@ -340,7 +340,7 @@ def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt
     return result
 
 
-def settled(split: Split, column: ColumnInfo, values: npt.NDArray[Any], larger: Side) -> Split:
+def assign_unseen_values(split: Split, column: ColumnInfo, values: npt.NDArray[Any], larger: Side) -> Split:
     """A split that also says where to send what its node did not have: with the larger child.
 
     `values` are those of the node's training rows: numbers, or codes if nominal.

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove.trees.histogram import Cells
+from subgrove.trees.histogram import Histogram
 from subgrove.trees.nodes import Node, Split, goes_left
 from subgrove.trees.sorted_table import ascending
 from subgrove.trees.structure import Tree
@@ -25,7 +25,7 @@ _MOST_LEAVES = 8  # beyond it the cuts are many and each matters little
 _LEAST_SPREAD = 1e-3  # of a subgroup, as a share of the spread of all rows
 
 
-def polished(tree: Tree, training: Training, least: int) -> Tree:
+def refine_split_points(tree: Tree, training: Training, least: int) -> Tree:
     """The tree with numeric cuts moved; columns and nominal splits stay.
 
     Parameters
@@ -40,7 +40,7 @@ def polished(tree: Tree, training: Training, least: int) -> Tree:
     cuts = [node for node in tree.nodes if node.split is not None and _can_move(node.split)]
     if not cuts or len(tree.leaves) > _MOST_LEAVES:
         return tree
-    work = _Polishing(tree, training, least)
+    work = _SplitPointRefiner(tree, training, least)
     work.polish(tree.nodes[0], np.arange(training.n_rows))
     leaf = work.leaf_of_rows()
     sizes = np.bincount(leaf, minlength=len(tree.leaves))
@@ -51,7 +51,7 @@ def _can_move(split: Split) -> bool:
     return split.kind == "numeric" and split.threshold is not None and not split.strict
 
 
-class _Polishing:
+class _SplitPointRefiner:
     """A tree whose splits are changed one after the other, from the root down."""
 
     def __init__(self, tree: Tree, training: Training, least: int) -> None:
@@ -119,7 +119,7 @@ class _Polishing:
 
     def rebuilt(self, leaf: Rows, sizes: Rows) -> Tree:
         """The tree with the new cuts, its numbers of rows counted anew."""
-        counts = Cells.of(self.tree.target, self.training.values).counts(leaf, len(sizes), None)
+        counts = Histogram.of(self.tree.target, self.training.values).counts(leaf, len(sizes), None)
         counts.flags.writeable = False
         counted: dict[int, tuple[float, Any]] = {
             node.id: (float(size), line) for node, size, line in zip(self.tree.leaves, sizes, counts, strict=True)

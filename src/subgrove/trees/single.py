@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove.trees.histogram import Cells
+from subgrove.trees.histogram import Histogram
 from subgrove.trees.nodes import Node
 from subgrove.trees.structure import Tree
 from subgrove.trees.training import Training
@@ -25,7 +25,7 @@ def single_leaf(training: Training, method: str, parameters: Mapping[str, Any], 
     stop : str
         Why it did not.
     """
-    cells = Cells.of(training.target, training.values)
+    cells = Histogram.of(training.target, training.values)
     (counts,) = cells.counts(np.zeros(training.n_rows, dtype=np.intp), 1, training.weights)
     counts.flags.writeable = False
     n = float(training.n_rows if training.weights is None else training.weights.sum())

@@ -27,7 +27,7 @@ LEAST_SHARE = 8  # a node with this fraction of all rows takes its order from th
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class SortedTable:
     """A table and what was computed of it so far.
 
     Attributes
@@ -45,14 +45,14 @@ class Prepared:
     known: npt.NDArray[np.bool_]
 
     @classmethod
-    def of(cls, table: Table, *, shared: bool) -> Prepared:
+    def of(cls, table: Table, *, shared: bool) -> SortedTable:
         """Nothing is computed yet. Orders are kept where several trees may ask for them."""
         n_columns = table.numbers.shape[1]
         keeps = shared and table.n_rows < 2**31 and 4 * n_columns * table.n_rows <= MOST_KEPT
         orders = np.empty((n_columns, table.n_rows), dtype=np.int32) if keeps else None
         return cls(table, orders, np.zeros(n_columns, dtype=np.bool_))
 
-    def filled(self, tree: str) -> Prepared:
+    def filled(self, tree: str) -> SortedTable:
         """Itself, with what such trees sort computed: other processes then have no need to."""
         if tree == "cart":
             _ = self.sorted_numbers

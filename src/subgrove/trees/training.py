@@ -13,7 +13,7 @@ from subgrove._core.text import TOGETHER
 from subgrove._core.validate import reject_another_index
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, TypedColumn, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
-from subgrove.trees.sorted_table import Prepared, ascending
+from subgrove.trees.sorted_table import SortedTable, ascending
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Training:
     table: Table
     members: tuple[TypedColumn, ...]
     weights: Floats | None
-    prepared: Prepared | None = None
+    prepared: SortedTable | None = None
 
     @property
     def n_rows(self) -> int:
@@ -84,14 +84,14 @@ def read_training(
     table = read_table(X, kinds=kinds)
     series = read_series(x, n_rows=table.n_rows, kind=x_kind)
     reject_another_index(X, x=x, sample_weight=weights)
-    return checked_training(table, (series,), read_weights(weights, table.n_rows))
+    return validate_training(table, (series,), read_weights(weights, table.n_rows))
 
 
-def checked_training(table: Table, members: tuple[TypedColumn, ...], weights: Floats | None) -> Training:
+def validate_training(table: Table, members: tuple[TypedColumn, ...], weights: Floats | None) -> Training:
     """Rows to grow on, refused where no tree can grow."""
     for member in members:
         _reject_x_in_table(table, member)
-    training = training_of(table, members, weights)
+    training = training_rows(table, members, weights)
     name = "x" if len(members) == 1 else "every x"
     if training.stop == "few rows":
         raise InputError(
@@ -109,8 +109,8 @@ def checked_training(table: Table, members: tuple[TypedColumn, ...], weights: Fl
     return training
 
 
-def training_of(
-    table: Table, members: tuple[TypedColumn, ...], weights: Floats | None, prepared: Prepared | None = None
+def training_rows(
+    table: Table, members: tuple[TypedColumn, ...], weights: Floats | None, prepared: SortedTable | None = None
 ) -> Training:
     """The rows with a value of every member and a weight above 0; what is known of all rows helps if these are all."""
     used = ~np.logical_or.reduce([member.missing for member in members])

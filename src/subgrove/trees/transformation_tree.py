@@ -14,7 +14,7 @@ from subgrove._data.table import ColumnInfo, Floats, Kind
 from subgrove.exceptions import InputError
 from subgrove.trees.candidates import Block
 from subgrove.trees.density_fit import DensityFit, fit_density
-from subgrove.trees.growth import Response, Rules, Scored, grow
+from subgrove.trees.growth import NodeScores, StoppingRules, TargetScores, grow
 from subgrove.trees.likelihood import Interval
 from subgrove.trees.newton import maximise
 from subgrove.trees.sorted_table import ascending
@@ -109,11 +109,11 @@ class TransformationTree(ParamsMixin):
                 f"x ({training.target.name!r}) is {training.target.kind}, but a transformation tree needs numbers. "
                 f"Use ConditionalInferenceTree for it, or convert it if it holds numbers."
             )
-        response = transformation_response(training.target, training.values, order, likelihood, lambda: training.order)
+        response = transformation_scores(training.target, training.values, order, likelihood, lambda: training.order)
         return grow(training, response, rules, self._method, self.plain_params())
 
-    def _checked(self) -> tuple[Rules, int, str]:
-        rules = Rules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
+    def _checked(self) -> tuple[StoppingRules, int, str]:
+        rules = StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
         return rules, whole_number("order", self.order, least=1), checked_likelihood(self.likelihood)
 
     @classmethod
@@ -121,22 +121,22 @@ class TransformationTree(ParamsMixin):
         return public_names(Tree)
 
 
-def transformation_response(
+def transformation_scores(
     target: ColumnInfo,
     values: Floats,
     order: int,
     likelihood: str,
     sorted_rows: Callable[[], npt.NDArray[Any]] | None = None,
-) -> Response:
+) -> TargetScores:
     """What a numeric x contributes: scores of its transformation model; `sorted_rows` gives its ascending order."""
     support = Support.of(values)
     whole = likelihood == "interval" or (likelihood == "auto" and target.is_integer)
     if whole:
-        return _Whole(values, support, order)
-    return _Continuous(values, support, order, sorted_rows or (lambda: ascending(values)))
+        return IntervalScores(values, support, order)
+    return DensityScores(values, support, order, sorted_rows or (lambda: ascending(values)))
 
 
-class _Continuous:
+class DensityScores:
     """Scores of the density likelihood."""
 
     def __init__(self, x: Floats, support: Support, order: int, sorted_rows: Callable[[], npt.NDArray[Any]]) -> None:
@@ -145,11 +145,12 @@ class _Continuous:
         self.order = order
         self._bin = _quantile_bins(sorted_rows()) if len(x) >= _BINNED_FROM else None
 
-    def score(self, block: Block, starts: list[Any]) -> Scored:
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
+        """Fit the density in each node and score the rows."""
         u = np.asarray(block.gather(self.u), dtype=np.float64)
         spread = u.max(axis=1) > u.min(axis=1)
         fit = self._fit(u, block.roots, block.sizes, self._start(block, u, starts))
-        return Scored(fit.scores, spread, fit.done, fit.gamma, fit.log_likelihood)
+        return NodeScores(fit.scores, spread, fit.done, fit.gamma, fit.log_likelihood)
 
     def _fit(self, u: Floats, roots: Floats | None, sizes: Rows, start: Floats) -> DensityFit:
         return fit_density(u, roots, sizes, self.order, self.support.log_range, start)
@@ -172,7 +173,7 @@ class _Continuous:
         return 0.99 * coarse.gamma + 0.01 * start if coarse.done[0] else start
 
 
-class _Whole:
+class IntervalScores:
     """Scores of the interval likelihood, on the distinct values of x."""
 
     def __init__(self, x: Floats, support: Support, order: int) -> None:
@@ -184,7 +185,8 @@ class _Whole:
         self.support = support
         self.order = order
 
-    def score(self, block: Block, starts: list[Any]) -> Scored:
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
+        """Fit the interval probabilities in each node and score the rows."""
         code = np.asarray(block.gather(self.code))
         nodes, m = code.shape
         if len(self.u) <= 2 * m:
@@ -200,7 +202,7 @@ class _Whole:
         if block.roots is not None:
             scores *= block.roots[:, None, :]
         spread = code.max(axis=1) > code.min(axis=1)
-        return Scored(scores, spread, done, likelihood.steps(point), likelihood.log_likelihood(point))
+        return NodeScores(scores, spread, done, likelihood.steps(point), likelihood.log_likelihood(point))
 
     def _fit(self, points: Any, weights: Floats, starts: list[Any]) -> tuple[Interval, Floats, npt.NDArray[np.bool_]]:
         u, first = np.atleast_2d(self.u[points]), np.atleast_2d(self.first[points])

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, ColumnInfo, Floats, Rows
-from subgrove.trees.nodes import Side, Split, goes_left, settled
+from subgrove.trees.nodes import Side, Split, assign_unseen_values, goes_left
 
 MOST_DEALT = 999  # times that curves are dealt anew, at most
 _AT_ONCE = 1 << 19  # numbers of dealt curves that are worked on together
@@ -62,7 +62,7 @@ def best_split(shapes: Floats, weights: Floats, columns: Sequence[Column], min_s
     (info, values), split = best
     left = goes_left(split, info, values)
     larger = weights[left].sum() >= weights[~left].sum()
-    return BestSplit(settled(split, info, values, "left" if larger else "right"), most, left)
+    return BestSplit(assign_unseen_values(split, info, values, "left" if larger else "right"), most, left)
 
 
 def permutation_p_value(

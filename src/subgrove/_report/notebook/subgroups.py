@@ -62,7 +62,7 @@ def choice_html(choice: DepthChoice) -> str:
     errors = choice.std_errors or scores
     scale = Scale.of(scores)
     rows: list[list[Cell]] = [
-        [depth, n, score, score - min(scores), error, bar(scale, 0.0, score), "chosen" * (depth == choice.depth)]
+        [depth, n, score, score - min(scores), error, bar(scale, 0.0, score), "selected" * (depth == choice.depth)]
         for depth, (n, score, error) in enumerate(zip(choice.n_subgroups, scores, errors, strict=True))
     ]
     heads = ["depth", "subgroups", choice.measure, "behind the best", "std. error", "", ""]

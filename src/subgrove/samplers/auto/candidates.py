@@ -14,17 +14,17 @@ from subgrove._core.random import stream
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear, mean_and_std_error
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import Settings, grown_from
-from subgrove._subgroups.proper_scores import leaf_scores, left_out_scores
+from subgrove._subgroups.grow import TreeSettings, grow_partition
+from subgrove._subgroups.proper_scores import leaf_scores, leave_one_out_scores
 from subgrove.samplers.auto.choice import UNREADABLE
 from subgrove.samplers.auto.shared_training import SharedTraining
 from subgrove.samplers.imputation import FittedImputation, Imputation
 from subgrove.samplers.leaf_donors import TrainingSubgroups
 from subgrove.samplers.location_shift import ResidualSampler, left_by
 from subgrove.samplers.sparse_levels import LevelFit, LevelSampler, fit_sparse_multinomial
-from subgrove.trees.polish import polished
+from subgrove.trees.polish import refine_split_points
 from subgrove.trees.single import single_leaf
-from subgrove.trees.training import select_columns, training_of
+from subgrove.trees.training import select_columns, training_rows
 
 _CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows gains at the most; more if columns are many
 _RESIDUAL_DEPTH = 3
@@ -88,9 +88,9 @@ class CandidateSet:
         """The subgroups of the feature itself."""
         return self._grown_on(self.series, self.setup.settings)
 
-    def _grown_on(self, series: TypedColumn, settings: Settings) -> Partition:
+    def _grown_on(self, series: TypedColumn, settings: TreeSettings) -> Partition:
         """The subgroups of numbers of all rows: the feature, or something of it."""
-        return grown_from(self.others, (self.series.info.name,), (series,), None, settings, self.setup.prepared)
+        return grow_partition(self.others, (self.series.info.name,), (series,), None, settings, self.setup.prepared)
 
     @property
     def shown(self) -> Partition | None:
@@ -109,7 +109,7 @@ class CandidateSet:
         """All rows in one subgroup."""
         if "tree" in self.__dict__:
             return self.tree.at_depth(0)
-        training = training_of(self.others, (self.series,), None)
+        training = training_rows(self.others, (self.series,), None)
         grower = self.setup.settings.grower(training)
         leaf = single_leaf(training, grower._method, {**grower.plain_params(), "max_depth": 0}, "depth")
         return Partition((self.series.info.name,), leaf)
@@ -119,13 +119,14 @@ class CandidateSet:
         """The subgroups of a number with their cuts in better places."""
         if self.series.info.kind != "numeric":
             return self.tree
-        training = training_of(self.others, (self.series,), None, self.setup.prepared)
+        training = training_rows(self.others, (self.series,), None, self.setup.prepared)
         return replace(
-            self.tree, tree=polished(self.tree.tree, training, self.setup.settings.rules.min_samples_leaf // 3 + 1)
+            self.tree,
+            tree=refine_split_points(self.tree.tree, training, self.setup.settings.rules.min_samples_leaf // 3 + 1),
         )
 
     @property
-    def _of_residuals(self) -> Settings:
+    def _of_residuals(self) -> TreeSettings:
         """Of trees on what a shift leaves: shallow, for if much is left the shift was not the way."""
         rules = self.setup.settings.rules
         return replace(self.setup.settings, rules=replace(rules, max_depth=min(rules.max_depth, _RESIDUAL_DEPTH)))
@@ -174,7 +175,7 @@ class CandidateSet:
 
     def marginal(self) -> Candidate:
         """No column."""
-        return replace(self.marginal_alone, scores=left_out_scores(self.series, self._nowhere))
+        return replace(self.marginal_alone, scores=leave_one_out_scores(self.series, self._nowhere))
 
     @property
     def marginal_alone(self) -> Candidate:
@@ -189,7 +190,7 @@ class CandidateSet:
         def make() -> TrainingSubgroups:
             return self.donors(self._polished)
 
-        scores = left_out_scores(self.series, self.tree._assign_table(self.others))
+        scores = leave_one_out_scores(self.series, self.tree._assign_table(self.others))
         splits = len(self.tree) - 1
         again = partial(self._regrown, self.series, self.setup.settings)
         return [Candidate("subgroups", scores, splits, make, splits, again, len(self.others.names))]
@@ -199,7 +200,7 @@ class CandidateSet:
         # Neither column by column nor in sum more than chance brings: no tree is grown on what is left.
         chance = not self._is_clear(found) and len(self.tree) == 1
         tree = self.single if chance else self._grown_on(left, settings)
-        scores = left_out_scores(left, tree._assign_table(self.others))
+        scores = leave_one_out_scores(left, tree._assign_table(self.others))
         splits = len(tree) - 1
 
         def make() -> ResidualSampler:
@@ -270,7 +271,7 @@ class CandidateSet:
         return (
             table.columns,
             grown,
-            left_out_scores(TypedColumn(ColumnInfo(name, "numeric"), left), self._nowhere[rows]),
+            leave_one_out_scores(TypedColumn(ColumnInfo(name, "numeric"), left), self._nowhere[rows]),
         )
 
     @property
@@ -306,13 +307,13 @@ class CandidateSet:
         left_out = np.logical_or.reduce([np.isnan(one.scores) for one in judged])
         return [replace(one, scores=np.where(left_out, np.nan, one.scores)) for one in judged]
 
-    def _regrown(self, series: TypedColumn, settings: Settings) -> Floats:
+    def _regrown(self, series: TypedColumn, settings: TreeSettings) -> Floats:
         """Scores of a half by a tree that was grown on the other half; of both halves if they are small."""
         scores = np.full(len(series.values), np.nan)
         for rows, asked in self.halves[: 1 if len(scores) >= 2 * _ENOUGH_JUDGED else 2]:
             part = self.others.rows(rows)
             own = (TypedColumn(series.info, series.values[rows]),)
-            tree = grown_from(part, (self.series.info.name,), own, None, settings)
+            tree = grow_partition(part, (self.series.info.name,), own, None, settings)
             leaves = tree._assign_table(part), tree._assign_table(self.others.rows(asked))
             scores[asked] = leaf_scores(series, None, rows, leaves[0], asked, leaves[1])
         return scores

@@ -26,7 +26,7 @@ from subgrove._subgroups.restriction import restricted
 from subgrove.samplers.auto.candidates import ConditionalSampler
 from subgrove.samplers.auto.choice import SamplerChoice
 from subgrove.samplers.auto.selector import SamplerSelector
-from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, SHOWN_DEPTH, read_shared_training
+from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, REPORT_DEPTH, read_shared_training
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
 from subgrove.samplers.leaf_donors import TrainingSubgroups
 from subgrove.samplers.learned import learned_for
@@ -50,7 +50,7 @@ class Auto(Sampler):
         Level of the tests that stop a tree.
     given : list of str, optional
         The columns that values may depend on.
-    shown_depth : int, default 2
+    report_depth : int, default 2
         Depth of the subgroups that results are told by. Redrawing uses all of the tree.
     max_rows : int, default 20000
         Training rows that are used, at random if there are more.
@@ -81,7 +81,7 @@ class Auto(Sampler):
         min_samples_leaf: int = 30,
         alpha: float = 0.05,
         given: Any = None,
-        shown_depth: int = SHOWN_DEPTH,
+        report_depth: int = REPORT_DEPTH,
         max_rows: int = MAX_ROWS,
         random_state: int | None = 0,
         n_jobs: int | None = None,
@@ -90,7 +90,7 @@ class Auto(Sampler):
         self.min_samples_leaf = min_samples_leaf
         self.alpha = alpha
         self.given = given
-        self.shown_depth = shown_depth
+        self.report_depth = report_depth
         self.max_rows = max_rows
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -165,5 +165,5 @@ class FittedAuto(FittedSampler):
         drawer = learned_for(self.learned, feature, Auto.name)
         assert isinstance(drawer, TrainingSubgroups)
         smaller = restricted(drawer.partition, columns)
-        cut = TrainingSubgroups.of(smaller, drawer.table, drawer.rows, drawer.shown_depth)
+        cut = TrainingSubgroups.of(smaller, drawer.table, drawer.rows, drawer.report_depth)
         return replace(self, learned={**self.learned, title(feature): cut})

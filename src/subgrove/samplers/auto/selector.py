@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import is_extreme, mean_and_std_error
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import grown_from
+from subgrove._subgroups.grow import grow_partition
 from subgrove.samplers.auto.candidates import Candidate, CandidateSet, ConditionalSampler, best_of, donors_of, known
 from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
 from subgrove.samplers.auto.shared_training import SharedTraining
@@ -31,7 +31,7 @@ class SamplerSelector:
         others = self.setup.others(feature)
         series = tuple(self.setup.table.series(name) for name in feature)
         if len(feature) > 1:
-            tree = grown_from(others, feature, series, None, self.setup.settings, self.setup.prepared)
+            tree = grow_partition(others, feature, series, None, self.setup.settings, self.setup.prepared)
             donors = donors_of(self.setup, tree)
             return donors, _told(SamplerChoice.of_group(title(feature), len(tree)), donors), None
         (one,) = series
@@ -57,7 +57,7 @@ class SamplerSelector:
     def _without_scores(self, series: TypedColumn, others: Table) -> tuple[ConditionalSampler, SamplerChoice]:
         """Numbers whose differences cannot be squared: a tree says by its tests whether there are subgroups."""
         setup = self.setup
-        tree = grown_from(others, (series.info.name,), (series,), None, setup.settings, setup.prepared)
+        tree = grow_partition(others, (series.info.name,), (series,), None, setup.settings, setup.prepared)
         donors = donors_of(setup, tree)
         chosen = "marginal" if len(donors.partition) == 1 else "subgroups"
         why = "its numbers are too large, or too close to each other, for scores"
@@ -65,7 +65,7 @@ class SamplerSelector:
 
     def _among_known(self, series: TypedColumn, others: Table) -> tuple[ConditionalSampler, SamplerChoice]:
         """A feature with missing values: donors give them on, which numbers about a shift cannot."""
-        tree = grown_from(others, (series.info.name,), (series,), None, self.setup.settings, self.setup.prepared)
+        tree = grow_partition(others, (series.info.name,), (series,), None, self.setup.settings, self.setup.prepared)
         known = np.flatnonzero(~series.missing)
         if len(known) < 4 or len(tree) == 1:
             single = donors_of(self.setup, tree.at_depth(0))

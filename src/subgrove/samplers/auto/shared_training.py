@@ -13,14 +13,14 @@ from subgrove._core.validate import whole_number
 from subgrove._data.features import Members, allowed_columns
 from subgrove._data.table import Table
 from subgrove._regress import FoldGrams
-from subgrove._subgroups.grow import Settings
+from subgrove._subgroups.grow import TreeSettings
 from subgrove.samplers.base import Feature, read_training_table
-from subgrove.trees.sorted_table import Prepared
+from subgrove.trees.sorted_table import SortedTable
 from subgrove.trees.training import select_columns
 
 MAX_ROWS = 20_000
 NO_LIMIT = 30  # depth of a tree that its tests stop
-SHOWN_DEPTH = 2
+REPORT_DEPTH = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,10 @@ class SharedTraining:
     rows: Rows
     rivals: FoldGrams
     allowed: Members
-    settings: Settings
+    settings: TreeSettings
     shown: int
     seed: int
-    prepared: Prepared | None = None
+    prepared: SortedTable | None = None
 
     def others(self, feature: Feature) -> Table:
         """The columns that values of a feature may depend on."""
@@ -69,14 +69,14 @@ def read_shared_training(
 
     `sampler` is one with the parameters of `Auto`.
     """
-    settings = Settings.checked("transformation", sampler.max_depth, sampler.min_samples_leaf, sampler.alpha)
-    shown = whole_number("shown_depth", sampler.shown_depth, least=0)
+    settings = TreeSettings.checked("transformation", sampler.max_depth, sampler.min_samples_leaf, sampler.alpha)
+    shown = whole_number("report_depth", sampler.report_depth, least=0)
     seed = read_seed(sampler.random_state)
     table, asked = read_training_table(X, features, sampler)
     rows = _used_rows(table.n_rows, sampler.max_rows, seed)
     used = table.rows(rows)
     allowed = allowed_columns(sampler.given, table.names)
-    prepared = Prepared.of(select_columns(used, allowed), shared=True)
+    prepared = SortedTable.of(select_columns(used, allowed), shared=True)
     return (
         table.columns,
         asked,
