@@ -101,11 +101,11 @@ def one_sample(cell: Cell, at: int) -> list[float]:
     train = scenario.sample(200 if cell.model == "forest" else 1000, random_state=first)
     test = scenario.sample(cell.n, random_state=second)
     model, y, loss = asked(cell, train, test, third)
-    redrawn: dict[str, Any] = {"sampler": cell.sampler, "train": train.X, "calibrate": True}
+    redrawn: dict[str, Any] = {"sampler": cell.sampler, "train": train.X}
     if cell.sampler == "true":
         redrawn["sampler"] = scenario.sampler
     elif cell.sampler == "marginal":
-        redrawn |= {"train": None, "calibrate": train.X}
+        redrawn["train"] = None
     imp = sg.importance(
         model,
         test.X,
@@ -117,13 +117,13 @@ def one_sample(cell: Cell, at: int) -> list[float]:
         check_fidelity=False,
         progress=False,
         **redrawn,
-    )
+    ).calibrated(train.X)
     line, truth = imp.overall.iloc[0], 0.0
     if cell.model == "true model":
         truth = scenario.importance
     elif cell.model == "forest":  # each sample has a forest of its own
         truth = scenario.true_importance(model, n=_FRESH_ROWS, random_state=third)
-    before = imp.calibration["estimate_before"].iloc[0]
+    before = imp.calibration["uncalibrated_estimate"].iloc[0]
     return [line["estimate"], line["conf_low"], line["conf_high"], before, truth]
 
 

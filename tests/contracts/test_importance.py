@@ -62,8 +62,6 @@ SAMPLERS: dict[str, dict[str, Any]] = {
     "found before": {"sampler": GROUPS},
     "auto": {"sampler": "auto", "train": TRAIN},
     "auto cross-fitted": {"sampler": "auto"},
-    "calibrated": {"sampler": "auto", "train": TRAIN, "calibrate": True},
-    "marginal calibrated": {"sampler": "marginal", "calibrate": TRAIN},
     "shifted subgroups": {"sampler": "shifted_subgroups", "train": TRAIN},
     "cross-fitted": {"sampler": "subgroups"},
     "cart": {"sampler": "cart", "train": TRAIN},
@@ -101,6 +99,13 @@ def as_pandas(table: Any) -> pd.DataFrame:
 def test_container_changes_no_digit(make: Callable[[pd.DataFrame], Any], name: str) -> None:
     given = {**SAMPLERS[name], "train": make(TRAIN)} if "train" in SAMPLERS[name] else SAMPLERS[name]
     same(run(table=make(X), **given), plainly(name))
+
+
+@pytest.mark.parametrize("name", ["auto", "marginal"])
+@each_container
+def test_container_changes_no_digit_of_a_calibrated_result(make: Callable[[pd.DataFrame], Any], name: str) -> None:
+    given = {**SAMPLERS[name], "train": make(TRAIN)} if "train" in SAMPLERS[name] else SAMPLERS[name]
+    same(run(table=make(X), **given).calibrated(make(TRAIN)), plainly(name).calibrated(TRAIN))
 
 
 @each_container

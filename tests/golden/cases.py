@@ -291,7 +291,6 @@ def _mixed_by_sampler(sampler: str, trained: bool, features: Any = None) -> Any:
         train=train if trained else None,
         features=features,
         n_repeats=4,
-        calibrate=False,
         random_state=3,
     )
     return importance_numbers(found)
@@ -314,7 +313,7 @@ for _name, _features in {
 
 def _numeric_by_sampler(sampler: Any, trained: bool, model: Any = None, **options: Any) -> Any:
     (X, y), (train, _) = numeric(200, 2), numeric(300, 1)
-    options = {"n_repeats": 4, "calibrate": False, "random_state": 5, **options}
+    options = {"n_repeats": 4, "random_state": 5, **options}
     found = sg.importance(model or numeric_model, X, y, sampler=sampler, train=train if trained else None, **options)
     return importance_numbers(found)
 
@@ -342,7 +341,7 @@ def sampler_objects() -> Any:
         "fixed_points": sg.samplers.SubgroupSampler(groups=groups, fixed_points=True),
         "forest_target": sg.samplers.ForestNodes(target=target),
     }
-    options: dict[str, Any] = {"features": ["x0", "x1"], "n_repeats": 3, "random_state": 2, "calibrate": False}
+    options: dict[str, Any] = {"features": ["x0", "x1"], "n_repeats": 3, "random_state": 2}
     trained: dict[str, Any] = {"donors_train": {"train": train}, "forest_target": {"train": train}}
     return {
         name: importance_numbers(
@@ -371,9 +370,7 @@ def redraws() -> Any:
 def bike_auto() -> Any:
     """The bike data with the sampler chosen for each feature: all tables, explanations and a test."""
     train, test = bike()
-    imp = sg.importance(
-        bike_model, test.X, test.y, train=train.X, loss="absolute_error", n_repeats=5, calibrate=False, random_state=1
-    )
+    imp = sg.importance(bike_model, test.X, test.y, train=train.X, loss="absolute_error", n_repeats=5, random_state=1)
     marginal = sg.importance(
         bike_model, test.X, test.y, sampler="marginal", loss="absolute_error", n_repeats=5, random_state=1
     )
@@ -417,8 +414,8 @@ def bike_calibrated() -> Any:
     """Rows of the test weighted so that they look like training rows."""
     train, test = bike()
     imp = sg.importance(
-        bike_model, test.X, test.y, train=train.X, features=["temp", "hum"], n_repeats=5, calibrate=True, random_state=1
-    )
+        bike_model, test.X, test.y, train=train.X, features=["temp", "hum"], n_repeats=5, random_state=1
+    ).calibrated(train.X)
     return {
         **importance_numbers(imp),
         "calibration": columns_of(imp.calibration),
@@ -428,18 +425,13 @@ def bike_calibrated() -> Any:
 
 @case
 def calibrated_linear_scenario() -> Any:
-    """Calibration where it is sure to act, on request and by default."""
+    """Calibration in a scenario where it is sure to act."""
     linear = sg.simulate.scenario("linear")
     train, test = linear.sample(1000, random_state=1), linear.sample(250, random_state=2)
-    found = {}
-    ways: dict[str, dict[str, Any]] = {"on_request": {"calibrate": True}, "by_default": {}}
-    for name, options in ways.items():
-        imp = sg.importance(
-            linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=5, random_state=1, **options
-        )
-        found[name] = {"overall": columns_of(imp.overall), "calibration": columns_of(imp.calibration)}
-        found[name]["row_weights"] = columns_of(imp.row_weights)
-    return found
+    options: dict[str, Any] = {"train": train.X, "features": ["x1"], "n_repeats": 5, "random_state": 1}
+    imp = sg.importance(linear.model, test.X, test.y, **options).calibrated(train.X)
+    tables = {"overall": imp.overall, "calibration": imp.calibration, "row_weights": imp.row_weights}
+    return {"on_request": {name: columns_of(table) for name, table in tables.items()}}
 
 
 @case
@@ -458,7 +450,6 @@ def given_columns() -> Any:
                 features=["temp", "hum"],
                 given=given,
                 n_repeats=3,
-                calibrate=False,
                 random_state=1,
             )
             found[f"{name}_{sampler}"] = importance_numbers(imp, repeats=False)
@@ -479,7 +470,6 @@ def groups_of_features() -> Any:
             train=train.X,
             features=[("temp", "hum"), "wind", ("season", "weather")],
             n_repeats=3,
-            calibrate=False,
             random_state=1,
         )
         found[sampler] = importance_numbers(imp)
@@ -489,7 +479,7 @@ def groups_of_features() -> Any:
 def _in_container(convert: Callable[[pd.DataFrame], Any], sampler: str) -> Any:
     (X, y), (train, _) = mixed(150, 2), mixed(250, 1)
     found = sg.importance(
-        mixed_model, convert(X), y, sampler=sampler, train=convert(train), n_repeats=2, calibrate=False, random_state=4
+        mixed_model, convert(X), y, sampler=sampler, train=convert(train), n_repeats=2, random_state=4
     )
     return importance_numbers(found)
 
@@ -502,7 +492,7 @@ CASES["container_pyarrow"] = partial(_in_container, pa.Table.from_pandas, "subgr
 def container_numpy() -> Any:
     """Plain arrays, with and without training rows, and labelled rows of pandas."""
     (X, y), (train, _) = numeric(200, 2), numeric(300, 1)
-    options: dict[str, Any] = {"n_repeats": 3, "calibrate": False, "random_state": 4}
+    options: dict[str, Any] = {"n_repeats": 3, "random_state": 4}
     labelled = X.set_axis([f"row {at}" for at in range(len(X))])
     return {
         "trained": importance_numbers(sg.importance(numeric_model, X.to_numpy(), y, train=train.to_numpy(), **options)),
@@ -526,7 +516,6 @@ def missing_values_in_numbers() -> Any:
             sampler=sampler,
             train=train,
             n_repeats=2,
-            calibrate=False,
             random_state=4,
         )
         found[sampler] = importance_numbers(imp, repeats=False)
@@ -546,7 +535,6 @@ def losses_of_numbers() -> Any:
         "train": train,
         "features": ["x0", "x2"],
         "n_repeats": 3,
-        "calibrate": False,
         "random_state": 6,
     }
     by_row = ["squared_error", "absolute_error", sg.losses.quantile(0.8), sg.losses.custom(too_low)]
@@ -572,7 +560,7 @@ def losses_of_numbers() -> Any:
 def _classes(classes: int) -> Any:
     (X, _), (train, _) = numeric(200, 2), numeric(300, 1)
     model, labels = classifier_fit(classes)
-    options: dict[str, Any] = {"train": train, "n_repeats": 3, "calibrate": False, "random_state": 7}
+    options: dict[str, Any] = {"train": train, "n_repeats": 3, "random_state": 7}
     rows = sg.importance(model, X, labels, loss=["log_loss", "brier", "zero_one"], **options)
     found = {
         "rows": importance_numbers(rows),
@@ -605,7 +593,6 @@ def weighted_rows() -> Any:
             features=["temp", "season"],
             sample_weight=weights,
             n_repeats=3,
-            calibrate=False,
             random_state=1,
         )
         found[sampler] = {**importance_numbers(imp), "test": columns_of(imp.test(test.X))}
@@ -627,7 +614,6 @@ def noise_of_the_partition() -> Any:
         "features": ["x0", "x1"],
         "n_repeats": 3,
         "random_state": 5,
-        "calibrate": False,
     }
     found = {}
     for sampler in ("subgroups", "auto"):
@@ -657,7 +643,7 @@ def one_job_small_batches() -> Any:
 def saved_and_loaded() -> Any:
     """A result that went through a file."""
     (X, y), (train, _) = numeric(150, 2), numeric(300, 1)
-    imp = sg.importance(numeric_model, X, y, train=train, features=["x1"], n_repeats=3, calibrate=False, random_state=5)
+    imp = sg.importance(numeric_model, X, y, train=train, features=["x1"], n_repeats=3, random_state=5)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "importance.json"
         imp.save(path)

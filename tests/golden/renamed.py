@@ -11,6 +11,8 @@ COLUMNS: dict[str, str] = {
     "selected": "chosen",
     "report_depth": "shown_depth",
     "min_samples_split": "min_split",
+    "uncalibrated_estimate": "estimate_before",
+    "uncalibrated_std_error": "std_error_before",
 }
 """New key -> key when recorded: columns of tables and keys of dictionaries.
 

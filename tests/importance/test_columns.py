@@ -333,8 +333,8 @@ def test_numbers_as_names_and_a_strange_index() -> None:
     assert len(run(twice, Y, first_column).per_row) == N
 
 
-@pytest.mark.parametrize("argument", ["y", "weights"])
-def test_index_in_another_order_is_refused(argument: str) -> None:
+@pytest.mark.parametrize("argument", ["y", "sample_weight"])
+def test_index_in_another_order_is_rejected(argument: str) -> None:
     """The user saw: a number, although y had been shuffled against X."""
     other = pd.Series(np.abs(Y)).sample(frac=1, random_state=0)
     given: dict[str, Any] = {"y": pd.Series(Y), argument: other}

@@ -322,7 +322,7 @@ def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.Impo
     assert asked_for == [400]  # what the run is known by
     with pytest.raises(sg.exceptions.ParameterError, match="holds another run: model"):
         sg.importance(lambda X: 2 * model(X), path, "y", **call)
-    with pytest.raises(sg.exceptions.ParameterError, match="seed: 1"):
+    with pytest.raises(sg.exceptions.ParameterError, match="random_state: 1"):
         sg.importance(asked, path, "y", **{**call, "random_state": 2})
 
 

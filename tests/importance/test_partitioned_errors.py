@@ -68,7 +68,6 @@ class Own:
     [
         ({"budget": 0.1}, "budget=0.1 is not there for data in partitions: each round.* Choose n_repeats"),
         ({"partition_resamples": 5}, "partition_resamples=5 is not there for data in partitions"),
-        ({"calibrate": True}, "calibrate=True is not there for data in partitions"),
         ({"sampler": "forest_nodes"}, "values of other rows that are redrawn.* Use 'auto', 'subgroups'"),
         ({"sampler": sg.samplers.Imputation(residuals="test")}, "Use residuals='oob'"),
         ({"sampler": sg.samplers.Marginal(fixed_points=True)}, "fixed_points=True has no meaning"),

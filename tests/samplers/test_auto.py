@@ -393,7 +393,7 @@ def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> 
     own = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"]
     assert told is not None
     assert told.rules == own.rules
-    asked = {"train": train.X, "features": ["x1"], "random_state": 1, "calibrate": False, "progress": False}
+    asked = {"train": train.X, "features": ["x1"], "random_state": 1, "progress": False}
     imp = sg.importance(scenario.model, test.X, test.y, sampler="auto", **asked)  # type: ignore[arg-type]
     plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(report_depth=0), **asked)  # type: ignore[arg-type]
     lines = imp.by_subgroup

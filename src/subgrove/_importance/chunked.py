@@ -50,8 +50,6 @@ _WHY_NOT = {
     "budget": "each round of redraws would read all data again. Choose n_repeats: with many rows, few redraws do.",
     "partition_resamples": "each resample would read all data again. Call importance with a table in memory of some "
     "of the rows, whose noise of the partition is the same.",
-    "calibrate": "with so many rows the noise of the test rows is small already. Leave it out, or pass a table in "
-    "memory.",
 }
 
 

@@ -24,9 +24,9 @@ _ROUNDING = 1e-12  # differences below this share of the numbers are none
 def differences(one: ImportanceResult, two: ImportanceResult) -> list[dict[str, Any]]:
     """Lines of the table of `ImportanceResult.compare`, for features and losses that both have."""
     losses = [(one.losses.index(loss), two.losses.index(loss)) for loss in one.losses if loss in two.losses]
-    # Weights that make the noise of each smaller leave the rows that they share no longer the same.
-    theirs = {score.title: score.counted_alike() for score in with_rows(two.scores, "compare")}
-    both = [score.counted_alike() for score in with_rows(one.scores, "compare") if score.title in theirs]
+    # Calibrated results have weights of their own: paired differences need the same weight for every row.
+    theirs = {score.title: score.uncalibrated() for score in with_rows(two.scores, "compare")}
+    both = [score.uncalibrated() for score in with_rows(one.scores, "compare") if score.title in theirs]
     if not losses or not both:
         raise ParameterError("The two results have no loss, or no feature, in common.")
     lines = []

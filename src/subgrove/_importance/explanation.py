@@ -131,18 +131,15 @@ def _costs(result: ImportanceResult, score: Scores, at: int) -> list[str]:
 
 
 def _weighted(result: ImportanceResult, score: Scores) -> list[str]:
-    """By what test rows were weighted, and what the numbers would be without that."""
-    made = score.calibration if isinstance(score, FeatureScores) else None
-    if made is None or not made.is_used:
+    """Which columns calibrate the estimate, and what it is without calibration."""
+    calibration = score.calibration if isinstance(score, FeatureScores) else None
+    if calibration is None or not calibration.is_used:
         return []
     further = result.settings["calibrated"]["further_rows"]
-    how = "so that they are, on average,"
-    if made.part < 1:
-        how = f"so that they are, on average, {100 * made.part:.0f} % of the way to being"
-    before = _listed([_number(float(value)) for value in made.estimate_before])
+    plain = _listed([_number(float(value)) for value in calibration.plain.overall.mean(axis=1)])
     return [
-        f"Test rows are weighted by {_listed(made.columns)}, {how} as they and {further} "
-        f"further rows are together; counted alike, the estimate would be {before}."
+        f"The estimate is calibrated on {further} additional rows by {_listed(calibration.columns)}; uncalibrated it "
+        f"is {plain}."
     ]
 
 

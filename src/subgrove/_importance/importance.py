@@ -19,8 +19,6 @@ from subgrove._data.table import Table, read_table
 from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
 from subgrove._importance.checks import trained_on, warn_of_lone_rows, warn_of_same_rows
 from subgrove._importance.chunked import over_partitions, reject_with_partitions
-from subgrove._importance.inference.calibration import calibrated, is_unasked, read_further, reject_scores
-from subgrove._importance.inference.default_calibration import calibrated_where_it_pays, may_calibrate
 from subgrove._importance.inference.sampler_variance import read_resamples, with_partition_noise
 from subgrove._importance.recompute import Source
 from subgrove._importance.result import ImportanceResult
@@ -73,7 +71,6 @@ def importance(
     budget: float | None = None,
     max_repeats: int = 1000,
     partition_resamples: int | None = None,
-    calibrate: Any = "auto",
     n_jobs: int | None = None,
     memory: float = 512,
     progress: bool | None = None,
@@ -133,19 +130,12 @@ def importance(
         Makes the numbers the same each time, whatever the number of jobs and the order of features.
     budget : float, optional
         Adds redraws to `n_repeats`, in doublings, until the Monte-Carlo error of a feature is at most this share of its
-        error of the test rows, all counted alike. Features that are there are not asked again.
+        error of the test rows. Features that are there are not asked again.
     max_repeats : int, default 1000
         Most redraws of a feature that `budget` may lead to.
     partition_resamples : int, optional
         How often the sampler is fitted again on random halves of `train`, for the noise of the partition:
         `.with_noise("test rows", "redraw", "partition")`; 20 is a good number.
-    calibrate : "auto", bool or table, default "auto"
-        True weights test rows so that they are, on average, as all rows that are known, `train` included: the same
-        importance with less noise. A table has other rows to use for that; neither needs a target. All rows must be
-        draws from the same source, as those of a random split are; where they are not, the estimate is of other rows
-        than X. "auto" goes part of the way, half of it at most, with sampler "auto" and `train`, for features where
-        that takes at least 10 % off the variance, unless a column shows that the split was not random. `calibration`
-        shows what changed.
     n_jobs : int, optional
         Number of processes; None follows `joblib.parallel_config`.
     memory : float, default 512
@@ -205,8 +195,7 @@ def importance(
     (366, 'sample', 365)
     """
     if is_partitioned(X):
-        weighting = None if is_unasked(calibrate) else True
-        reject_with_partitions(budget=budget, partition_resamples=partition_resamples, calibrate=weighting)
+        reject_with_partitions(budget=budget, partition_resamples=partition_resamples)
         _reject_no_memory(memory)
         _reject_strange_certify(check_fidelity)
         return over_partitions(
@@ -243,7 +232,7 @@ def importance(
     if isinstance(model, DeviceModel):
         from subgrove._importance.on_device import Asked, goes_on_device, importance_on_device
 
-        if is_unasked(calibrate) and goes_on_device(model, losses, response_method, enough, partition_resamples):
+        if goes_on_device(model, losses, response_method, enough, partition_resamples):
             wanted = Asked(
                 sampler, train, features, given, losses, repeats, sample_weight, check_fidelity, start, progress
             )
@@ -271,7 +260,6 @@ def importance(
             return fitted_sampler(sampler, rows, table, training, chosen, model, start)
         return fitted_given(sampler, sets, rows, table, training, model, start)
 
-    further = read_further(calibrate, train, sample_weight, table)
     fitted, redrawn = fitted_on(train)
     resamples = read_resamples(partition_resamples, trained_on(fitted, train))
     mark = fingerprint(table)
@@ -282,8 +270,6 @@ def importance(
     scoring = scoring.settled(before)
     reject_weighted_scores(scoring, counted)
     reject_budget(enough, scoring.per_row)
-    if further is not None:
-        reject_scores([one.name for one in scoring.losses if not one.per_row])
     answers, rest = answers_and_rest(before, scoring.target, probabilities=scoring.probabilities)
     question = Question(
         asked,
@@ -315,20 +301,12 @@ def importance(
             fitted_on,
             lambda again: _score_all(again, chosen, n_jobs, progress),
         )
-    weighted: dict[str, Any] = {}
-    if further is not None:
-        scores = calibrated(scores, table, further, start, uses_training_donors=fitted.uses_training_donors)
-        weighted = {"calibrated": {"further_rows": further.n_rows}}
-    elif calibrate is not False and may_calibrate(sampler, train, counted, scoring):
-        scores, n_further = calibrated_where_it_pays(scores, table, train, mark, start)
-        weighted = {"calibrated": {"further_rows": n_further}} if n_further else {}
     settings = {
         "method": "importance",
         "sampler": sampler_name(sampler),
         "n_repeats": repeats,
         **({} if enough is None else {"budget": enough.share, "repeats_used": repeats_used(scores)}),
         **({"partition_resamples": resamples} if resamples else {}),
-        **weighted,
         "random_state": start,
         "trained_on": trained_on(fitted, train),
         "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},

@@ -51,6 +51,8 @@ class Source:
         Training rows.
     model : object
         The user's model.
+    uses_training_donors : bool
+        Whether resampled values come from training rows.
     """
 
     question: Question
@@ -62,6 +64,7 @@ class Source:
     names: tuple[str, ...]
     train: Any
     model: Any
+    uses_training_donors: bool = False
 
     @classmethod
     def of(
@@ -77,7 +80,18 @@ class Source:
         }
         nothing: Any = None
         light = replace(question, model=question.model.fresh(), frames=nothing, table=nothing, sampler=nothing)
-        return cls(light, trees, told, sampler, sets, question.frames.X, tuple(question.frames.names), train, model)
+        return cls(
+            question=light,
+            trees=trees,
+            told=told,
+            sampler=sampler,
+            sets=sets,
+            rows=question.frames.X,
+            names=tuple(question.frames.names),
+            train=train,
+            model=model,
+            uses_training_donors=question.sampler.uses_training_donors,
+        )
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """The columns that the feature's tree splits on; None if it has none."""

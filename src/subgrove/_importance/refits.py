@@ -113,7 +113,6 @@ def importance_over_refits(
     n_test = _n_test(test_share, table.n_rows)
     splitting = _Splitting(Frames(X, table.columns), X, y, table.n_rows, n_test, start)
     fit = refit if refit is not None else lambda rows, target: unfitted(model).fit(rows, target)
-    # All rows together are the same in each split, so that weighted estimates would vary too little over splits.
     options = {
         "sampler": sampler,
         "features": features,
@@ -121,7 +120,6 @@ def importance_over_refits(
         "n_repeats": n_repeats,
         "response_method": response_method,
     }
-    options["calibrate"] = False
     found = []
     with progress_bar(progress, refits, "Refitting") as done:
         for number in range(refits):

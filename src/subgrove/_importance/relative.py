@@ -110,7 +110,6 @@ def relative_importance(
             sample_weight=sample_weight,
             response_method=response_method,
             random_state=start,
-            calibrate=False,  # results are compared with each other
             memory=memory,
             progress=False,
         )._computed_from(None)

@@ -15,10 +15,17 @@ import numpy as np
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import make_table, table_of_lines
+from subgrove._data.table import read_table
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import CHOICE_COLUMNS, Explanation, choice_lines, explained
 from subgrove._importance.fidelity_columns import certificate_lines
-from subgrove._importance.inference.calibration_table import CALIBRATION_COLUMNS, calibration_lines
+from subgrove._importance.inference.calibration import (
+    CALIBRATION_COLUMNS,
+    calibrated_scores,
+    calibration_lines,
+    read_additional_rows,
+    reject_uncalibratable,
+)
 from subgrove._importance.inference.conditional_independence import tested
 from subgrove._importance.inference.multiple_testing import with_adjusted
 from subgrove._importance.inference.variance_components import (
@@ -28,6 +35,7 @@ from subgrove._importance.inference.variance_components import (
     read_sources,
     reject_partition,
 )
+from subgrove._importance.recompute import Source
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import (
     loss_column,
@@ -182,13 +190,30 @@ class ImportanceResult:
                 lines.append({**loss_column(self.losses, at), "feature": score.title, **errors, "largest": largest})
         return table_of_lines(self.backend, lines)
 
-    @property
-    def calibration(self) -> Any:
-        """One row for each feature (and loss): what `calibrate=` changed; no row where no row of X was weighted.
+    def calibrated(self, X: Any) -> ImportanceResult:
+        """Return the result with test rows weighted so that they resemble all rows, those of X included.
 
-        `estimate` and `std_error` are those of `overall`, without the noise of the draws; `estimate_before` and
-        `std_error_before` are what they would be if all rows counted alike. `columns` are the columns by which rows
-        were weighted; it is empty where nothing was found to weight them by, and numbers are then as before.
+        The estimand is the same and the noise of the test rows is smaller, as with a control variate in a survey:
+        where columns of a row predict its contribution to the importance, the known columns of further rows tell how
+        typical the test rows are.
+
+        Parameters
+        ----------
+        X : table
+            Further rows with the columns of the test rows, such as the training rows. No target is needed, and the
+            model does not predict them.
+
+        Returns
+        -------
+        ImportanceResult
+            With calibrated estimates and standard errors; `calibration` compares them with the plain ones, and
+            `row_weights` has the weights. `compare` and `gap` use plain means, also of a calibrated result.
+
+        Notes
+        -----
+        This assumes that X and the test rows have the same distribution, as the parts of a random split have. With
+        covariate shift (a split by time or by group) the estimate describes a mixture of both populations; a warning
+        is given where the shift is large in columns that matter.
 
         Examples
         --------
@@ -196,14 +221,38 @@ class ImportanceResult:
         >>> linear = sg.simulate.scenario("linear")
         >>> train, test = linear.sample(2000, random_state=1), linear.sample(400, random_state=2)
         >>> imp = sg.importance(
-        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], calibrate=True, n_repeats=20,
-        random_state=1
+        ...     linear.model, test.X, test.y, train=train.X, features=["x1"], n_repeats=20, random_state=1
         ... )
-        >>> line = imp.calibration.iloc[0]
-        >>> f"by {line['columns']}: {line['std_error_before']:.2f}, then {line['std_error']:.2f}"
+        >>> line = imp.calibrated(train.X).calibration.iloc[0]
+        >>> f"by {line['columns']}: {line['uncalibrated_std_error']:.2f}, then {line['std_error']:.2f}"
         'by x2: 0.37, then 0.27'
         """
-        return table_of_lines(self.backend, calibration_lines(self), CALIBRATION_COLUMNS)
+        reject_uncalibratable(self.weights, self.losses, self.per_row_losses)
+        scores = [score.uncalibrated() for score in with_rows(self.scores, "calibrated")]
+        if not isinstance(self._source, Source):
+            raise ParameterError(
+                "Calibration needs the test rows, which a result that was loaded or unpickled, or that is of loco, "
+                "does not have. Compute it again with importance."
+            )
+        table = read_table(self._source.rows, lenient=True)
+        further = read_additional_rows(X, table)
+        seed, uses_training_donors = self.settings["random_state"], self._source.uses_training_donors
+        return replace(
+            self,
+            scores=calibrated_scores(scores, table, further, seed, uses_training_donors=uses_training_donors),
+            settings={**self.settings, "calibrated": {"further_rows": further.n_rows}},
+        )
+
+    @property
+    def calibration(self) -> Any:
+        """One row for each feature (and loss) of a result of `calibrated`: what calibration changed.
+
+        `estimate` and `std_error` are those of `overall`, without the Monte Carlo error; `uncalibrated_estimate` and
+        `uncalibrated_std_error` are those of the plain mean. `columns` predict the contribution of a row to the
+        importance; where there is none, the weights are 1.
+        """
+        columns = [loss_column(self.losses, at) for at in range(len(self.losses))]
+        return table_of_lines(self.backend, calibration_lines(self.scores, columns), CALIBRATION_COLUMNS)
 
     @property
     def certificates(self) -> Any:
@@ -258,7 +307,7 @@ class ImportanceResult:
     def per_row(self) -> Any:
         """One row for each row of the user's table, one column for each feature: the mean increase of its loss.
 
-        Its mean is the estimate in `overall` where all rows count alike; `row_weights` says how much they count.
+        Its mean, weighted by `row_weights`, is the estimate in `overall`.
         """
         self._reject_scores("per_row", "a value for each row")
         scores = with_rows(self.scores, "per_row")
@@ -271,20 +320,9 @@ class ImportanceResult:
 
     @property
     def row_weights(self) -> Any:
-        """One row for each row of the user's table, one column for each feature: how much the row counts in `overall`.
+        """One row for each row of the user's table, one column for each feature: the weight of the row in `overall`.
 
-        Where a feature's values come from training rows, weights times `per_row`, summed over rows and divided by the
-        sum of the weights, is the estimate.
-
-        Examples
-        --------
-        >>> import subgrove as sg
-        >>> linear = sg.simulate.scenario("linear")
-        >>> train, test = linear.sample(600, random_state=1), linear.sample(200, random_state=2)
-        >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1"], random_state=1)
-        >>> weighted = (imp.row_weights * imp.per_row).sum() / imp.row_weights.sum()
-        >>> print(f"{weighted['x1']:.3f} {imp.overall['estimate'][0]:.3f} {imp.per_row['x1'].mean():.3f}")
-        3.727 3.727 3.769
+        1 for every row, unless `sample_weight` was passed or the result is calibrated.
         """
         scores = with_rows(self.scores, "row_weights")
         given = np.ones(len(scores[0].code)) if self.weights is None else self.weights
@@ -427,10 +465,9 @@ class ImportanceResult:
     def compare(self, other: ImportanceResult) -> Any:
         """Differences to another result, feature by feature: this one minus the other.
 
-        Features and losses that both have are compared, with all rows counted alike, also where a result has weighted
-        them (`calibrate`). If both are of the same rows, the standard error is that of
-        the paired differences; with the same seed and subgroups, as for two models, draws are the same too, and noise
-        that they share goes out. The p-value is two-sided.
+        Features and losses that both have are compared, without calibration. If both are of the same rows, the
+        standard error is that of the paired differences; with the same random state and subgroups, as for two models,
+        the draws are the same as well, and the noise that they share cancels. The p-value is two-sided.
 
         Parameters
         ----------

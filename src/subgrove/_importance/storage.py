@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from subgrove._core.files import write_text
 from subgrove._core.moments import Moments
-from subgrove._importance.inference.calibration_weights import Calibration
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import Calibration, FeatureScores
 from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove._scoring.summed import Scores, SummedScores
 from subgrove.exceptions import FormatError
@@ -100,9 +99,14 @@ def _score_dict(score: Scores) -> dict[str, Any]:
     kept = {entry.name: getattr(score, entry.name) for entry in fields(score) if entry.name != "calibration"}
     if isinstance(score, SummedScores):
         kept["moments"] = score.moments.array
-    made = getattr(score, "calibration", None)  # written where there is one, so that earlier versions read the others
-    more = {} if made is None else {"calibration": {one.name: packed(getattr(made, one.name)) for one in fields(made)}}
-    return {**{name: packed(value) for name, value in kept.items()}, "certificate": certificate, **more}
+    values = {**{name: packed(value) for name, value in kept.items()}, "certificate": certificate}
+    calibration = getattr(score, "calibration", None)
+    if calibration is not None:
+        arrays = {
+            one.name: packed(getattr(calibration, one.name)) for one in fields(calibration) if one.name != "plain"
+        }
+        values["calibration"] = {**arrays, "plain": _score_dict(calibration.plain)}
+    return values
 
 
 def _score_from(values: dict[str, Any]) -> Scores:
@@ -110,7 +114,10 @@ def _score_from(values: dict[str, Any]) -> Scores:
     kept = {name: unpacked(value) for name, value in values.items() if name not in ("certificate", "calibration")}
     kept["certificate"] = None if stated is None else FidelityCheck(**stated)
     if values.get("calibration") is not None:
-        kept["calibration"] = Calibration(**{name: unpacked(one) for name, one in values["calibration"].items()})
+        arrays = {name: unpacked(one) for name, one in values["calibration"].items() if name != "plain"}
+        plain = _score_from(values["calibration"]["plain"])
+        assert isinstance(plain, FeatureScores)
+        kept["calibration"] = Calibration(**arrays, plain=plain)
     if "moments" in kept:
         return SummedScores(**{**kept, "moments": Moments.from_array(kept["moments"])})
     return FeatureScores(**kept)

@@ -48,7 +48,6 @@ def summarise(
             "loss": asked.loss,
             "n_repeats": asked.n_repeats,
             "random_state": asked.seed,
-            "calibrate": False,  # the two are told side by side
             "n_jobs": asked.n_jobs,
             "progress": False,
         }

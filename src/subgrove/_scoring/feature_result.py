@@ -9,9 +9,48 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._importance.inference.calibration_weights import Calibration
 from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove.samplers.base import Feature, title
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Weights that calibrate an estimate, and what they change.
+
+    Attributes
+    ----------
+    weights : float array (n,)
+        Weight of each test row; their sum is the number of rows.
+    further_variance : float array (L,)
+        Variance of the overall estimate that is due to the additional rows.
+    subgroup_variance : float array (L, K)
+        Variance of the estimates of subgroups, additional rows included.
+    plain : FeatureScores
+        The scores before calibration, where all rows have the same weight.
+    columns : tuple of str
+        Columns that predict the importance of a row; none where the weights are all 1.
+    """
+
+    weights: Floats
+    further_variance: Floats
+    subgroup_variance: Floats
+    plain: FeatureScores
+    columns: tuple[str, ...] = ()
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the weights differ from 1."""
+        return bool(self.columns)
+
+    def for_loss(self, at: int) -> Calibration:
+        """Return the calibration of one of several losses, which share their weights."""
+        own = slice(at, at + 1)
+        return replace(
+            self,
+            further_variance=self.further_variance[own],
+            subgroup_variance=self.subgroup_variance[own],
+            plain=self.plain.for_loss(at),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,7 +83,7 @@ class FeatureScores:
         Rows whose expectation is exact.
     lone : tuple of int
         Subgroups of a single row, which has no donor and keeps its value.
-    certificate : Certificate or None
+    certificate : FidelityCheck or None
         Whether the redraw passes for real data, if that was asked for.
     moved : float array (n, K), or None
         How far a row's K predictions move on average when the feature is redrawn; None of predictions that are no
@@ -56,7 +95,7 @@ class FeatureScores:
     partition_resamples : int
         How many of these there were.
     calibration : Calibration or None
-        How much each row counts, where rows were made to be as the training rows are.
+        Weights of the rows, on a result of `ImportanceResult.calibrated`.
     """
 
     feature: Feature
@@ -108,13 +147,6 @@ class FeatureScores:
             calibration=None if self.calibration is None else self.calibration.for_loss(at),
         )
 
-    def counted_alike(self) -> FeatureScores:
-        """The scores without calibration."""
-        made = self.calibration
-        if made is None or made.moves is None or made.influence is None:
-            return replace(self, calibration=None)
-        sizes: Floats = np.bincount(self.code, minlength=len(self.rules)).astype(np.float64)
-        repeats = self.repeats - made.moves[:, None, :]
-        overall = (np.where(sizes > 0, repeats, 0.0) * sizes).sum(axis=2) / sizes.sum()
-        own = {"sizes": sizes, "repeats": repeats, "overall": overall, "influence": made.influence}
-        return replace(self, **own, calibration=None)
+    def uncalibrated(self) -> FeatureScores:
+        """Return the scores in which all rows have the same weight."""
+        return self if self.calibration is None else self.calibration.plain

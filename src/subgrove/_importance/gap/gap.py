@@ -19,8 +19,7 @@ import numpy as np
 from subgrove._core.random import stream
 from subgrove._importance.gap.order import Block, block_title, by_dependence, in_blocks
 from subgrove._importance.gap.result import OTHER_DRAWS, Gap, GapStep
-from subgrove._importance.gap.words import WEIGHTED_ROWS
-from subgrove._importance.inference.intervals import combined_mc_variance, combined_variance, overall_variance
+from subgrove._importance.inference.intervals import combined_mc_variance, combined_variance
 from subgrove._importance.recompute import Source
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.row_losses import names_of
@@ -51,21 +50,16 @@ def gap_between(imp: ImportanceResult, marginal: Any, feature: Any, loss: str | 
             f"here and {base.baseline[0]:.6g} in marginal. Compute both for the same model, rows and loss."
         )
     conditional = _score_of(one, feature)
-    results = conditional, _marginal_score(base, conditional)
-    ends = results[0].counted_alike(), results[1].counted_alike()
+    ends = conditional.uncalibrated(), _marginal_score(base, conditional).uncalibrated()
     sets = _Sets(one, conditional.feature, name, ends)
     steps, orders = _steps(sets.names, sets.seed, average=average)
     made = [sets.step(block, weights) for block, weights in zip(sets.names, steps, strict=True)]
     whole, start, end = (
-        sets.noise(terms)
-        for terms in ([(1.0, results[1]), (-1.0, results[0])], [(1.0, results[1])], [(1.0, results[0])])
+        sets.noise(terms) for terms in ([(1.0, ends[1]), (-1.0, ends[0])], [(1.0, ends[1])], [(1.0, ends[0])])
     )
-    first, last = _estimate(results[1]), _estimate(results[0])
-    alike = _estimate(ends[1]) - _estimate(ends[0])
-    if not made and alike != 0:
-        made = [GapStep(OTHER_DRAWS, 0.0, 0.0, alike, *sets.noise([(1.0, ends[1]), (-1.0, ends[0])]))]
-    if any(score.calibration is not None and score.calibration.is_used for score in results):
-        made.append(GapStep(WEIGHTED_ROWS, 0.0, 0.0, first - last - alike, _noise_of_weights(results), 0.0))
+    first, last = _estimate(ends[1]), _estimate(ends[0])
+    if not made and first != last:
+        made = [GapStep(OTHER_DRAWS, 0.0, 0.0, first - last, *whole)]
     return Gap(
         conditional.title,
         name,
@@ -239,20 +233,6 @@ class _Sets:
             return 0.0, 0.0
         rows = combined_variance(full, self.imp.weights) if per_row else np.nan
         return float(np.sqrt(rows)), float(np.sqrt(combined_mc_variance(full, per_row=per_row)))
-
-
-def _noise_of_weights(scores: Iterable[FeatureScores]) -> float:
-    """Standard error of what weights change.
-
-    Going a part k of the way takes k (2 - k) of what can be foretold off the variance, and moves by k of it.
-    """
-    total = 0.0
-    for score in scores:
-        made = score.calibration
-        if made is not None and made.is_used:
-            saved = float(made.variance_before[0] - overall_variance(score, None)[0])
-            total += max(saved, 0.0) * made.part / (2 - made.part)
-    return float(np.sqrt(total))
 
 
 def _of_loss(score: FeatureScores, at: int) -> FeatureScores:

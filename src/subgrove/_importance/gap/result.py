@@ -22,8 +22,7 @@ class GapStep:
     Attributes
     ----------
     column : str
-        Its name, or "the other N columns"; "other draws" where no column is known but the draws were others; "weights
-        of rows" for what calibration changed, since between the two ends all rows count alike.
+        Its name, or "the other N columns"; "other draws" where no column is known but the draws were others.
     before, after : float
         Importance of the feature before and after.
     step : float

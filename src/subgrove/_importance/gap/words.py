@@ -18,15 +18,12 @@ if TYPE_CHECKING:
 
 _CLEAR = 2.0  # standard errors
 _ALL = 0.995
-WEIGHTED_ROWS = "weights of rows"
-"""The step that holds what calibration changed, if one of the results has it."""
 _OTHERS = re.compile(r"the other \d+ columns")
 
 
 def sentences_of(gap: Gap) -> tuple[str, ...]:
     """The story of a gap."""
     told = [_start(gap), *_middle(gap)]
-    told += [_weights(part) for part in gap.parts if part.column == WEIGHTED_ROWS]
     if not gap.per_row:
         told.append(
             f"{_loss(gap).capitalize()} is a score of all rows together: of its noise, only that of the draws is known."
@@ -67,18 +64,8 @@ def _clear(value: float, noise: float) -> bool:
     return abs(value) > _CLEAR * noise
 
 
-def _columns(gap: Gap) -> tuple[GapStep, ...]:
-    """The steps that are columns."""
-    return tuple(part for part in gap.parts if part.column != WEIGHTED_ROWS)
-
-
 def _names(gap: Gap) -> str:
-    return listed([part.column for part in _columns(gap)])
-
-
-def _weights(part: GapStep) -> str:
-    change = f"{number(abs(part.step))} {'larger' if part.step > 0 else 'smaller'}"
-    return f"That rows are weighted (calibrate) makes the difference {change}; in the steps all rows count alike."
+    return listed([part.column for part in gap.parts])
 
 
 def _start(gap: Gap) -> str:
@@ -126,7 +113,7 @@ def _no_columns(gap: Gap) -> list[str]:
         told = [f"Its tree has no split: no column tells anything about {gap.feature}, as far as the tree can see."]
     told += [
         f"The two results differ by {number(abs(part.step))} only because values came from other rows."
-        for part in _columns(gap)
+        for part in gap.parts
     ]
     return told
 
@@ -136,15 +123,15 @@ def _shares_make_sense(gap: Gap) -> bool:
         return False
     if gap.conditional < 0 and _clear(gap.conditional, together(gap.conditional_noise)):
         return False
-    clear = [part for part in _columns(gap) if _clear(part.step, part.noise)]
-    return all(part.step > 0 for part in clear) and all(part.step <= 1.05 * gap.marginal for part in _columns(gap))
+    clear = [part for part in gap.parts if _clear(part.step, part.noise)]
+    return all(part.step > 0 for part in clear) and all(part.step <= 1.05 * gap.marginal for part in gap.parts)
 
 
 def _shares(gap: Gap) -> str:
     """What each column tells, as shares of the marginal importance; those in noise are named together."""
     told: list[str] = []
     seen = False  # whether a column has told something
-    for clear, group in groupby(_columns(gap), key=lambda part: _clear(part.step, part.noise)):
+    for clear, group in groupby(gap.parts, key=lambda part: _clear(part.step, part.noise)):
         parts = list(group)
         told += _clear_shares(gap, parts, first=not seen) if clear else [_unclear(gap, parts, first=not seen)]
         seen = seen or clear
@@ -191,7 +178,7 @@ def _rest(gap: Gap) -> str:
 def _amounts(gap: Gap) -> list[str]:
     """What each column changes, in numbers of the loss."""
     told = []
-    for place, part in enumerate(_columns(gap)):
+    for place, part in enumerate(gap.parts):
         change = f"{number(abs(part.step))} {'less' if part.step > 0 else 'more'}" if part.step else "as much as before"
         unclear = "" if _clear(part.step, part.noise) or part.step == 0 else " (within noise)"
         too = " too" if place and not gap.orders else ""

@@ -1,23 +1,24 @@
-"""Calibration: test rows are weighted so that they are, on average, as all rows that are known.
+"""Calibration: test rows are weighted so that their mean agrees with that of all rows of known columns.
 
-An importance is a mean over test rows, and varies with which rows these happen to be. What a row adds is in part
-foretold by the row itself (h, learned on other test rows), and h is known of further rows as well: the training rows,
-whose target is not needed. With n test rows, m further rows, N = n + m and means over them::
+An importance is a mean over test rows and varies with the sample of rows. Part of a row's contribution z is predicted
+by its columns: h, learned by cross-fitting on the test rows (`control_variates`). h is also known for additional rows
+such as the training rows, whose target is not needed. With n test rows, m additional rows, N = n + m and means over
+them::
 
     weights     w_i = 1 + (mean_N h - mean_n h)' S^-1 (h_i - mean_n h),   S the covariance of h over test rows
-    estimate    mean_n w z  =  mean_n z + slope (mean_N h - mean_n h),    z what a row adds, slope that of z on h
+    estimate    mean_n w z  =  mean_n z + slope (mean_N h - mean_n h),    slope that of z on h
     variance    Var(z - (m / N) slope h) / n  +  slope^2 Var(h) m / N^2
 
-For a part k of the way, weights are 1 + k (w - 1), and k slope stands for the slope.
-It estimates the same as before, with less noise. Nothing of a further row is used but its columns: the model, which may
-have been fitted on it, is not asked about it. A feature that takes donors from the training rows is not among the
-columns that its rows are weighted by, or the noise of these rows would count twice.
+Weights are bounded below: where one would be smaller, all of them are shrunk towards 1.
+The estimand is unchanged if all rows have the same distribution. Only the columns of additional rows are used; the
+model, which may have been fitted on them, does not predict them. A feature whose donors are training rows is not
+among the columns that predict z, or the noise of these rows would count twice.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,206 +26,218 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_like, read_table
-from subgrove._importance.inference.calibration_weights import Calibration
-from subgrove._importance.inference.control_variates import Foretold, RowLearner
-from subgrove._importance.inference.covariate_shift import distance
+from subgrove._importance.inference.control_variates import ControlVariate, ControlVariateFit, RowFeatures
 from subgrove._importance.inference.intervals import mean_variance, overall_variance, subgroup_variance
-from subgrove._importance.inference.row_features import RowTerms
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import Calibration, FeatureScores
 from subgrove._scoring.sums import narrow
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 from subgrove.samplers.fit import reject_other_kinds, training_rows
 
-AUTO = "auto"
-_LEAST_WEIGHT = 0.1
-_FAR_APART = 4.5  # standard errors between test rows and further rows: by chance in one case of a hundred thousand
+CALIBRATION_COLUMNS = (
+    "feature",
+    "estimate",
+    "std_error",
+    "uncalibrated_estimate",
+    "uncalibrated_std_error",
+    "columns",
+)
+_MIN_WEIGHT = 0.1
+_MAX_DISTANCE = 4.5  # standard errors between test and additional rows: by chance in one case of a hundred thousand
 
 
-def is_unasked(calibrate: Any) -> bool:
-    """Whether nobody asked for calibration, which "auto" leaves open."""
-    return calibrate is False or (isinstance(calibrate, str) and calibrate == AUTO)
-
-
-def read_further(calibrate: Any, train: Any, weights: Any, table: Table) -> Table | None:
-    """The further rows, None where none are asked for; raises where calibration has no meaning."""
-    if is_unasked(calibrate):
-        return None
-    if weights is not None:
-        raise ParameterError(
-            "calibrate gives test rows weights of its own, so it cannot be used with weights. Leave one of them out."
-        )
-    if calibrate is True and train is None:
-        raise ParameterError(
-            "calibrate=True uses the training rows, and train is missing. Pass train, or calibrate=ROWS with further "
-            "rows from the same source as X; they need no target."
-        )
-    if calibrate is None or (isinstance(calibrate, int | float | str) and calibrate is not True):
-        raise ParameterError(f"calibrate must be 'auto', True, False, or a table of further rows; got {calibrate!r}.")
-    argument, rows = ("train", train) if calibrate is True else ("calibrate", calibrate)
-    rows = training_rows(rows)
-    theirs = read_table(rows, argument=argument, lenient=True)
+def read_additional_rows(X: Any, table: Table) -> Table:
+    """Read the rows that test rows are calibrated on, with the columns that both tables have."""
+    if X is None or isinstance(X, int | float | str):
+        raise ParameterError(f"calibrated needs a table of rows with the columns of X; got {X!r}.")
+    rows = training_rows(X)
+    theirs = read_table(rows, argument="X", lenient=True)
     shared = tuple(column for column in table.columns if column.name in theirs.names)
     if not shared:
-        raise InputError(f"{argument} has none of the columns of X. Pass rows with the same columns.")
+        raise InputError("The rows to calibrate on have none of the columns of the test rows.")
     reject_other_kinds(theirs.columns, table)
-    return read_like(rows, shared, argument=argument)
+    return read_like(rows, shared, argument="X")
 
 
-def reject_scores(names: Sequence[str]) -> None:
-    """Scores of all rows together are no means over rows."""
-    if names:
+def reject_uncalibratable(weights: Floats | None, losses: Sequence[str], per_row_losses: Sequence[bool]) -> None:
+    """Raise where calibration has no meaning: with weights of the user, or for a score of all rows together."""
+    if weights is not None:
         raise ParameterError(
-            f"calibrate weights rows, and {', '.join(names)} is a score of all rows together. Use a loss that has a "
-            f"value for each row, or leave calibrate out."
+            "Calibration gives test rows weights of its own, so it cannot be used with sample_weight. Compute the "
+            "importance without it."
+        )
+    scores = [loss for loss, per_row in zip(losses, per_row_losses, strict=True) if not per_row]
+    if scores:
+        raise ParameterError(
+            f"Calibration weights rows, and {', '.join(scores)} is a score of all rows together. Use .for_loss(...) "
+            f"of a loss that has a value for each row."
         )
 
 
-def calibrated(
+def calibrated_scores(
     scores: Sequence[FeatureScores], table: Table, further: Table, seed: int, *, uses_training_donors: bool
-) -> list[FeatureScores]:
-    """The scores with calibrated estimates; warns where further rows are not like the test rows."""
-    learner = RowLearner.of(RowTerms(table, further), seed)
-    found, apart = [], []
+) -> tuple[FeatureScores, ...]:
+    """Return the scores with calibrated estimates; warn of covariate shift between test and additional rows."""
+    fit = ControlVariateFit.of(RowFeatures(table, further), seed)
+    calibrated, shifted = [], []
     for score in scores:
-        told = useful(learner, score, score.feature if uses_training_donors else ())
-        found.append(with_weights(score, told, further.n_rows))
-        apart += [score.title] * (apart_by(told) > _FAR_APART)
-    _warn_of_other_rows(apart)
-    return found
+        variates = _significant(fit, score, score.feature if uses_training_donors else ())
+        calibrated.append(_with_weights(score, variates, further.n_rows))
+        if max((_distance(one.test, one.further) for one in variates), default=0.0) > _MAX_DISTANCE:
+            shifted.append(score.title)
+    _warn_of_covariate_shift(shifted)
+    return tuple(calibrated)
 
 
-def useful(learner: RowLearner, score: FeatureScores, without: Collection[str]) -> list[Foretold]:
-    """What is foretold of the rows, for the losses where that goes with what they add."""
-    told = [learner.foretold(one.astype(np.float64), without) for one in score.influence]
-    return [one for one, values in zip(told, score.influence, strict=True) if one and _holds(one, values)]
+def calibration_lines(scores: Sequence[Any], loss_columns: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Return one line for each loss and calibrated feature: estimates and errors with and without weights."""
+    calibrated = [score for score in scores if getattr(score, "calibration", None) is not None]
+    return [
+        {
+            **loss,
+            "feature": score.title,
+            "estimate": float(score.overall[at].mean()),
+            "std_error": float(np.sqrt(overall_variance(score, None)[at])),
+            "uncalibrated_estimate": float(score.uncalibrated().overall[at].mean()),
+            "uncalibrated_std_error": float(np.sqrt(overall_variance(score.uncalibrated(), None)[at])),
+            "columns": ", ".join(score.calibration.columns),
+        }
+        for at, loss in enumerate(loss_columns)
+        for score in calibrated
+    ]
 
 
-def apart_by(told: Sequence[Foretold]) -> float:
-    """How far further rows are from test rows in what is foretold, at most, in standard errors."""
-    return max((distance(one.test, one.further) for one in told), default=0.0)
+def _significant(fit: ControlVariateFit, score: FeatureScores, without: Collection[str]) -> list[ControlVariate]:
+    """Return control variates of the losses whose held-out predictions correlate with the contributions of rows."""
+    variates = [fit.predict(one.astype(np.float64), without) for one in score.influence]
+    return [
+        one
+        for one, values in zip(variates, score.influence, strict=True)
+        if one is not None and np.cov(one.test, values.astype(np.float64))[0, 1] > 0
+    ]
 
 
-def _holds(told: Foretold, values: Any) -> bool:
-    """Whether what was foretold goes with what rows add: rows that were not learned on say so."""
-    return bool(np.cov(told.test, values.astype(np.float64))[0, 1] > 0)
+def _distance(one: Floats, two: Floats) -> float:
+    """Difference of two means in standard errors, if both samples have the same distribution."""
+    error = np.concatenate([one, two]).std() * np.sqrt(1 / len(one) + 1 / len(two))
+    return float(abs(one.mean() - two.mean()) / error) if error > 0 else 0.0
 
 
-def _warn_of_other_rows(features: Sequence[str]) -> None:
+def _warn_of_covariate_shift(features: Sequence[str]) -> None:
     if features:
         more = f" and {len(features) - 5} more" if len(features) > 5 else ""
         warnings.warn(
-            f"The rows to weight by are not like the test rows in the columns that tell how much rows add to the "
-            f"importance of {', '.join(map(repr, features[:5]))}{more}, so calibrated estimates are of other "
-            f"rows than X. Pass calibrate=False, or split rows at random.",
+            f"Covariate shift: the rows to calibrate on differ from the test rows in columns that predict the "
+            f"importance of {', '.join(map(repr, features[:5]))}{more}, so calibrated estimates describe another "
+            f"population than the test rows. Read the uncalibrated result, or split rows at random.",
             SubgroveWarning,
             stacklevel=4,
         )
 
 
 @dataclass(frozen=True, eq=False)
-class _Foretellings:
-    """What was foretold for the losses of a feature, side by side; `test` is about its mean."""
+class _JointVariates:
+    """Control variates of all losses of a feature, side by side; `test` is centred."""
 
     test: Floats  # (n, q)
     inverse: Floats  # of its covariance
-    further: Floats  # covariance over further rows
-    gap: Floats  # mean of all rows less mean of the test rows
-    share: float  # of the further rows among all
+    further: Floats  # covariance over additional rows
+    shift: Floats  # mean of all rows minus mean of the test rows
+    share: float  # of the additional rows among all
     n_all: int
 
     @classmethod
-    def of(cls, told: Sequence[Foretold]) -> _Foretellings:
-        test = np.column_stack([one.test for one in told])
-        further = np.column_stack([one.further for one in told])
+    def of(cls, variates: Sequence[ControlVariate]) -> _JointVariates:
+        test = np.column_stack([one.test for one in variates])
+        further = np.column_stack([one.further for one in variates])
         n, m = len(test), len(further)
-        gap = (further.mean(axis=0) - test.mean(axis=0)) * m / (n + m)
+        shift = (further.mean(axis=0) - test.mean(axis=0)) * m / (n + m)
         test = test - test.mean(axis=0)
-        inverse = np.linalg.pinv(test.T @ test / n, hermitian=True)
-        return cls(test, inverse, np.atleast_2d(np.cov(further.T)), gap, m / (n + m), n + m)
+        return cls(
+            test=test,
+            inverse=np.linalg.pinv(test.T @ test / n, hermitian=True),
+            further=np.atleast_2d(np.cov(further.T)),
+            shift=shift,
+            share=m / (n + m),
+            n_all=n + m,
+        )
 
-    def slopes(self, values: Floats, shrunk: float) -> Floats:
-        """Slopes of values of the test rows on what was foretold: (lines, q)."""
-        return np.asarray(values @ self.test @ self.inverse) / len(self.test) * shrunk
+    def slopes(self, values: Floats, shrinkage: float) -> Floats:
+        """Slopes of values of the test rows on the control variates: (lines, q)."""
+        return np.asarray(values @ self.test @ self.inverse) / len(self.test) * shrinkage
 
-    def left(self, values: Floats, slopes: Floats) -> Floats:
-        """What the noise of the test rows is made of."""
+    def residuals(self, values: Floats, slopes: Floats) -> Floats:
+        """Values whose variance is the noise of the test rows after calibration."""
         return values - self.share * (slopes @ self.test.T)
 
     def variance(self, slopes: Floats) -> Floats:
-        """What the further rows add to a variance."""
+        """Variance that the additional rows add."""
         squares: Floats = np.einsum("lq,qr,lr->l", slopes, self.further, slopes)
         return squares * self.share / self.n_all
 
 
-def with_weights(score: FeatureScores, told: Sequence[Foretold], m: int, part: float = 1.0) -> FeatureScores:
-    """The scores with rows weighted, a part of the way to where they are as all rows are."""
-    n = len(score.code)
-    before = score.overall.mean(axis=1), overall_variance(score, None)
-    if not told or m < 2:
-        nothing = Calibration(np.ones(n), np.zeros(len(score.rows)), subgroup_variance(score, None), *before)
-        return replace(score, calibration=nothing)
-    found = _Foretellings.of(told)
-    moved = found.test @ found.inverse @ found.gap
-    shrunk = min(part, (1.0 - _LEAST_WEIGHT) / max(-float(moved.min()), np.finfo(np.float64).tiny))
-    weights = 1.0 + shrunk * moved
-    values = _added_by_rows(score)
-    slopes = found.slopes(values, shrunk)
-    columns = tuple(dict.fromkeys(name for one in told for name in one.columns))
-    subgroups = _subgroup_variance(score, found, values, weights, shrunk)
-    moves = _moves(score, values, weights)
-    kept = Calibration(
-        weights, found.variance(slopes), subgroups, *before, columns, moves, score.influence, float(shrunk)
+def _with_weights(score: FeatureScores, variates: Sequence[ControlVariate], m: int) -> FeatureScores:
+    """Return the scores as weighted means; weights are 1 where no control variate was found."""
+    if not variates or m < 2:
+        unchanged = Calibration(
+            np.ones(len(score.code)), np.zeros(len(score.rows)), subgroup_variance(score, None), score
+        )
+        return replace(score, calibration=unchanged)
+    joint = _JointVariates.of(variates)
+    tilt = joint.test @ joint.inverse @ joint.shift
+    shrinkage = min(1.0, (1.0 - _MIN_WEIGHT) / max(-float(tilt.min()), np.finfo(np.float64).tiny))
+    weights = 1.0 + shrinkage * tilt
+    values = _contributions(score)
+    slopes = joint.slopes(values, shrinkage)
+    calibration = Calibration(
+        weights=weights,
+        further_variance=joint.variance(slopes),
+        subgroup_variance=_subgroup_variance(score, joint, values, weights, shrinkage),
+        plain=score,
+        columns=tuple(dict.fromkeys(name for one in variates for name in one.columns)),
     )
-    return _weighted(replace(score, influence=narrow(found.left(values, slopes)), calibration=kept))
+    influence = narrow(joint.residuals(values, slopes))
+    return replace(_weighted(score, values, weights), influence=influence, calibration=calibration)
 
 
-def _added_by_rows(score: FeatureScores) -> Floats:
-    """What each row adds; of rows that give no donors it is the increase itself, with all its digits."""
+def _contributions(score: FeatureScores) -> Floats:
+    """Contribution of each row; of rows that are no donors it is the increase itself, with all its digits."""
     if np.array_equal(narrow(score.rows), score.influence):
         return score.rows
     return score.influence.astype(np.float64)
 
 
-def _moves(score: FeatureScores, values: Floats, weights: Floats) -> Floats:
-    """By how much the weighted mean of each subgroup is above its mean."""
+def _weighted(score: FeatureScores, values: Floats, weights: Floats) -> FeatureScores:
+    """Return estimates of subgroups and of all rows as weighted means; every repeat is shifted by the same amount."""
     groups = len(score.rules)
     counts = np.bincount(score.code, minlength=groups)
-    sizes = np.bincount(score.code, weights=weights, minlength=groups)
+    sizes: Floats = np.bincount(score.code, weights=weights, minlength=groups).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.array(
+        shifts = np.array(
             [
                 np.bincount(score.code, weights=line * weights, minlength=groups) / sizes
                 - np.bincount(score.code, weights=line, minlength=groups) / counts
                 for line in values
             ]
         )
-
-
-def _weighted(score: FeatureScores) -> FeatureScores:
-    """Estimates of subgroups and of all rows, as weighted means; each repeat is moved alike."""
-    made = score.calibration
-    assert made is not None
-    assert made.moves is not None
-    sizes: Floats = np.bincount(score.code, weights=made.weights, minlength=len(score.rules)).astype(np.float64)
-    repeats = score.repeats + made.moves[:, None, :]
+    repeats = score.repeats + shifts[:, None, :]
     overall = (np.where(sizes > 0, repeats, 0.0) * sizes).sum(axis=2) / sizes.sum()
-    for kept in (repeats, overall, sizes):
-        kept.flags.writeable = False
+    for array in (repeats, overall, sizes):
+        array.flags.writeable = False
     return replace(score, repeats=repeats, overall=overall, sizes=sizes)
 
 
 def _subgroup_variance(
-    score: FeatureScores, found: _Foretellings, values: Floats, weights: Floats, shrunk: float
+    score: FeatureScores, joint: _JointVariates, values: Floats, weights: Floats, shrinkage: float
 ) -> Floats:
-    """Variance of weighted means of subgroups; rows outside of one count only in how rows are weighted."""
+    """Variance of the weighted mean of each subgroup; rows outside of it enter through the weights only."""
     n, groups = len(score.code), len(score.rules)
     counts = np.bincount(score.code, minlength=groups)
     variances = np.full((len(values), groups), np.nan)
     for k in np.flatnonzero(counts > 2):
         inside = score.code == k
         means = (values[:, inside] @ weights[inside]) / weights[inside].sum()
-        parts = np.where(inside, values - means[:, None], 0.0) * (n / counts[k])
-        slopes = found.slopes(parts, shrunk)
-        own = mean_variance(found.left(parts, slopes), None, score.excess[:, k] * n / counts[k])
-        variances[:, k] = own + found.variance(slopes)
+        centred = np.where(inside, values - means[:, None], 0.0) * (n / counts[k])
+        slopes = joint.slopes(centred, shrinkage)
+        own = mean_variance(joint.residuals(centred, slopes), None, score.excess[:, k] * n / counts[k])
+        variances[:, k] = own + joint.variance(slopes)
     return variances

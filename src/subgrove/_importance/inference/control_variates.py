@@ -1,8 +1,9 @@
-"""What a row adds to an importance, foretold from the row alone: a few terms, chosen on rows other than those foretold.
+"""Control variates: the contribution of a row to an importance, predicted from the columns of the row.
 
-Terms are taken one after the other, each time the one that goes best with what the others leave, as long as it goes
-better with it than the best of as many terms of pure chance would (Donoho and Johnstone's bound). Where no term is
-chosen by most folds, nothing is foretold.
+The predictors are values, squares and levels of the columns; extreme values are clipped, so that no single row
+dominates. Predictors are selected forward, on rows other than those predicted, as long as the best of them correlates
+with the residuals more than the best of as many pure-noise predictors would (Donoho and Johnstone's bound). Where no
+predictor is selected in most folds, there is no control variate.
 """
 
 from __future__ import annotations
@@ -10,33 +11,128 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import stream
-from subgrove._importance.inference.row_features import RowTerms
+from subgrove._data.table import Table, TypedColumn
 
+_CLIP = 4.0  # robust standard deviations from the median at which values are clipped
+_NORMAL_IQR = 1.349  # interquartile range of a normal distribution, in standard deviations
+_MAX_LEVELS = 20
+_MIN_LEVEL_ROWS = 5
 _FOLDS = 5
-_MOST_TERMS = 6
-LEAST_ROWS = 50  # with fewer there is too little to learn from
-_MOST_ROWS = 20_000
-_MOST_NUMBERS = 4_000_000  # in the matrix that is learned on
+_MAX_PREDICTORS = 6
+_MIN_ROWS = 50  # with fewer there is too little to learn from
+_MAX_ROWS = 20_000
+_MAX_ENTRIES = 4_000_000  # of the design matrix
+
+
+@dataclass(frozen=True)
+class RowFeature:
+    """A number computed from one column of a row.
+
+    Attributes
+    ----------
+    column : str
+        The column.
+    power : int
+        1 for the value, 2 for its square, 0 for an indicator of a level or of a missing value.
+    centre, scale : float
+        By which values are standardized.
+    level : int
+        Code of the level; -1 for missing.
+    """
+
+    column: str
+    power: int
+    centre: float = 0.0
+    scale: float = 1.0
+    level: int = -1
+
+    def of(self, series: TypedColumn) -> Floats:
+        """Return the number of each row of a column."""
+        if self.power == 0:
+            indicator = series.missing if self.level < 0 else series.values == self.level
+            return indicator.astype(np.float64)
+        present = np.where(series.missing, self.centre, series.values)
+        with np.errstate(over="ignore"):
+            scaled: Floats = np.clip((present - self.centre) / self.scale, -_CLIP, _CLIP)
+        return scaled**self.power
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
-    """What rows add, foretold.
+class RowFeatures:
+    """Features of the rows of two tables with the same columns: the test rows, and additional rows."""
+
+    test: Table
+    further: Table
+
+    @cached_property
+    def features(self) -> tuple[RowFeature, ...]:
+        """All features that are not constant."""
+        features: list[RowFeature] = []
+        for name in self.further.names:
+            one, two = self.test.series(name), self.further.series(name)
+            values = np.concatenate([one.values, two.values])
+            missing = np.concatenate([one.missing, two.missing])
+            features += _level_features(name, values) if one.info.is_nominal else _powers(name, values[~missing])
+            if 0 < missing.sum() < len(missing):
+                features.append(RowFeature(name, 0))
+        return tuple(features)
+
+    def matrix(self, rows: npt.NDArray[np.intp]) -> Floats:
+        """Return all features of some of the test rows: (rows, features)."""
+        table = self.test.rows(rows)
+        matrix = np.empty((len(self.features), len(rows)))
+        for at, one in enumerate(self.features):
+            matrix[at] = one.of(table.series(one.column))
+        return matrix.T
+
+    def both(self, feature: RowFeature) -> tuple[Floats, Floats]:
+        """Return a feature of the test rows, and of the additional rows."""
+        return feature.of(self.test.series(feature.column)), feature.of(self.further.series(feature.column))
+
+    def allowed(self, without: Collection[str]) -> npt.NDArray[np.bool_]:
+        """Return which features are not computed from these columns."""
+        return np.array([one.column not in without for one in self.features], dtype=np.bool_)
+
+
+def _powers(name: str, values: npt.NDArray[Any]) -> list[RowFeature]:
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return []
+    low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = (high - low) / _NORMAL_IQR
+        scale = scale if scale > 0 else float(values.std())
+    if not 0 < scale < np.inf:
+        return []
+    two_values = bool(((values == values.min()) | (values == values.max())).all())
+    return [RowFeature(name, power, centre, scale) for power in ((1,) if two_values else (1, 2))]
+
+
+def _level_features(name: str, codes: npt.NDArray[Any]) -> list[RowFeature]:
+    counts = np.bincount(codes[codes >= 0])
+    frequent = np.argsort(-counts, kind="stable")[1 : _MAX_LEVELS + 1]  # the most frequent is the reference level
+    return [RowFeature(name, 0, level=int(level)) for level in frequent if counts[level] >= _MIN_LEVEL_ROWS]
+
+
+@dataclass(frozen=True, eq=False)
+class ControlVariate:
+    """Predicted contributions of rows.
 
     Attributes
     ----------
     test : float array (n,)
-        Of the rows that are judged, each by what was learned without it.
+        Out-of-fold predictions of the test rows.
     further : float array (m,)
-        Of the further rows, the mean of what the folds say.
+        Predictions of the additional rows, the mean over folds.
     columns : tuple of str
-        The columns that most folds ask for.
+        The columns that were selected in most folds.
     """
 
     test: Floats
@@ -45,103 +141,78 @@ class Foretold:
 
 
 @dataclass(frozen=True, eq=False)
-class RowLearner:
-    """Learns to foretell numbers of the rows that are judged; made once for all features."""
+class ControlVariateFit:
+    """Design matrix and folds to predict contributions of test rows, shared by all features."""
 
-    terms: RowTerms
-    rows: Rows  # those that are learned on
-    matrix: Floats  # their terms
+    features: RowFeatures
+    rows: Rows  # those that are fitted on
+    matrix: Floats  # their features
     fold: Rows
 
     @classmethod
-    def of(cls, terms: RowTerms, seed: int) -> RowLearner:
-        """The learner of the rows; which of them are used, and their folds, come from the seed."""
-        n, rng = terms.test.n_rows, stream(seed, "calibration")
-        most = min(_MOST_ROWS, max(LEAST_ROWS, _MOST_NUMBERS // max(len(terms.terms), 1)))
+    def of(cls, features: RowFeatures, seed: int) -> ControlVariateFit:
+        """Choose the rows to fit on and their folds."""
+        n, rng = features.test.n_rows, stream(seed, "calibration")
+        most = min(_MAX_ROWS, max(_MIN_ROWS, _MAX_ENTRIES // max(len(features.features), 1)))
         order = rng.permutation(n)[:most]
-        fold = np.arange(len(order)) % _FOLDS
-        return cls(terms, order, terms.matrix(order), fold)
+        return cls(features, order, features.matrix(order), np.arange(len(order)) % _FOLDS)
 
-    @cached_property
-    def _standard(self) -> tuple[Floats, Floats]:
-        """Mean and spread of each term."""
-        return self.matrix.mean(axis=0), self.matrix.std(axis=0)
-
-    def promise(self, values: Floats, without: Collection[str]) -> float:
-        """The share of the variance of values that terms would tell if each told something else: a quick look."""
-        target = values[self.rows]
-        largest = float(np.abs(target).max(initial=0.0))
-        means, spreads = self._standard
-        usable = self.terms.allowed(without) & (spreads > 0)
-        if len(self.rows) < LEAST_ROWS or not usable.any() or not 0 < largest < np.inf:
-            return 0.0
-        target = target / largest
-        target -= target.mean()
-        size = np.sqrt(target @ target) or np.inf
-        told = (target @ self.matrix - target.sum() * means)[usable] / spreads[usable] / size
-        clear = np.abs(told) >= _bar(int(usable.sum()))
-        return float(np.sort(told[clear] ** 2)[-_MOST_TERMS:].sum() / len(target))
-
-    def foretold(self, values: Floats, without: Collection[str]) -> Foretold | None:
-        """Values of the rows, foretold from other columns than these; None where nothing is found to tell by."""
-        usable = self.terms.allowed(without)
+    def predict(self, values: Floats, without: Collection[str]) -> ControlVariate | None:
+        """Predict values of the rows from other columns than these; None where no column is predictive."""
+        usable = self.features.allowed(without)
         largest = float(np.abs(values).max(initial=0.0))
-        if len(self.rows) < LEAST_ROWS or not usable.any() or not 0 < largest < np.inf:
+        if len(self.rows) < _MIN_ROWS or not usable.any() or not 0 < largest < np.inf:
             return None
         target = values[self.rows] / largest
         slopes = np.zeros((_FOLDS, len(usable)))
-        start = np.zeros(_FOLDS)
+        intercepts = np.zeros(_FOLDS)
         for number in range(_FOLDS):
-            learned = self.fold != number
-            chosen, own = _chosen(self.matrix, target, learned, usable)
-            slopes[number, chosen] = own
-            start[number] = target[learned].mean() - self.matrix[learned][:, chosen].mean(axis=0) @ own
-        return self._said(slopes * largest, start * largest)
+            training = self.fold != number
+            selected, own = _forward_selection(self.matrix, target, training, usable)
+            slopes[number, selected] = own
+            intercepts[number] = target[training].mean() - self.matrix[training][:, selected].mean(axis=0) @ own
+        return self._predictions(slopes * largest, intercepts * largest)
 
-    def _said(self, slopes: Floats, start: Floats) -> Foretold | None:
+    def _predictions(self, slopes: Floats, intercepts: Floats) -> ControlVariate | None:
         used = np.flatnonzero(slopes.any(axis=0))
         often = np.flatnonzero(2 * (slopes != 0).sum(axis=0) > _FOLDS)
         if not len(often):
             return None
-        test = np.full(self.terms.test.n_rows, start.mean())
-        further = np.full(self.terms.further.n_rows, start.mean())
+        test = np.full(self.features.test.n_rows, intercepts.mean())
+        further = np.full(self.features.further.n_rows, intercepts.mean())
         for at in used:
-            here, there = self.terms.both(self.terms.terms[at])
+            here, there = self.features.both(self.features.features[at])
             test += slopes[:, at].mean() * here
             further += slopes[:, at].mean() * there
         own = slopes[:, used][self.fold]
-        test[self.rows] = start[self.fold] + (self.matrix[:, used] * own).sum(axis=1)
-        return Foretold(test, further, tuple(dict.fromkeys(self.terms.terms[at].column for at in often)))
+        test[self.rows] = intercepts[self.fold] + (self.matrix[:, used] * own).sum(axis=1)
+        return ControlVariate(test, further, tuple(dict.fromkeys(self.features.features[at].column for at in often)))
 
 
-def _bar(terms: int) -> float:
-    """What the best of as many terms of pure chance would have."""
-    return float(np.sqrt(2.0 * np.log(max(terms, 2))))
-
-
-def _chosen(
-    matrix: Floats, target: Floats, learned: npt.NDArray[np.bool_], usable: npt.NDArray[np.bool_]
+def _forward_selection(
+    matrix: Floats, target: Floats, training: npt.NDArray[np.bool_], usable: npt.NDArray[np.bool_]
 ) -> tuple[Rows, Floats]:
-    """Places of the terms that tell of the target on the rows that are learned on, and their slopes."""
-    n = int(learned.sum())
-    share = learned / n
+    """Select predictors of the target on the training rows; return their positions and slopes."""
+    n = int(training.sum())
+    share = training / n
     means = share @ matrix
     spread = np.sqrt(np.maximum(share @ matrix**2 - means**2, 0.0))
-    open_ = usable & (spread > 0)
-    bar = _bar(int(open_.sum()))
-    middle = target[learned].mean()
-    left = np.where(learned, target - middle, 0.0)
-    chosen: list[int] = []
+    candidates = usable & (spread > 0)
+    threshold = float(np.sqrt(2.0 * np.log(max(int(candidates.sum()), 2))))  # of the best of as many noise predictors
+    middle = target[training].mean()
+    residuals = np.where(training, target - middle, 0.0)
+    selected: list[int] = []
     slopes = np.zeros(0)
-    while len(chosen) < _MOST_TERMS and open_.any():
+    while len(selected) < _MAX_PREDICTORS and candidates.any():
         with np.errstate(divide="ignore", invalid="ignore"):
-            strength = np.where(open_, np.abs(left @ matrix) / spread / np.sqrt((left @ left) or np.inf), 0.0)
+            size = np.sqrt((residuals @ residuals) or np.inf)
+            strength = np.where(candidates, np.abs(residuals @ matrix) / spread / size, 0.0)
         best = int(np.argmax(strength))
-        if strength[best] < bar:
+        if strength[best] < threshold:
             break
-        chosen.append(best)
-        open_[best] = False
-        part = matrix[learned][:, chosen] - means[chosen]
-        slopes = np.linalg.lstsq(part, target[learned] - middle, rcond=None)[0]
-        left[learned] = target[learned] - middle - part @ slopes
-    return np.array(chosen, dtype=np.intp), slopes
+        selected.append(best)
+        candidates[best] = False
+        design = matrix[training][:, selected] - means[selected]
+        slopes = np.linalg.lstsq(design, target[training] - middle, rcond=None)[0]
+        residuals[training] = target[training] - middle - design @ slopes
+    return np.array(selected, dtype=np.intp), slopes

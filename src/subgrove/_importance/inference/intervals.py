@@ -32,7 +32,7 @@ def overall_variance(score: Scores, weights: Floats | None) -> Floats:
 
 
 def further_variance(score: FeatureScores) -> Floats:
-    """What is in the variance of a calibrated estimate because of the rows that it was calibrated on."""
+    """What is in the variance of a calibrated estimate due to the additional rows."""
     return np.zeros(len(score.rows)) if score.calibration is None else score.calibration.further_variance
 
 
@@ -93,13 +93,11 @@ def paired_variance(
 def combined_variance(terms: Sequence[tuple[float, FeatureScores, int]], weights: Floats | None) -> float:
     """Variance of a sum of estimates on the same rows, each with a factor: terms are (factor, scores, loss).
 
-    Their draws are taken to be independent of each other. Of rows that several were calibrated on, the most that they
-    can add is taken.
+    Their draws are taken to be independent of each other.
     """
     values = sum(factor * score.influence[at].astype(np.float64) for factor, score, at in terms)
     excess = sum(factor**2 * (score.excess[at] * score.sizes).sum() / score.sizes.sum() for factor, score, at in terms)
-    further = sum(abs(factor) * np.sqrt(further_variance(score)[at]) for factor, score, at in terms) ** 2
-    return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]))[0] + further)
+    return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]))[0])
 
 
 def combined_mc_variance(terms: Sequence[tuple[float, FeatureScores, int]], *, per_row: bool) -> float:

@@ -71,8 +71,8 @@ def on_device(
     `importance` with such a model puts the table on the device once, as numbers of `dtype`. Donors are drawn as row
     numbers; only the changed column is written; losses are computed and added up there, in float64. What comes back
     are sums by feature, subgroup and repeat, so that a result has no `per_row`. To keep numbers of each row, pass the
-    function `predict` of what this returns. Losses of your own, scores of all rows (AUC), `budget`,
-    `partition_resamples` and `calibrate=True` need each prediction: they are computed in the ordinary way, with
+    function `predict` of what this returns. Losses of your own, scores of all rows (AUC), `budget` and
+    `partition_resamples` need each prediction: they are computed in the ordinary way, with
     predictions from the device. So are data in partitions.
     Besides the rows that `settings["n_rows_predicted"]` counts, at most 3,072 rows are predicted once, to see
     what a batch takes and whether the module writes to its input.
