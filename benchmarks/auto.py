@@ -6,7 +6,7 @@
 fit     2,000 rows x 20 columns, every feature: `Auto` over `Subgroups` with trees of the same limits (max_depth=30) and
         of the default depth 2; least over rounds in turns, mean over five samples, several kinds of dependence
 whole   importance of a forest of 100 trees at n = 10,000 x 20, 10 repeats, 10,000 training rows: the share of the time
-        that is not spent in the model, with the default sampler and certificates
+        that is not spent in the model, with the default sampler and fidelity checks
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def fit() -> None:
 
 
 class Timed:
-    """A model that says how long it was asked."""
+    """A model that measures the time of its predictions."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -76,9 +76,9 @@ class Timed:
     def predict(self, X: Any) -> Any:
         """As the model, on the clock."""
         start = time.perf_counter()
-        answer = self.model.predict(X)
+        prediction = self.model.predict(X)
         self.seconds += time.perf_counter() - start
-        return answer
+        return prediction
 
 
 def whole() -> None:
@@ -89,12 +89,12 @@ def whole() -> None:
     train, test = data.iloc[:10_000], data.iloc[10_000:]
     forest = RandomForestRegressor(100, min_samples_leaf=5, max_features=1 / 3, n_jobs=-1, random_state=1)
     forest.fit(train, y[:10_000])
-    asked: dict[str, dict[str, Any]] = {
-        "auto, certified": {},
+    options: dict[str, dict[str, Any]] = {
+        "auto, fidelity checks": {},
         "auto": {"check_fidelity": False},
         "subgroups": {"check_fidelity": False, "sampler": "subgroups"},
     }
-    for name, settings in asked.items():
+    for name, settings in options.items():
         shares = []
         for _ in range(3):
             model = Timed(forest)

@@ -30,7 +30,7 @@ _FRESH_ROWS = 20_000  # that the truth of a forest is known from
 
 @dataclass(frozen=True)
 class Cell:
-    """One line of the table: where rows come from, who is asked about x1, and what redraws it."""
+    """One line of the table: the source of the rows, the model, and the sampler of x1."""
 
     scenario: str
     model: str
@@ -76,7 +76,7 @@ class Classes:
         return np.column_stack([1 - high, high])
 
 
-def asked(cell: Cell, train: sg.datasets.Dataset, test: sg.datasets.Dataset, seed: int) -> tuple[Any, Any, str]:
+def options(cell: Cell, train: sg.datasets.Dataset, test: sg.datasets.Dataset, seed: int) -> tuple[Any, Any, str]:
     """Model, target of the test rows, and loss."""
     rng = np.random.default_rng(seed)
     if cell.model == "true model":
@@ -100,7 +100,7 @@ def one_sample(cell: Cell, at: int) -> list[float]:
     first, second, third = np.random.default_rng([7, at]).integers(2**62, size=3).tolist()
     train = scenario.sample(200 if cell.model == "forest" else 1000, random_state=first)
     test = scenario.sample(cell.n, random_state=second)
-    model, y, loss = asked(cell, train, test, third)
+    model, y, loss = options(cell, train, test, third)
     redrawn: dict[str, Any] = {"sampler": cell.sampler, "train": train.X}
     if cell.sampler == "true":
         redrawn["sampler"] = scenario.sampler

@@ -1,4 +1,4 @@
-"""What a piece costs, by what it is spent on, and what that makes for a billion rows on 100 workers."""
+"""The cost of a chunk by step, and the resulting estimate for a billion rows on 100 workers."""
 
 from __future__ import annotations
 
@@ -10,37 +10,37 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from benchmarks.cluster_parts import Asked, engine
-from benchmarks.large_file import ASKED, COLUMNS
+from benchmarks.cluster_parts import Workload, engine
+from benchmarks.large_file import COLUMNS, FEATURES
 from benchmarks.timing import markdown
 
-ROWS, WORKERS, PIECE_ROWS = 1_000_000_000, 100, 250_000
-PASSES = 1 + len(ASKED)
+ROWS, WORKERS, CHUNK_ROWS = 1_000_000_000, 100, 250_000
+PASSES = 1 + len(FEATURES)
 NETWORK = 125e6  # bytes in a second: 1 Gbit/s, shared by all workers when the model is shipped
 N_EMPTY = 200
 
 
 @dataclass(frozen=True)
 class Nothing:
-    """Work that costs nothing: what is left is the engine."""
+    """Work that costs nothing: the remaining time is the engine's."""
 
-    def __call__(self, piece: Any) -> dict[str, np.ndarray]:
+    def __call__(self, chunk: Any) -> dict[str, np.ndarray]:
         """The number of rows."""
-        return {"n": np.array(piece.n_rows)}
+        return {"n": np.array(chunk.n_rows)}
 
 
-def cost_tables(asked: Asked, engines: list[str]) -> str:
+def cost_tables(options: Workload, engines: list[str]) -> str:
     """Two tables: what was measured, and the estimate."""
     from subgrove._scale.engines.serialize import parcel, unpacked
     from subgrove._scale.readers import read_partitioned
 
-    model, data = asked.model, read_partitioned(asked.path, partition_rows=asked.rows_each)
+    model, data = options.model, read_partitioned(options.path, partition_rows=options.rows_each)
     frames: list[Any] = []
-    read = _seconds(lambda: frames.append(data.pieces[0].read(COLUMNS)), 5) / asked.rows_each
+    read = _seconds(lambda: frames.append(data.pieces[0].read(COLUMNS)), 5) / options.rows_each
     with threadpool_limits(1):
-        predict = _seconds(lambda: model.predict(frames[0]), 5) / asked.rows_each
-    part = asked.first_files(asked.n_files // 4)
-    whole = (asked.timed(1) - part.timed(1)) / (asked.n_rows - part.n_rows)
+        predict = _seconds(lambda: model.predict(frames[0]), 5) / options.rows_each
+    part = options.first_files(options.n_files // 4)
+    whole = (options.timed(1) - part.timed(1)) / (options.n_rows - part.n_rows)
     rest = max(whole - read - PASSES * predict, 0.0)
     sent = parcel(model)
     loading = _seconds(lambda: unpacked(sent), 5)
@@ -48,8 +48,8 @@ def cost_tables(asked: Asked, engines: list[str]) -> str:
     lines = [
         ["read a row", f"{1e9 * read:.0f} ns"],
         ["predict a row, one thread of the model", f"{1e9 * predict:.0f} ns"],
-        [f"everything else of a row (redraws, losses, sums; {len(ASKED)} features)", f"{1e9 * rest:.0f} ns"],
-        *([f"hand over a piece and take its sums, {name}", f"{1e3 * one:.1f} ms"] for name, one in overhead.items()),
+        [f"everything else of a row (redraws, losses, sums; {len(FEATURES)} features)", f"{1e9 * rest:.0f} ns"],
+        *([f"submit a chunk and collect its sums, {name}", f"{1e3 * one:.1f} ms"] for name, one in overhead.items()),
         ["the work, shipped once to each worker", f"{len(sent.data) / 1e6:.2f} MB, loaded in {1e3 * loading:.0f} ms"],
     ]
     row = read + PASSES * predict + rest
@@ -62,30 +62,30 @@ def cost_tables(asked: Asked, engines: list[str]) -> str:
 
 def estimate(row: float, read: float, overhead: float, size: int, loading: float) -> str:
     """A billion rows on 100 workers of one core each, if storage serves each of them as fast as here."""
-    pieces = ROWS // PIECE_ROWS
-    rounds = -(-pieces // WORKERS)
+    chunks = ROWS // CHUNK_ROWS
+    rounds = -(-chunks // WORKERS)
     lines: list[tuple[str, float]] = [
         ("ship the work to each worker, over 1 Gbit/s", WORKERS * size / NETWORK + loading),
-        ("draw the sample: each piece is read once", rounds * PIECE_ROWS * read),
-        (f"{pieces:,} pieces of {PIECE_ROWS:,} rows, {rounds} for each worker", rounds * PIECE_ROWS * row),
+        ("draw the sample: each chunk is read once", rounds * CHUNK_ROWS * read),
+        (f"{chunks:,} chunks of {CHUNK_ROWS:,} rows, {rounds} for each worker", rounds * CHUNK_ROWS * row),
     ]
     total = sum(seconds for _, seconds in lines)
     table = markdown(["step", "seconds"], [[name, f"{seconds:.1f}"] for name, seconds in lines])
-    busy = pieces * overhead
+    busy = chunks * overhead
     return (
         f"{table}\n\nEstimate for {ROWS:,} rows on {WORKERS} workers: {total:.0f} s ({total / 60:.0f} minutes), beside "
-        f"fitting samplers on the sample. Handing over pieces keeps the client busy for {busy:.0f} s of these, at the "
-        f"same time ({100 * busy / total:.0f} %); with pieces of this size, more than about "
+        f"fitting samplers on the sample. Submitting chunks keeps the client busy for {busy:.0f} s of these, at the "
+        f"same time ({100 * busy / total:.0f} %); with chunks of this size, more than about "
         f"{WORKERS * total / busy:,.0f} workers would wait for it."
     )
 
 
-def _per_task(name: str, piece: Any) -> float:
+def _per_task(name: str, chunk: Any) -> float:
     from subgrove._scale.engines import carry_out
 
     with engine(name, 4):
-        list(carry_out(Nothing(), [piece] * 8))
-        return _seconds(lambda: list(carry_out(Nothing(), [piece] * N_EMPTY)), 1) / N_EMPTY
+        list(carry_out(Nothing(), [chunk] * 8))
+        return _seconds(lambda: list(carry_out(Nothing(), [chunk] * N_EMPTY)), 1) / N_EMPTY
 
 
 def _seconds(call: Callable[[], Any], times: int) -> float:

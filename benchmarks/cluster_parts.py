@@ -1,4 +1,4 @@
-"""Clusters for `benchmarks/cluster.py`: how they are started, how their workers are killed, what they are asked."""
+"""Clusters for `benchmarks/cluster.py`: how they are started, how their workers are killed, what they compute."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.large_file import ASKED, COLUMNS, rows
+from benchmarks.large_file import COLUMNS, FEATURES, rows
 
 ENGINES = ("local", "dask", "ray")
 ROOT = Path(__file__).parents[1]
@@ -23,8 +23,8 @@ BATCH = "import sys; from benchmarks.cluster_parts import timed_here; timed_here
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A folder with `rows/part-*.parquet` and a model, and how much of it is asked about."""
+class Workload:
+    """A folder with `rows/part-*.parquet` and a model, and how many of its files are used."""
 
     folder: Path
     n_files: int
@@ -32,7 +32,7 @@ class Asked:
 
     @property
     def n_rows(self) -> int:
-        """Of all files that are asked about."""
+        """Of all files that are used."""
         return self.n_files * self.rows_each
 
     @property
@@ -52,7 +52,7 @@ class Asked:
 
         return joblib.load(self.folder / "model.joblib")
 
-    def first_files(self, n: int) -> Asked:
+    def first_files(self, n: int) -> Workload:
         """The same with fewer files."""
         return replace(self, n_files=max(n, 2))
 
@@ -64,26 +64,26 @@ class Asked:
 
 
 def timed_here(folder: str, n_files: str, rows_each: str, n_jobs: str) -> None:
-    asked = Asked(Path(folder), int(n_files), int(rows_each))
-    judged(asked.first_files(2), n_jobs=int(n_jobs))  # imports, and processes that start
+    settings = Workload(Path(folder), int(n_files), int(rows_each))
+    judged(settings.first_files(2), n_jobs=int(n_jobs))  # imports, and processes that start
     start = time.perf_counter()
-    judged(asked, n_jobs=int(n_jobs))
+    judged(settings, n_jobs=int(n_jobs))
     print(time.perf_counter() - start)
 
 
-def judged(asked: Asked, **options: Any) -> Any:
+def judged(workload: Workload, **options: Any) -> Any:
     """The call that is measured."""
     import subgrove as sg
 
     settings: dict[str, Any] = {
-        "features": ASKED,
+        "features": FEATURES,
         "n_repeats": 1,
         "random_state": 1,
         "check_fidelity": False,
         "progress": False,
     }
-    settings |= {"sampler": "subgroups", "sample": 2_000, "partition_rows": asked.rows_each}
-    return sg.importance(asked.model, asked.path, "y", **settings, **options)
+    settings |= {"sampler": "subgroups", "sample": 2_000, "partition_rows": workload.rows_each}
+    return sg.importance(workload.model, workload.path, "y", **settings, **options)
 
 
 def write_folder(folder: Path, n_files: int, rows_each: int) -> None:
@@ -160,11 +160,11 @@ def engine(name: str, n_workers: int) -> Iterator[Cluster]:
 
 
 class Killer:
-    """Kills workers while a run goes on: the first when a quarter of the pieces is kept, then at a half."""
+    """Kills workers while a run goes on: the first when a quarter of the chunks are stored, then at a half."""
 
-    def __init__(self, cluster: Cluster, folder: Path, n_pieces: int, times: int) -> None:
+    def __init__(self, cluster: Cluster, folder: Path, n_chunks: int, times: int) -> None:
         self.cluster, self.folder = cluster, folder
-        self.at = [n_pieces * share // 4 for share in (1, 2)][:times]
+        self.at = [n_chunks * share // 4 for share in (1, 2)][:times]
         self.killed: list[int] = []
         self.over = threading.Event()
         self.thread = threading.Thread(target=self._watch, daemon=True)
@@ -200,24 +200,24 @@ class Resumed:
     result: Any
 
 
-def scheduler_killed(asked: Asked) -> Resumed:
+def scheduler_killed(settings: Workload) -> Resumed:
     """A run whose scheduler dies in the middle, and the same run on a new cluster."""
     from subgrove.exceptions import ClusterError
 
-    folder, error = asked.folder / "kept-scheduler", "no error"
-    with own_dask(asked.folder / "one.json") as scheduler:
+    folder, error = settings.folder / "kept-scheduler", "no error"
+    with own_dask(settings.folder / "one.json") as scheduler:
         done = threading.Event()
-        thread = threading.Thread(target=_kill_at, args=(scheduler, folder, asked.n_files // 4, done), daemon=True)
+        thread = threading.Thread(target=_kill_at, args=(scheduler, folder, settings.n_files // 4, done), daemon=True)
         thread.start()
         try:
-            judged(asked, checkpoint=folder)
+            judged(settings, checkpoint=folder)
         except ClusterError as caught:
             error = type(caught).__name__
         done.set()
         thread.join()
     finished = kept(folder)
-    with own_dask(asked.folder / "two.json"):
-        result = judged(asked, checkpoint=folder)
+    with own_dask(settings.folder / "two.json"):
+        result = judged(settings, checkpoint=folder)
     return Resumed(finished, kept(folder) - finished, error, result)
 
 
@@ -232,7 +232,7 @@ def own_dask(file: Path) -> Iterator[Any]:
     """A scheduler and 4 workers, each a process of its own, and a client; gives the process of the scheduler."""
     import distributed
 
-    for name in ("distributed", "distributed.client"):  # each tells of the scheduler that is killed here
+    for name in ("distributed", "distributed.client"):  # each reports the scheduler that is killed here
         logging.getLogger(name).setLevel(logging.CRITICAL)
     start = [sys.executable, "-m", "distributed.cli"]
     quiet: dict[str, Any] = {"cwd": ROOT, "stderr": subprocess.DEVNULL}

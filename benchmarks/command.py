@@ -85,7 +85,7 @@ def explained(name: str, jobs: int | None = None) -> Timed:
             raise SystemExit(f"{name}: exit code {done.returncode}\n{done.stderr}")
         report, size = json.loads(out.read_text(encoding="utf-8")), page.stat().st_size
     missing = int(pd.read_parquet(found / entry["file"]).isna().sum().sum())
-    data, told = report["data"], next(line for line in done.stdout.splitlines() if line.startswith("Held-out"))
+    data, labels = report["data"], next(line for line in done.stdout.splitlines() if line.startswith("Held-out"))
     kinds = [column["kind"] for column in data["columns"]]
     return Timed(
         name,
@@ -97,7 +97,7 @@ def explained(name: str, jobs: int | None = None) -> Timed:
         seconds,
         processor,
         size,
-        told.split(": ", 1)[1],
+        labels.split(": ", 1)[1],
         done.stderr,
     )
 
@@ -116,12 +116,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--only", choices=[*SETS, *MORE], nargs="*", default=[*SETS, *MORE])
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print(f"subgrove --help: {start_seconds():.2f} s\n")
     print("| data set | rows | features | nominal | missing | task | held-out performance | page | processor | clock |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
-    for name in asked.only:
-        one = explained(name, asked.jobs)
+    for name in options.only:
+        one = explained(name, options.jobs)
         counts = f"{one.rows:,} | {one.features} | {one.levels} | {one.missing} | {one.task}"
         cost = f"{one.page / 1000:.0f} kB | {one.processor:.0f} s | {one.seconds:.0f} s"
         print(f"| {one.name} | {counts} | {one.performance} | {cost} |", flush=True)

@@ -3,7 +3,7 @@
     python benchmarks/effects.py [--runs 15] [--models boosting forest] [--container numpy] [--threads 1]
 
 Partial dependence with 50 points of 1,000 rows and 20 columns, and accumulated local effects with 50 intervals of
-10,000 rows and 20 columns, against bare `predict` on the very rows that the effect asks for, in the same large batch.
+10,000 rows and 20 columns, against bare `predict` on the very rows that the effect predicts, in the same large batch.
 Both are run in turn, so that what else the machine does falls on both; the least time of each counts. A ratio of 1.05
 says that 5 % are added. `--threads 1` keeps boosting from waiting for a second core that is busy with other things.
 """
@@ -58,14 +58,14 @@ def best_in_turn(runs: int, *functions: Callable[[], object]) -> list[float]:
 
 
 class Recorder:
-    """A model that keeps the tables that it is asked about."""
+    """A model that keeps the tables it predicts."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.tables: list[Any] = []
 
     def predict(self, X: Any) -> Any:
-        """The model's own answer."""
+        """The model's own prediction."""
         self.tables.append(X.copy())
         return self.model.predict(X)
 
@@ -91,7 +91,7 @@ def main() -> None:
 
 def compare(name: str, model: Any, kind: Any, X: Any, runs: int) -> None:
     recorder = Recorder(model)
-    asked = sg.effect(recorder, X, "x0", kind=kind, grid_resolution=50).n_rows_predicted
+    options = sg.effect(recorder, X, "x0", kind=kind, grid_resolution=50).n_rows_predicted
 
     def ours() -> object:
         return sg.effect(model, X, "x0", kind=kind, grid_resolution=50)
@@ -101,7 +101,7 @@ def compare(name: str, model: Any, kind: Any, X: Any, runs: int) -> None:
 
     least, least_bare = best_in_turn(runs, ours, bare)
     print(
-        f"{name:9} {kind}: {asked:6} rows in {len(recorder.tables)} batch, {1000 * least:7.1f} ms; "
+        f"{name:9} {kind}: {options:6} rows in {len(recorder.tables)} batch, {1000 * least:7.1f} ms; "
         f"bare predict {1000 * least_bare:7.1f} ms; ratio {least / least_bare:.3f}"
     )
 

@@ -6,7 +6,7 @@
     python -m benchmarks.everything --peers peers/bin/python   # the interpreter that has the other packages
 
 `make bench` does the first. Scripts that need what is not installed (a GPU's packages, a cluster's) are listed as left
-out; one that fails is told at the end, and the others run. Times stand in `benchmarks/results/minutes.csv`.
+out; one that fails is reported at the end, and the others run. Times stand in `benchmarks/results/minutes.csv`.
 """
 
 from __future__ import annotations

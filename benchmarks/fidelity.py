@@ -36,15 +36,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--numpy", action="store_true", help="without the compiled loops over pairs")
     parser.add_argument("--trees", type=int, default=500, help="of the forest of imputation")
-    asked = parser.parse_args()
-    if asked.numpy:
+    options = parser.parse_args()
+    if options.numpy:
         pairs.compiled = None
     table = rows(10_000, 20)
     train, test, reference = (part.reset_index(drop=True) for part in (table[:4000], table[4000:7000], table[7000:]))
     target = pd.Series(np.where(train["x1"] + train["x3"] > 0, "yes", "no"))
     with threadpool_limits(1):
         start = time.perf_counter()
-        drawn = Redraws(train, test, target, ["x0"], asked.trees).of("x0", seed=1)
+        drawn = Redraws(train, test, target, ["x0"], options.trees).of("x0", seed=1)
         redrawn = time.perf_counter()
         others = [name for name in table if name != "x0"]
         found = Pairs.of(reference[others].to_numpy(), test[others].to_numpy())

@@ -66,15 +66,15 @@ def data_sets() -> Source:
         yield "OpenML-CC18", rows.train, list(rows.features)
 
 
-def answers_of(X: pd.DataFrame, features: list[str]) -> list[dict[str, bool]]:
+def gains_of(X: pd.DataFrame, features: list[str]) -> list[dict[str, bool]]:
     """Of each feature with four splits or more: is a forest tried, does a small one well, and is a whole one better."""
     rule, may_help = dict(candidates._FOREST_FROM), CandidateSet._forest_may_help
-    answers: list[dict[str, bool]] = []
+    predictions: list[dict[str, bool]] = []
 
     def noted(self: CandidateSet, best: Candidate) -> bool:
         known = ~np.isnan(best.scores)
         better = bool(self._forest().scores[known].mean() < best.score)
-        answers.append({"tried": best.splits >= rule[best.name], "well": may_help(self, best), "better": better})
+        predictions.append({"tried": best.splits >= rule[best.name], "well": may_help(self, best), "better": better})
         return False
 
     with (
@@ -82,7 +82,7 @@ def answers_of(X: pd.DataFrame, features: list[str]) -> list[dict[str, bool]]:
         patch.object(CandidateSet, "_forest_may_help", noted),
     ):
         sg.samplers.Auto().fit(X, features)
-    return answers
+    return predictions
 
 
 def main() -> None:
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--data", action="store_true")
     sources = data_sets() if parser.parse_args().data else simulated()
     warnings.simplefilter("ignore")  # of data sets with few rows; here only the choice counts
-    found = pd.DataFrame([{"rows": name, **one} for name, X, asked in sources for one in answers_of(X, asked)])
+    found = pd.DataFrame([{"rows": name, **one} for name, X, options in sources for one in gains_of(X, options)])
     grown, left_out = found["tried"] & found["well"], ~found["tried"]
     counts = {
         "features": pd.Series(True, index=found.index),

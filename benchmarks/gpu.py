@@ -8,7 +8,7 @@ already, in batches of the best of several sizes, without gradients; nothing is 
     python benchmarks/gpu.py --device cpu --rows 20000   # anywhere
     python benchmarks/gpu.py --quick                     # small, to see that it runs
 
-`importance` is timed whole, from a float32 array on the host and from a tensor on the device. The last columns tell how
+`importance` is timed whole, from a float32 array on the host and from a tensor on the device. The last columns show how
 far its numbers are from those of the ordinary path on the processor, on the first 20,000 rows: the largest difference
 of an estimate, and of a standard error, relative to it.
 """
@@ -105,7 +105,7 @@ def _read(torch: Any) -> tuple[Setting, tuple[str, ...]]:
     parser.add_argument("--passes", type=int, help="bare passes that are timed; all of them if not given")
     parser.add_argument("--precision", choices=("highest", "high"), help="one of both: float32 or TF32")
     parser.add_argument("--quick", action="store_true", help="2,000 rows x 6 columns, layers of 32")
-    parser.add_argument("--profile", action="store_true", help="tell where the host's time goes, which takes some more")
+    parser.add_argument("--profile", action="store_true", help="profile the host's time, which takes longer")
     parser.add_argument("--syncs", action="store_true", help="warn wherever the host waits for the GPU")
     given = parser.parse_args()
     if given.syncs:
@@ -152,8 +152,8 @@ def _net(torch: Any, setting: Setting) -> Any:
 def _target(torch: Any, net: Any, X: Any) -> Any:
     """What the model says, and noise: so it is a good model of it."""
     with torch.inference_mode():
-        told = torch.cat([net(rows)[:, 0] for rows in X.split(65_536)]).double().cpu().numpy()
-    return told + 0.1 * told.std() * np.random.default_rng(2).normal(size=len(told))
+        labels = torch.cat([net(rows)[:, 0] for rows in X.split(65_536)]).double().cpu().numpy()
+    return labels + 0.1 * labels.std() * np.random.default_rng(2).normal(size=len(labels))
 
 
 def _importance(model: Any, X: Any, y: Any, groups: Any, repeats: int) -> Any:

@@ -7,9 +7,9 @@ rows in large batches. 20 numeric columns, 10 repeats, subgroups found beforehan
     python benchmarks/importance.py --only models          # importance over bare predict, two models, two sizes
     python benchmarks/importance.py --only overhead        # a model that returns zeros at once, against scikit-learn
     python benchmarks/importance.py --only memory          # a million rows: peak memory above the inputs
-    python benchmarks/importance.py --only certificate     # what certificates add to a call with a forest
+    python benchmarks/importance.py --only fidelity_check  # the cost of fidelity checks in a call with a forest
 
-Certificates ask the model for nothing and take the same time whatever the model is. They have a part of their own, and
+Fidelity checks need no predictions and take the same time for any model. They have a section of their own, and
 are left out of the first two.
 """
 
@@ -58,7 +58,7 @@ def interleaved(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, l
 
 
 class Recorder:
-    """Keeps the tables that a model is asked about."""
+    """Keeps the tables that a model predicts."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -71,7 +71,7 @@ class Recorder:
 
 
 def bare(model: Any, X: Array, y: Array) -> Callable[[], None]:
-    """Predict alone: the very rows that `importance` asks for, ready in batches of 100,000.
+    """Predict alone: the very rows that `importance` predicts, ready in batches of 100,000.
 
     Not the rows of X over and over: a forest predicts the same few rows again at up to twice the speed, because the
     nodes on their way stay in the cache.
@@ -155,7 +155,7 @@ class Zero:
         return np.zeros(len(X))
 
 def peak():
-    # Of this process alone: what the resource module tells also holds the peak of the process that started it.
+    # Of this process alone: the resource module also reports the peak of the process that started it.
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
@@ -181,7 +181,7 @@ def memory(rounds: int) -> None:
         print(f"  {sampler.strip(chr(34)):<10} {extra:6.0f} MB, with X of {own:.0f} MB  ({verdict})", flush=True)
 
 
-def certificate(rounds: int) -> None:
+def fidelity_check(rounds: int) -> None:
     from sklearn.ensemble import RandomForestRegressor
 
     class Zero:
@@ -194,7 +194,7 @@ def certificate(rounds: int) -> None:
     groups = sg.find_subgroups(train)
     forest = RandomForestRegressor(100, random_state=0).fit(train, target)
     options: dict[str, Any] = {"sampler": groups, "n_repeats": REPEATS, "random_state": 0}
-    # The difference of two long times is mostly noise, so certificates are timed with a model that takes none.
+    # The difference of two long times is mostly noise, so fidelity checks are timed with a model that takes none.
     calls: dict[str, Callable[[], Any]] = {
         "with": lambda: sg.importance(Zero(), X, y, **options),
         "without": lambda: sg.importance(Zero(), X, y, check_fidelity=False, **options),
@@ -202,7 +202,7 @@ def certificate(rounds: int) -> None:
     least = {name: min(values) for name, values in interleaved(calls, 5 * rounds).items()}
     whole = min(interleaved({"forest": lambda: sg.importance(forest, X, y, **options)}, rounds)["forest"])
     added = least["with"] - least["without"]
-    print(f"certificates at n = {n}, {P} columns, {REPEATS} repeats: {1e3 * added / P:.1f} ms for each feature")
+    print(f"fidelity checks at n = {n}, {P} columns, {REPEATS} repeats: {1e3 * added / P:.1f} ms for each feature")
     verdict = "ok" if added <= 0.25 * whole else "MISSED"
     print(
         f"  with a forest of 100 trees: {added:.2f} s of {whole:.1f} s, {added / whole:.1%}  (at most 25 %: {verdict})"
@@ -213,7 +213,7 @@ PARTS: dict[str, Callable[[int], None]] = {
     "models": models,
     "overhead": overhead,
     "memory": memory,
-    "certificate": certificate,
+    "fidelity_check": fidelity_check,
 }
 
 

@@ -4,7 +4,7 @@
     python -m benchmarks.large_file --millions 1    one size
     python -m benchmarks.large_file --quick         200,000 rows
 
-A file of 20 columns and a target is written piece by piece to a temporary folder, and a gradient boosting model
+A file of 20 columns and a target is written chunk by chunk to a temporary folder, and a gradient boosting model
 (scikit-learn's HistGradientBoostingRegressor, 100 trees) is trained on 200,000 of its rows. Then, each in a process of
 its own, with the same two cores:
 
@@ -12,7 +12,7 @@ bare        one pass of `predict` over the file, read in batches of 250,000 rows
             process, in which the model uses two threads; two processes, one thread each; and two processes that predict
             each batch six times, which leaves reading out of five of six. The quickest counts.
 subgrove    `sg.importance(model, path, "y", features=5 of them, n_repeats=1, n_jobs=2)`: a sample is drawn, samplers
-            are chosen and fitted on it, and the model is asked for six times as many rows as there are.
+            are chosen and fitted on it, and the model predicts six times as many rows as there are.
 
 Throughput is rows predicted in a second, from the start of the call to its end. Memory is the largest sum of the
 resident memory of the process and its children, looked at 20 times in a second. Start of Python and imports are left
@@ -36,7 +36,7 @@ from benchmarks.machine import machine
 from benchmarks.timing import markdown
 
 COLUMNS = [f"x{k}" for k in range(1, 21)]
-ASKED = COLUMNS[:5]
+FEATURES = COLUMNS[:5]
 ROW_GROUP = 250_000
 TRAINING = 200_000
 WAYS = ("one process", "two processes", "two processes, six predictions of a batch", "subgrove")
@@ -95,8 +95,14 @@ def job(way: str, folder: Path, sample: int) -> None:
         import subgrove as sg
 
         start = time.perf_counter()
-        asked: dict[str, Any] = {"features": ASKED, "n_repeats": 1, "random_state": 1, "n_jobs": 2, "progress": False}
-        imp = sg.importance(model, path, "y", sample=sample, check_fidelity=False, **asked)
+        options: dict[str, Any] = {
+            "features": FEATURES,
+            "n_repeats": 1,
+            "random_state": 1,
+            "n_jobs": 2,
+            "progress": False,
+        }
+        imp = sg.importance(model, path, "y", sample=sample, check_fidelity=False, **options)
         n = int(imp.settings["n_rows_predicted"])
         more = {"importance": [round(value, 4) for value in imp.overall.sort_values("feature")["estimate"]]}
     else:
@@ -178,16 +184,16 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
     parser.add_argument("--job", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.job:
-        job(asked.job, asked.folder, asked.sample)
+    options = parser.parse_args()
+    if options.job:
+        job(options.job, options.folder, options.sample)
         return
     print(machine("numpy", "pandas", "scikit-learn", "pyarrow") + "\n")
     head = ["rows", "way", "rows predicted / s", "of bare, one pass", "of bare, the quickest", "peak MiB"]
     lines: list[list[str]] = []
-    for millions in [0.2] if asked.quick else asked.millions:
-        sample = 20_000 if asked.quick else asked.sample
-        lines += measured(millions, tuple(asked.ways), sample, 1 if asked.quick else asked.rounds)
+    for millions in [0.2] if options.quick else options.millions:
+        sample = 20_000 if options.quick else options.sample
+        lines += measured(millions, tuple(options.ways), sample, 1 if options.quick else options.rounds)
     print(markdown(head, lines))
 
 

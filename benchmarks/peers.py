@@ -7,7 +7,7 @@
 
 Same model, same rows, same number of repeats, one core each. Calls of the packages are taken in turns, in processor
 time, which is the time they take on an idle machine. A ratio is the median over rounds of the package's time over ours
-in the same round, so above 1 ours is quicker. Rows asked of the
+in the same round, so above 1 ours is quicker. Rows predicted by the
 model are counted. Peak memory is that of a process of its own, beyond what it held with model and rows loaded. A
 package that is missing or raises is listed with its error. Results are kept in `benchmarks/results/peers.csv`.
 
@@ -48,7 +48,7 @@ NOISE = 0.03  # ratios of calls that only wait for the same model differ by as m
 
 
 class Counting(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted model that counts the rows that it is asked about."""
+    """A fitted model that counts the rows it predicts."""
 
     def __init__(self, model: Any = None) -> None:
         self.model = model
@@ -79,7 +79,7 @@ def measured(job: str, model: str, n: int, rounds: int, memory_rows: int) -> lis
     times |= {name: [taken] * rounds for name, (_, error, taken) in trials.items() if not error and taken > LONG}
     rows = []
     for peer in peers:
-        asked, error, _ = trials[title(peer)]
+        settings, error, _ = trials[title(peer)]
         mine = next((title(one) for one in peers if one.name == peer.ours and one.package == "subgrove"), None)
         took = times.get(title(peer))
         rows.append(
@@ -93,7 +93,7 @@ def measured(job: str, model: str, n: int, rounds: int, memory_rows: int) -> lis
                 "version": version_of(peer.package),
                 "container": peer.container,
                 "same_work": peer.same_work,
-                "rows_predicted": asked,
+                "rows_predicted": settings,
                 "seconds": median(took) if took else np.nan,
                 "ratio": ratio(times, title(peer), mine) if took and mine and peer.package != "subgrove" else np.nan,
                 "against": peer.ours if peer.package != "subgrove" else "",
@@ -111,7 +111,7 @@ def title(peer: Peer) -> str:
 
 
 def tried(peer: Peer, task: Task) -> tuple[int, str, float]:
-    """Rows asked of the model, the error if there is one, and the seconds."""
+    """Rows predicted by the model, the error if there is one, and the seconds."""
     counting, start = Counting(task.model), time.process_time()
     try:
         peer.call(Task(counting, task.X, task.y, task.train, task.y_train))
@@ -153,13 +153,13 @@ def tables(found: pd.DataFrame) -> str:
             cells = [_cell(by_model.get(model)) for model in MODELS]
             memory = rows["memory_mib"].dropna()
             label = f"**{name}**" if package == "subgrove" else f"{package} {one['version']} `{name}`"
-            told = one["error"] if isinstance(one["error"], str) and one["error"] else one["differs"]
+            labels = one["error"] if isinstance(one["error"], str) and one["error"] else one["differs"]
             against = one["against"] if isinstance(one["against"], str) else ""
             most = f"{memory.iloc[0]:.0f}" if len(memory) else ""
             lines.append(
-                [label, against, *cells, f"{one['rows_predicted']:,}", most, told if isinstance(told, str) else ""]
+                [label, against, *cells, f"{one['rows_predicted']:,}", most, labels if isinstance(labels, str) else ""]
             )
-        head = ["way", "against", *MODELS, "rows asked", "MiB", "remarks"]
+        head = ["way", "against", *MODELS, "rows predicted", "MiB", "remarks"]
         parts.append(f"### {JOBS[str(job)].capitalize()}\n\n{markdown(head, lines)}\n")
     return "\n".join(parts)
 

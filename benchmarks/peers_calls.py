@@ -1,7 +1,7 @@
-"""How each package is asked for the same thing: one function for each row of the tables of `benchmarks/peers.py`.
+"""The same quantity by each package: one function for each row of the tables of `benchmarks/peers.py`.
 
 A call takes a `Task` (fitted model, test rows, training rows) and computes importance of all features, or curves of the
-first ones. Every package runs in one process on one core, and is given the container it asks for; ours is given the
+first ones. Every package runs in one process on one core, and is given the container it needs; ours is given the
 same one.
 """
 
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 REPEATS = 10
-POINTS = 30  # what effector's partial dependence has, and cannot be told otherwise
+POINTS = 30  # fixed in effector's partial dependence
 INTERVALS = 20
 CURVES = 5  # features that have curves
 
@@ -68,7 +68,7 @@ class Peer:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without progress bars and warnings; drawing them takes no time worth telling."""
+    """Without progress bars and warnings; drawing them takes negligible time."""
     with (
         open(os.devnull, "w") as nowhere,
         redirect_stderr(nowhere),
@@ -94,7 +94,7 @@ def ours_marginal(task: Task, *, check_fidelity: bool = False) -> Any:
     )
 
 
-def ours_certified(task: Task) -> Any:
+def ours_with_fidelity_checks(task: Task) -> Any:
     return ours_marginal(task, check_fidelity=True)
 
 
@@ -127,7 +127,7 @@ def ours_gaussian(task: Task) -> Any:
 
 
 class RidgeResiduals:
-    """Foretells a column from the others by ridge regression, and adds the residuals of rows, dealt anew."""
+    """Predict a column from the others by ridge regression, and add permuted residuals."""
 
     def fit(self, X: Any, features: list[str]) -> RidgeResiduals:
         """One regression for each feature."""
@@ -143,12 +143,12 @@ class RidgeResiduals:
         return fitted
 
     def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
-        """Foretold values plus residuals."""
+        """Predictions plus residuals."""
         rows, place = np.asarray(X), self.places[feature]
-        foretold = self.fits[feature].predict(np.delete(rows, place, axis=1))
-        residuals = rows[:, place] - foretold
+        predicted = self.fits[feature].predict(np.delete(rows, place, axis=1))
+        residuals = rows[:, place] - predicted
         for rng in rngs:
-            yield foretold + rng.permutation(residuals)
+            yield predicted + rng.permutation(residuals)
 
     places: dict[str, int]
     fits: dict[str, Any]
@@ -198,8 +198,8 @@ def hidimstat_conditional(task: Task) -> Any:
     from hidimstat import CFI
 
     with _quiet():
-        asked = CFI(task.model, n_permutations=REPEATS, random_state=0, feature_types="continuous")
-        return asked.fit(task.train, task.y_train).importance(task.X, task.y)
+        estimator = CFI(task.model, n_permutations=REPEATS, random_state=0, feature_types="continuous")
+        return estimator.fit(task.train, task.y_train).importance(task.X, task.y)
 
 
 def fippy_marginal(task: Task) -> Any:
@@ -222,7 +222,7 @@ def _fippy(task: Task, sampler: Any) -> Any:
 
 
 def sage_values(task: Task) -> Any:
-    """As many rows asked as there are in n repeats: each row is unrolled once, with as many background rows."""
+    """As many rows predicted as in n repeats: each row is unrolled once, with as many background rows."""
     import sage
 
     with _quiet():
@@ -311,7 +311,13 @@ JOBS: dict[str, str] = {
 PEERS: list[Peer] = [
     Peer("marginal", "ours", "subgrove", ours_marginal),
     Peer("marginal", "ours in a frame", "subgrove", ours_marginal, "frame"),
-    Peer("marginal", "ours, with certificates", "subgrove", ours_certified, differs="also judges the redraws"),
+    Peer(
+        "marginal",
+        "ours, with fidelity checks",
+        "subgrove",
+        ours_with_fidelity_checks,
+        differs="also checks the resampled rows",
+    ),
     Peer(
         "marginal", "permutation_importance", "scikit-learn", sklearn_permutation, differs="no error of the test rows"
     ),

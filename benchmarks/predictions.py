@@ -5,8 +5,8 @@
 
 One feature is redrawn on the same rows again and again, with other seeds. Of plain permutations (each repeat an
 independent one) the variance of a single repeat is known from many repeats, v; K repeats have v / K. Ours has the
-variance u with M repeats, and asks for a number of rows that is counted. Plain permutations need v / u repeats for the
-same error. The factor is the rows that they ask for over those that ours asks for, with its standard error.
+variance u with M repeats, and predicts a number of rows that is counted. Plain permutations need v / u repeats for the
+same error. The factor is their number of predicted rows over ours, with its standard error.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ CASES = [
     Case("5 levels", "each value once", levels(5), "marginal"),
     Case("2 levels", "each value once", levels(2), "marginal"),
     Case("2 levels, in subgroups", "each value once", levels(2), "subgroups"),
-    Case("90 % zeros", "balanced shifts, repeated rows once", mostly_zero, "marginal", 4000),
+    Case("90 % zeros", "balanced shifts, deduplicated", mostly_zero, "marginal", 4000),
 ]
 
 
@@ -115,13 +115,13 @@ def compared(case: Case, repeats: list[int], seeds: int, plain_repeats: int) -> 
     single = _single_repeats(case, plain, X, y, plain_repeats)
     lines = []
     for n_repeats in repeats:
-        found, asked = _over_seeds(ours, X, y, n_repeats, seeds)
+        found, settings = _over_seeds(ours, X, y, n_repeats, seeds)
         exact = np.ptp(found) <= 1e-9 * max(1.0, abs(found).max())
         needed = np.inf if exact else single.var(ddof=1) / found.var(ddof=1)
-        factor = needed * case.n / asked
+        factor = needed * case.n / settings
         relative = 0.0 if exact else np.hypot(_relative_error(single), _relative_error(found))
         lines.append(
-            [case.name, case.way, str(n_repeats), f"{asked:,.0f}", f"{100 * found.std() / abs(found.mean()):.3f} %"]
+            [case.name, case.way, str(n_repeats), f"{settings:,.0f}", f"{100 * found.std() / abs(found.mean()):.3f} %"]
             + (
                 ["none is enough", ""]
                 if exact
@@ -175,7 +175,7 @@ def _independent(code: Any, n_groups: int, own: Any, rngs: Any) -> Iterator[Any]
 
 
 def _over_seeds(sampler: Any, X: Any, y: Any, n_repeats: int, seeds: int) -> tuple[Any, float]:
-    """Estimates with other seeds, and the rows asked for each beyond the rows as they are."""
+    """Estimates with other seeds, and the rows predicted for each beyond the baseline."""
     model, found = Counting(), []
     for seed in range(seeds):
         result = sg.importance(
@@ -193,7 +193,7 @@ def _relative_error(values: Any) -> float:
 
 
 def budget(share: float) -> list[str]:
-    """Rows asked with a budget, against as many repeats for all features as the one that needs most."""
+    """Rows predicted with adaptive repeats, against as many repeats for all features as the one that needs most."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(2000, 10))
     weights = np.array([4, 3, 2, 1, 1, 0.5, 0.5, 0.2, 0.1, 0.0])
@@ -215,7 +215,7 @@ def budget(share: float) -> list[str]:
 
 
 def repeated(name: str, sampler: str, model_name: str, rounds: int) -> list[str]:
-    """Rows asked and time with and without looking for rows that repeat each other."""
+    """Rows predicted and time with and without deduplication."""
     from sklearn.ensemble import RandomForestRegressor
 
     rng = np.random.default_rng(0)
@@ -239,11 +239,11 @@ def repeated(name: str, sampler: str, model_name: str, rounds: int) -> list[str]
 
     few, full = call(), in_full()
     if not few.overall.equals(full.overall):
-        raise AssertionError("Predicting repeated rows once has changed a number.")
+        raise AssertionError("Deduplication has changed a number.")
     times = interleaved({"once": call, "in full": in_full}, rounds, time.process_time)
-    asked = [f"{found.settings['n_rows_predicted']:,}" for found in (full, few)]
+    settings = [f"{found.settings['n_rows_predicted']:,}" for found in (full, few)]
     taken = [f"{1000 * median(times[which]):.0f}" for which in ("in full", "once")]
-    return [name, sampler, model_name, *asked, *taken, f"{ratio(times, 'once', 'in full'):.2f}"]
+    return [name, sampler, model_name, *settings, *taken, f"{ratio(times, 'once', 'in full'):.2f}"]
 
 
 TABLES = ("1 column of 6 is 90 % zeros", "6 columns of 3 levels", "6 columns of numbers")
@@ -264,7 +264,7 @@ def main() -> None:
     if "draws" in arguments.only:
         print(f"\n{N} rows ({CASES[-1].n:,} in the last case), {seeds} seeds, {plain:,} plain repeats.\n")
         lines = [line for case in CASES for line in compared(case, arguments.repeats, seeds, plain)]
-        head = ["feature", "way", "repeats", "rows asked", "Monte-Carlo error", "plain permutations ask", "factor"]
+        head = ["feature", "way", "repeats", "rows predicted", "Monte-Carlo error", "plain permutations", "factor"]
         print(markdown(head, lines), flush=True)
     if "budget" in arguments.only:
         print("\nA budget for the Monte-Carlo error, 10 features, 2,000 rows:\n")
@@ -275,7 +275,7 @@ def main() -> None:
         models = ("no time at all", "forest of 100 trees")
         rounds = 1 if arguments.quick else 5
         lines = [repeated(name, "marginal", model, rounds) for name in TABLES for model in models]
-        head = ["table", "sampler", "model", "rows asked in full", "once", "ms in full", "once", "ratio"]
+        head = ["table", "sampler", "model", "rows in full", "once", "ms in full", "once", "ratio"]
         print(markdown(head, lines))
 
 

@@ -4,7 +4,7 @@
     python benchmarks/sample_size.py --quick    a few small cells
     python benchmarks/sample_size.py --table    print what is there
 
-Data in partitions are judged row by row, by a sampler that was fitted on a uniform sample. Its size decides three
+Large data are resampled row by row, by a sampler that was fitted on a uniform sample. Its size decides three
 things: how far the estimate is off on average (bias), how much it differs from sample to sample (noise, which more
 rows to judge do not make smaller), and which sampler and which subgroups are found.
 
@@ -43,7 +43,7 @@ SAMPLERS = ("auto", "subgroups")
 JUDGED = 100_000
 RESULTS = Path(__file__).parent / "results" / "sample_size.jsonl"
 ELECTRICITY = Path(os.environ.get("SUBGROVE_DATA", "data")) / "cc18" / "151.parquet"
-ASKED: dict[str, Any] = {"n_repeats": 5, "check_fidelity": False, "progress": False, "random_state": 1}
+OPTIONS: dict[str, Any] = {"n_repeats": 5, "check_fidelity": False, "progress": False, "random_state": 1}
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Task:
 def simulated(name: str, judged: int) -> Task:
     made = sg.simulate.scenario(name)
     test = made.sample(judged, random_state=1_000_003)
-    asked = ASKED | {"n_repeats": 20}
-    true = sg.importance(made.model, test.X, test.y, sampler=made.sampler, features=["x1"], **asked).overall.iloc[0]
+    options = OPTIONS | {"n_repeats": 20}
+    true = sg.importance(made.model, test.X, test.y, sampler=made.sampler, features=["x1"], **options).overall.iloc[0]
 
     def draw(n: int, seed: int) -> Any:
         return made.sample(n, random_state=seed).X
@@ -84,7 +84,7 @@ def electricity(feature: str) -> Task:
     def draw(n: int, seed: int) -> Any:
         return rest.sample(n, random_state=seed)
 
-    whole = sg.importance(model, X[judged], y[judged], sampler="auto", train=rest, features=[feature], **ASKED)
+    whole = sg.importance(model, X[judged], y[judged], sampler="auto", train=rest, features=[feature], **OPTIONS)
     line = whole.overall.iloc[0]
     return Task(feature, model, X[judged], y[judged], draw, float(line["estimate"]), float(line["std_error"]))
 
@@ -108,7 +108,7 @@ def done(data: str, sampler: str, size: int, number: int, judged: int) -> dict[s
     """One sample: the sampler is fitted on it and judged."""
     task = electricity(data.split(": ")[1]) if data.startswith("electricity") else simulated(data, judged)
     train = task.draw(size, 1 + number)
-    imp = sg.importance(task.model, task.X, task.y, sampler=sampler, train=train, features=[task.feature], **ASKED)
+    imp = sg.importance(task.model, task.X, task.y, sampler=sampler, train=train, features=[task.feature], **OPTIONS)
     groups = sg.find_subgroups(train, features=task.feature)[task.feature]
     chosen = str(imp.choices.query("chosen")["sampler"].iloc[0]) if sampler == "auto" else sampler
     estimate = float(imp.overall["estimate"].iloc[0])
@@ -181,17 +181,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few small cells, kept nowhere")
     parser.add_argument("--table", action="store_true", help="print what is there")
-    asked = parser.parse_args()
-    judged = 5_000 if asked.quick else JUDGED
+    options = parser.parse_args()
+    judged = 5_000 if options.quick else JUDGED
     lines: list[dict[str, Any]] = []
-    if RESULTS.exists() and not asked.quick:
+    if RESULTS.exists() and not options.quick:
         lines = [json.loads(line) for line in RESULTS.read_text(encoding="utf-8").splitlines()]
     known = {(line["data"], line["sampler"], line["size"], line["number"]) for line in lines}
-    for cell in () if asked.table else cells(asked.quick):
+    for cell in () if options.table else cells(options.quick):
         if cell in known:
             continue
         lines.append(done(*cell, judged))
-        if not asked.quick:
+        if not options.quick:
             RESULTS.parent.mkdir(exist_ok=True)
             with RESULTS.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(lines[-1]) + "\n")

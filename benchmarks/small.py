@@ -133,7 +133,7 @@ def installed(commit: str | None) -> Iterator[Path]:
                 subprocess.run(["git", "worktree", "remove", "--force", str(tree)], cwd=ROOT, check=True)
 
 
-def asked(tree: Path, what: str, size: list[str]) -> dict[str, float]:
+def settings(tree: Path, what: str, size: list[str]) -> dict[str, float]:
     """What a process that imports this tree measures."""
     code = "import json, sys; sys.path.append(sys.argv[1]); from pathlib import Path; from benchmarks import small; "
     if what == "demo":
@@ -166,7 +166,7 @@ def main() -> None:
     with installed(arguments.reference) as before, installed(None) as here:
         for at in range(rounds):
             for what in arguments.only:
-                pair = {tree: asked(tree, what, size) for tree in ((before, here) if at % 2 else (here, before))}
+                pair = {tree: settings(tree, what, size) for tree in ((before, here) if at % 2 else (here, before))}
                 for name in pair[here]:
                     times.setdefault(name, []).append((pair[before][name], pair[here][name]))
     lines = []

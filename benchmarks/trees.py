@@ -74,10 +74,10 @@ def against_sklearn() -> None:
                 X, x = data(n, p, kind)
                 ours, theirs = [], []
                 grower = sg.trees.TransformationTree(max_depth=depth or 30)
-                rival = DecisionTreeRegressor(min_samples_leaf=30, max_depth=depth)
+                peer = DecisionTreeRegressor(min_samples_leaf=30, max_depth=depth)
                 for _ in range(repeats):
                     ours.append(seconds(lambda g=grower, X=X, x=x: g.fit(X, x)))  # type: ignore[misc]
-                    theirs.append(seconds(lambda g=rival, X=X, x=x: g.fit(X, x)))  # type: ignore[misc]
+                    theirs.append(seconds(lambda g=peer, X=X, x=x: g.fit(X, x)))  # type: ignore[misc]
                 ratio = float(np.median(ours) / np.median(theirs))
                 limit = LIMITS.get((n, depth)) if depth is None else (LIMIT_AT_DEPTH_2 if n >= 10_000 else None)
                 print(

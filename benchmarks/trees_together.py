@@ -115,10 +115,10 @@ def together_memory(quick: bool = False) -> None:
         for kind in KINDS:
             if tree == "cart" and kind != "chain":
                 continue
-            asked = [sys.executable, __file__, str(n), str(p), kind, tree]
-            told = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
-            peak = float(told[1])
-            rows.append([tree, kind, told[0], f"{peak:,.0f}", f"{LIMIT_MIB:,.0f}"])
+            options = [sys.executable, __file__, str(n), str(p), kind, tree]
+            labels = subprocess.run(options, check=True, capture_output=True, text=True).stdout.split()
+            peak = float(labels[1])
+            rows.append([tree, kind, labels[0], f"{peak:,.0f}", f"{LIMIT_MIB:,.0f}"])
             print(f"  {tree}, {kind}: done", file=sys.stderr, flush=True)
     print(markdown(["tree", "dependence", "processor seconds", "peak of the process (MiB)", "limit"], rows), flush=True)
 

@@ -19,7 +19,7 @@ def test_documentation_names_the_command_of_every_benchmark(name: str) -> None:
     assert f"benchmarks/{name}.py" in PAGES or f"benchmarks.{name}" in PAGES
 
 
-def test_machine_is_told_with_versions() -> None:
+def test_machine_is_reported_with_versions() -> None:
     assert f"numpy {version_of('numpy')}" in machine("numpy", "no-such-package")
     assert "no-such-package not installed" in machine("no-such-package")
 

@@ -1,6 +1,6 @@
-"""How often certificates fail: of redraws from the true distribution, which should pass, and of marginal ones.
+"""How often fidelity checks fail: for the true sampler, where they should pass, and for the marginal one.
 
-`python benchmarks/certificate.py --runs 100` prints the shares of runs in which the redraw of x1 fails, in the
+`python benchmarks/fidelity_check.py --runs 100` prints the shares of runs in which the redraw of x1 fails, in the
 scenarios of `sg.simulate`, for normal features of several correlations, all with 10 columns, and for labels that
 follow another label in some share of the rows, with 4 columns. `--only labels` runs the data whose names start so.
 """

@@ -1,7 +1,7 @@
 """How often 95 % intervals of an importance cover it, by several ways to make them (docs/decisions/0023).
 
-    python benchmarks/leaning.py                  all four cells, about two minutes
-    python benchmarks/leaning.py --samples 200    fewer samples of each
+    python benchmarks/skewness.py                  all four cells, about two minutes
+    python benchmarks/skewness.py --samples 200    fewer samples of each
 
 The true model and the true sampler of the linear and the non-linear scenario, 20 redraws; truth known exactly.
 """
@@ -96,11 +96,11 @@ def _skewness(rows: Floats) -> Floats:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, help="of each cell (default: 2,000 of 200 rows, 1,000 of 1,000 rows)")
-    asked = parser.parse_args().samples
+    options = parser.parse_args().samples
     for name in ("linear", "nonlinear"):
         for n in (200, 1000):
             scenario = sg.simulate.scenario(name)
-            rows, estimates, errors = increases(scenario, n, asked or (2000 if n == 200 else 1000))
+            rows, estimates, errors = increases(scenario, n, options or (2000 if n == 200 else 1000))
             distance = (estimates - scenario.importance) / errors
             print(f"{name}, {n} rows, {len(rows)} samples")
             for way, sides in WAYS.items():
