@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import subgrove as sg
 from benchmarks.trees_together import together, together_memory
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 
 REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "reference"
 SIZES = [(2_000, 10, 15), (10_000, 20, 7), (20_000, 20, 5), (200_000, 20, 3)]
@@ -183,8 +183,8 @@ def main() -> None:
     parser.add_argument("--numpy", action="store_true", help="without the compiled loops, as where no compiler is")
     arguments = parser.parse_args()
     if arguments.numpy:
-        compiled.inner = compiled.sums = None
-    print(f"compiled loops: {'no' if compiled.inner is None else 'yes'}")
+        loader.tree_fit = loader.tree_sums = None
+    print(f"compiled loops: {'no' if loader.tree_fit is None else 'yes'}")
     parts = PARTS | {name: partial(part, arguments.quick) for name, part in SIZED.items()}
     for name in arguments.only:
         parts[name]()

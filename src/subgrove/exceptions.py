@@ -16,7 +16,8 @@
     SubgroveWarning (UserWarning)           a result that is computed but easily misread
     ├── UnseenValueWarning                  new rows hold a level, or missing values, that training did not
     ├── SameRowsWarning                     subgroups were grown on the rows that they are used on
-    └── SingletonSubgroupWarning                      a row is alone in its subgroup, so it has no donor
+    ├── SingletonSubgroupWarning            a row is alone in its subgroup, so it has no donor
+    └── FallbackWarning                     a compiled part is missing, so numbers differ from other machines
 
 Each message says what was given, what is expected and what to do about it.
 ``docs/errors.md`` has an entry for each class.
@@ -28,6 +29,7 @@ __all__ = [
     "ChunkError",
     "ClusterError",
     "ColumnError",
+    "FallbackWarning",
     "FormatError",
     "InputError",
     "LengthError",
@@ -96,3 +98,7 @@ class SameRowsWarning(SubgroveWarning):
 
 class SingletonSubgroupWarning(SubgroveWarning):
     """A row is alone in its subgroup: no other row can give it a value, so it keeps its own."""
+
+
+class FallbackWarning(SubgroveWarning):
+    """A compiled part is not installed, and its replacement gives other random draws."""

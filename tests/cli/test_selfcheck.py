@@ -107,7 +107,7 @@ def test_a_tree_that_may_not_split_on_the_right_column_is_seen(monkeypatch: pyte
 def test_compiled_parts_that_are_not_there_are_told_and_nothing_fails(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
-    monkeypatch.setattr(oracles, "load_compiled", lambda name: None)
+    monkeypatch.setattr(oracles, "load_kernel", lambda name: None)
     monkeypatch.setattr(sg, "__file__", str(tmp_path / "__init__.py"))
     check = checked("compiled parts")
     assert check.passed
@@ -115,9 +115,9 @@ def test_compiled_parts_that_are_not_there_are_told_and_nothing_fails(
 
 
 def test_compiled_parts_that_cannot_be_loaded_fail(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    (tmp_path / "trees").mkdir()
-    (tmp_path / "trees" / "_inner.abi3.so").write_bytes(b"of another machine")
-    monkeypatch.setattr(oracles, "load_compiled", lambda name: None)
+    (tmp_path / "_native").mkdir()
+    (tmp_path / "_native" / "_tree_fit.abi3.so").write_bytes(b"of another machine")
+    monkeypatch.setattr(oracles, "load_kernel", lambda name: None)
     monkeypatch.setattr(sg, "__file__", str(tmp_path / "__init__.py"))
     assert checked("compiled parts").measured == 1
     assert not checked("compiled parts").passed

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 
 from subgrove._core.kinds import Floats
-from subgrove._native.loader import load_compiled
+from subgrove._native import loader
 from subgrove._scoring.fidelity_check import pairs as pairs
 from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
-needs_compiler = pytest.mark.skipif(pairs.compiled is None, reason="the package was installed without a compiler")
+needs_compiler = pytest.mark.skipif(loader.mmd_pairs is None, reason="the package was installed without a compiler")
 
 
 @pytest.fixture(params=["compiled", "numpy"], autouse=True)
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "numpy":
-        monkeypatch.setattr(pairs, "compiled", None)
-    elif pairs.compiled is None:
+        monkeypatch.setattr(loader, "mmd_pairs", None)
+    elif loader.mmd_pairs is None:
         pytest.skip("the package was installed without a compiler")
 
 
@@ -101,18 +101,3 @@ def test_equal_rows_have_distance_zero_exactly() -> None:
     a = Points.of(1e8 + np.random.default_rng(0).normal(size=(5, 4)))
     squared = PairBlock.of(a, a).distances().reshape(5, 5)
     assert np.diag(squared).tolist() == [0.0] * 5
-
-
-@needs_compiler
-def test_compiled_loops_refuse_arrays_of_wrong_size() -> None:
-    compiled = load_compiled("subgrove._native._pairs")
-    assert compiled is not None
-    two = np.ones((2, 2))
-    with pytest.raises(ValueError, match="wrong size"):
-        compiled.kernel_sum(None, two, two, 2, 3, 2, False, 1.0)
-    with pytest.raises(ValueError, match="wrong size"):
-        compiled.kernel_sum(np.ones(3), two, two, 2, 2, 2, False, 1.0)
-    with pytest.raises(ValueError, match="out of range"):
-        compiled.kernel_sum(None, two, two, 2, 2, 2, False, 1.0, 3)
-    with pytest.raises(ValueError, match="out of range"):
-        compiled.squared_distances(two, np.ones((2, 3)), 2, 3, 2, True, np.empty(1))

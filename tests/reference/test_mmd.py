@@ -17,7 +17,7 @@ from subgrove import squared_mmd
 from subgrove._core.kinds import Floats
 from subgrove._fidelity.median import median_distance
 from subgrove._fidelity.mmd import Pairs
-from subgrove._scoring.fidelity_check import pairs as pairs
+from subgrove._native import loader
 from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
 from .effects_cases import ABSENT, IML
@@ -48,8 +48,8 @@ def bike(name: str) -> Floats:
 @pytest.fixture(params=["compiled", "numpy"])
 def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "numpy":
-        monkeypatch.setattr(pairs, "compiled", None)
-    elif pairs.compiled is None:
+        monkeypatch.setattr(loader, "mmd_pairs", None)
+    elif loader.mmd_pairs is None:
         pytest.skip("the package was installed without a compiler")
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
 from subgrove._core.kinds import Floats
-from subgrove._regress import forest as module
+from subgrove._native import loader
 from subgrove._regress import grow_forest
+from subgrove.exceptions import FallbackWarning
 
-needs_compiler = pytest.mark.skipif(module.compiled is None, reason="the package was installed without a compiler")
+needs_compiler = pytest.mark.skipif(loader.forest is None, reason="the package was installed without a compiler")
 
 
 def signal(X: Floats) -> Floats:
@@ -193,7 +195,8 @@ def test_without_a_compiler_scikit_learn_grows_a_forest_as_good(monkeypatch: pyt
     new = np.random.default_rng(1).normal(size=(2000, 5))
     fast = grow_forest(X, y[:, None], n_trees=100)
     foretold = fast.predict(new)[:, 0]
-    monkeypatch.setattr(module, "compiled", None)
+    monkeypatch.setattr(loader, "forest", None)
+    monkeypatch.setattr(loader, "warn_forest_fallback", lambda: None)
     slow = grow_forest(X, y[:, None], n_trees=100)
     assert type(slow) is not type(fast)
     assert error(slow.predict(new)[:, 0], new) == pytest.approx(error(foretold, new), rel=0.15)
@@ -203,10 +206,28 @@ def test_without_a_compiler_scikit_learn_grows_a_forest_as_good(monkeypatch: pyt
 
 
 @needs_compiler
-def test_arrays_of_the_wrong_size_are_refused_by_the_compiled_part() -> None:
-    assert module.compiled is not None
-    with pytest.raises(ValueError, match="wrong size"):
-        module.compiled.ask(2, 2, 1, 1, 1, *[np.zeros(1)] * 5)
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_forest_predicts_the_same_without_the_compiled_part(monkeypatch: pytest.MonkeyPatch, n_outputs: int) -> None:
+    X, y = sample(200, 4, seed=3)
+    X[::7, 1] = np.nan
+    outputs = np.column_stack([y**power for power in range(1, n_outputs + 1)])
+    stored = pickle.dumps(grow_forest(X, outputs, n_trees=30))
+    new = sample(150, 4, seed=4)[0]
+    new[::5, 2] = np.nan
+    compiled = pickle.loads(stored).predict(new)
+    monkeypatch.setattr(loader, "forest", None)
+    np.testing.assert_array_equal(pickle.loads(stored).predict(new), compiled)
+
+
+def test_scikit_learn_forest_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loader, "forest", None)
+    loader.warn_forest_fallback.cache_clear()
+    X, y = sample(40, 3, seed=1)
+    with pytest.warns(FallbackWarning, match="other draws.*Install a wheel"):
+        grow_forest(X, y[:, None], n_trees=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        grow_forest(X, y[:, None], n_trees=2)
 
 
 @needs_compiler
@@ -219,7 +240,8 @@ def test_rows_with_another_number_of_columns_are_refused() -> None:
 
 
 def test_the_forest_of_scikit_learn_takes_numbers_beyond_single_precision(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "compiled", None)
+    monkeypatch.setattr(loader, "forest", None)
+    monkeypatch.setattr(loader, "warn_forest_fallback", lambda: None)
     X, y = sample(60, 3, seed=1)
     X[:, 1] *= 1e200
     forest = grow_forest(X, y[:, None], n_trees=5)

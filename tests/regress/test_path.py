@@ -7,6 +7,7 @@ import pytest
 from sklearn.linear_model import lasso_path
 
 from subgrove._core.kinds import Floats
+from subgrove._native import loader
 from subgrove._regress import lasso_path as path
 
 N, P = 200, 12
@@ -35,7 +36,7 @@ def followed(X: Floats, y: Floats, asked: Floats) -> Floats:
 @pytest.fixture(params=["as built", "in Python"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "in Python":
-        monkeypatch.setattr(path, "compiled", None)
+        monkeypatch.setattr(loader, "lasso_path", None)
 
 
 @pytest.mark.usefixtures("either")
@@ -66,12 +67,12 @@ def test_the_slope_is_within_the_penalty_everywhere_and_at_it_where_columns_are_
 
 
 @pytest.mark.parametrize("twin", [False, True])
-@pytest.mark.skipif(path.compiled is None, reason="there is no compiled code here")
+@pytest.mark.skipif(loader.lasso_path is None, reason="there is no compiled code here")
 def test_compiled_and_python_code_agree(monkeypatch: pytest.MonkeyPatch, twin: bool) -> None:
     X, y = problem(2, twin=twin)
     asked = penalties(X, y)
     compiled = followed(X, y, asked)
-    monkeypatch.setattr(path, "compiled", None)
+    monkeypatch.setattr(loader, "lasso_path", None)
     np.testing.assert_allclose(followed(X, y, asked), compiled, atol=1e-9)
 
 

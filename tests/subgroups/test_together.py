@@ -10,7 +10,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._data.table import read_table
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 from subgrove.trees import sorted_table as prepared
 from subgrove.trees.sorted_table import SortedTable, ascending
 
@@ -74,7 +74,7 @@ def test_groups_of_features_have_the_tree_they_have_alone() -> None:
         assert found.items() <= together.items()
 
 
-@pytest.mark.skipif(compiled.sums is None, reason="matrix products of other shapes may differ in the last digit")
+@pytest.mark.skipif(loader.tree_sums is None, reason="matrix products of other shapes may differ in the last digit")
 @pytest.mark.parametrize("n", [700, 5000])
 def test_trees_found_together_are_those_that_fit_gives(n: int) -> None:
     """5000 rows: nodes so large that they are first fitted to binned values."""

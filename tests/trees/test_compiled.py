@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from subgrove._data.table import Floats, read_table
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 from subgrove.trees import TransformationTree, cuts
 from subgrove.trees.candidates import Block, Candidates
 from subgrove.trees.column_sums import column_sums
@@ -15,13 +15,13 @@ from subgrove.trees.sorted_table import SortedTable, ascending
 from subgrove.trees.transformation import linear_start
 
 needs_compiler = pytest.mark.skipif(
-    compiled.inner is None or compiled.sums is None, reason="the package was installed without a compiler"
+    loader.tree_fit is None or loader.tree_sums is None, reason="the package was installed without a compiler"
 )
 
 
 def without_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("inner", "sums"):
-        monkeypatch.setattr(compiled, name, None)
+    for name in ("tree_fit", "tree_sums"):
+        monkeypatch.setattr(loader, name, None)
 
 
 SHAPES = ["normal", "skewed", "two peaks", "heavy tails", "ties", "small part of the support"]
@@ -50,7 +50,7 @@ def both(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool, order: int
     rows = u[block.rows]
     arguments = (block.roots, block.sizes, order, 0.3, linear_start(len(rows), order))
     fast = fit_density(rows, *arguments)
-    monkeypatch.setattr(compiled, "inner", None)
+    monkeypatch.setattr(loader, "tree_fit", None)
     return fast, fit_density(rows, *arguments)
 
 
@@ -107,16 +107,6 @@ def test_order_beyond_the_compiled_ones_is_fitted_all_the_same() -> None:
 
 
 @needs_compiler
-def test_compiled_fit_refuses_arrays_of_wrong_size() -> None:
-    assert compiled.inner is not None
-    one = np.ones((1, 10))
-    with pytest.raises(ValueError, match="wrong size"):
-        compiled.inner.fit(one, None, np.array([10.0]), 5, 1, 11, np.ones((1, 6)), np.ones(1), np.ones(66), np.ones(1))
-    with pytest.raises(ValueError, match="out of range"):
-        compiled.inner.fit(one, None, np.array([10.0]), 99, 1, 10, one, one, one, one)
-
-
-@needs_compiler
 @pytest.mark.parametrize("ties", [False, True])
 def test_compiled_search_finds_the_cuts_found_in_numpy(monkeypatch: pytest.MonkeyPatch, ties: bool) -> None:
     rng = np.random.default_rng(6)
@@ -127,7 +117,7 @@ def test_compiled_search_finds_the_cuts_found_in_numpy(monkeypatch: pytest.Monke
     stacked[:, -1] = inside
     arguments = (values, ascending(values), stacked, sizes, sizes.astype(float), np.full(5, 30.0))
     fast = cuts.cut_numbers(*arguments)
-    monkeypatch.setattr(compiled, "inner", None)
+    monkeypatch.setattr(loader, "tree_fit", None)
     plain = cuts.cut_numbers(*arguments)
     assert [cut is None for cut in fast] == [cut is None for cut in plain]
     assert fast[4] is None
@@ -170,14 +160,3 @@ def test_sums_of_a_column_are_the_same_whatever_stands_beside_it() -> None:
         alone, square = column_sums(Candidates.of(read_table(X[:, [at]])), block, stacked)
         assert np.array_equal(alone[:, :, 0], whole[:, :, at])
         assert np.array_equal(square[:, 0], squares[:, at])
-
-
-@needs_compiler
-def test_compiled_sums_refuse_what_does_not_fit() -> None:
-    assert compiled.sums is not None
-    X, rows, one = np.ones((4, 2)), np.arange(4)[None], np.ones((1, 2, 4))
-    rest = (None, None, 1, 2, 4, 1, np.empty((1, 2, 1)), np.empty((1, 1)))
-    with pytest.raises(ValueError, match="no such columns"):
-        compiled.sums.sums(X, rows, one, np.array([4.0]), np.array([2]), *rest)
-    with pytest.raises(ValueError, match="wrong size"):
-        compiled.sums.sums(X, rows[:, :3], one, np.array([4.0]), np.array([1]), *rest)

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 from subgrove.exceptions import InputError, LengthError, ParameterError
 from subgrove.trees import ConditionalInferenceTree, JointTree, TransformationTree, Tree
 
@@ -174,12 +174,12 @@ def test_heavy_tails_of_one_feature_hide_no_other() -> None:
 @pytest.mark.parametrize("loops", ["compiled", "numpy"])
 def test_any_number_of_scores_is_taken(members: int, loops: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """18 scores are within what the compiled scan takes, 42 are beyond."""
-    assert 18 <= compiled.MOST_COMPILED < 42
+    assert 18 <= loader.MAX_COEFFICIENTS < 42
     rng = np.random.default_rng(2)
     X = rng.normal(size=(900, 3))
     xs = rng.normal(size=(900, members)) + 2.0 * (X[:, :1] > 0.3)
     if loops == "numpy":
-        monkeypatch.setattr(compiled, "inner", None)
+        monkeypatch.setattr(loader, "tree_fit", None)
     tree = JointTree(max_depth=1).fit(X, xs)
     tests, split = tree.nodes[0].tests, tree.nodes[0].split
     assert tests is not None
@@ -233,7 +233,7 @@ def test_pruning_is_growing_less(grown: Tree) -> None:
     for depth in range(4):
         less = JointTree(max_depth=depth).fit(X, xs)
         assert grown.prune(depth).rules == less.rules
-        if compiled.inner is not None:  # in NumPy the last digit of a fit may depend on the nodes beside it
+        if loader.tree_fit is not None:  # in NumPy the last digit of a fit may depend on the nodes beside it
             assert grown.prune(depth) == less
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from subgrove._data.table import Floats
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 from subgrove.trees import TransformationTree
 
 
@@ -48,7 +48,7 @@ def test_time_grows_no_faster_than_n_log_n() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(compiled.inner is None, reason="the package was installed without a compiler")
+@pytest.mark.skipif(loader.tree_fit is None, reason="the package was installed without a compiler")
 def test_tree_of_20000_rows_is_grown_faster_than_a_regression_tree() -> None:
     from sklearn.tree import DecisionTreeRegressor
 

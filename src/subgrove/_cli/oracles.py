@@ -22,17 +22,10 @@ import numpy as np
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove._native.loader import load_compiled
+from subgrove._native.loader import KERNELS, load_kernel
 
 SURE = 4.0  # standard errors; a normal estimate is further off once in 16,000 times
 ROUNDING = 1e-12  # of numbers about as large as 1
-COMPILED = (
-    "subgrove._native._inner",
-    "subgrove._native._sums",
-    "subgrove._native._pairs",
-    "subgrove._native._grow",
-    "subgrove._native._path",
-)
 _ROWS, _TREE_ROWS = 20_000, 3000
 _SCENARIOS = ("independent", "linear", "nonlinear")
 
@@ -125,10 +118,10 @@ def same_for_any_jobs(seed: int) -> Found:
 def compiled_parts(seed: int) -> Found:
     """Compiled files that are there and cannot be loaded; none is needed, for NumPy does the same."""
     package = Path(sg.__file__).parent
-    absent = [name for name in COMPILED if load_compiled(name) is None]
-    files = {name: package / name.removeprefix("subgrove.").replace(".", "/") for name in absent}
+    absent = [name for name in KERNELS if load_kernel(name) is None]
+    files = {name: package / "_native" / f"_{name}" for name in absent}
     broken = [name for name, file in files.items() if any(map(_is_compiled, file.parent.glob(f"{file.name}.*")))]
-    message = f"{len(COMPILED) - len(absent)} of {len(COMPILED)} compiled parts are in use."
+    message = f"{len(KERNELS) - len(absent)} of {len(KERNELS)} compiled parts are in use."
     if absent:
         message += f" NumPy stands in, at lower speed, for {', '.join(absent)}."
     return Found(len(broken), 0.0, 0.0, message)

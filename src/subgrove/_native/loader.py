@@ -1,14 +1,49 @@
-"""Compiled parts, which are optional: a package that was installed without a C compiler does without."""
+"""The compiled kernels, each None where the package was installed without a C compiler.
+
+Kernel by kernel there is a fallback beside its caller. All but that of the forest give the same numbers up to rounding;
+without the compiled forest, scikit-learn's is used, which draws other random numbers, and a warning is raised once.
+"""
 
 from __future__ import annotations
 
+import warnings
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 
+from subgrove.exceptions import FallbackWarning
 
-def load_compiled(name: str) -> ModuleType | None:
-    """The compiled module of this name, or None where it is not there."""
+KERNELS = ("forest", "lasso_path", "mmd_pairs", "tree_fit", "tree_sums")
+MAX_COEFFICIENTS = 32  # of a model beyond the first, or scores of a row, that the tree kernels take
+
+
+def load_kernel(name: str) -> ModuleType | None:
+    """Return a compiled kernel, or None if it is not installed."""
     try:
-        return import_module(name)
+        return import_module(f"subgrove._native._{name}")
     except ImportError:
         return None
+
+
+forest = load_kernel("forest")
+lasso_path = load_kernel("lasso_path")
+mmd_pairs = load_kernel("mmd_pairs")
+tree_fit = load_kernel("tree_fit")
+tree_sums = load_kernel("tree_sums")
+
+
+def kernels_in_use() -> dict[str, bool]:
+    """Return for each kernel whether the compiled version is in use."""
+    return {name: globals()[name] is not None for name in KERNELS}
+
+
+@cache
+def warn_forest_fallback() -> None:
+    """Warn, once per process, that scikit-learn's forest replaces the compiled one."""
+    warnings.warn(
+        "The compiled forest is not installed, so scikit-learn's forest is used: the same random_state gives other "
+        "draws than on machines with the compiled part, and it is slower. Install a wheel of subgrove, or install it "
+        "where there is a C compiler; subgrove.show_versions() lists the compiled parts.",
+        FallbackWarning,
+        stacklevel=2,
+    )

@@ -1,8 +1,8 @@
 """A random forest that is grown quickly on tables of some thousand rows, to foretell one column from others.
 
 Breiman's forest with exact splits: bootstrap samples, a few columns tried at each split, no pruning. Samplers and
-`dependence` grow one for each feature, so its speed is theirs. The loops are in `_grow.c`; where the package was
-installed without a compiler, scikit-learn's forests take their place (`borrowed.py`).
+`dependence` grow one for each feature, so its speed is theirs. The loops are in `forest.c`; where the package was
+installed without a compiler, scikit-learn's forests replace it (`sklearn_fallback.py`), and a warning says so.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.parallel import effective_jobs
-from subgrove._native.loader import load_compiled
+from subgrove._native import loader
 
 _TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
 _NUMBERS_AT_ONCE = 2**15  # of rows asked by one task: few enough to stay near the processor for all trees
-_STEP = np.dtype([("threshold", np.float64), ("column", np.int32), ("child", np.int32)])
-compiled = load_compiled("subgrove._native._grow")
+_NODE = np.dtype([("threshold", np.float64), ("column", np.int32), ("child", np.int32)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,6 @@ class RandomForest:
 
     def predict(self, predictors: Floats) -> Floats:
         """The mean over trees, a row for each row and a column for each output."""
-        assert compiled is not None, "the compiled forest is missing; install subgrove where there is a C compiler"
         given = np.ascontiguousarray(predictors, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] != self.n_columns:  # the loops in C would read beyond the rows
             raise ValueError(f"the forest was grown on {self.n_columns} columns; got an array of shape {given.shape}.")
@@ -98,31 +96,49 @@ class RandomForest:
     def drawn(self, number: int) -> npt.NDArray[np.int64]:
         """How often each training row is in the bag of a tree: the first random numbers of the tree, once more."""
         n = len(self.out_of_bag)
-        with np.errstate(over="ignore"):  # whole numbers modulo 2^64, as in `next_random` of `_grow.c`
+        with np.errstate(over="ignore"):  # whole numbers modulo 2^64, as in `next_random` of `forest_split.h`
             z = self.seeds[number] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         rows = ((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
         return np.bincount(rows.astype(np.intp), minlength=n)
 
-    def _add(self, given: Floats, sums: Floats) -> None:
-        assert compiled is not None
-        n, p = given.shape
-        parts = (self.roots, self._steps, self.values, sums)
-        compiled.ask(n, p, sums.shape[1], len(self.roots), len(self.feature), given, *parts)
+    def _add(self, rows: Floats, sums: Floats) -> None:
+        """Add the predictions of the trees, one after the other."""
+        n, p = rows.shape
+        if loader.forest is None:
+            self._add_in_numpy(rows, sums)
+        else:
+            trees = (self.roots, self._nodes, self.values)
+            loader.forest.predict(n, p, sums.shape[1], len(self.roots), len(self.feature), rows, *trees, sums)
+
+    def _add_in_numpy(self, rows: Floats, sums: Floats) -> None:
+        """Add the same numbers in the same order, for a forest that was grown where the compiled part is installed."""
+        nodes, row_numbers = self._nodes, np.arange(len(rows))
+        for root in self.roots:
+            at = np.full(len(rows), root, dtype=np.intp)
+            while True:
+                node = nodes[at]
+                value = rows[row_numbers, node["column"] >> 1]
+                left = (value <= node["threshold"]) | (np.isnan(value) & (node["column"] & 1 == 1))
+                following = node["child"] + ~left
+                if (following == at).all():
+                    break
+                at = following
+            sums += self.values[at]
 
     @cached_property
-    def _steps(self) -> npt.NDArray[Any]:
-        """Nodes as they are asked (`Step` in `_grow.c`): a leaf is its own left child and sends everything there."""
-        steps = np.empty(len(self.feature), dtype=_STEP)
+    def _nodes(self) -> npt.NDArray[Any]:
+        """Nodes for prediction (`PredictNode` in `forest.c`): a leaf is its own left child and sends all rows there."""
+        nodes = np.empty(len(self.feature), dtype=_NODE)
         leaf = self.feature < 0
-        steps["threshold"] = np.where(leaf, np.inf, self.threshold)
-        steps["column"] = np.where(leaf, 1, 2 * self.feature + self.missing_left)
-        steps["child"] = np.where(leaf, np.arange(len(leaf)), self.child)
-        return steps
+        nodes["threshold"] = np.where(leaf, np.inf, self.threshold)
+        nodes["column"] = np.where(leaf, 1, 2 * self.feature + self.missing_left)
+        nodes["child"] = np.where(leaf, np.arange(len(leaf)), self.child)
+        return nodes
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_steps"}
+        return {name: value for name, value in self.__dict__.items() if name != "_nodes"}
 
 
 def grow_forest(
@@ -142,9 +158,10 @@ def grow_forest(
     """
     n_columns = predictors.shape[1]
     tried = max(1, int(np.sqrt(n_columns))) if tried is None else tried
-    if compiled is None:
+    if loader.forest is None:
         from subgrove._regress.sklearn_fallback import grow_sklearn_forest
 
+        loader.warn_forest_fallback()
         return grow_sklearn_forest(predictors, outputs, n_trees, min_node_size, tried, seed, n_jobs)
     ranked = _ranked(predictors)
     mean = outputs.mean(axis=0)
@@ -204,7 +221,7 @@ def _ranked(predictors: Floats) -> _Ranked:
 
 
 def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int) -> _Trees:
-    assert compiled is not None
+    assert loader.forest is not None
     (p, n), k, trees = ranked.ranks.shape, outputs.shape[1], len(seeds)
     room = (trees, 2 * n)
     feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
@@ -212,7 +229,7 @@ def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], 
     sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
     given = (ranked.ranks, ranked.missing, ranked.values, ranked.starts, outputs, seeds)
     written = (feature, child, threshold, missing_left, foretold, sizes, unseen, times)
-    compiled.grow(n, p, k, tried, least, trees, len(ranked.values), *given, *written)
+    loader.forest.grow(n, p, k, tried, least, trees, len(ranked.values), *given, *written)
     used = np.arange(2 * n) < sizes[:, None]
     return _Trees(sizes, feature[used], child[used], threshold[used], missing_left[used], foretold[used], unseen, times)
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._native.loader import load_compiled
-
-compiled = load_compiled("subgrove._native._path")
+from subgrove._native import loader
 
 _ENOUGH = 1e-7  # of the target's variance: steps that gain less end the search
 _MOST_SWEEPS = 1000
@@ -30,8 +28,8 @@ def lasso_paths(products: Floats, with_target: Floats, penalties: Floats) -> Flo
         np.ascontiguousarray(part, dtype=np.float64) for part in (products, with_target, penalties)
     )
     found = np.zeros((problems, len(penalties), p))
-    if compiled is not None:
-        compiled.paths(products, with_target, penalties, found, problems, p, len(penalties), _ENOUGH)
+    if loader.lasso_path is not None:
+        loader.lasso_path.paths(products, with_target, penalties, found, problems, p, len(penalties), _ENOUGH)
         return found
     for one, c, out in zip(products, with_target, found, strict=True):
         _follow(one, c, penalties, out)

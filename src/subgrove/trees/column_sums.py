@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from subgrove._data.table import Floats
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 from subgrove.trees.candidates import Block, Candidates
 
 
@@ -26,14 +26,14 @@ def column_sums(candidates: Candidates, block: Block, stacked: Floats) -> tuple[
     """
     nodes, lines, m = stacked.shape
     width = len(candidates.places)
-    if compiled.sums is None or lines > compiled.MOST_COMPILED + 1:
+    if loader.tree_sums is None or lines > loader.MAX_COEFFICIENTS + 1:
         return _in_numpy(candidates, block, stacked)
     sums, squares = np.empty((nodes, lines, width)), np.empty((nodes, width))
     scale, shift = candidates.scale, candidates.shift
     if scale is not None or shift is not None:
         scale = np.ones(width) if scale is None else scale
         shift = np.zeros(width) if shift is None else shift
-    compiled.sums.sums(
+    loader.tree_sums.sums(
         candidates.prepared.table.numbers,
         np.ascontiguousarray(block.rows, dtype=np.int64),
         np.ascontiguousarray(stacked),

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 
 MAX_ENUMERATED = 12  # levels up to which all partitions are tried
 _TIE = 1e-10  # above the rounding that the fit leaves in the scores
@@ -50,12 +50,12 @@ def cut_numbers(
         Weight of the node, and least weight of a side.
     """
     q = stacked.shape[1] - 1
-    if compiled.inner is None or q > compiled.MOST_COMPILED:
+    if loader.tree_fit is None or q > loader.MAX_COEFFICIENTS:
         best, at = _scan(order, values, stacked, n, least)
     else:
         nodes, m = values.shape
         best, at = np.empty(nodes), np.empty(nodes)
-        compiled.inner.scan(
+        loader.tree_fit.scan(
             np.ascontiguousarray(order, dtype=np.int64),
             np.ascontiguousarray(values),
             np.ascontiguousarray(stacked),

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._data.table import Floats
-from subgrove._native import tree_kernels as compiled
+from subgrove._native import loader
 from subgrove.trees.likelihood import LOG_2PI, Density
 from subgrove.trees.newton import maximise
 
@@ -53,7 +53,7 @@ def fit_density(
     start : float array (nodes, order + 1)
         Steps to start from, of this node or of one above.
     """
-    if compiled.inner is None or order > compiled.MOST_COMPILED:
+    if loader.tree_fit is None or order > loader.MAX_COEFFICIENTS:
         likelihood = Density(u, roots, order, log_range)
         point, done = maximise(likelihood, likelihood.restart(start))
         log_likelihood = likelihood.log_likelihood(point)
@@ -62,7 +62,7 @@ def fit_density(
     gamma = np.array(start, dtype=np.float64, order="C")
     log_likelihood, reached = np.empty(nodes), np.empty(nodes)
     scores = np.empty((nodes, order + 1, m))
-    compiled.inner.fit(
+    loader.tree_fit.fit(
         np.ascontiguousarray(u),
         None if roots is None else np.ascontiguousarray(roots),
         sizes.astype(np.float64),

@@ -5,7 +5,7 @@ Requirements this design meets:
 - memory does not grow with the number of pairs: distances are made one row at a time, twice if they are needed twice;
 - where only one column changes between two questions, the squared distances in all other columns can be kept (`base`);
 - distances are sums of squared differences, not differences of large products: equal rows have distance 0 exactly;
-- the loops are compiled where there is a compiler (`_pairs.c`), and are the same in NumPy elsewhere.
+- the loops are compiled where there is a compiler (`mmd_pairs.c`), and are the same in NumPy elsewhere.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._native.loader import load_compiled
-
-compiled = load_compiled("subgrove._native._pairs")
+from subgrove._native import loader
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,25 +106,27 @@ class PairBlock:
 
     def distances(self) -> Floats:
         """Squared distances of all pairs, row after row."""
-        if self.base is None and compiled is not None:
+        if self.base is None and loader.mmd_pairs is not None:
             out = np.empty(self.n_pairs)
-            compiled.squared_distances(self.left, self.right, *self._sizes, out, self.labels)
+            loader.mmd_pairs.squared_distances(self.left, self.right, *self._sizes, out, self.labels)
             return out
         return np.concatenate([*self._rows(), np.empty(0)])
 
     def kernel_sum(self, gamma: float) -> float:
         """Sum of exp(-gamma * squared distance) over the pairs."""
-        if compiled is not None:
-            total: float = compiled.kernel_sum(self.base, self.left, self.right, *self._sizes, gamma, self.labels)
+        if loader.mmd_pairs is not None:
+            total: float = loader.mmd_pairs.kernel_sum(
+                self.base, self.left, self.right, *self._sizes, gamma, self.labels
+            )
             return total
         return float(sum(np.exp(-gamma * row).sum() for row in self._rows()))
 
     def between(self, low: float, high: float, room: int) -> tuple[int, int, Floats]:
         """How many squared distances are below `low`, how many from there to `high`, and up to `room` of the latter."""
-        if compiled is not None:
+        if loader.mmd_pairs is not None:
             out = np.empty(room)
             asked = (*self._sizes, low, high, room, out, self.labels)
-            below, found = compiled.between(self.base, self.left, self.right, *asked)
+            below, found = loader.mmd_pairs.between(self.base, self.left, self.right, *asked)
             return below, found, out[:found]
         below, found, kept, left = 0, 0, [np.empty(0)], room
         for row in self._rows():

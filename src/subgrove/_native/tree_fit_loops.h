@@ -1,39 +1,39 @@
-/* The exact fit of the density likelihood in one node: what `likelihood.Density` and `newton.maximise` do.
+/* The exact fit of the density likelihood in one node; `trees/likelihood.py` and `trees/newton.py` are the reference.
  *
- * Coefficients are steps gamma, the first free and the others >= 0; see `newton.py` for the method. A node is a loop over
- * its rows, several at a time. The mean of h in a node is 0 at the maximum whatever the other steps are, so only these are
- * sought, with what h gains by each step centred.
+ * Coefficients are increments gamma, the first free and the others >= 0; see `newton.py` for the method. At the maximum
+ * the mean of h in a node is 0 for any values of the other increments, so only these are optimized, with the basis of h
+ * centred.
  */
 
-#include "lanes.h"
+#include "simd.h"
 #include "newton.h"
 #include <math.h>
 
-#define RIDGE 1e-12       /* pull towards the current point, in units of the diagonal */
+#define RIDGE 1e-12       /* added to the diagonal of the Hessian, relative to it */
 #define DECREMENT 1e-10   /* squared Newton decrement after which the step just taken was the last one needed */
-#define SHRINKAGE 0.6     /* most that a slope may lose of itself in one step */
+#define SHRINKAGE 0.6     /* largest relative decrease of a slope in one step */
 #define MAX_STEPS 200
 
 /* Bernstein polynomials of order p at u: b[0..p]. */
-INLINED void bernstein(lanes u, const int p, const double *binomial, lanes *b)
+FORCE_INLINE void bernstein(lanes u, const int p, const double *binomial, lanes *b)
 {
-    lanes power = none + 1.0, rest = 1.0 - u;
+    lanes power = zero + 1.0, rest = 1.0 - u;
     for (int k = 0; k <= p; k++) {
         b[k] = binomial[k] * power;
         power *= u;
     }
-    power = none + 1.0;
+    power = zero + 1.0;
     for (int k = p; k >= 0; k--) {
         b[k] *= power;
         power *= rest;
     }
 }
 
-/* What h gains by each step: sums of its basis from each polynomial on, without the first, which is 1. By the basis b of
- * the order below, the sum from the k-th on is b[k] + b[k + 1] + ... and u b[k - 1]. */
-INLINED void gains(lanes u, const int p, const lanes *b, lanes *gain)
+/* Derivative of h with respect to each increment: sums of its basis from each polynomial on, without the first, which is
+ * 1. By the basis b of the order below, the sum from the k-th on is b[k] + b[k + 1] + ... and u b[k - 1]. */
+FORCE_INLINE void gains(lanes u, const int p, const lanes *b, lanes *gain)
 {
-    lanes tail = none;
+    lanes tail = zero;
     for (int k = p - 1; k >= 0; k--) {
         gain[k] = tail + u * b[k];
         tail += b[k];
@@ -41,8 +41,8 @@ INLINED void gains(lanes u, const int p, const lanes *b, lanes *gain)
 }
 
 /* Rows of a node in lanes: for each block of rows u within [0, 1], square roots of weights, and the Bernstein basis of the
- * order below. What is missing in the last block has a weight of 0. */
-INLINED void pack(const double *u, const double *roots, size_t m, const int p, const double *binomial, lanes *packed)
+ * order below. Padding rows of the last block have a weight of 0. */
+FORCE_INLINE void pack(const double *u, const double *roots, size_t m, const int p, const double *binomial, lanes *packed)
 {
     for (size_t i = 0; i < m; i += LANES, packed += p + 2) {
         double inside[LANES], root[LANES];
@@ -57,12 +57,12 @@ INLINED void pack(const double *u, const double *roots, size_t m, const int p, c
     }
 }
 
-/* Mean of what h gains by each step, and n times its covariance, both triangles. Returns n. */
-INLINED double moments(const lanes *packed, size_t blocks, const int p, double *means, double *quadratic)
+/* Mean of the derivatives of h, and n times their covariance, both triangles. Returns n. */
+FORCE_INLINE double moments(const lanes *packed, size_t blocks, const int p, double *means, double *quadratic)
 {
-    lanes gain[MOST], total[MOST], n = none, product[MOST * MOST];
+    lanes gain[MAX_COEF], total[MAX_COEF], n = zero, product[MAX_COEF * MAX_COEF];
     for (int k = 0; k < p; k++)
-        total[k] = none;
+        total[k] = zero;
     const lanes *at = packed;
     for (size_t b = 0; b < blocks; b++, at += p + 2) {
         lanes weight = at[1] * at[1];
@@ -74,7 +74,7 @@ INLINED double moments(const lanes *packed, size_t blocks, const int p, double *
     for (int k = 0; k < p; k++) {
         means[k] = sum_of(total[k]) / sum_of(n);
         for (int l = k; l < p; l++)
-            product[k * p + l] = none;
+            product[k * p + l] = zero;
     }
     at = packed;
     for (size_t b = 0; b < blocks; b++, at += p + 2) {
@@ -91,8 +91,8 @@ INLINED double moments(const lanes *packed, size_t blocks, const int p, double *
     return sum_of(n);
 }
 
-/* Slope of h in a block of rows; `rises` are the steps times the order. */
-INLINED lanes slope_of(const lanes *basis, const int p, const double *rises)
+/* Slope of h in a block of rows; `rises` are the increments times the order. */
+FORCE_INLINE lanes slope_of(const lanes *basis, const int p, const double *rises)
 {
     lanes slope = basis[0] * rises[0];
     for (int k = 1; k < p; k++)
@@ -101,14 +101,14 @@ INLINED lanes slope_of(const lanes *basis, const int p, const double *rises)
 }
 
 /* Gradient and Hessian of -sum log(slope), both triangles. */
-INLINED void slope_terms(const lanes *packed, size_t blocks, const int p, const double *rises, double *gradient,
+FORCE_INLINE void slope_terms(const lanes *packed, size_t blocks, const int p, const double *rises, double *gradient,
                          double *hessian)
 {
-    lanes first[MOST], second[MOST * MOST], g[MOST];
+    lanes first[MAX_COEF], second[MAX_COEF * MAX_COEF], g[MAX_COEF];
     for (int k = 0; k < p; k++) {
-        first[k] = none;
+        first[k] = zero;
         for (int l = k; l < p; l++)
-            second[k * p + l] = none;
+            second[k * p + l] = zero;
     }
     const lanes *at = packed;
     for (size_t b = 0; b < blocks; b++, at += p + 2) {
@@ -128,50 +128,51 @@ INLINED void slope_terms(const lanes *packed, size_t blocks, const int p, const 
     }
 }
 
-/* How far along a direction a node may go so that no slope loses more than SHRINKAGE of itself.
- * No slope loses a larger share than the step that loses most: the rows need to be asked only where that is too much. */
-INLINED double step_length(const lanes *packed, size_t blocks, const int p, const double *steps, const double *d)
+/* Step length along a direction for which no slope decreases by more than SHRINKAGE of itself.
+ * No slope decreases by a larger share than the increment with the largest decrease, so rows are only visited where that
+ * is above SHRINKAGE. */
+FORCE_INLINE double step_length(const lanes *packed, size_t blocks, const int p, const double *steps, const double *d)
 {
-    double rises[MOST], falls[MOST], most = 0.0, one[LANES];
+    double rises[MAX_COEF], falls[MAX_COEF], largest = 0.0, one[LANES];
     for (int k = 0; k < p; k++) {
         rises[k] = p * steps[k];
         falls[k] = -p * d[k];
-        if (d[k] < 0.0 && !(-d[k] / steps[k] <= most))
-            most = -d[k] / steps[k];
+        if (d[k] < 0.0 && !(-d[k] / steps[k] <= largest))
+            largest = -d[k] / steps[k];
     }
-    if (most <= SHRINKAGE)
+    if (largest <= SHRINKAGE)
         return 1.0;
-    lanes shrinkage = none + SHRINKAGE;
+    lanes shrinkage = zero + SHRINKAGE;
     const lanes *at = packed;
     for (size_t b = 0; b < blocks; b++, at += p + 2) {
         lanes change = slope_of(at + 2, p, falls) / slope_of(at + 2, p, rises);
         store(at[1], one);
-        if (b + 1 == blocks) { /* rows that are not there lose nothing */
-            double kept[LANES];
-            store(change, kept);
+        if (b + 1 == blocks) { /* padding rows are ignored */
+            double changes[LANES];
+            store(change, changes);
             for (int j = 0; j < LANES; j++)
-                kept[j] = one[j] > 0.0 ? kept[j] : 0.0;
-            change = load(kept);
+                changes[j] = one[j] > 0.0 ? changes[j] : 0.0;
+            change = load(changes);
         }
         shrinkage = larger(change, shrinkage);
     }
     store(shrinkage, one);
-    most = one[0];
+    largest = one[0];
     for (int j = 1; j < LANES; j++)
-        most = one[j] > most ? one[j] : most;
-    return SHRINKAGE / most;
+        largest = one[j] > largest ? one[j] : largest;
+    return SHRINKAGE / largest;
 }
 
 /* Scores of the rows and their log-likelihood, without its constant. */
-INLINED double scores_of(const lanes *packed, size_t m, const int p, const double *means, const double *steps,
+FORCE_INLINE double scores_of(const lanes *packed, size_t m, const int p, const double *means, const double *steps,
                          double *scores, size_t stride)
 {
-    double rises[MOST], total = 0.0;
+    double rises[MAX_COEF], total = 0.0;
     for (int k = 0; k < p; k++)
         rises[k] = p * steps[k];
     const lanes *at = packed;
     for (size_t i = 0; i < m; i += LANES, at += p + 2) {
-        lanes gain[MOST], h = none, rise = slope_of(at + 2, p, rises), root = at[1], r = p * root / rise;
+        lanes gain[MAX_COEF], h = zero, rise = slope_of(at + 2, p, rises), root = at[1], r = p * root / rise;
         double squares[LANES], slopes[LANES], weights[LANES];
         size_t count = m - i < LANES ? m - i : LANES;
         gains(at[0], p, at + 2, gain);
@@ -184,8 +185,8 @@ INLINED double scores_of(const lanes *packed, size_t m, const int p, const doubl
             total += weights[j] * (log(slopes[j]) - squares[j] / 2);
         h *= root;
         for (int k = 0; k <= p; k++) {
-            lanes value = (k ? gain[k - 1] : none + 1.0) - (k < p ? gain[k] : none);
-            lanes score = ((k ? at[1 + k] : none) - (k < p ? at[2 + k] : none)) * r - value * h;
+            lanes value = (k ? gain[k - 1] : zero + 1.0) - (k < p ? gain[k] : zero);
+            lanes score = ((k ? at[1 + k] : zero) - (k < p ? at[2 + k] : zero)) * r - value * h;
             if (count == LANES)
                 store(score, scores + k * stride + i);
             else {
@@ -198,17 +199,17 @@ INLINED double scores_of(const lanes *packed, size_t m, const int p, const doubl
     return total;
 }
 
-/* One node. `u` and `roots` have m rows; `gamma` holds the start and then the maximum. Returns whether it was reached. */
-INLINED int fit_rows(const double *u, const double *roots, size_t m, const int p, const double *binomial, double *gamma,
+/* One node. `u` and `roots` have m rows; `gamma` holds the start and then the maximum. Returns whether it converged. */
+FORCE_INLINE int fit_rows(const double *u, const double *roots, size_t m, const int p, const double *binomial, double *gamma,
                      double *log_likelihood, double *scores, size_t stride, lanes *packed)
 {
-    double quadratic[MOST * MOST], means[MOST], *steps = gamma + 1, variance = 0.0;
+    double quadratic[MAX_COEF * MAX_COEF], means[MAX_COEF], *steps = gamma + 1, variance = 0.0;
     size_t blocks = (m + LANES - 1) / LANES;
     int done = 0;
     *log_likelihood = NAN;
     pack(u, roots, m, p, binomial, packed);
     double n = moments(packed, blocks, p, means, quadratic);
-    /* The best start among a + b h: h stretched to variance 1. */
+    /* Start from h scaled to variance 1, the best among a + b h. */
     for (int k = 0; k < p; k++)
         for (int l = 0; l < p; l++)
             variance += steps[k] * quadratic[k * p + l] * steps[l] / n;
@@ -216,7 +217,7 @@ INLINED int fit_rows(const double *u, const double *roots, size_t m, const int p
         for (int k = 0; k < p; k++)
             steps[k] /= sqrt(variance);
     for (int step = 0; step < MAX_STEPS && !done; step++) {
-        double gradient[MOST], hessian[MOST * MOST], d[MOST], rises[MOST], decrement = 0.0;
+        double gradient[MAX_COEF], hessian[MAX_COEF * MAX_COEF], d[MAX_COEF], rises[MAX_COEF], decrement = 0.0;
         for (int k = 0; k < p; k++)
             rises[k] = p * steps[k];
         slope_terms(packed, blocks, p, rises, gradient, hessian);
@@ -244,7 +245,7 @@ INLINED int fit_rows(const double *u, const double *roots, size_t m, const int p
     return done && isfinite(*log_likelihood);
 }
 
-/* The usual order is compiled on its own, with its loops unrolled. */
+/* The default order is compiled separately, with its loops unrolled. */
 int fit_node(const double *u, const double *roots, size_t m, int p, const double *binomial, double *gamma,
              double *log_likelihood, double *scores, size_t stride, double *packed)
 {

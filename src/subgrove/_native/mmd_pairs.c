@@ -1,45 +1,32 @@
-/* Loops over all pairs of rows, compiled: squared distances, the search of their median, and sums of the kernel.
+/* Loops over all pairs of rows for the MMD: squared distances, the search for their median, and sums of the kernel.
  *
- * The NumPy code in `pairs.py` is the reference, and runs wherever this file could not be compiled;
- * `tests/fidelity/test_pairs.py` holds the two together.
+ * `_scoring/fidelity_check/pairs.py` has the same in NumPy, which is the reference and the fallback;
+ * `tests/fidelity/test_pairs.py` compares the two.
  *
  * A block of pairs is a rectangle (each row of one sample with each of another) or the part of a square above its
  * diagonal (each two rows of one sample once). Its squared distances are `base`, one for each pair row after row, or 0
  * where there is no base, plus those of some columns: `left` has rows x columns, `right` columns x rows. The last
- * `labels` of these columns are numbers that stand for names: the squared distance of two different ones is 1. Nothing is
- * held but a tile of one row, so memory does not grow with the number of pairs.
+ * `labels` of these columns are codes of categories: the squared distance of two different ones is 1. Only a tile of one
+ * row is in memory, which does not grow with the number of pairs.
  */
 
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
-#include <float.h>
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
+#include "buffers.h"
 
 #define TILE 512
 #define LANES 8
 
-/* A limit by comparison is no branch, and no two operations are fused: all processors give the same numbers. */
-#if defined(__clang__)
-#pragma STDC FP_CONTRACT OFF
-#elif defined(__GNUC__)
-#pragma GCC optimize("no-trapping-math", "fp-contract=off")
-#endif
-
-/* Where the loader can choose, the loops are also compiled for processors with wider registers. */
+/* Where the dynamic loader can select a variant, the loops are also compiled for processors with AVX2. */
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define WIDE __attribute__((target_clones("avx2", "default")))
+#define SIMD_CLONES __attribute__((target_clones("avx2", "default")))
 #else
-#define WIDE
+#define SIMD_CLONES
 #endif
 
-/* What the loops are made of becomes part of each of them, so that it is compiled as they are. */
+/* Inlined into each loop, so that it is compiled for the same processor. */
 #if defined(__GNUC__)
-#define PART static inline __attribute__((always_inline))
+#define FORCE_INLINE static inline __attribute__((always_inline))
 #else
-#define PART static inline
+#define FORCE_INLINE static inline
 #endif
 
 typedef union {
@@ -58,11 +45,11 @@ static Py_ssize_t pairs_of(Py_ssize_t rows, Py_ssize_t others, int triangle)
     return triangle ? rows * (rows - 1) / 2 : rows * others;
 }
 
-/* First of the others that a row is paired with. */
-PART Py_ssize_t first_of(const Block *block, Py_ssize_t row) { return block->triangle ? row + 1 : 0; }
+/* First of the other rows that a row is paired with. */
+FORCE_INLINE Py_ssize_t first_of(const Block *block, Py_ssize_t row) { return block->triangle ? row + 1 : 0; }
 
 /* Squared distances of one row to `size` others from `from` on; `base` points at the first of these pairs. */
-PART void distances(const Block *block, const double *base, Py_ssize_t row, Py_ssize_t from, Py_ssize_t size,
+FORCE_INLINE void distances(const Block *block, const double *base, Py_ssize_t row, Py_ssize_t from, Py_ssize_t size,
                     double *restrict out)
 {
     if (base)
@@ -84,7 +71,7 @@ PART void distances(const Block *block, const double *base, Py_ssize_t row, Py_s
 }
 
 /* exp(x) for x <= 0, of a whole tile: x = n log 2 + r, a Taylor polynomial in r, and n put into the exponent. */
-PART void exponentials(double *restrict x, Py_ssize_t size)
+FORCE_INLINE void exponentials(double *restrict x, Py_ssize_t size)
 {
     const double round = 6755399441055744.0; /* 1.5 * 2^52: adding it leaves the nearest whole number in the low bits */
     for (Py_ssize_t j = 0; j < size; j++) {
@@ -113,7 +100,7 @@ PART void exponentials(double *restrict x, Py_ssize_t size)
 }
 
 /* Sum of exp(-gamma * squared distance) over the pairs of a block. */
-WIDE static double kernel_total(const Block *block, double gamma)
+SIMD_CLONES static double kernel_total(const Block *block, double gamma)
 {
     double tile[TILE], total = 0.0;
     const double *base = block->base;
@@ -139,9 +126,9 @@ WIDE static double kernel_total(const Block *block, double gamma)
     return total;
 }
 
-/* Number of squared distances below `low`; those from `low` to `high` go to `out`, as far as there is room. */
-WIDE static Py_ssize_t collect(const Block *block, double low, double high, double *restrict out, Py_ssize_t room,
-                               Py_ssize_t *found)
+/* Number of squared distances below `low`; those from `low` to `high` go to `out`, at most `max_found` of them. */
+SIMD_CLONES static Py_ssize_t collect(const Block *block, double low, double high, double *restrict out,
+                                      Py_ssize_t max_found, Py_ssize_t *found)
 {
     double tile[TILE];
     const double *base = block->base;
@@ -150,7 +137,7 @@ WIDE static Py_ssize_t collect(const Block *block, double low, double high, doub
         for (Py_ssize_t from = first_of(block, row); from < block->others; from += TILE) {
             Py_ssize_t size = block->others - from < TILE ? block->others - from : TILE;
             distances(block, base, row, from, size, tile);
-            if (inside + size <= room)
+            if (inside + size <= max_found)
                 for (Py_ssize_t j = 0; j < size; j++) {
                     below += tile[j] < low;
                     out[inside] = tile[j];
@@ -160,7 +147,7 @@ WIDE static Py_ssize_t collect(const Block *block, double low, double high, doub
                 for (Py_ssize_t j = 0; j < size; j++) {
                     int within = (tile[j] >= low) & (tile[j] <= high);
                     below += tile[j] < low;
-                    if (within && inside < room)
+                    if (within && inside < max_found)
                         out[inside] = tile[j];
                     inside += within;
                 }
@@ -172,7 +159,7 @@ WIDE static Py_ssize_t collect(const Block *block, double low, double high, doub
 }
 
 /* Squared distances of all pairs, one after the other. */
-WIDE static void fill(const Block *block, double *out)
+SIMD_CLONES static void fill(const Block *block, double *out)
 {
     for (Py_ssize_t row = 0; row < block->rows; row++)
         for (Py_ssize_t from = first_of(block, row); from < block->others; from += TILE) {
@@ -182,46 +169,20 @@ WIDE static void fill(const Block *block, double *out)
         }
 }
 
-static void release(Py_buffer *views, int count)
+/* Hold and check the arrays of a block: base, left, right and, if `count` is 4, an array to write `n_out` numbers to. */
+static int read_block(PyObject **objects, Py_buffer *views, int count, Py_ssize_t n_out, Block *block)
 {
-    for (int i = 0; i < count; i++)
-        if (views[i].obj)
-            PyBuffer_Release(&views[i]);
-}
-
-/* Hold contiguous buffers of doubles of the sizes given; None is a null pointer. Those from `writable` on are written. */
-static int hold(PyObject **objects, Py_buffer *views, int count, int writable, const Py_ssize_t *items)
-{
-    for (int i = 0; i < count; i++) {
-        views[i].obj = NULL;
-        views[i].buf = NULL;
-    }
-    for (int i = 0; i < count; i++) {
-        if (objects[i] == Py_None)
-            continue;
-        if (PyObject_GetBuffer(objects[i], &views[i], PyBUF_C_CONTIGUOUS | (i >= writable ? PyBUF_WRITABLE : 0))) {
-            release(views, count);
-            return -1;
-        }
-        if (views[i].len != items[i] * (Py_ssize_t)sizeof(double)) {
-            PyErr_SetString(PyExc_ValueError, "an array has the wrong size");
-            release(views, count);
-            return -1;
-        }
-    }
-    return 0;
-}
-
-static int read_block(PyObject **objects, Py_buffer *views, int extra, Py_ssize_t out, Block *block)
-{
-    const Py_ssize_t items[4] = {pairs_of(block->rows, block->others, block->triangle), block->rows * block->columns,
-                                 block->columns * block->others, out};
     if (block->rows < 0 || block->others < 0 || block->labels < 0 || block->columns < block->labels ||
-        (block->triangle && block->rows != block->others)) {
-        PyErr_SetString(PyExc_ValueError, "sizes are out of range");
+        (block->triangle && block->rows != block->others) || product(block->rows, block->others) < 0) {
+        PyErr_SetString(PyExc_ValueError, "rows, others, columns, labels: sizes are out of range.");
         return -1;
     }
-    if (hold(objects, views, 3 + extra, 3, items))
+    const ArraySpec specs[4] = {
+        {"base", FLOAT64, READ_OR_NONE, pairs_of(block->rows, block->others, block->triangle)},
+        {"left", FLOAT64, READ, product(block->rows, block->columns)},
+        {"right", FLOAT64, READ, product(block->columns, block->others)},
+        {"out", FLOAT64, WRITE, n_out}};
+    if (acquire_buffers(objects, views, specs, count))
         return -1;
     block->base = views[0].buf;
     block->left = views[1].buf;
@@ -239,34 +200,34 @@ static PyObject *kernel_sum(PyObject *self, PyObject *args)
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOnnnpd|n", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
                           &block.columns, &block.triangle, &gamma, &block.labels) ||
-        read_block(objects, views, 0, 0, &block))
+        read_block(objects, views, 3, 0, &block))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     total = kernel_total(&block, gamma);
     Py_END_ALLOW_THREADS
-    release(views, 3);
+    release_buffers(views, 3);
     return PyFloat_FromDouble(total);
 }
 
-/* between(base, left, right, rows, others, columns, triangle, low, high, room, out, labels = 0): how many are below low,
- * and how many from there to high. */
+/* between(base, left, right, rows, others, columns, triangle, low, high, max_found, out, labels = 0): the numbers of
+ * squared distances below low, and from low to high; the first max_found of the latter are written to out. */
 static PyObject *between(PyObject *self, PyObject *args)
 {
     PyObject *objects[4];
     Py_buffer views[4];
     Block block = {.labels = 0};
     double low, high;
-    Py_ssize_t room, below, found;
+    Py_ssize_t max_found, below, found;
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOnnnpddnO|n", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
-                          &block.columns, &block.triangle, &low, &high, &room, &objects[3],
+                          &block.columns, &block.triangle, &low, &high, &max_found, &objects[3],
                           &block.labels) ||
-        read_block(objects, views, 1, room, &block))
+        read_block(objects, views, 4, max_found, &block))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    below = collect(&block, low, high, views[3].buf, room, &found);
+    below = collect(&block, low, high, views[3].buf, max_found, &found);
     Py_END_ALLOW_THREADS
-    release(views, 4);
+    release_buffers(views, 4);
     return Py_BuildValue("nn", below, found);
 }
 
@@ -280,12 +241,12 @@ static PyObject *squared_distances(PyObject *self, PyObject *args)
     objects[0] = Py_None;
     if (!PyArg_ParseTuple(args, "OOnnnpO|n", &objects[1], &objects[2], &block.rows, &block.others, &block.columns,
                           &block.triangle, &objects[3], &block.labels) ||
-        read_block(objects, views, 1, pairs_of(block.rows, block.others, block.triangle), &block))
+        read_block(objects, views, 4, pairs_of(block.rows, block.others, block.triangle), &block))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
     fill(&block, views[3].buf);
     Py_END_ALLOW_THREADS
-    release(views, 4);
+    release_buffers(views, 4);
     Py_RETURN_NONE;
 }
 
@@ -295,6 +256,4 @@ static PyMethodDef methods[] = {
     {"squared_distances", squared_distances, METH_VARARGS, "Squared distances of pairs."},
     {NULL, NULL, 0, NULL}};
 
-static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_pairs", NULL, -1, methods, NULL, NULL, NULL, NULL};
-
-PyMODINIT_FUNC PyInit__pairs(void) { return PyModule_Create(&module); }
+KERNEL_MODULE(_mmd_pairs, methods)

@@ -1,4 +1,4 @@
-/* The loops of `sums.h` for processors that multiply and add four numbers in one instruction. */
+/* The loops of `tree_fit_loops.h` for processors with AVX2 and fused multiply-add. */
 
 #if defined(__GNUC__) && defined(__x86_64__)
 #if defined(__clang__)
@@ -7,8 +7,8 @@
 #pragma GCC target("avx2,fma")
 #endif
 #define COMPILED_WIDE
-#define sum_node sum_node_wide
-#include "sums.h"
+#define fit_node fit_node_wide
+#include "tree_fit_loops.h"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
