@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments lie beside
 
 from experiments.redraws import Redraws
 from subgrove._fidelity.mmd import Pairs, squared_mmd
-from subgrove._scoring.fidelity_check import pairs as pairs
+from subgrove._native import loader
 
 LIMIT_S, LIMIT_EACH_S = 20.0, 0.5
 
@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=500, help="of the forest of imputation")
     options = parser.parse_args()
     if options.numpy:
-        pairs.compiled = None
+        loader.mmd_pairs = None
     table = rows(10_000, 20)
     train, test, reference = (part.reset_index(drop=True) for part in (table[:4000], table[4000:7000], table[7000:]))
     target = pd.Series(np.where(train["x1"] + train["x3"] > 0, "yes", "no"))

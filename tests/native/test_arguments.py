@@ -158,7 +158,7 @@ def pairs(function: str, extra: dict[str, Any]) -> Call:
     return Call("mmd_pairs", function, arguments, ("out",) if "out" in extra else (), tuple(base))
 
 
-CALLS = {
+CALLS: dict[str, Callable[[], Call]] = {
     "tree_fit.fit": tree_fit,
     "tree_fit.scan": tree_scan,
     "tree_sums.sums": tree_sums,
