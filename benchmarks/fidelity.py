@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1]))  # the experiments lie beside this folder
 
 from experiments.redraws import Redraws
-from subgrove._fidelity.mmd import Pairs, squared_mmd
+from subgrove._fidelity.mmd import SamplePairs, squared_mmd
 from subgrove._native import loader
 
 LIMIT_S, LIMIT_EACH_S = 20.0, 0.5
@@ -47,7 +47,7 @@ def main() -> None:
         drawn = Redraws(train, test, target, ["x0"], options.trees).of("x0", seed=1)
         redrawn = time.perf_counter()
         others = [name for name in table if name != "x0"]
-        found = Pairs.of(reference[others].to_numpy(), test[others].to_numpy())
+        found = SamplePairs.of(reference[others].to_numpy(), test[others].to_numpy())
         kept = time.perf_counter()
         times = {}
         for variant, copies in drawn.items():
@@ -55,7 +55,7 @@ def main() -> None:
             found.squared_mmd(reference[["x0"]].to_numpy(), [column[:, None] for column in copies])
             times[variant] = time.perf_counter() - begun
         end = time.perf_counter()
-        squared_mmd(table[:5000], table[5000:])
+        squared_mmd(table[:5000].to_numpy(), table[5000:].to_numpy())
         last = time.perf_counter()
     once = [seconds for variant, seconds in times.items() if variant != "ale"]
     print(f"{len(times)} variants of one feature, in all     {end - start:6.2f} s (limit {LIMIT_S:g})")

@@ -25,7 +25,7 @@ from experiments.fidelity_report import report
 from experiments.random_intercepts import coefficients
 from experiments.redraws import METHODS, OURS, TREES, Copies, Redraws
 from experiments.units import Size, Unit
-from subgrove._fidelity.mmd import Pairs
+from subgrove._fidelity.mmd import SamplePairs
 
 SUMMARY = "how close rows redrawn in 19 ways stay to the data, on data sets of OpenML-CC18"
 __all__ = ["SUMMARY", "figures", "report", "run", "tables", "units"]
@@ -104,7 +104,7 @@ def squared_mmds(
 ) -> dict[str, float]:
     """Squared MMD between the reference rows and the test rows, by variant."""
     others = [name for name in reference.columns if name != feature]
-    pairs = Pairs.of(reference[others].to_numpy(), test[others].to_numpy())
+    pairs = SamplePairs.of(reference[others].to_numpy(), test[others].to_numpy())
     own = reference[[feature]].to_numpy()
     return {
         variant: pairs.squared_mmd(own, [column[:, None] for column in copies]) for variant, copies in redrawn.items()

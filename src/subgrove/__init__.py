@@ -4,7 +4,7 @@ from subgrove import datasets, exceptions, losses, plots, samplers, simulate, tr
 from subgrove._dependence import Dependence, dependence
 from subgrove._effects import Effect, effect
 from subgrove._effects.model_fidelity import ModelFidelity, model_fidelity
-from subgrove._fidelity import Fidelity, fidelity, squared_mmd
+from subgrove._fidelity import Fidelity, fidelity
 from subgrove._importance import (
     DepthProfile,
     Explanation,
@@ -61,7 +61,6 @@ __all__ = [
     "report",
     "samplers",
     "simulate",
-    "squared_mmd",
     "stability",
     "trees",
 ]

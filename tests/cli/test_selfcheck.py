@@ -127,7 +127,7 @@ def test_a_check_that_raises_is_a_fail_with_its_message(monkeypatch: pytest.Monk
     def broken(*args: Any, **options: Any) -> float:
         raise RuntimeError("no memory for this")
 
-    monkeypatch.setattr(sg, "squared_mmd", broken)
+    monkeypatch.setattr(oracles, "squared_mmd", broken)
     check = checked("MMD of equal samples")
     assert not check.passed
     assert check.message == "RuntimeError: no memory for this"

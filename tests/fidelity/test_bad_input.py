@@ -40,9 +40,9 @@ def test_arguments_outside_what_they_may_be_are_refused(more: dict[str, Any], me
 @pytest.mark.parametrize(
     ("train", "test", "reference", "message"),
     [
-        (TRAIN, TEST[:3], None, "test has 3 rows; at least 4"),
+        (TRAIN, TEST[:3], None, "test needs at least 4 rows"),
         (TRAIN, TEST[:0], None, "test has 0 rows"),
-        (TRAIN, TEST, TEST[:1], "reference has 1 row"),
+        (TRAIN, TEST, TEST[:1], "reference needs at least 2 rows"),
         (TRAIN, TEST[["u"]], None, "test lacks 'v'"),
         (TRAIN, TEST, TEST[["v"]], "reference lacks 'u'"),
         (TRAIN[:0], TEST, None, "train has 0 rows"),

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
-from subgrove._fidelity.classifier import _folds, check_classifier, held_out_auc
+from subgrove._fidelity.compare import _folds, check_classifier, held_out_auc
 from subgrove._scoring.fidelity_check.pairs import Points
 from subgrove.exceptions import ParameterError
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from subgrove._core.kinds import Floats
-from subgrove._fidelity import median
-from subgrove._fidelity.median import median_distance
+from subgrove._fidelity import mmd
+from subgrove._fidelity.mmd import median_distance
 from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
 
@@ -43,10 +43,10 @@ def test_median_does_not_depend_on_where_it_is_looked_for(
     monkeypatch: pytest.MonkeyPatch, name: str, room: int, margin: float
 ) -> None:
     block = within(cases()[name])
-    monkeypatch.setattr(median, "_LEAST_ROOM", room)
-    monkeypatch.setattr(median, "_ROOM", 0.0)
-    monkeypatch.setattr(median, "_MARGIN", margin)
-    monkeypatch.setattr(median, "_LOOKED_AT", 5)
+    monkeypatch.setattr(mmd, "_MIN_BUFFER", room)
+    monkeypatch.setattr(mmd, "_BUFFER_SHARE", 0.0)
+    monkeypatch.setattr(mmd, "_MARGIN", margin)
+    monkeypatch.setattr(mmd, "_PILOT_ROWS", 5)
     assert median_distance([block]) == np.median(np.sqrt(block.distances()))
 
 
@@ -75,8 +75,8 @@ def test_median_of_nothing_is_nan() -> None:
 @settings(max_examples=60, deadline=None)
 def test_median_of_any_list_of_distances(values: list[float], looked_at: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(median, "_LOOKED_AT", looked_at)
-        patch.setattr(median, "_LEAST_ROOM", 1)
+        patch.setattr(mmd, "_PILOT_ROWS", looked_at)
+        patch.setattr(mmd, "_MIN_BUFFER", 1)
         assert median_distance([PairBlock.listed(np.array(values))]) == np.median(np.sqrt(values))
 
 

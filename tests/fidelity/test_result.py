@@ -119,5 +119,5 @@ def test_it_is_frozen_and_can_be_pickled() -> None:
 def test_it_says_what_it_is() -> None:
     notes = {("x0", "mine"): "why"}
     assert repr(made([[[6.0], [5.0], [2.0]]], notes=notes)) == (
-        "<Fidelity of mine: 1 feature, 50 rows against 60, 1 redraw failed>"
+        "<Fidelity of mine: 1 feature, 50 rows against 60, 1 resampling failed>"
     )

@@ -26,6 +26,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import r2_score
 
 import subgrove as sg
+from subgrove._fidelity.mmd import squared_mmd
 
 Floats = npt.NDArray[np.float64]
 CASES: dict[str, Callable[[], Any]] = {}
@@ -963,12 +964,12 @@ def fidelity_of_samplers() -> Any:
     (X, _), (train, _) = numeric(120, 2), numeric(200, 1)
     samplers = ("auto", "marginal", "subgroups", "knockoffs", "imputation", "intervals", "unchanged")
     found = sg.fidelity(train, X, samplers=samplers, features=["x0", "x1"], n_repeats=2, random_state=1)
-    near, far = numeric(80, 3)[0], X + 0.5
+    own, near, far = (rows.to_numpy() for rows in (X, numeric(80, 3)[0], X + 0.5))
     return {
         "table": columns_of(found.table),
         "overall": columns_of(found.overall),
         "repeats": columns_of(found.repeats),
-        "mmd": [sg.squared_mmd(X, near), sg.squared_mmd(X, far), sg.squared_mmd(X, far, gamma=0.5)],
+        "mmd": [squared_mmd(own, near), squared_mmd(own, far), squared_mmd(own, far, gamma=0.5)],
     }
 
 

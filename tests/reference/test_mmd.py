@@ -13,10 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove import squared_mmd
 from subgrove._core.kinds import Floats
-from subgrove._fidelity.median import median_distance
-from subgrove._fidelity.mmd import Pairs
+from subgrove._fidelity.mmd import SamplePairs, median_distance, squared_mmd
 from subgrove._native import loader
 from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
 
@@ -33,6 +31,10 @@ def reference() -> dict[str, Any]:
 
 def sample(name: str) -> pd.DataFrame:
     return pd.read_csv(IML / f"mmd_{name}.csv.gz", dtype={"yr": str})
+
+
+def numbers(name: str) -> Floats:
+    return sample(name).to_numpy(dtype=np.float64)
 
 
 def bike(name: str) -> Floats:
@@ -56,7 +58,7 @@ def loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("other", ["dat", "perm"])
 def test_squared_mmd_of_numbers_is_that_of_r(other: str) -> None:
-    ours = squared_mmd(sample("wine_ref"), sample(f"wine_{other}"))
+    ours = squared_mmd(numbers("wine_ref"), numbers(f"wine_{other}"))
     assert ours == pytest.approx(reference()["wine"][f"ref_vs_{other}"], abs=1e-10)
 
 
@@ -68,12 +70,12 @@ def test_squared_mmd_of_indicators_is_that_of_r(other: str) -> None:
 
 @pytest.mark.usefixtures("loops")
 def test_squared_mmd_with_a_given_gamma_is_that_of_r() -> None:
-    ours = squared_mmd(sample("wine_ref"), sample("wine_dat"), gamma=0.05)
+    ours = squared_mmd(numbers("wine_ref"), numbers("wine_dat"), gamma=0.05)
     assert ours == pytest.approx(reference()["wine"]["ref_vs_dat_gamma_0.05"], abs=1e-10)
 
 
 def test_squared_mmd_of_a_sample_with_itself_is_that_of_r() -> None:
-    assert squared_mmd(sample("wine_ref"), sample("wine_ref")) == pytest.approx(0.0, abs=1e-10)
+    assert squared_mmd(numbers("wine_ref"), numbers("wine_ref")) == pytest.approx(0.0, abs=1e-10)
 
 
 @pytest.mark.parametrize("other", ["dat", "perm"])
@@ -89,6 +91,6 @@ def test_rows_that_count_twice_with_two_borders_are_those_of_r() -> None:
     grid = np.array(reference()["wine"]["ale_grid"])
     left = np.clip(np.searchsorted(grid, dat["density"], side="right") - 1, 0, len(grid) - 2)
     stay = [name for name in ref if name != "density"]
-    found = Pairs.of(ref[stay].to_numpy(), dat[stay].to_numpy())
+    found = SamplePairs.of(ref[stay].to_numpy(), dat[stay].to_numpy())
     ours = found.squared_mmd(ref[["density"]].to_numpy(), [grid[left][:, None], grid[left + 1][:, None]])
     assert ours == pytest.approx(reference()["wine"]["ref_vs_ale"], abs=1e-10)

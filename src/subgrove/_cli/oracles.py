@@ -22,6 +22,7 @@ import numpy as np
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
+from subgrove._fidelity.mmd import squared_mmd
 from subgrove._native.loader import KERNELS, load_kernel
 
 SURE = 4.0  # standard errors; a normal estimate is further off once in 16,000 times
@@ -145,7 +146,7 @@ def knockoff_covariance(seed: int) -> Found:
 def equal_samples(seed: int) -> Found:
     """Squared MMD of a sample and itself."""
     sample = _normal(seed, 300, 3)
-    return Found(sg.squared_mmd(sample, sample), 0.0, ROUNDING)
+    return Found(squared_mmd(sample, sample), 0.0, ROUNDING)
 
 
 def same_distribution(seed: int) -> Found:
@@ -155,7 +156,7 @@ def same_distribution(seed: int) -> Found:
     """
     n, n_pairs = 50, 300
     pairs = _normal(seed, 2 * n_pairs * n, 2).reshape(n_pairs, 2, n, 2)
-    values = np.array([sg.squared_mmd(one, two, gamma=0.25) for one, two in pairs]) * n / 2
+    values = np.array([squared_mmd(one, two, gamma=0.25) for one, two in pairs]) * n / 2
     return Found(float(values.mean()), 0.5, SURE * float(values.std(ddof=1)) / sqrt(len(values)))
 
 

@@ -1,7 +1,6 @@
-"""Data fidelity: how close redrawn rows stay to the data."""
+"""Data fidelity: how close resampled rows are to the data."""
 
 from subgrove._fidelity.fidelity import fidelity
-from subgrove._fidelity.mmd import squared_mmd
 from subgrove._fidelity.result import Fidelity
 
-__all__ = ["Fidelity", "fidelity", "squared_mmd"]
+__all__ = ["Fidelity", "fidelity"]

@@ -1,8 +1,9 @@
-"""Rows that are redrawn and rows that they are compared with, and what comes of each comparison."""
+"""Comparison of resampled rows with reference rows: squared MMD and the held-out AUC of a classifier."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -14,34 +15,37 @@ from subgrove._core.parallel import one_blas_thread
 from subgrove._core.random import Streams, stream
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like
-from subgrove._fidelity.classifier import held_out_auc
 from subgrove._fidelity.fit_samplers import Fit
-from subgrove._fidelity.mmd import Pairs, sample_two
+from subgrove._fidelity.mmd import SamplePairs, subsample_two
 from subgrove._fidelity.result import UNCHANGED
 from subgrove._scoring.fidelity_check.encoding import PointEncoding, columns_with_missing
-from subgrove.exceptions import InputError, SubgroveError
+from subgrove._scoring.fidelity_check.pairs import Points
+from subgrove.exceptions import InputError, ParameterError, SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.user_defined import UserSampler
 
-_LEAST_ROWS = 4
+_MIN_TEST_ROWS = 4
+_N_FOLDS = 2
+_MIN_CLASSIFIER_ROWS = 10  # rows of each sample
+_BOOSTING = {"max_iter": 50, "max_leaf_nodes": 15, "min_samples_leaf": 10, "early_stopping": False}
 
 
 @dataclass(frozen=True, eq=False)
 class ComparisonData:
-    """The rows of a question.
+    """The rows that are compared.
 
     Attributes
     ----------
-    encoding : Encoding
-        How rows become points.
+    encoding : PointEncoding
+        How rows become points with distances.
     rows : frame, table or 2-d array
         The user's test rows.
     test, reference : Table
-        Test rows, and rows to compare them with; the latter is None if it is to be half of the test rows.
+        Test rows and reference rows; without reference rows, half of the test rows serve as reference.
     max_rows : int
-        Most rows of both together.
-    gaps : set of str
-        Columns of numbers that have missing values somewhere.
+        Largest number of rows of both together.
+    with_missing : set of str
+        Numeric columns with missing values in any of the tables.
     """
 
     encoding: PointEncoding
@@ -49,51 +53,51 @@ class ComparisonData:
     test: Table
     reference: Table | None
     max_rows: int
-    gaps: frozenset[str]
+    with_missing: frozenset[str]
 
     @classmethod
     def of(cls, train: Table, rows: Any, reference: Any, max_rows: int) -> ComparisonData:
-        """The rows, read as the training rows are."""
+        """Read test and reference rows with the column types of the training rows."""
         test = read_like(rows, train.columns, argument="test")
-        if test.n_rows < _LEAST_ROWS:
-            raise InputError(f"test has {test.n_rows} rows; at least {_LEAST_ROWS} are needed to compare two halves.")
+        if test.n_rows < _MIN_TEST_ROWS:
+            raise InputError(f"test needs at least {_MIN_TEST_ROWS} rows to be split in halves; got {test.n_rows}.")
         other = None if reference is None else read_like(reference, train.columns, argument="reference")
         if other is not None and other.n_rows < 2:
-            raise InputError(f"reference has {other.n_rows} row; at least 2 are needed.")
+            raise InputError(f"reference needs at least 2 rows; got {other.n_rows}.")
         tables = [train, test, *([] if other is None else [other])]
         return cls(PointEncoding.of(train), rows, test, other, max_rows, columns_with_missing(tables))
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Number of rows that are redrawn, and of those that they are compared with."""
-        redrawn, reference = self.halves(np.random.default_rng(0))
-        return len(redrawn), len(reference)
+        """Number of resampled rows and of reference rows."""
+        resampled, reference = self.split(np.random.default_rng(0))
+        return len(resampled), len(reference)
 
-    def halves(self, rng: np.random.Generator) -> tuple[Rows, Rows]:
-        """Rows to redraw, of the test rows; and rows to compare with, of the reference or else of the test rows."""
+    def split(self, rng: np.random.Generator) -> tuple[Rows, Rows]:
+        """Select the test rows to resample, and the rows of the reference (or of the test rows) to compare with."""
         n = self.test.n_rows
         if self.reference is None:
             shuffled = rng.permutation(n)[: self.max_rows]
             half = len(shuffled) // 2
             return np.sort(shuffled[:half]), np.sort(shuffled[half:])
-        theirs, own = sample_two(self.reference.n_rows, n, self.max_rows, rng)
-        return np.arange(n)[own], np.arange(self.reference.n_rows)[theirs]
+        reference, test = subsample_two(self.reference.n_rows, n, self.max_rows, rng)
+        return np.arange(n)[test], np.arange(self.reference.n_rows)[reference]
 
 
 @dataclass(frozen=True, eq=False)
 class FidelityComparison:
-    """Which features are redrawn by which samplers, how often.
+    """A comparison of samplers.
 
     Attributes
     ----------
-    data : Data
+    data : ComparisonData
         The rows.
     fits : mapping
-        Sampler -> feature -> fitted sampler, or why there is none.
+        Sampler -> feature -> fitted sampler, or the reason why it could not be fitted.
     n_repeats, seed : int
-        Number of repeats, and what their randomness starts from.
+        Number of repeats, and the seed of their random streams.
     classifier : bool or object
-        Whether a classifier is asked, too, and which.
+        Whether to compute the AUC of a classifier, or the classifier to use.
     """
 
     data: ComparisonData
@@ -103,43 +107,46 @@ class FidelityComparison:
     classifier: Any
 
 
+@dataclass(frozen=True)
+class ComparisonTask:
+    """One feature and the samplers that resample it."""
+
+    feature: Feature
+    samplers: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class ComparisonResult:
-    """What comes of one feature: arrays (samplers, repeats), NaN where a sampler failed, and why it did."""
+    """Arrays (samplers, repeats) for one feature, NaN for samplers that failed, and the reasons of failures."""
 
     squared_mmd: Floats
     auc: Floats
     notes: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class ComparisonTask:
-    """One feature, and the samplers that redraw it."""
-
-    feature: Feature
-    samplers: tuple[str, ...]
-
-
 def comparison_tasks(fits: Mapping[str, Mapping[Feature, Fit]]) -> list[ComparisonTask]:
-    """A task for each feature; unchanged rows are the same for all of them, and have a task of their own."""
+    """List a task for each feature, after one for unchanged rows, which do not depend on the feature."""
     features = list(fits[UNCHANGED])
-    redrawn = tuple(name for name in fits if name != UNCHANGED)
-    return [ComparisonTask(features[0], (UNCHANGED,)), *(ComparisonTask(feature, redrawn) for feature in features)]
+    resamplers = tuple(name for name in fits if name != UNCHANGED)
+    return [
+        ComparisonTask(features[0], (UNCHANGED,)),
+        *(ComparisonTask(feature, resamplers) for feature in features),
+    ]
 
 
-def compare(question: FidelityComparison, task: ComparisonTask) -> ComparisonResult:
-    """What comes of one feature with each of the samplers of a task."""
-    squared, auc = np.full((2, len(task.samplers), question.n_repeats), np.nan)
-    fits = [question.fits[name][task.feature] for name in task.samplers]
+def compare(comparison: FidelityComparison, task: ComparisonTask) -> ComparisonResult:
+    """Compare resampled with reference rows, for one feature and each sampler of a task."""
+    squared, auc = np.full((2, len(task.samplers), comparison.n_repeats), np.nan)
+    fits = [comparison.fits[name][task.feature] for name in task.samplers]
     notes = {name: fit for name, fit in zip(task.samplers, fits, strict=True) if isinstance(fit, str)}
     with one_blas_thread():
-        for repeat in range(question.n_repeats):
-            part = _ComparisonRepeat.of(question, task.feature, repeat)
+        for repeat in range(comparison.n_repeats):
+            rows = _ComparisonRepeat.of(comparison, task.feature, repeat)
             for place, (name, fit) in enumerate(zip(task.samplers, fits, strict=True)):
                 if name in notes or isinstance(fit, str):
                     continue
                 try:
-                    squared[place, repeat], auc[place, repeat] = part.judged(fit)
+                    squared[place, repeat], auc[place, repeat] = rows.compare(fit)
                 except SubgroveError as error:
                     notes[name] = str(error)
                     squared[place] = auc[place] = np.nan
@@ -148,62 +155,110 @@ def compare(question: FidelityComparison, task: ComparisonTask) -> ComparisonRes
 
 @dataclass(frozen=True, eq=False)
 class _ComparisonRepeat:
-    """One repeat of one feature.
+    """One repeat for one feature.
 
     Attributes
     ----------
-    own : frame, table or 2-d array
-        The rows that are redrawn.
-    table, reference : Table
-        These rows, and those that they are compared with.
-    pairs : Pairs
-        Of both, by the columns that stay.
+    rows : frame, table or 2-d array
+        The rows to resample.
+    reference : Table
+        The rows to compare them with.
+    pairs : SamplePairs
+        Pairs of both, by the columns that are not resampled.
     """
 
-    question: FidelityComparison
+    comparison: FidelityComparison
     feature: Feature
     repeat: int
-    own: Any
+    rows: Any
     reference: Table
-    pairs: Pairs
+    pairs: SamplePairs
 
     @classmethod
-    def of(cls, question: FidelityComparison, feature: Feature, repeat: int) -> _ComparisonRepeat:
-        """The rows of a repeat, the same for all features."""
-        data = question.data
-        redrawn, compared = data.halves(stream(question.seed, f"halves {repeat}"))
-        reference = _rows(data.test if data.reference is None else data.reference, compared)
-        stay = [name for name in data.test.names if name not in feature]
-        points = [data.encoding.points(table, stay, data.gaps) for table in (reference, _rows(data.test, redrawn))]
-        own = Frames(data.rows, data.test.columns).changed(redrawn, {})
-        return cls(question, feature, repeat, own, reference, Pairs.of(*points))
+    def of(cls, comparison: FidelityComparison, feature: Feature, repeat: int) -> _ComparisonRepeat:
+        """Split the rows for a repeat, in the same way for all features."""
+        data = comparison.data
+        resampled, compared = data.split(stream(comparison.seed, f"halves {repeat}"))
+        reference = (data.test if data.reference is None else data.reference).rows(compared)
+        fixed = [name for name in data.test.names if name not in feature]
+        tables = (reference, data.test.rows(resampled))
+        points = [data.encoding.points(table, fixed, data.with_missing) for table in tables]
+        rows = Frames(data.rows, data.test.columns).changed(resampled, {})
+        return cls(comparison, feature, repeat, rows, reference, SamplePairs.of(*points))
 
-    def judged(self, fitted: FittedSampler) -> tuple[float, float]:
-        """Squared MMD and held-out AUC of the rows that a sampler gives."""
-        data = self.question.data
-        redrawn = read_like(self._redrawn(fitted), data.test.columns, argument="test")
-        changed = [data.encoding.points(table, self.feature, self.feature) for table in (self.reference, redrawn)]
-        squared = self.pairs.squared_mmd(changed[0], [changed[1]])
-        if self.question.classifier is False:
+    def compare(self, fitted: FittedSampler) -> tuple[float, float]:
+        """Return squared MMD and held-out AUC of the rows that a sampler generates."""
+        data = self.comparison.data
+        resampled = read_like(self._resample(fitted), data.test.columns, argument="test")
+        tables = (self.reference, resampled)
+        reference, drawn = (data.encoding.points(table, self.feature, self.feature) for table in tables)
+        squared = self.pairs.squared_mmd(reference, [drawn])
+        if self.comparison.classifier is False:
             return squared, float("nan")
-        gaps = {*data.gaps, *self.feature}
-        real, drawn = (data.encoding.points(table, data.test.names, gaps) for table in (self.reference, redrawn))
-        seed = int(stream(self.question.seed, f"classifier {self.repeat}").integers(2**31))
-        return squared, held_out_auc(real, drawn, self.question.classifier, seed)
+        with_missing = {*data.with_missing, *self.feature}
+        reference, drawn = (data.encoding.points(table, data.test.names, with_missing) for table in tables)
+        seed = int(stream(self.comparison.seed, f"classifier {self.repeat}").integers(2**31))
+        return squared, held_out_auc(reference, drawn, self.comparison.classifier, seed)
 
-    def _redrawn(self, fitted: FittedSampler) -> Any:
-        """The rows in their own container, with the feature redrawn."""
-        frames = Frames(self.own, fitted.columns, fitted.train)
+    def _resample(self, fitted: FittedSampler) -> Any:
+        """Return the rows in their own container, with the feature resampled."""
+        frames = Frames(self.rows, fitted.columns, fitted.train)
         if isinstance(fitted, UserSampler):
-            fitted, streams, at = replace(fitted, X=self.own), self._streams(1, f" {self.repeat}"), 0
-        else:  # the draw of this repeat, for some samplers take another tree in each
-            streams, at = self._streams(self.question.n_repeats), self.repeat
-        draws = fitted.resample(fitted.read(self.own), self.feature, streams, exact=False).draws()
+            fitted, streams, at = replace(fitted, X=self.rows), self._streams(1, f" {self.repeat}"), 0
+        else:  # the draw with the number of this repeat: some samplers use another tree in each draw
+            streams, at = self._streams(self.comparison.n_repeats), self.repeat
+        draws = fitted.resample(fitted.read(self.rows), self.feature, streams, exact=False).draws()
         return frames.changed(slice(0, frames.n_rows), next(islice(draws, at, None)))
 
-    def _streams(self, n: int, more: str = "") -> Streams:
-        return Streams(self.question.seed, title(self.feature) + more, n)
+    def _streams(self, n: int, suffix: str = "") -> Streams:
+        return Streams(self.comparison.seed, title(self.feature) + suffix, n)
 
 
-def _rows(table: Table, rows: Rows) -> Table:
-    return replace(table, numbers=table.numbers[rows], codes=table.codes[rows])
+def check_classifier(classifier: Any) -> None:
+    """Raise unless `classifier` is a bool or a classifier."""
+    has = all(callable(getattr(classifier, name, None)) for name in ("fit", "predict_proba"))
+    if isinstance(classifier, type) or not (isinstance(classifier, bool) or has):
+        raise ParameterError(
+            f"classifier must be True, False, or an object with fit and predict_proba; got {classifier!r}."
+        )
+
+
+def held_out_auc(real: Points, resampled: Points, classifier: Any, seed: int) -> float:
+    """Return the held-out AUC of a classifier that separates resampled from real rows.
+
+    It is the mean over two folds, each with half of both samples: a classifier is trained on one fold and evaluated on
+    the other. Its expectation is 0.5 if both samples have the same distribution; single values may be lower.
+
+    NaN if a sample has fewer than 10 rows.
+    """
+    if min(len(real), len(resampled)) < _MIN_CLASSIFIER_ROWS:
+        return float("nan")
+    from sklearn.metrics import roc_auc_score
+    from threadpoolctl import threadpool_limits
+
+    X = np.vstack([real.matrix, resampled.matrix])
+    y = np.repeat([0, 1], [len(real), len(resampled)])
+    areas = []
+    # One thread, so that floating-point sums do not depend on the number of cores.
+    with threadpool_limits(1, user_api="openmp"):
+        for train, test in _folds(len(real), len(resampled), np.random.default_rng(seed)):
+            fitted = _unfitted(classifier, seed).fit(X[train], y[train])
+            areas.append(roc_auc_score(y[test], fitted.predict_proba(X[test])[:, 1]))
+    return float(np.mean(areas))
+
+
+def _unfitted(classifier: Any, seed: int) -> Any:
+    """Return an unfitted classifier: a copy of the user's, or gradient boosting."""
+    if classifier is True:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        return HistGradientBoostingClassifier(random_state=seed, **_BOOSTING)
+    from sklearn.base import clone
+
+    return clone(classifier) if hasattr(classifier, "get_params") else deepcopy(classifier)
+
+
+def _folds(n: int, m: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:
+    """Return training and test rows of each fold, stratified by sample."""
+    fold = np.concatenate([rng.permutation(np.arange(size) % _N_FOLDS) for size in (n, m)])
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(_N_FOLDS)]

@@ -1,4 +1,4 @@
-"""How close redrawn rows stay to the data: the paper's data fidelity, for any samplers."""
+"""Data fidelity (as in the paper): how close resampled rows are to the data, for any sampler."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import Table, read_table
-from subgrove._fidelity.classifier import check_classifier
-from subgrove._fidelity.compare import ComparisonData, FidelityComparison, compare, comparison_tasks
+from subgrove._fidelity.compare import ComparisonData, FidelityComparison, check_classifier, compare, comparison_tasks
 from subgrove._fidelity.fit_samplers import fit_each, name_samplers
 from subgrove._fidelity.mmd import MAX_ROWS
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
@@ -43,41 +42,41 @@ def fidelity(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Fidelity:
-    """How close rows stay to the data when a feature is redrawn: -log of the squared MMD from rows left alone.
+    """Measure how realistic resampled rows are: -log of the squared MMD between resampled and reference rows.
 
-    The test rows are halved at random. In one half the feature is redrawn, by a sampler that was fitted on the training
-    rows; the other half, the reference, stays. If the sampler is good, the two halves are of the same distribution. So
-    it can be known whether a sampler keeps to the data before any model is explained with it.
+    The test rows are split at random into two halves. One half is resampled by a sampler fitted on the training rows,
+    the other one is the reference. With an ideal sampler, both halves have the same distribution. No model is needed,
+    so samplers can be compared before any model is explained with them.
 
     Parameters
     ----------
     train : frame, table or 2-d array
-        Rows that samplers are fitted on, and that columns are scaled by.
+        Rows to fit the samplers on, and to standardize columns by.
     test : frame, table or 2-d array
-        Rows that are redrawn and compared with, with the columns of `train`.
+        Rows to resample and to compare with, with the columns of `train`.
     samplers : list, or mapping from name to sampler
-        What is compared: whatever `sampler=` takes elsewhere, that is names, objects of `subgrove.samplers` or of your
-        own, or what `find_subgroups` returned. "unchanged" and "marginal" are always there too, as bounds.
+        Samplers to compare: names, objects of `subgrove.samplers`, your own samplers, or the result of
+        `find_subgroups`. The bounds "unchanged" and "marginal" are always added.
     features : str or list, optional
-        The features to redraw, one after the other; every column by default. A list of names among them is a group that
-        is redrawn together.
+        Features to resample, one at a time; all columns by default. A list of names within the list is a group of
+        features that is resampled jointly.
     reference : frame, table or 2-d array, optional
-        Rows to compare with, in place of half of the test rows. All test rows are redrawn then.
+        Reference rows, in place of half of the test rows. All test rows are then resampled.
     n_repeats : int, default 5
-        How often rows are halved and redrawn.
+        Number of random splits.
     model : object, optional
-        For samplers that look into a model, such as "forest_nodes".
-    classifier : bool or classifier of scikit-learn, default True
-        Whether a classifier learns, too, to tell redrawn rows from the reference (column `auc`), and which: boosted
-        trees if True. It takes most of the time where there are few rows.
+        Fitted model, for samplers that use its structure, such as "forest_nodes".
+    classifier : bool or scikit-learn classifier, default True
+        Whether to train a classifier that separates resampled from reference rows (column `auc`), or the classifier to
+        use; True uses gradient boosting. With few rows, it takes most of the computing time.
     max_rows : int, default 10,000
-        Most rows of both halves together. Of more rows, another part is drawn at random in each repeat.
+        Largest number of rows of both halves together; of larger data, each repeat uses a random subset.
     random_state : int, RandomState instance or Generator, optional
-        Makes the numbers the same each time, whatever the number of jobs and the order of features.
+        Seed of all random numbers. Results do not depend on `n_jobs` or on the order of features.
     n_jobs : int, optional
-        Processes that features are shared among; None follows `joblib.parallel_config`. Each needs up to 512 MiB.
+        Number of processes, as in joblib; features are computed in parallel. Each process needs up to 512 MiB.
     progress : bool, optional
-        Whether to show a progress bar; None shows it in a terminal.
+        Whether to show a progress bar; by default only in a terminal.
 
     Returns
     -------
@@ -86,23 +85,23 @@ def fidelity(
 
     Notes
     -----
-    Columns are made comparable by the training rows: numbers are scaled to mean 0 and standard deviation 1, two
-    different labels have distance 1, a missing value is a label of its own (of numbers: they lie at the mean, and
-    distance 1 from others in a further column). MMD is that of `squared_mmd`, with the median heuristic.
+    Distances use columns standardized by the training rows: numbers have mean 0 and standard deviation 1, two different
+    labels have distance 1, and a missing value is a label of its own (a missing number is set to the mean and flagged
+    by an indicator column). The MMD has a Gaussian kernel whose width comes from the median heuristic.
 
-    A sampler that cannot redraw a feature has NaN there, and `note` says why. Only if none can redraw any is it an
-    error.
+    A sampler that cannot resample a feature has NaN there, and `note` states the reason. An error is raised only if no
+    sampler can resample any feature.
 
-    Both MMD and the classifier look at all columns. A feature that depends on one of a hundred columns changes the
-    distribution but little, whatever is done to it; compare samplers feature by feature, by `position`.
+    MMD and classifier use all columns. If a feature depends on one of a hundred columns, resampling it changes the
+    joint distribution little, so compare samplers feature by feature, by `position`.
 
     Examples
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> asked = {"features": ["temp", "season"], "classifier": False, "random_state": 1}
-    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], **asked)
-    >>> print(found.table[["feature", "sampler", "estimate", "position"]].round(2).to_string(index=False))
+    >>> options = {"features": ["temp", "season"], "classifier": False, "random_state": 1}
+    >>> fid = sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], **options)
+    >>> print(fid.table[["feature", "sampler", "estimate", "position"]].round(2).to_string(index=False))
     feature   sampler  estimate  position
        temp unchanged      5.18      1.00
        temp subgroups      5.11      0.70
@@ -112,25 +111,30 @@ def fidelity(
      season subgroups      5.15      0.76
      season knockoffs       NaN       NaN
      season  marginal      5.06      0.00
-    >>> found.notes["season", "knockoffs"].split(".")[0]
+    >>> fid.notes["season", "knockoffs"].split(".")[0]
     "sampler 'knockoffs' takes numeric columns, but 'season' is nominal"
     """
-    given, rows, other = (_table_of(each) for each in (train, test, reference))
-    repeats, most = whole_number("n_repeats", n_repeats, least=1), whole_number("max_rows", max_rows, least=4)
+    train_rows, test_rows, reference_rows = (_table_of(rows) for rows in (train, test, reference))
+    n_repeats = whole_number("n_repeats", n_repeats, least=1)
+    max_rows = whole_number("max_rows", max_rows, least=4)
     check_classifier(classifier)
-    effective_jobs(n_jobs)  # refuses what is no number of jobs
-    start, named = read_seed(random_state), name_samplers(samplers)
-    learned, table = read_table(given, argument="train", lenient=True), read_table(rows, argument="test", lenient=True)
-    chosen = parse_features(features, table.names)
-    data = ComparisonData.of(learned, rows, other, most)
-    _warn_of_same_rows(learned, table)
-    fits = {name: fit_each(sampler, rows, table, given, chosen, model, start) for name, sampler in named.items()}
-    question = FidelityComparison(data, fits, repeats, start, classifier)
-    squared, auc, notes = _answers(question, n_jobs, progress)
-    _reject_nothing(squared, tuple(fits), notes)
+    effective_jobs(n_jobs)  # raises if n_jobs is invalid
+    seed, named = read_seed(random_state), name_samplers(samplers)
+    train_table = read_table(train_rows, argument="train", lenient=True)
+    test_table = read_table(test_rows, argument="test", lenient=True)
+    parsed = parse_features(features, test_table.names)
+    data = ComparisonData.of(train_table, test_rows, reference_rows, max_rows)
+    _warn_of_same_rows(train_table, test_table)
+    fits = {
+        name: fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
+        for name, sampler in named.items()
+    }
+    comparison = FidelityComparison(data, fits, n_repeats, seed, classifier)
+    squared, auc, notes = _compare_all(comparison, n_jobs, progress)
+    _reject_if_all_failed(squared, tuple(fits), notes)
     n, n_reference = data.sizes
     return Fidelity(
-        features=tuple(title(feature) for feature in chosen),
+        features=tuple(title(feature) for feature in parsed),
         samplers=tuple(fits),
         squared_mmd=squared,
         auc=None if classifier is False else auc,
@@ -138,34 +142,34 @@ def fidelity(
         n=n,
         n_reference=n_reference,
         settings={
-            "n_repeats": repeats,
-            "random_state": start,
-            "max_rows": most,
-            "n_train": learned.n_rows,
-            "n_test": table.n_rows,
+            "n_repeats": n_repeats,
+            "random_state": seed,
+            "max_rows": max_rows,
+            "n_train": train_table.n_rows,
+            "n_test": test_table.n_rows,
         },
-        backend=backend_of(rows),
+        backend=backend_of(test_rows),
     )
 
 
-def _table_of(given: Any) -> Any:
-    """The table of a data set that has a target beside it."""
-    return given.X if hasattr(given, "X") and not hasattr(given, "columns") else given
+def _table_of(data: Any) -> Any:
+    """Return the table of a data set that also has a target."""
+    return data.X if hasattr(data, "X") and not hasattr(data, "columns") else data
 
 
-def _answers(
-    question: FidelityComparison, n_jobs: int | None, progress: bool | None
+def _compare_all(
+    comparison: FidelityComparison, n_jobs: int | None, progress: bool | None
 ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
-    """Arrays (features, samplers, repeats) of squared MMD and AUC, and why some have no numbers."""
-    tasks, names = comparison_tasks(question.fits), list(question.fits)
-    squared, auc = np.full((2, len(tasks) - 1, len(names), question.n_repeats), np.nan)
+    """Return arrays (features, samplers, repeats) of squared MMD and AUC, and the reasons of failures."""
+    tasks, names = comparison_tasks(comparison.fits), list(comparison.fits)
+    squared, auc = np.full((2, len(tasks) - 1, len(names), comparison.n_repeats), np.nan)
     notes: dict[tuple[str, str], str] = {}
-    with progress_bar(progress, len(tasks), "Redrawing") as done:
-        for at, answer in enumerate(parallel_map(partial(compare, question), tasks, n_jobs)):
-            rows = slice(None) if at == 0 else at - 1  # the first is the same for all features
+    with progress_bar(progress, len(tasks), "Resampling") as done:
+        for at, result in enumerate(parallel_map(partial(compare, comparison), tasks, n_jobs)):
+            rows = slice(None) if at == 0 else at - 1  # the first task, of unchanged rows, is shared by all features
             places = [names.index(name) for name in tasks[at].samplers]
-            squared[rows, places], auc[rows, places] = answer.squared_mmd, answer.auc
-            notes |= {(title(tasks[at].feature), name): why for name, why in answer.notes.items()}
+            squared[rows, places], auc[rows, places] = result.squared_mmd, result.auc
+            notes |= {(title(tasks[at].feature), name): reason for name, reason in result.notes.items()}
             done(1)
     return squared, auc, notes
 
@@ -173,18 +177,16 @@ def _answers(
 def _warn_of_same_rows(train: Table, test: Table) -> None:
     if fingerprint(train) == fingerprint(test):
         warnings.warn(
-            "train and test are the same rows, so samplers are judged on what they have learned from. Pass other rows "
-            "as test.",
+            "train and test are the same rows, so samplers are evaluated on their training data. Pass held-out rows as "
+            "test.",
             SameRowsWarning,
             stacklevel=3,
         )
 
 
-def _reject_nothing(squared: Floats, samplers: tuple[str, ...], notes: Mapping[tuple[str, str], str]) -> None:
-    """Raise if there is a sampler besides the bounds, and none could redraw anything."""
-    asked = [place for place, name in enumerate(samplers) if name not in (UNCHANGED, MARGINAL)]
-    if asked and np.isnan(squared[:, asked]).all():
-        (feature, sampler), why = next(iter(notes.items()))
-        raise SamplerError(
-            f"None of the samplers could redraw any of the features. Of {feature!r}, {sampler!r} says: {why}"
-        )
+def _reject_if_all_failed(squared: Floats, samplers: tuple[str, ...], notes: Mapping[tuple[str, str], str]) -> None:
+    """Raise if there are samplers besides the bounds, and none could resample any feature."""
+    candidates = [place for place, name in enumerate(samplers) if name not in (UNCHANGED, MARGINAL)]
+    if candidates and np.isnan(squared[:, candidates]).all():
+        (feature, sampler), reason = next(iter(notes.items()))
+        raise SamplerError(f"No sampler could resample any feature. Error of {sampler!r} for {feature!r}: {reason}")

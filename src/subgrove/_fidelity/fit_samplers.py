@@ -1,4 +1,4 @@
-"""The samplers that are compared: read, named, and fitted feature by feature where they do not take all of them."""
+"""Name and fit the samplers that are compared, one feature at a time where one fit cannot serve all features."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from subgrove.samplers.subgroups import SubgroupSampler
 from subgrove.samplers.unchanged import Unchanged
 from subgrove.samplers.user_defined import reject_what_is_no_sampler
 
-Fit = FittedSampler | str  # a fitted sampler, or why there is none
+Fit = FittedSampler | str  # a fitted sampler, or the reason why fitting failed
 
 
 def name_samplers(samplers: Any) -> dict[str, Any]:
-    """Name -> sampler, between the two bounds."""
+    """Return a dict from name to sampler, from the upper bound "unchanged" to the lower bound "marginal"."""
     if isinstance(samplers, Mapping):
         pairs = [(str(name), _read(sampler)) for name, sampler in samplers.items()]
     else:
         read = [_read(sampler) for sampler in _listed(samplers)]
         pairs = [(sampler_name(sampler), sampler) for sampler in read]
-    found: dict[str, Any] = {UNCHANGED: Unchanged()}
+    named: dict[str, Any] = {UNCHANGED: Unchanged()}
     for name, sampler in pairs:
         if isinstance(sampler, Unchanged) or (isinstance(sampler, Marginal) and not sampler.fixed_points):
-            continue  # they are there anyway
-        found[_another(name, {*found, MARGINAL})] = sampler
-    return {**found, MARGINAL: Marginal()}
+            continue  # the bounds are always included
+        named[_unique_name(name, {*named, MARGINAL})] = sampler
+    return {**named, MARGINAL: Marginal()}
 
 
 def fit_each(
     sampler: Any, rows: Any, table: Table, train: Any, features: Sequence[Feature], model: Any, seed: int
 ) -> dict[Feature, Fit]:
-    """The fitted sampler for each feature, or why it cannot redraw it."""
+    """Return the fitted sampler for each feature, or the reason why it cannot resample that feature."""
     try:
-        own = None if _needs_no_training(sampler) else train
-        fitted, _ = fitted_sampler(sampler, rows, table, own, features, model, seed)
+        training = None if _needs_no_training(sampler) else train
+        fitted, _ = fitted_sampler(sampler, rows, table, training, features, model, seed)
     except SubgroveError as error:
         if len(features) == 1:
             return {features[0]: str(error)}
-        # One that it does not take is no reason to leave out the others.
+        # A feature that the sampler does not support must not exclude the other features.
         parts = [fit_each(sampler, rows, table, train, [feature], model, seed) for feature in features]
         return {feature: fit for part in parts for feature, fit in part.items()}
     return dict.fromkeys(features, fitted)
@@ -56,7 +56,7 @@ def _listed(samplers: Any) -> list[Any]:
 
 
 def _read(sampler: Any) -> Any:
-    """A sampler of this package, or an object of the user that can be one."""
+    """Return a sampler of this package, or the user's object if it meets the sampler contract."""
     sampler = with_columns(sampler)
     if isinstance(sampler, FittedSampler | Sampler):
         return sampler
@@ -70,13 +70,13 @@ def _read(sampler: Any) -> Any:
 
 
 def _needs_no_training(sampler: Any) -> bool:
-    """Whether it was fitted before, on rows that the user chose."""
-    found = isinstance(sampler, SubgroupSampler) and sampler.groups is not None and sampler.donors == "test"
-    return isinstance(sampler, FittedSampler) or found
+    """Whether the sampler is already fitted, on rows of the user's choice."""
+    with_groups = isinstance(sampler, SubgroupSampler) and sampler.groups is not None and sampler.donors == "test"
+    return isinstance(sampler, FittedSampler) or with_groups
 
 
-def _another(name: str, taken: Iterable[str]) -> str:
-    """The name, with a number if it is taken."""
+def _unique_name(name: str, taken: Iterable[str]) -> str:
+    """Return the name, with a number appended if it is already taken."""
     label, number = name, 1
     while label in taken:
         number += 1

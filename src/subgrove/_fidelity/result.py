@@ -1,4 +1,4 @@
-"""What `fidelity` returns: numbers that are kept, and tables read from them. It is frozen."""
+"""The result of `fidelity`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import Backend, make_table
 
 UNCHANGED, MARGINAL = "unchanged", "marginal"
-_SURE = 2.0  # standard errors that the bounds must be apart for a place between them to mean something
+_MIN_GAP = 2.0  # smallest difference of the bounds, in standard errors, for which positions are defined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fidelity:
-    """How close redrawn rows stay to the data: what `subgrove.fidelity` returns.
+    """Realism of resampled rows, as returned by `subgrove.fidelity`.
 
-    Tables are in the container of the test rows, pandas for arrays.
+    Tables are frames of the same library as the test rows, pandas for arrays.
 
     Attributes
     ----------
@@ -29,39 +29,41 @@ class Fidelity:
     samplers : tuple of str
         Names of the samplers; "unchanged" is the first, "marginal" the last.
     squared_mmd : float array (features, samplers, repeats)
-        Squared MMD between reference rows and redrawn rows; NaN where a sampler failed.
+        Squared MMD between reference and resampled rows; NaN where a sampler failed.
     auc : float array (features, samplers, repeats) or None
-        Held-out AUC of telling redrawn rows from reference rows; None if it was not asked for.
+        Held-out AUC of a classifier for resampled against reference rows; None with `classifier=False`.
     notes : mapping
-        (feature, sampler) -> why the sampler could not redraw the feature.
+        (feature, sampler) -> reason why the sampler could not resample the feature.
     n, n_reference : int
-        Number of rows that are redrawn, and of rows that they are compared with, in each repeat.
+        Number of resampled rows and of reference rows in each repeat.
     settings : mapping
-        How it was computed: repeats, seed, number of rows given.
+        Settings of the computation: repeats, seed, numbers of rows.
     backend : str
-        Whose tables are given.
+        Library of the tables.
 
     Notes
     -----
     How to read it: `estimate` is -log of the squared MMD, so larger is better, and the difference of two estimates is
-    the log of a ratio. No sampler can be expected to do better than leaving rows as they are ("unchanged"), and one
-    that does no better than "marginal" keeps nothing of what the other columns tell. `position` says where between
-    these two a sampler stands: 0 is marginal, 1 is unchanged. It is NaN if the two bounds are not clearly apart (two
-    standard errors), as for a feature that depends on no other: any sampler will do there. Noise may put a sampler a
-    little outside of 0 to 1; a sampler far below 0 makes rows that are worse than those of a permutation.
+    the log of a ratio. Unchanged test rows are the upper bound. A sampler no better than "marginal" ignores the
+    dependence of the feature on other columns. `position` is the position between these bounds: 0 is marginal, 1 is
+    unchanged. It is NaN if the bounds differ by less than two standard errors, as for a feature that is independent of
+    the others: any sampler is sufficient there. Noise can push a position slightly outside of 0 to 1; far below 0, rows
+    are less realistic than permuted ones.
 
-    `auc` is how well a classifier tells redrawn rows from real ones that it has not seen: 0.5 is not at all. It may see
-    what MMD, which weighs all columns alike, does not, above all with many columns.
+    `auc` is the held-out AUC of a classifier for resampled against real rows; 0.5 means that they are
+    indistinguishable. It can detect differences that the MMD, which weights all columns equally, misses, above all
+    with many columns.
 
-    Standard errors cover the noise of halving the rows and of drawing, for these test rows. All samplers are given the
-    same halves, so `position_std_error` tells more about their differences than `std_error` does.
+    Standard errors cover the random splits and draws, for the given test rows. All samplers share the same splits, so
+    `position_std_error` is more informative about their differences than `std_error`.
 
     Examples
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> found = sg.fidelity(train.X, test.X, samplers=["subgroups"], features="temp", classifier=False, random_state=1)
-    >>> found.table[["feature", "sampler", "n", "estimate", "position"]].round(2)
+    >>> options = {"features": "temp", "classifier": False, "random_state": 1}
+    >>> fid = sg.fidelity(train.X, test.X, samplers=["subgroups"], **options)
+    >>> fid.table[["feature", "sampler", "n", "estimate", "position"]].round(2)
       feature    sampler    n  estimate  position
     0    temp  unchanged  109      5.18       1.0
     1    temp  subgroups  109      5.11       0.7
@@ -81,7 +83,7 @@ class Fidelity:
     @property
     def table(self) -> Any:
         """One row for each feature and sampler."""
-        values, (position, noise) = self.estimates, self._placed(self.estimates)
+        values, (position, noise) = self.estimates, self._positions(self.estimates)
         errors = _errors(values)
         pairs = [(i, k) for i in range(len(self.features)) for k in range(len(self.samplers))]
         columns: dict[str, Any] = {
@@ -101,29 +103,29 @@ class Fidelity:
 
     @property
     def overall(self) -> Any:
-        """One row for each sampler: means over the features that all samplers could redraw, best first.
+        """One row for each sampler: means over the features that all samplers can resample, best first.
 
-        `mean_rank` is the mean over these features and repeats of the rank among the samplers, 1 being the best;
-        `failed` counts the features that the sampler could not redraw. A sampler that could redraw none has no means,
-        and does not keep others from having theirs. `position` is that of the mean estimate between the mean bounds,
-        so features whose bounds are far apart count most.
+        `mean_rank` is the mean rank among the samplers, over these features and repeats (1 is best); `failed` counts
+        the features that the sampler cannot resample. A sampler that failed for all features has no means and does not
+        restrict the others. `position` is that of the mean estimate between the mean bounds, so features whose bounds
+        are far apart have the largest weight.
         """
-        able = ~np.isnan(self.squared_mmd[:, :, 0])  # a sampler that failed once has no number at all
-        judged = able.any(axis=0)
-        common = able[:, judged].all(axis=1)
+        able = ~np.isnan(self.squared_mmd[:, :, 0])  # a sampler that failed in one repeat is NaN in all
+        usable = able.any(axis=0)
+        common = able[:, usable].all(axis=1)
         n_common = int(common.sum())
         values = self.estimates[common].sum(axis=0) / (n_common or np.nan)
-        positions = self._placed(values[None])[0][0]
-        ranks = _mean_ranks(self.squared_mmd[common][:, judged])
+        positions = self._positions(values[None])[0][0]
+        ranks = _mean_ranks(self.squared_mmd[common][:, usable])
         lines = []
-        for rank, k in zip(ranks.tolist(), np.flatnonzero(judged).tolist(), strict=True):
+        for rank, k in zip(ranks.tolist(), np.flatnonzero(usable).tolist(), strict=True):
             line: dict[str, Any] = {"sampler": self.samplers[k], "n_features": n_common, "estimate": _mean(values[k])}
             line |= {"position": float(positions[k]), "mean_rank": rank}
             if self.auc is not None:
                 line["auc"] = _mean(self.auc[common, k].ravel())
             lines.append({**line, "failed": int((~able[:, k]).sum())})
         lines.sort(key=lambda line: -line["estimate"] if line["estimate"] == line["estimate"] else np.inf)
-        for k in np.flatnonzero(~judged).tolist():
+        for k in np.flatnonzero(~usable).tolist():
             empty = dict.fromkeys(lines[0], float("nan"))
             lines.append({**empty, "sampler": self.samplers[k], "n_features": 0, "failed": len(self.features)})
         return make_table(self.backend, {name: [line[name] for line in lines] for name in lines[0]})
@@ -152,29 +154,28 @@ class Fidelity:
 
     @property
     def positions(self) -> Floats:
-        """Where each sampler stands for each feature between marginal, 0, and unchanged, 1."""
-        return self._placed(self.estimates)[0]
+        """Position of each sampler for each feature between marginal (0) and unchanged (1)."""
+        return self._positions(self.estimates)[0]
 
-    def _placed(self, values: Floats) -> tuple[Floats, Floats]:
-        """Positions of estimates (features, samplers, repeats) between their bounds, and their standard errors.
+    def _positions(self, values: Floats) -> tuple[Floats, Floats]:
+        """Return positions of estimates (features, samplers, repeats) between the bounds, and their standard errors.
 
-        Both come from what samplers gain over marginal in the same repeat, so the noise of halving goes out as far as
-        it is common to all. A position is a ratio of two means; its noise is that of the numerator less the position
-        times the denominator.
+        Both use differences to marginal in the same repeat, which cancels the noise that the samplers share. A position
+        is a ratio of means; its standard error is that of numerator - position * denominator (delta method).
         """
         gain = values - values[:, [self.samplers.index(MARGINAL)]]
         most = gain[:, [self.samplers.index(UNCHANGED)]]
         with np.errstate(invalid="ignore", divide="ignore"):
             gap = most.mean(axis=2)
-            gap = np.where((gap > _SURE * np.nan_to_num(_errors(most))) & np.isfinite(gap), gap, np.nan)
+            gap = np.where((gap > _MIN_GAP * np.nan_to_num(_errors(most))) & np.isfinite(gap), gap, np.nan)
             positions: Floats = gain.mean(axis=2) / gap
             noise: Floats = _errors(gain - positions[:, :, None] * most) / gap
         return positions, noise
 
     def __repr__(self) -> str:
-        kept = [name for name in self.samplers if name not in (UNCHANGED, MARGINAL)]
-        text = f"<Fidelity of {', '.join(kept)}: {_count(len(self.features), 'feature')}"
-        failed = f", {_count(len(self.notes), 'redraw')} failed" if self.notes else ""
+        compared = [name for name in self.samplers if name not in (UNCHANGED, MARGINAL)]
+        text = f"<Fidelity of {', '.join(compared)}: {_count(len(self.features), 'feature')}"
+        failed = f", {_count(len(self.notes), 'resampling')} failed" if self.notes else ""
         return f"{text}, {self.n} rows against {self.n_reference}{failed}>"
 
     def _repr_html_(self) -> str:
@@ -186,7 +187,7 @@ def _mean(values: Floats) -> float:
 
 
 def _errors(values: Floats) -> Floats:
-    """Standard errors of means over the last axis; NaN if there is one value only."""
+    """Return standard errors of means over the last axis; NaN for a single value."""
     n = values.shape[-1]
     if n < 2:
         return np.full(values.shape[:-1], np.nan)
@@ -196,7 +197,7 @@ def _errors(values: Floats) -> Floats:
 
 
 def _mean_ranks(squared: Floats) -> Floats:
-    """Mean rank of each sampler; equal ones share the mean of their ranks."""
+    """Return the mean rank of each sampler; ties share their mean rank."""
     from scipy.stats import rankdata
 
     if not len(squared):
