@@ -1,4 +1,4 @@
-"""The bike application of the paper, end to end: what a forest uses to tell the number of rented bikes.
+"""The bike application of the paper, end to end: what a forest uses to predict the number of rented bikes.
 
 A random forest is fitted to 70 % of the days. On the others: which features depend on which, the subgroups of each,
 marginal beside conditional importance, temperature by subgroup, effect curves, and importance against depth. The report
@@ -47,7 +47,8 @@ def fitted_forest(train: sg.datasets.Dataset, trees: int) -> Pipeline:
 
 
 # %%
-# How much of a feature the others foretell: a forest grown on one half of the training rows, judged on the other.
+# How well a feature is predicted by the others: a forest fitted on one half of the training rows, evaluated on the
+# other.
 
 
 def dependence_table(found: sg.Dependence) -> pd.DataFrame:
@@ -103,7 +104,7 @@ def season_figure(model: Pipeline, X: pd.DataFrame, groups: sg.Subgroups) -> Any
 
 NOTES = {
     "dependence": (
-        "Share of the loss that a forest explains when it foretells the feature from all others (R squared, or "
+        "Share of the loss that a forest explains when it predicts the feature from all others (R squared, or "
         "one minus the ratio of misclassified days to those of the most frequent level). 0 % is independent, 100 "
         "% is fully determined. Where the share is large, shuffling the feature makes days that cannot exist. In "
         "brackets, how the share is divided among columns; sampler is the way to redraw that follows."
@@ -114,20 +115,20 @@ NOTES = {
     ),
     "importance": (
         "How much the absolute error grows when a feature is redrawn: among all days (marginal), or only among "
-        "days of the same subgroup. Where the two differ, other features tell part of what the feature tells. The "
+        "days of the same subgroup. Where the two differ, other features share the information of the feature. The "
         "dashed line on the right is the mean over the subgroups."
     ),
     "mark": (
-        "An exclamation mark: redrawn days do not pass for real ones, so the estimate is in part about days that "
-        "cannot exist. auc is how well a classifier tells them from real days (0.5 is not at all), mmd how far they "
-        "are from them (1 is as far as shuffled days)."
+        "An exclamation mark: the resampled days failed the fidelity check, so the estimate is in part about days that "
+        "cannot exist. auc is how well a classifier separates them from real days (0.5 is not at all), mmd how far "
+        "they are from them (1 is as far as shuffled days)."
     ),
     "default": (
-        "The default chooses for each feature the way of redrawing that foretells it best on training days, and is "
+        "The default selects for each feature the sampler that predicts it best on held-out training days, and is "
         "simple: all days, subgroups, or a shift by other columns and subgroups of what it leaves."
     ),
     "choices": (
-        "score: how far foretold distributions are from values they have not seen (the less the better); behind: by "
+        "score: how far predicted distributions are from held-out values (lower is better); score_gap: by "
         "how much worse than the best; parts: terms and splits to read. The fewest parts within one standard error win."
     ),
     "repeats": "The spread over redraws, as the paper's tables show it.",
@@ -148,7 +149,7 @@ def heading(title: str, note: str) -> str:
 
 
 def marked(table: pd.DataFrame, note: str) -> tuple[pd.DataFrame, str]:
-    """Features whose redrawn rows do not pass for real days get a mark, and the note says what it means."""
+    """Features whose resampled rows failed the fidelity check get a mark, and the note explains it."""
     if "certificate" not in table or not (table["certificate"] == "failed").any():
         return table, note
     names = [
@@ -202,14 +203,14 @@ class Output:
         return unfinished.replace(path)
 
 
-def told(output: Output, chosen: sg.ImportanceResult, marginal: sg.ImportanceResult) -> None:
+def explained(output: Output, chosen: sg.ImportanceResult, marginal: sg.ImportanceResult) -> None:
     """What the default sampler finds, and the story of temperature."""
     axes = sg.plots.importance({"the default": chosen, "marginal": marginal})
     output.picture("importance_default", "Importance by the default sampler", axes.figure, NOTES["default"])
     output.table("importance_default", "Importance by the default sampler (absolute error)", chosen.overall)
     output.table("choices", "What was compared for each feature", chosen.choices, NOTES["choices"])
     gap = chosen.gap(marginal, "temp")
-    output.picture("temperature_gap", "Temperature: what other columns already tell", sg.plots.gap(gap).figure)
+    output.picture("temperature_gap", "Temperature: importance shared with other columns", sg.plots.gap(gap).figure)
     output.text("The story of temperature", chosen.explain("temp", marginal=marginal).sentences)
 
 
@@ -236,7 +237,7 @@ def report(
 
 @contextmanager
 def stages(console: Console, names: list[str]) -> Iterator[Any]:
-    """A bar that tells which stage runs; gives a function that goes on to the next."""
+    """A progress bar that names the current stage; yields a function that moves on to the next."""
     columns = (TextColumn("{task.description:<34}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
     with Progress(*columns, TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task(names[0], total=len(names))
@@ -254,9 +255,9 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         error = mean_absolute_error(test.y, model.predict(test.X))
         next_stage()
         found = sg.dependence(train.X, n_trees=trees, n_repeats=5, random_state=1, progress=False)
-        title = "How much of each feature the others foretell"
+        title = "How well each feature is predicted by the others"
         output.table("dependence", title, dependence_table(found), NOTES["dependence"])
-        output.picture("dependence", "Which column foretells which", sg.plots.dependence(found).figure)
+        output.picture("dependence", "Which column is predicted by which", sg.plots.dependence(found).figure)
         next_stage()
         groups = sg.find_subgroups(train.X, max_depth=max_depth)
         output.table("subgroups", "Subgroups, two splits deep", groups.at_depth(2).table, NOTES["subgroups"])
@@ -283,7 +284,7 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
             random_state=1,
             progress=False,
         )
-        told(output, chosen, results[0])
+        explained(output, chosen, results[0])
         next_stage()
         at_two = groups.at_depth(2)
         figure = temperature_figure(model, test.X, at_two)
@@ -296,7 +297,7 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         next_stage()
         report(model, train, test, trees, repeats).save(out / "report.html")
         next_stage()
-    console.print(f"The forest is off by {error:.0f} bikes a day on {len(test.X)} days it has not seen.")
+    console.print(f"The forest is off by {error:.0f} bikes a day on {len(test.X)} held-out days.")
     compared = results[2].compare(results[0])[["feature", "this", "other", "estimate", "std_error"]]
     console.print("Importance within subgroups beside marginal importance (other):")
     console.print(compared.round(1).to_string(index=False))

@@ -29,19 +29,19 @@ encode = make_column_transformer(
 forest = RandomForestRegressor(30 if SMALL else 200, min_samples_leaf=2, max_features=1 / 3, random_state=1)
 model = make_pipeline(encode, forest).fit(train.X, train.y)
 error = (test.y - model.predict(test.X)).abs().mean()
-print(f"On {len(test.X)} days it has not seen, the forest is off by {error:.0f} bikes a day.")
+print(f"On {len(test.X)} held-out days, the forest is off by {error:.0f} bikes a day.")
 
 # %%
 # Two importances, of the same model and days. Both say by how much the error grows when a column is redrawn: among
 # all days (marginal), or so that it goes with the other columns of the day (conditional, the default).
-asked: dict[str, Any] = {
+options: dict[str, Any] = {
     "loss": "absolute_error",
     "n_repeats": 5 if SMALL else 20,
     "random_state": 1,
     "progress": False,
 }
-conditional = sg.importance(model, test.X, test.y, train=train.X, **asked)
-marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
+conditional = sg.importance(model, test.X, test.y, train=train.X, **options)
+marginal = sg.importance(model, test.X, test.y, sampler="marginal", **options)
 both = conditional.compare(marginal).rename(columns={"this": "conditional", "other": "marginal"})
 print(both[["feature", "conditional", "marginal"]].round(0).to_string(index=False))
 
@@ -60,7 +60,7 @@ print(conditional.explain("temp", marginal=marginal))
 # And where does the forecast need temperature? Within subgroups of days in which it hardly depends on the rest, a
 # rule for each. On humid summer days it hardly does.
 groups = sg.find_subgroups(train.X, features=["temp"])
-within = sg.importance(model, test.X, test.y, sampler=groups, **asked)
+within = sg.importance(model, test.X, test.y, sampler=groups, **options)
 print(within.by_subgroup[["rule", "n", "estimate", "conf_low", "conf_high"]].round(0).to_string(index=False))
 sg.plots.subgroup_importance(within, "temp")
 plt.show()

@@ -1,6 +1,6 @@
 """How deep should the trees be that find subgroups?
 
-As deep as splits hold in rows that the tree has not seen, and no deeper. `max_depth="auto"` finds that depth for
+As deep as splits hold on held-out rows, and no deeper. `max_depth="auto"` finds that depth for
 each feature; a reader who wants short rules can see what they cost.
 """
 

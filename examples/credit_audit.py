@@ -1,4 +1,4 @@
-"""Does a credit model use gender beyond what the other columns tell?
+"""Does a credit model use gender beyond the information in the other columns?
 
 This one does, for part-time workers, as the decisions did that it learned from. Conditional importance, a test that
 doubts the sampler, and effects by subgroup find it; a model of fair decisions is the control. A model that never
@@ -74,7 +74,7 @@ for kind, model in models.items():
     print(f"learned from {kind} decisions: AUC {auc:.2f}")
 
 # %%
-# How well do other columns tell gender? Hours and sector do, and income, which follows them. An auditor compares
+# How well do other columns predict gender? Hours and sector do, and income, which follows them. An auditor compares
 # women and men of the same hours and sector, so these two define the subgroups; `given` says so. Without it the tree
 # would choose among all columns, and start with income.
 groups = sg.find_subgroups(X_train, features=["gender"], given=["hours", "sector"])
@@ -82,11 +82,11 @@ print(groups["gender"].text())
 
 # %%
 # The audit, for both models: how much does the prediction get worse if gender is redrawn among applicants like these?
-# `test` asks the same and does not trust the redraw; its p-value is the one to report.
-asked: dict[str, Any] = {"sampler": groups, "loss": "brier", "n_repeats": 10, "random_state": 1}
+# The doubly robust test does not rely on the sampler alone; its p-value is the one to report.
+options: dict[str, Any] = {"sampler": groups, "loss": "brier", "n_repeats": 10, "random_state": 1}
 audit, p_value = {}, {}
 for kind, model in models.items():
-    audit[kind] = sg.importance(model, X_test, y_test[kind], **asked)
+    audit[kind] = sg.importance(model, X_test, y_test[kind], **options)
     tested = audit[kind].test(X_test)
     p_value[kind] = float(tested["p_value"][0])
     print(f"{kind}: importance of gender {audit[kind].overall['estimate'][0]:.4f}, p-value {p_value[kind]:.4f}")
@@ -109,9 +109,9 @@ table = effect.curves.pivot(index="rule", columns="x", values="estimate")
 print((table["woman"] - table["man"]).rename("woman less man").round(3).to_string())
 
 # %%
-# Taking the column away is no remedy. This model has never seen gender, so that its importance is zero by
-# construction. It learned from the same decisions, and what it could not blame on gender it blames on hours. Given
-# income, debt, years and sector, hours should tell nothing, and for the model of fair decisions it tells little.
+# Taking the column away is no remedy. This model has never seen gender, so that its importance is zero by construction.
+# It learned from the same decisions, and what it could not blame on gender it blames on hours. Given income, debt,
+# years and sector, hours should carry no information, and for the model of fair decisions it carries little.
 blind = [name for name in every if name != "gender"]
 given = ["income", "debt", "years", "sector"]
 proxy = {

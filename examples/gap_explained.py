@@ -1,7 +1,7 @@
-"""Permutation importance says that the season matters. How much of that does temperature already tell?
+"""Permutation importance says that the season matters. How much of that is shared with temperature?
 
-About half. The gap between marginal and conditional importance can be taken apart column by column, and asked again
-in an order of your own.
+About half. The gap between marginal and conditional importance can be explained column by column, also in
+an order of your own.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ model = make_pipeline(encode, forest).fit(train.X, train.y)
 # %%
 # Marginal and conditional importance of season and weather. Same rows, same seed: differences are not luck of the
 # draw.
-asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
-conditional = sg.importance(model, test.X, test.y, train=train.X, features=["season", "weather"], **asked)
-marginal = sg.importance(model, test.X, test.y, sampler="marginal", features=["season", "weather"], **asked)
+options: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
+conditional = sg.importance(model, test.X, test.y, train=train.X, features=["season", "weather"], **options)
+marginal = sg.importance(model, test.X, test.y, sampler="marginal", features=["season", "weather"], **options)
 sg.plots.importance({"conditional": conditional, "marginal": marginal})
 
 # %%
@@ -42,7 +42,7 @@ for feature in ("season", "weather"):
     print(conditional.gap(marginal, feature), end="\n\n")
 
 # %%
-# The same as a picture: the first bar is what shuffling costs, each column takes away what it already tells, the last
+# The same as a picture: the first bar is what shuffling costs, each column takes away the share it explains, the last
 # bar is what the feature alone knows.
 gap = conditional.gap(marginal, "season")
 sg.plots.gap(gap)
@@ -52,7 +52,7 @@ assert 0.2 < gap.gap / gap.marginal < 0.8
 # %%
 # Which share a column gets depends on what is known before it. Here the order is ours: humidity and wind first, then
 # temperature. Those two leave nearly all of the season's importance; temperature still takes most of what goes.
-order = sg.relative_importance(model, test.X, test.y, "season", order=["hum", "wind", "temp"], train=train.X, **asked)
+order = sg.relative_importance(model, test.X, test.y, "season", order=["hum", "wind", "temp"], train=train.X, **options)
 print(order.table[["added", "estimate", "std_error", "change"]].round(0).to_string(index=False))
 change = order.table.set_index("added")["change"]
 assert change["temp"] < change["hum"] + change["wind"]

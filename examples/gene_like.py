@@ -1,7 +1,7 @@
 """Which gene matters when ten genes move together?
 
-That question has no answer in the data, and conditional importance says so: each gene of the module that drives the
-outcome adds next to nothing, given its neighbours. The module as a group does. Ask for groups.
+The data cannot decide, and conditional importance shows it: each gene of the module that drives the
+outcome adds next to nothing, given its neighbours. The module as a group does. Use groups.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ X_train, y_train = samples(400, seed=1)
 X_test, y_test = samples(300, seed=2)
 model = RandomForestRegressor(60 if SMALL else 200, min_samples_leaf=3, max_features=1 / 3, random_state=1)
 model.fit(X_train, y_train)
-print(f"R squared on samples it has not seen: {model.score(X_test, y_test):.2f}")
+print(f"R squared on held-out samples: {model.score(X_test, y_test):.2f}")
 
 # %%
 # Gene by gene, shuffled: the forest has spread its trust over the whole of module a, and permutation importance shows
 # that. It does not show that any one of these genes could be left out.
-asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
+options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
 shown = [*MODULES["a"][:5], *MODULES["b"][:3], "c1"]
-marginal = sg.importance(model, X_test, y_test, sampler="marginal", features=shown, **asked)
+marginal = sg.importance(model, X_test, y_test, sampler="marginal", features=shown, **options)
 
 # %%
 # Gene by gene, given all other genes: nearly nothing. A small conditional importance means that others can stand in
 # for the gene, not that the model ignores it.
-conditional = sg.importance(model, X_test, y_test, train=X_train, features=shown, **asked)
+conditional = sg.importance(model, X_test, y_test, train=X_train, features=shown, **options)
 sg.plots.importance({"given all other genes": conditional, "shuffled alone": marginal})
 
 # %%
 # Module by module: a list of names is a group that is redrawn together. Nothing outside a module stands in for it, so
 # that both ways to redraw agree, and the two modules that drive the outcome are clear of the two that do not.
 groups = list(MODULES.values())
-modules = sg.importance(model, X_test, y_test, sampler="marginal", features=groups, **asked)
+modules = sg.importance(model, X_test, y_test, sampler="marginal", features=groups, **options)
 table = modules.overall.assign(module=list(MODULES))
 print(table[["module", "estimate", "std_error", "p_holm"]].round(3).to_string(index=False))
 

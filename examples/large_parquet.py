@@ -1,7 +1,7 @@
 """How do I explain a model on a file that is too large for memory?
 
 Pass the path in place of the table, and the name of the target's column. Samplers are fitted on a sample of the rows,
-all others are judged piece by piece, and sums are all that is kept of a piece.
+all others are evaluated chunk by chunk, and only sums of a chunk are kept.
 """
 
 from __future__ import annotations
@@ -56,26 +56,26 @@ print(f"{ROWS:,} rows in {len(list(rows.iterdir()))} files")
 
 # %%
 # One call. A sample is drawn uniformly from all files; samplers are chosen and fitted on it, and its rows are not
-# judged. All other rows are, a piece at a time. The model is given the columns that it was fitted on.
-asked: dict[str, Any] = {
+# evaluated. All other rows are, one chunk at a time. The model is given the columns that it was fitted on.
+options: dict[str, Any] = {
     "sample": ROWS // 10,
     "n_repeats": 2,
     "random_state": 1,
     "check_fidelity": False,
     "progress": False,
 }
-imp = sg.importance(model, rows, "fare", **asked)
+imp = sg.importance(model, rows, "fare", **options)
 print(imp.overall[["feature", "n", "estimate", "std_error", "conf_low", "conf_high"]].round(3).to_string(index=False))
 
 # %%
 # The numbers do not depend on how the rows are cut. What is random about a row depends on the row alone.
-again = sg.importance(model, rows, "fare", partition_rows=ROWS // 40, **asked)
+again = sg.importance(model, rows, "fare", partition_rows=ROWS // 40, **options)
 difference = np.abs(again.overall["estimate"] - imp.overall["estimate"]).max()
-print(f"pieces of {ROWS // 40:,} rows: largest difference {difference:.0e}")
+print(f"chunks of {ROWS // 40:,} rows: largest difference {difference:.0e}")
 assert difference < 1e-10
 
 # %%
-# Where does it matter how long a trip takes? The results are told by subgroup, as ever.
+# Where does it matter how long a trip takes? The results are reported by subgroup, as always.
 print(
     imp.by_subgroup.query("feature == 'minutes'")[["rule", "n", "estimate", "std_error"]]
     .round(3)
@@ -92,8 +92,8 @@ print(effect.support[["rule", "n", "q1", "median", "q3"]].to_string(index=False)
 sg.plots.effect(effect)
 
 # %%
-# For long runs: `checkpoint="some/folder"` keeps the sums of finished pieces, and the same call goes on from there;
-# `n_jobs=2` or a Dask or Ray cluster does several pieces at once. What needs numbers of single rows (`per_row`, `test`,
-# `gap`) is asked of rows in memory.
+# For long runs: `checkpoint="some/folder"` keeps the sums of finished chunks, and the same call resumes from there;
+# `n_jobs=2` or a Dask or Ray cluster processes several chunks at once. What needs numbers of single rows (`per_row`,
+# `test`, `gap`) is computed from rows in memory.
 folder.cleanup()
 plt.show()

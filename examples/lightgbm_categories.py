@@ -1,7 +1,7 @@
 """Is the column that boosting gains most from one that its predictions need?
 
 Not always. A column with many labels offers many splits, and boosting gains from them on training rows whether or
-not they mean anything. On rows that the model has not seen, redrawing the column costs nothing.
+not they mean anything. On held-out rows, resampling the column costs nothing.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ print((gain / gain.sum()).round(2).to_string())
 # %%
 # Importance on new rows. The price depends on shop and kind, and the shop on the price: the default redraws each so
 # that it goes with the others.
-asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
-conditional = sg.importance(model, X_test, y_test, train=X_train, **asked)
-marginal = sg.importance(model, X_test, y_test, sampler="marginal", **asked)
+options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
+conditional = sg.importance(model, X_test, y_test, train=X_train, **options)
+marginal = sg.importance(model, X_test, y_test, sampler="marginal", **options)
 print(conditional.overall[["feature", "estimate", "std_error", "p_holm"]].round(2).to_string(index=False))
 
 # %%

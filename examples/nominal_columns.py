@@ -1,6 +1,6 @@
 """Is it the warehouse or the carrier that makes parcels late?
 
-The carrier. Warehouse, region and carrier are labels that foretell each other, and permutation importance gives
+The carrier. Warehouse, region and carrier are labels that predict each other, and permutation importance gives
 each of them credit. Given the other two, the classifier needs the carrier, a little of the region, and no warehouse.
 """
 
@@ -58,25 +58,25 @@ X_train, y_train = parcels(2000 if SMALL else 6000, seed=1)
 X_test, y_test = parcels(1500 if SMALL else 4000, seed=2)
 
 # %%
-# The classifier is a forest on one-hot columns. subgrove asks the whole pipeline, so that it redraws labels, not
+# The classifier is a forest on one-hot columns. subgrove explains the whole pipeline, so that it resamples labels, not
 # zeros and ones.
 encode = make_column_transformer((OneHotEncoder(), ["region", "warehouse", "carrier"]), remainder="passthrough")
 forest = RandomForestClassifier(40 if SMALL else 100, min_samples_leaf=20, max_features=3, random_state=1)
 model = make_pipeline(encode, forest).fit(X_train, y_train)
-print(f"AUC on parcels it has not seen: {roc_auc_score(y_test == 'late', model.predict_proba(X_test)[:, 1]):.2f}")
+print(f"AUC on held-out parcels: {roc_auc_score(y_test == 'late', model.predict_proba(X_test)[:, 1]):.2f}")
 
 # %%
-# How well do the labels foretell each other? Of labels, the share is one minus the ratio of mistakes with and without
+# How well do the labels predict each other? Of labels, the share is one minus the ratio of mistakes with and without
 # the other columns.
 found = sg.dependence(X_train, n_trees=30 if SMALL else 100, random_state=1, progress=False)
 print(found.table[["feature", "explained", "predictors"]].round(2).to_string(index=False))
 
 # %%
 # Importance for the log loss: shuffled among all parcels, and among parcels of the same subgroup.
-asked: dict[str, Any] = {"n_repeats": 5 if SMALL else 20, "random_state": 1}
+options: dict[str, Any] = {"n_repeats": 5 if SMALL else 20, "random_state": 1}
 groups = sg.find_subgroups(X_train, max_depth=3)
-within = sg.importance(model, X_test, y_test, sampler=groups, **asked)
-marginal = sg.importance(model, X_test, y_test, sampler="marginal", **asked)
+within = sg.importance(model, X_test, y_test, sampler=groups, **options)
+marginal = sg.importance(model, X_test, y_test, sampler="marginal", **options)
 sg.plots.importance({"within subgroups": within, "marginal": marginal})
 
 # %%
@@ -91,7 +91,7 @@ assert estimate["warehouse"] < shuffled["warehouse"] / 3
 assert estimate["carrier"] > 10 * estimate["warehouse"]
 
 # %%
-# A rule of a nominal column lists levels. The tree of the carrier asks for the region, and finds the parts of the
+# A rule of a nominal column lists levels. The tree of the carrier splits on the region, and finds the parts of the
 # country that have the same carriers.
 sg.plots.tree(groups["carrier"])
 

@@ -56,18 +56,18 @@ def model(X: Any) -> Any:
     return 2000 + 100 * X["temp"] - 10 * X["hum"]
 
 
-asked: dict[str, Any] = {"features": ["temp"], "n_repeats": 5 if SMALL else 50, "random_state": 1}
-nearest = sg.importance(model, test.X, test.y, sampler=Nearest(by="hum"), train=train.X, **asked)
+options: dict[str, Any] = {"features": ["temp"], "n_repeats": 5 if SMALL else 50, "random_state": 1}
+nearest = sg.importance(model, test.X, test.y, sampler=Nearest(by="hum"), train=train.X, **options)
 print(nearest)
 
 # %%
-# Is it any good? Humidity says little about temperature, so that this sampler does hardly better than shuffling. The
-# season says much. The certificate of each result says the same: it is about as easy to tell redrawn days from real
-# ones (`auc`) as with shuffled ones.
+# Is it any good? Humidity hardly predicts temperature, so this sampler is hardly better than shuffling. The season
+# predicts it well. The fidelity check agrees: resampled days are about as easy to separate from real ones (`auc`) as
+# shuffled ones.
 results = {
     "days as humid": nearest,
-    "subgroups": sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked),
-    "marginal": sg.importance(model, test.X, test.y, sampler="marginal", **asked),
+    "subgroups": sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **options),
+    "marginal": sg.importance(model, test.X, test.y, sampler="marginal", **options),
 }
 for name, result in results.items():
     print(f"{name:14} auc {result.overall['auc'][0]:.2f}, certificate {result.overall['certificate'][0]}")

@@ -38,11 +38,11 @@ def flats(n: int, seed: int) -> tuple[pd.DataFrame, pd.Series[float]]:
 X_train, y_train = flats(2000 if SMALL else 4000, seed=1)
 X_test, y_test = flats(1000 if SMALL else 2000, seed=2)
 model = GradientBoostingRegressor(n_estimators=60 if SMALL else 200, max_depth=5, random_state=1).fit(X_train, y_train)
-print(f"R squared on flats it has not seen: {model.score(X_test, y_test):.2f}")
+print(f"R squared on held-out flats: {model.score(X_test, y_test):.2f}")
 
 # %%
-# Rooms tell area and area tells rooms. The tree of rooms finds flats of about one size, so that rooms may be varied
-# within them and the flats could still exist.
+# Rooms predict area and area predicts rooms. The tree of rooms finds flats of about one size, so that rooms may be
+# varied within them and the flats could still exist.
 groups = sg.find_subgroups(X_train, features=["rooms"])
 print(groups["rooms"].text())
 
@@ -70,7 +70,7 @@ assert slopes["slope"].iloc[0] < -25
 assert slopes["slope"].iloc[-1] > 25
 
 # %%
-# One mean slope of the PDP, for comparison. It is the answer to a question about flats that nobody could build.
+# One mean slope of the PDP, for comparison. It describes flats that nobody could build.
 flat = np.polyfit(pdp.curves["x"], pdp.curves["estimate"], 1)[0]
 print(f"PDP: {flat:.0f} a room")
 assert abs(flat) < slopes["slope"].abs().max() / 2

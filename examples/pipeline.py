@@ -1,6 +1,6 @@
-"""A model is a pipeline: where do I ask, before or after its columns are encoded?
+"""A model is a pipeline: do I explain it before or after its columns are encoded?
 
-Before. Ask the whole pipeline with the table as it came: one column is one feature then, with its labels and
+Before. Explain the whole pipeline with the original table: one column is one feature then, with its labels and
 missing values. After encoding, a redraw can make days that have two seasons or none.
 """
 
@@ -42,10 +42,10 @@ model = make_pipeline(encode, forest).fit(X_train, train.y)
 # %%
 # Before encoding: the pipeline is the model. Nine features, in the reader's words; a missing value is redrawn like
 # any other, and the pipeline fills it.
-asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
+options: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
 groups = sg.find_subgroups(X_train)
-raw = sg.importance(model, X_test, test.y, sampler=groups, **asked)
-marginal = sg.importance(model, X_test, test.y, sampler="marginal", **asked)
+raw = sg.importance(model, X_test, test.y, sampler=groups, **options)
+marginal = sg.importance(model, X_test, test.y, sampler="marginal", **options)
 sg.plots.importance({"within subgroups": raw, "marginal": marginal})
 
 # %%
@@ -60,16 +60,16 @@ print("days by number of seasons, after season_SUMMER was shuffled:", count.to_d
 assert count.drop(1).sum() > 0.2 * len(X_test)
 
 # %%
-# Importance of single levels is small and does not add up to that of the season.
-levels = sg.importance(after, X_encoded, test.y, sampler="marginal", features=seasons, **asked)
+# Importance of single levels is small and does not sum to that of the season.
+levels = sg.importance(after, X_encoded, test.y, sampler="marginal", features=seasons, **options)
 whole = marginal.overall.set_index("feature")["estimate"]["season"]
 print(f"levels one by one: {levels.overall['estimate'].sum():.0f} together; the season as a column: {whole:.0f}")
 
 # %%
 # If all there is is an encoded table, name the columns that belong together. The group is redrawn as one and each day
-# has one season again. A season has few other values, so that each is asked once with its share in place of drawing:
-# the importance is that of the season before encoding, to the last digit.
-group = sg.importance(after, X_encoded, test.y, sampler="marginal", features=[seasons], **asked)
+# has one season again. A season has few other values, so that each is predicted once and weighted by its share instead
+# of drawn: the importance is that of the season before encoding, to the last digit.
+group = sg.importance(after, X_encoded, test.y, sampler="marginal", features=[seasons], **options)
 together = float(group.overall["estimate"][0])
 print(f"as a group: {together:.0f}; before encoding: {whole:.0f}")
 assert np.isclose(together, whole)

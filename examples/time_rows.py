@@ -1,6 +1,6 @@
 """Rows follow each other in time: what must not be split or shuffled at random?
 
-The rows. With a random split a forest looks better than it is and seems to know the date; asked about days to come,
+The rows. With a random split a forest looks better than it is and seems to know the date; evaluated on later days,
 the date is worth nothing. A sampler taught by the past does not know later days either. And days in a row are not
 independent: intervals that count them as such are too narrow.
 """
@@ -33,7 +33,7 @@ y = bike.y[7:]
 
 # %%
 # Two ways to hold out a third of the days: at random, or the last ones. The random days have neighbours among the
-# training days, so that the date tells about them what it will not tell about days to come.
+# training days, so that the date carries information about them that it will not have about later days.
 random = np.random.default_rng(1).random(len(X)) < 1 / 3
 last = np.arange(len(X)) >= len(X) * 2 // 3
 
@@ -62,19 +62,19 @@ assert date["the last days"] < date["random days"] / 2
 
 # %%
 # What not to do next: teach the sampler with days of the past. Later days are another mixture of dates, temperatures
-# and counts, and a sampler that has seen none of them redraws values that go with no such day. The certificate of
-# each redraw tells: `auc` says how well a classifier tells redrawn days from real ones, where 0.5 is not at all.
+# and counts, and a sampler fitted on other days draws values that fit no such day. The fidelity check
+# detects this: `auc` is how well a classifier separates resampled days from real ones, where 0.5 is not at all.
 # Without `train=` the sampler is cross-fitted on the later days themselves.
 model = fitted(last)
 features = ["temp", "yesterday", "week_ago"]
-asked: dict[str, Any] = {
+options: dict[str, Any] = {
     "features": features,
     "loss": "absolute_error",
     "n_repeats": 5 if SMALL else 20,
     "random_state": 1,
 }
-of_the_past = sg.importance(model, X[last], y[last], train=X[~last], **asked)
-conditional = sg.importance(model, X[last], y[last], **asked)
+of_the_past = sg.importance(model, X[last], y[last], train=X[~last], **options)
+conditional = sg.importance(model, X[last], y[last], **options)
 columns = {"shuffled": results["the last days"], "taught by the past": of_the_past, "cross-fitted": conditional}
 for what in ("auc", "estimate"):
     found = {name: result.overall.set_index("feature")[what][features] for name, result in columns.items()}
@@ -96,7 +96,7 @@ assert (by_block > by_day).any()
 
 # %%
 # The rows themselves, in order: what redrawing yesterday's count cost on each day, and its mean over two weeks. The
-# runs are plain to see, and so is the time of the year in which the forecast leans on the day before.
+# runs are plain to see, and so is the time of the year in which the forecast relies on the day before.
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 ax.plot(X["date"][last], rows["yesterday"], color="#999999", linewidth=0.8, label="each day")
 ax.plot(X["date"][last], rows["yesterday"].rolling(14, center=True).mean(), color="#0072b2", label="mean of 14 days")

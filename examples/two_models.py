@@ -21,7 +21,7 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
 # 442 patients, ten measurements, and how far the disease has gone a year later. Six columns are blood values; `s1`
-# (total cholesterol) and `s2` (LDL) nearly tell each other.
+# (total cholesterol) and `s2` (LDL) nearly determine each other.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=1)
 linear = LinearRegression().fit(X_train, y_train)
@@ -35,9 +35,9 @@ print(f"correlation of s1 and s2: {X['s1'].corr(X['s2']):.2f}")
 # %%
 # Marginal importance: shuffled among all patients. The linear model has a large weight on `s1` and one of the
 # opposite sign on `s2`. Taken together they nearly cancel; shuffling one of them alone breaks the pair.
-asked: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 10 if SMALL else 50, "random_state": 1}
+options: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 10 if SMALL else 50, "random_state": 1}
 shuffled = {
-    name: sg.importance(model, X_test, y_test, sampler="marginal", **asked)
+    name: sg.importance(model, X_test, y_test, sampler="marginal", **options)
     for name, model in {"linear": linear, "forest": forest}.items()
 }
 print("weights:", dict(zip(X.columns, linear.coef_.round(2).tolist(), strict=True)))
@@ -45,15 +45,15 @@ sg.plots.importance(shuffled)
 
 # %%
 # Conditional importance: patients with a redrawn `s1` still have an `s1` that goes with their other blood values. The
-# sampler is the same for both models and so is the seed: both are asked about the same patients.
+# sampler is the same for both models and so is the seed: both are evaluated on the same patients.
 given = {
-    name: sg.importance(model, X_test, y_test, train=X_train, **asked)
+    name: sg.importance(model, X_test, y_test, train=X_train, **options)
     for name, model in {"linear": linear, "forest": forest}.items()
 }
 sg.plots.importance(given)
 
 # %%
-# The difference of the two models, feature by feature. Both were asked about the same rows, so the standard error is
+# The difference of the two models, feature by feature. Both were evaluated on the same rows, so the standard error is
 # that of paired differences, which is smaller than the two intervals suggest.
 for name, results in {"shuffled": shuffled, "given the others": given}.items():
     difference = results["linear"].compare(results["forest"])

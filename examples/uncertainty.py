@@ -1,7 +1,7 @@
 """How sure is an importance, and of what?
 
-An interval covers the noise it was told to cover. For a model at hand that is mostly the noise of the test rows;
-more redraws do not help against it. What models fitted like this one rely on is another question, with another
+An interval covers the sources of noise that were selected. For a model at hand that is mostly the noise of the test
+rows; more redraws do not help against it. What models fitted like this one rely on is another question, with another
 interval.
 """
 
@@ -21,7 +21,7 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# 442 patients of the diabetes data, half of them for a forest, half to ask it about. Four of the ten columns are
+# 442 patients of the diabetes data, half of them to fit a forest, half to explain it. Four of the ten columns are
 # enough to see what there is to see.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=1)
@@ -33,8 +33,10 @@ features = ["bmi", "bp", "s5", "age"]
 # Three sources of noise for the model at hand: other test rows, other redraws, and subgroups found on other training
 # rows. The last one is known if subgroups are found again on halves of the training rows, which `partition_resamples`
 # does.
-asked: dict[str, Any] = {"sampler": "subgroups", "features": features, "loss": "absolute_error", "random_state": 1}
-imp = sg.importance(model, X_test, y_test, train=X_train, n_repeats=10, partition_resamples=5 if SMALL else 20, **asked)
+options: dict[str, Any] = {"sampler": "subgroups", "features": features, "loss": "absolute_error", "random_state": 1}
+imp = sg.importance(
+    model, X_test, y_test, train=X_train, n_repeats=10, partition_resamples=5 if SMALL else 20, **options
+)
 print(imp.noise.round(3).to_string(index=False))
 assert (imp.noise["largest"] != "redraw").all()
 
@@ -52,14 +54,14 @@ print(pd.DataFrame(width).round(2).to_string())
 # %%
 # More redraws make the smallest of these smaller, and nothing else. `budget=0.1` draws until the noise of the draws
 # is a tenth of that of the test rows, feature by feature.
-enough = sg.importance(model, X_test, y_test, train=X_train, budget=0.1, **asked)
+enough = sg.importance(model, X_test, y_test, train=X_train, budget=0.1, **options)
 print(enough.settings["repeats_used"])
 
 # %%
 # The model itself would be another one had other patients been there. That cannot be seen from one model. Fitting it
-# again on other parts of the data answers another question: what do forests of this kind rely on? All patients take
+# again on other parts of the data shows something else: what do forests of this kind rely on? All patients take
 # their turn as test rows, so that the interval may well be narrower, though it covers the noise of fitting too.
-refits = sg.importance_over_refits(forest, X, y, n_refits=5 if SMALL else 12, n_repeats=5, progress=False, **asked)
+refits = sg.importance_over_refits(forest, X, y, n_refits=5 if SMALL else 12, n_repeats=5, progress=False, **options)
 print(refits.overall[["feature", "estimate", "std_error", "noise"]].round(2).to_string(index=False))
 
 # %%

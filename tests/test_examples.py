@@ -1,4 +1,4 @@
-"""Examples run at small size, each asks a question and draws, and pages that show their code show what is run."""
+"""Examples run at small size, each has a title and a summary and draws, and gallery pages show the code that runs."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def test_the_script_runs_at_small_size_and_draws(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_script_asks_a_question_and_answers_it(path: Path) -> None:
+def test_the_script_has_a_question_and_a_summary(path: Path) -> None:
     script = gallery.read_script(path)
     assert script.question.endswith("?")
-    assert script.answer.endswith(".")
+    assert script.summary.endswith(".")
     assert [block.line for block in script.blocks[1:] if not block.prose and "class " not in block.code] == []
     assert 'SMALL = "--small" in sys.argv  # the size that CI runs' in path.read_text(encoding="utf-8")
     assert path.read_text(encoding="utf-8").endswith("plt.show()\n")
@@ -57,7 +57,7 @@ def test_the_page_in_the_gallery_shows_the_script_as_it_is(path: Path) -> None:
     at = 0
     for part in [
         script.question,
-        script.answer,
+        script.summary,
         *(text for block in script.blocks for text in (block.prose, block.code)),
     ]:
         at = page.find(part, at)

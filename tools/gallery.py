@@ -1,6 +1,6 @@
 """The gallery: scripts of `examples/` become pages, with what each block printed and drew below it.
 
-A script is a docstring (a question, then its answer) and blocks that start with `# %%`. Comment lines right below that
+A script is a docstring (a question, then a summary) and blocks that start with `# %%`. Comment lines right below that
 mark are prose, the rest is code. `python -m tools.gallery` runs the scripts at full size and writes `docs/gallery/`;
 names of scripts after it render these only, `--small` takes the size that CI runs.
 """
@@ -27,7 +27,7 @@ ORDER = {
     "Start here": ["bike_in_ten_lines", "pdp_or_subgroups", "gap_explained"],
     "Kinds of data": ["nominal_columns", "gene_like", "time_rows", "large_parquet"],
     "Kinds of models": ["pipeline", "lightgbm_categories", "two_models"],
-    "Careful answers": ["credit_audit", "choose_depth", "uncertainty", "own_sampler"],
+    "Careful conclusions": ["credit_audit", "choose_depth", "uncertainty", "own_sampler"],
 }
 WIDTH = 900  # pixels of the widest picture
 THUMBNAIL = 400
@@ -48,11 +48,11 @@ class Block:
 
 @dataclass(frozen=True)
 class Script:
-    """A script: its question, its answer in short, and its blocks."""
+    """A script: its question, its summary, and its blocks."""
 
     name: str
     question: str
-    answer: str
+    summary: str
     blocks: tuple[Block, ...]
 
 
@@ -62,10 +62,10 @@ def read_script(path: Path) -> Script:
     module = ast.parse(source)
     text = ast.get_docstring(module)
     if text is None:
-        raise ValueError(f"{path.name} has no docstring. Its first line should be a question, the rest its answer.")
-    question, _, answer = text.partition("\n")
+        raise ValueError(f"{path.name} has no docstring. Its first line should be a question, followed by a summary.")
+    question, _, summary = text.partition("\n")
     start = module.body[0].end_lineno or 0
-    return Script(path.stem, question.strip(), answer.strip(), tuple(_blocks(source.splitlines(), start)))
+    return Script(path.stem, question.strip(), summary.strip(), tuple(_blocks(source.splitlines(), start)))
 
 
 def _blocks(lines: list[str], start: int) -> Iterator[Block]:
@@ -163,7 +163,7 @@ def picture_names(script: Script) -> Iterator[tuple[str, bytes]]:
 def page(script: Script) -> str:
     """The page of a script that was run, as Markdown."""
     names = iter([name for name, _ in picture_names(script)])
-    parts = [f"# {script.question}", script.answer]
+    parts = [f"# {script.question}", script.summary]
     for block in script.blocks:
         parts += _shown(block, [next(names) for _ in block.pictures])
     parts.append(f"The script is `examples/{script.name}.py`. [All examples](index.md).")
@@ -182,10 +182,10 @@ def _shown(block: Block, names: list[str]) -> Iterator[str]:
 
 
 def index(scripts: dict[str, Script]) -> str:
-    """The first page of the gallery: sections of questions, answers and pictures."""
+    """The first page of the gallery: sections of questions, summaries and pictures."""
     parts = [
         "# Gallery",
-        "Each page is one question, a script that answers it, and what the script prints and draws. The scripts are in "
+        "Each page has one question, a script, and what the script prints and draws. The scripts are in "
         "`examples/` and need nothing but subgrove and what their first lines import: `python examples/two_models.py`. "
         "With `--small` they take a few seconds; that is how they are tested. `make gallery` runs them and writes "
         "these pages. The bike application of the paper as a whole is `make demo`.",
@@ -196,9 +196,9 @@ def index(scripts: dict[str, Script]) -> str:
 
 
 def _entry(script: Script) -> str:
-    """Question, answer and picture, one below the other: columns of a table leave a picture no room."""
+    """Question, summary and picture, one below the other: columns of a table leave a picture no room."""
     picture = f"[![{script.question}](images/{script.name}_small.png)]({script.name}.md)"
-    return f"### [{script.question}]({script.name}.md)\n\n{script.answer}\n\n{picture}"
+    return f"### [{script.question}]({script.name}.md)\n\n{script.summary}\n\n{picture}"
 
 
 def write(script: Script, folder: Path) -> None:
@@ -222,13 +222,13 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="scripts to render (default: all)")
     parser.add_argument("--small", action="store_true", help="the size that CI runs")
     parser.add_argument("--out", type=Path, default=PAGES, help="folder to write to (default: docs/gallery)")
-    asked = parser.parse_args()
-    for name in asked.names or every:
+    args = parser.parse_args()
+    for name in args.names or every:
         start = time.perf_counter()
-        write(run_script(EXAMPLES / f"{name}.py", small=asked.small), asked.out)
+        write(run_script(EXAMPLES / f"{name}.py", small=args.small), args.out)
         print(f"{name}: {time.perf_counter() - start:.1f} s", flush=True)
     scripts = {name: read_script(EXAMPLES / f"{name}.py") for name in every}
-    (asked.out / "index.md").write_text(index(scripts), encoding="utf-8")
+    (args.out / "index.md").write_text(index(scripts), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Tables of parameters tell each its own default, also where a docstring describes several names together.
+"""Tables of parameters show the default of each, also where a docstring describes several names together.
 
 The reader of docstrings gives all names of such an entry the default of the first, and the type `Any` of the signature
-where the docstring has none. Here the signature gives the default, and `Any`, which tells nothing, is left out.
+where the docstring has none. Here the signature gives the default, and `Any`, which is uninformative, is left out.
 """
 
 from __future__ import annotations

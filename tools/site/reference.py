@@ -46,7 +46,7 @@ def names_of_parts() -> dict[str, list[str]]:
 
 
 def in_order(names: list[str]) -> list[str]:
-    """In the order of docs/api.md, which tells what matters first; what it does not have comes last, by name."""
+    """In the order of docs/api.md, most important first; names missing there come last, sorted."""
     listed = re.findall(r"`sg\.([\w.]+)`", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"))
     place = {f"subgrove.{name}": at for at, name in reversed(list(enumerate(listed)))}
     return sorted(names, key=lambda name: (place.get(name, len(listed)), name))
@@ -71,7 +71,7 @@ def markdown(title: str, names: list[str]) -> str:
 
 
 def directive(name: str) -> str:
-    """What the plugin is asked for: the object where it is defined, under the name that users write.
+    """The plugin's input: the object where it is defined, under the name that users write.
 
     A function and its file may have the same name, and the public path would lead to the file.
     """
