@@ -74,7 +74,7 @@ def labels(n: int, share: float, seed: int) -> pd.DataFrame:
 def fails(X: pd.DataFrame, sampler: Any, seed: int) -> bool:
     options: dict[str, Any] = {"features": ["x1"], "n_repeats": 1, "random_state": seed}
     found = sg.importance(lambda X: np.zeros(len(X)), X, np.zeros(len(X)), sampler=sampler, **options)
-    return bool(found.certificates["certificate"][0] == "failed")
+    return bool(found.fidelity_checks["fidelity"][0] == "failed")
 
 
 def main() -> None:

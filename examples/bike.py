@@ -150,11 +150,11 @@ def heading(title: str, note: str) -> str:
 
 def marked(table: pd.DataFrame, note: str) -> tuple[pd.DataFrame, str]:
     """Features whose resampled rows failed the fidelity check get a mark, and the note explains it."""
-    if "certificate" not in table or not (table["certificate"] == "failed").any():
+    if "fidelity" not in table or not (table["fidelity"] == "failed").any():
         return table, note
     names = [
         f"{name} !" if verdict == "failed" else name
-        for name, verdict in zip(table["feature"], table["certificate"], strict=True)
+        for name, verdict in zip(table["feature"], table["fidelity"], strict=True)
     ]
     return table.assign(feature=names), f"{note} {NOTES['mark']}".strip()
 
@@ -209,7 +209,7 @@ def explained(output: Output, chosen: sg.ImportanceResult, marginal: sg.Importan
     output.picture("importance_default", "Importance by the default sampler", axes.figure, NOTES["default"])
     output.table("importance_default", "Importance by the default sampler (absolute error)", chosen.overall)
     output.table("choices", "What was compared for each feature", chosen.choices, NOTES["choices"])
-    gap = chosen.gap(marginal, "temp")
+    gap = chosen.explain_gap(marginal, "temp")
     output.picture("temperature_gap", "Temperature: importance shared with other columns", sg.plots.gap(gap).figure)
     output.text("The story of temperature", chosen.explain("temp", marginal=marginal).sentences)
 

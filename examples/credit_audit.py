@@ -87,7 +87,7 @@ options: dict[str, Any] = {"sampler": groups, "loss": "brier", "n_repeats": 10, 
 audit, p_value = {}, {}
 for kind, model in models.items():
     audit[kind] = sg.importance(model, X_test, y_test[kind], **options)
-    tested = audit[kind].test(X_test)
+    tested = audit[kind].independence_test(X_test)
     p_value[kind] = float(tested["p_value"][0])
     print(f"{kind}: importance of gender {audit[kind].overall['estimate'][0]:.4f}, p-value {p_value[kind]:.4f}")
 assert p_value["unfair"] < 0.01

@@ -39,12 +39,12 @@ sg.plots.importance({"conditional": conditional, "marginal": marginal})
 # %%
 # The gap of each, in sentences. They are written from the numbers and say no more than these do.
 for feature in ("season", "weather"):
-    print(conditional.gap(marginal, feature), end="\n\n")
+    print(conditional.explain_gap(marginal, feature), end="\n\n")
 
 # %%
 # The same as a picture: the first bar is what shuffling costs, each column takes away the share it explains, the last
 # bar is what the feature alone knows.
-gap = conditional.gap(marginal, "season")
+gap = conditional.explain_gap(marginal, "season")
 sg.plots.gap(gap)
 assert gap.columns[0] == "temp"
 assert 0.2 < gap.gap / gap.marginal < 0.8

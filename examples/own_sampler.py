@@ -70,7 +70,7 @@ results = {
     "marginal": sg.importance(model, test.X, test.y, sampler="marginal", **options),
 }
 for name, result in results.items():
-    print(f"{name:14} auc {result.overall['auc'][0]:.2f}, certificate {result.overall['certificate'][0]}")
+    print(f"{name:14} auc {result.overall['auc'][0]:.2f}, fidelity {result.overall['fidelity'][0]}")
 sg.plots.importance(results)
 assert results["subgroups"].overall["auc"][0] < nearest.overall["auc"][0]
 plt.show()

@@ -37,16 +37,16 @@ options: dict[str, Any] = {"sampler": "subgroups", "features": features, "loss":
 imp = sg.importance(
     model, X_test, y_test, train=X_train, n_repeats=10, partition_resamples=5 if SMALL else 20, **options
 )
-print(imp.noise.round(3).to_string(index=False))
-assert (imp.noise["largest"] != "redraw").all()
+print(imp.variance_components.round(3).to_string(index=False))
+assert (imp.variance_components["largest"] != "Monte Carlo").all()
 
 # %%
 # The same estimates with intervals that cover more and more. `with_noise` computes nothing again; the column `noise`
 # of a table, and the foot of a picture, say what is covered.
 covered = {
-    "redraw": imp.with_noise("redraw"),
+    "Monte Carlo": imp.with_noise("Monte Carlo"),
     "test rows": imp.with_noise("test rows"),
-    "all three": imp.with_noise("test rows", "redraw", "partition"),
+    "all three": imp.with_noise("test rows", "Monte Carlo", "sampler"),
 }
 width = {name: result.overall.set_index("feature")["std_error"] for name, result in covered.items()}
 print(pd.DataFrame(width).round(2).to_string())

@@ -72,7 +72,7 @@ def _asked(one: Repetition, m: int) -> list[dict[str, Any]]:
         random_state=one.seeds[1],
         check_fidelity=False,
     )
-    own = {"estimate": imp.overall["estimate"].iloc[0], "std_error": imp.noise["test rows"].iloc[0]}
+    own = {"estimate": imp.overall["estimate"].iloc[0], "std_error": imp.variance_components["test rows"].iloc[0]}
     before, by = own, 0
     if len(imp.calibration):
         line = imp.calibration.iloc[0]

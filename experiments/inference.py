@@ -129,7 +129,7 @@ def _tests(options: dict[str, Any], seed: int) -> list[dict[str, Any]]:
                 random_state=three,
             )
             labels = {**_labels(options, "scenario", "model"), "strength": strength, "sampler": name, "m": REDRAWS}
-            for test_name, table in (("rows", imp.overall), ("doubting", imp.test(test.X))):
+            for test_name, table in (("rows", imp.overall), ("doubting", imp.independence_test(test.X))):
                 line = table.iloc[0]
                 rows.append(
                     {**labels, "test": test_name, "estimate": float(line["estimate"]), "p": float(line["p_value"])}

@@ -53,7 +53,7 @@ def rejections(strength: float, runs: int, n: int = 300) -> tuple[float, float]:
         imp = importance(
             model, test.X, test.y, sampler=sampler, train=train.X, features=["x1"], n_repeats=5, random_state=run
         )
-        found.append((imp.overall["p_value"][0] < 0.05, imp.test(test.X)["p_value"][0] < 0.05))
+        found.append((imp.overall["p_value"][0] < 0.05, imp.independence_test(test.X)["p_value"][0] < 0.05))
     plain, doubting = np.mean(found, axis=0)
     return float(plain), float(doubting)
 
@@ -86,7 +86,7 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
         estimates.append(imp.overall["estimate"][0])
         draws.append(imp.overall["mc_error"][0] ** 2)
         if resamples:
-            told.append(imp.noise["partition"][0] ** 2)
+            told.append(imp.variance_components["sampler"][0] ** 2)
     real = np.var(estimates, ddof=1) - np.mean(draws)
     assert real > 0
     assert 1 / 3 < np.mean(told) / real < 3

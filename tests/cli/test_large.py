@@ -83,11 +83,11 @@ def test_a_folder_is_explained_with_all_rows(told: Told) -> None:
 
 
 def test_redraws_that_do_not_look_real_are_marked(told: Told, capsys: pytest.CaptureFixture[str]) -> None:
-    assert {line["certificate"] for line in told.values["features"]} <= {"passed", "failed", "unknown"}
+    assert {line["fidelity"] for line in told.values["features"]} <= {"passed", "failed", "unknown"}
     X = rows(60)[["a", "b"]]
     found = sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], sampler="marginal", random_state=1)
     failed = FidelityCheck("failed", "they are told apart")
-    scores = tuple(replace(score, certificate=failed) for score in found.scores)
+    scores = tuple(replace(score, fidelity_check=failed) for score in found.scores)
     findings = large_page.Findings("title", "price", ("about",), replace(found, scores=scores), ())
     large_page.tell(findings, Output())
     assert "redrawn rows do not look real" in capsys.readouterr().out

@@ -29,7 +29,7 @@ def gap(
     common = {"features": ["a", "b"], "n_repeats": 3, "random_state": 3, **more}
     imp = sg.importance(model, table, Y, **{"train": train, **common})
     common = {name: value for name, value in common.items() if name not in ("sampler", "given")}
-    return imp.gap(sg.importance(model, table, Y, sampler="marginal", **common), feature, average=average)
+    return imp.explain_gap(sg.importance(model, table, Y, sampler="marginal", **common), feature, average=average)
 
 
 def steps(found: sg.Gap) -> pd.DataFrame:
@@ -73,6 +73,6 @@ def test_a_gap_asks_for_the_sets_between_its_ends_and_for_100_rows() -> None:
     imp = sg.importance(model, X, Y, train=TRAIN, **OPTIONS["subgroups"], **common)
     marginal = sg.importance(model, X, Y, sampler="marginal", **common)
     before = model.rows
-    found = imp.gap(marginal, "a")
+    found = imp.explain_gap(marginal, "a")
     assert len(found.columns) >= 2
     assert model.rows - before == (len(found.columns) - 1) * 3 * len(X) + 100 == found.n_rows_predicted

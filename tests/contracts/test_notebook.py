@@ -72,7 +72,7 @@ def results() -> dict[str, Any]:
             train, X, samplers=["subgroups", "knockoffs"], features=[SCRIPT, "kind"], n_repeats=2, random_state=1
         ),
         "model fidelity": sg.model_fidelity(model, X, {"<i>PDP</i>": effects}, y=y),
-        "gap": given.gap(marginal, SCRIPT),
+        "gap": given.explain_gap(marginal, SCRIPT),
         "relative": sg.relative_importance(model, X, y, SCRIPT, train=train, sampler="subgroups", **asked),
         "refits": sg.importance_over_refits(Linear(), X, y, sampler="marginal", n_refits=3, random_state=1),
         "depth profile": profile,
@@ -184,7 +184,7 @@ def test_numbers_are_those_of_the_table() -> None:
 
 def test_redraws_that_fail_are_marked() -> None:
     imp = results()["importance of one loss"]
-    failed = (imp.certificates["certificate"] == "failed").sum()
+    failed = (imp.fidelity_checks["fidelity"] == "failed").sum()
     assert failed > 0
     assert walked(html_of("importance of one loss")).text.count("fail !") == failed
 

@@ -1,4 +1,4 @@
-"""What certificates are made of: AUC of pairs, foretelling that leaves rows out, and the paired MMD."""
+"""What fidelity_checks are made of: AUC of pairs, foretelling that leaves rows out, and the paired MMD."""
 
 from __future__ import annotations
 

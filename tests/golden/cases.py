@@ -92,8 +92,8 @@ def importance_numbers(imp: Any, *, rows: bool = True, parts: bool = True, repea
         "baseline": imp.baseline,
         "model_rows": imp.settings["n_rows_predicted"],
         "overall": imp.overall,
-        "noise": imp.noise,
-        "certificates": imp.certificates,
+        "noise": imp.variance_components,
+        "fidelity_checks": imp.fidelity_checks,
         "choices": imp.choices,
     }
     if repeats:
@@ -379,10 +379,10 @@ def bike_auto() -> Any:
         **importance_numbers(imp),
         "explained": {name: prose(imp.explain(name).sentences) for name in imp.features},
         "explained_beside_marginal": prose(imp.explain("temp", marginal=marginal).sentences),
-        "test": columns_of(imp.test(test.X)),
-        "test_by_subgroup": columns_of(imp.test(test.X, by_subgroup=True)),
+        "test": columns_of(imp.independence_test(test.X)),
+        "test_by_subgroup": columns_of(imp.independence_test(test.X, by_subgroup=True)),
         "compare": columns_of(imp.compare(marginal)),
-        "gap": gap_numbers(imp.gap(marginal, "temp")),
+        "gap": gap_numbers(imp.explain_gap(marginal, "temp")),
         "over_repeats": columns_of(imp.over_repeats(quantiles=(0.1, 0.9))),
         "over_repeats_by_subgroup": columns_of(imp.over_repeats(by_subgroup=True)),
         "at_level": columns_of(imp.with_level(0.8).overall),
@@ -404,8 +404,8 @@ def bike_subgroups() -> Any:
         "deep": importance_numbers(deep),
         "flat": importance_numbers(flat),
         "compare": columns_of(deep.compare(flat)),
-        "gap": gap_numbers(deep.gap(marginal, "temp")),
-        "gap_average": gap_numbers(deep.gap(marginal, "temp", average=True)),
+        "gap": gap_numbers(deep.explain_gap(marginal, "temp")),
+        "gap_average": gap_numbers(deep.explain_gap(marginal, "temp", average=True)),
         "subgroups": {name: list(part.rules) for name, part in deep.subgroups.items()},
     }
 
@@ -565,7 +565,7 @@ def _classes(classes: int) -> Any:
     rows = sg.importance(model, X, labels, loss=["log_loss", "brier", "zero_one"], **options)
     found = {
         "rows": importance_numbers(rows),
-        "test": columns_of(rows.test(X)),
+        "test": columns_of(rows.independence_test(X)),
         "default_loss": importance_numbers(sg.importance(model, X, labels, sampler="subgroups", **options)),
     }
     if classes == 2:
@@ -596,7 +596,7 @@ def weighted_rows() -> Any:
             n_repeats=3,
             random_state=1,
         )
-        found[sampler] = {**importance_numbers(imp), "test": columns_of(imp.test(test.X))}
+        found[sampler] = {**importance_numbers(imp), "test": columns_of(imp.independence_test(test.X))}
     return found
 
 
@@ -619,9 +619,9 @@ def noise_of_the_partition() -> Any:
     found = {}
     for sampler in ("subgroups", "auto"):
         imp = sg.importance(numeric_model, X, y, sampler=sampler, partition_resamples=8, **options)
-        every = imp.with_noise("test rows", "redraw", "partition")
+        every = imp.with_noise("test rows", "Monte Carlo", "sampler")
         found[sampler] = {
-            "noise": columns_of(imp.noise),
+            "noise": columns_of(imp.variance_components),
             "overall": columns_of(imp.overall),
             "every_source": columns_of(every.overall),
         }

@@ -11,6 +11,12 @@ COLUMNS: dict[str, str] = {
     "selected": "chosen",
     "report_depth": "shown_depth",
     "min_samples_split": "min_split",
+    "fidelity_checks": "certificates",
+    "fidelity": "certificate",
+    "score_gap": "behind",
+    "complexity": "parts",
+    "Monte Carlo": "redraw",
+    "noise.sampler": "partition",
     "uncalibrated_estimate": "estimate_before",
     "uncalibrated_std_error": "std_error_before",
 }
@@ -19,14 +25,22 @@ COLUMNS: dict[str, str] = {
 "table.column" renames a column of one table only (the key just above it, by its recorded name) and goes first.
 """
 
-VALUES: dict[str, str] = {"passed": "passes", "failed": "fails"}
+VALUES: dict[str, str] = {
+    "passed": "passes",
+    "failed": "fails",
+    "Monte Carlo": "redraw",
+    "test rows + Monte Carlo": "test rows + redraw",
+    "test rows (calibrated) + Monte Carlo": "test rows (calibrated) + redraw",
+    "test rows + Monte Carlo + sampler": "test rows + redraw + partition",
+    "test rows + Monte Carlo + sampler + model": "test rows + redraw + partition + model",
+}
 """New text -> text when recorded: values that are names, such as that of a sampler or of a source of noise."""
 
 TEXTS_CHANGED: set[str] = {
     "*.sentences.*",
     "*.sentence",
     "*_sentences.*",
-    "*.certificates.reason.*",
+    "*.fidelity_checks.reason.*",
     "fidelity_*.table.note.*",
     "report_*.title",
     "report_*.loss_unit",

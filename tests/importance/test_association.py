@@ -33,7 +33,7 @@ RESULT = run()
 
 def test_estimate_is_the_importance_where_the_sampler_is_right() -> None:
     """Independent features: both estimate the same; they differ by noise, far less than their standard errors."""
-    one, two = RESULT.overall, RESULT.test(X)
+    one, two = RESULT.overall, RESULT.independence_test(X)
     assert list(two.columns) == [name for name in one.columns if name in two.columns]
     for k in (0, 2):
         assert abs(one["estimate"][k] - two["estimate"][k]) < one["std_error"][k]
@@ -57,7 +57,7 @@ def test_noise_of_few_redraws_is_taken_off() -> None:
         n_repeats=2,
         random_state=1,
     )
-    line = imp.test(rows).iloc[0]
+    line = imp.independence_test(rows).iloc[0]
     assert abs(line["estimate"]) < 4 * line["std_error"]
     assert line["std_error"] < 0.12
 
@@ -67,10 +67,10 @@ def test_subgroups_are_tested_one_by_one() -> None:
     imp = sg.importance(
         model, train, Y, sampler=sg.samplers.SubgroupSampler(min_samples_leaf=20), features=["a"], random_state=1
     )
-    table = imp.test(train, by_subgroup=True)
+    table = imp.independence_test(train, by_subgroup=True)
     assert table["rule"].tolist() == imp.by_subgroup["rule"].tolist()
     assert {"fold", "subgroup"} <= set(table.columns)
-    whole = imp.test(train)["estimate"][0]
+    whole = imp.independence_test(train)["estimate"][0]
     assert (table["n"] * table["estimate"]).sum() / N == pytest.approx(whole)
 
 
@@ -80,46 +80,46 @@ def test_probabilities_of_two_and_of_three_classes() -> None:
         encoded = X.assign(level=(X["level"] == "u").astype(int))
         fitted = LogisticRegression().fit(encoded, y)
         imp = sg.importance(fitted, encoded, y, sampler="marginal", random_state=1)
-        assert imp.answers is not None
-        assert imp.answers.shape == (N, 1 if classes == 2 else 3)
-        assert imp.test(encoded)["p_value"][0] < 1e-6
+        assert imp.predictions is not None
+        assert imp.predictions.shape == (N, 1 if classes == 2 else 3)
+        assert imp.independence_test(encoded)["p_value"][0] < 1e-6
 
 
 def test_weights_count_rows_and_rows_of_weight_zero_are_not_there() -> None:
     weights = np.where(np.arange(N) % 3 == 0, 0, 2)
     kept = weights > 0
-    weighted = run(sample_weight=weights).test(X)
+    weighted = run(sample_weight=weights).independence_test(X)
     without = sg.importance(
         model, X[kept], Y[kept], sample_weight=weights[kept], sampler="marginal", n_repeats=10, random_state=1
-    ).test(X[kept])
+    ).independence_test(X[kept])
     pd.testing.assert_frame_equal(weighted, without, check_exact=True)
     assert weighted["n"][0] == 2 * kept.sum()
 
 
 def test_jobs_and_order_of_features_change_no_digit() -> None:
-    again = run(features=["level", "a"], n_jobs=2).test(X).set_index("feature")
+    again = run(features=["level", "a"], n_jobs=2).independence_test(X).set_index("feature")
     for column in ("estimate", "p_value"):
-        assert again.loc["a", column] == RESULT.test(X)[column][0]
+        assert again.loc["a", column] == RESULT.independence_test(X)[column][0]
 
 
 def test_other_rows_are_refused() -> None:
     with pytest.raises(InputError, match="other rows than the result"):
-        RESULT.test(X.iloc[::-1])
+        RESULT.independence_test(X.iloc[::-1])
     with pytest.raises(InputError, match="other rows than the result"):
-        RESULT.test(X.iloc[:-1])
+        RESULT.independence_test(X.iloc[:-1])
 
 
 def test_what_cannot_be_tested_is_refused() -> None:
     with pytest.raises(ParameterError, match="at least two redraws"):
-        run(n_repeats=1, features=["a"]).test(X)
+        run(n_repeats=1, features=["a"]).independence_test(X)
     labels = np.where(Y > 0, "yes", "no")
     said = run(lambda X: np.where(model(X) > 0, "yes", "no"), labels, loss="zero_one")
     with pytest.raises(ParameterError, match="predictions and a target that are numbers"):
-        said.test(X)
+        said.independence_test(X)
     numbers = X[["a", "b"]]
     left_out = sg.loco(LinearRegression().fit(numbers, Y), numbers, Y, train=(numbers, Y))
     with pytest.raises(ParameterError, match="loco"):
-        left_out.test(numbers)
+        left_out.independence_test(numbers)
 
 
 def test_what_is_foretold_is_taken_out_and_noise_is_not() -> None:

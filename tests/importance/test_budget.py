@@ -48,7 +48,7 @@ def run(asked: Any = model, **options: Any) -> sg.ImportanceResult:
 def same(one: sg.ImportanceResult, two: sg.ImportanceResult) -> None:
     for name in ("overall", "by_subgroup", "per_row", "repeats"):
         pd.testing.assert_frame_equal(getattr(one, name), getattr(two, name), check_exact=True)
-    pd.testing.assert_frame_equal(one.test(X), two.test(X), check_exact=True)
+    pd.testing.assert_frame_equal(one.independence_test(X), two.independence_test(X), check_exact=True)
 
 
 @pytest.mark.parametrize("feature", ["a", "b", "few"])
@@ -62,14 +62,14 @@ def test_numbers_are_those_of_as_many_repeats(feature: str, share: float) -> Non
 
 def test_error_of_the_draws_is_within_the_budget_and_was_not_before() -> None:
     found = run(budget=0.15)
-    table = found.noise.set_index("feature")
-    assert (table["redraw"] <= 0.15 * table["test rows"]).all()
+    table = found.variance_components.set_index("feature")
+    assert (table["Monte Carlo"] <= 0.15 * table["test rows"]).all()
     used = found.settings["repeats_used"]
     assert max(used.values()) > 4
     for feature, repeats in used.items():
         if repeats > 4:
-            before = run(n_repeats=repeats // 2, features=[feature]).noise.iloc[0]
-            assert before["redraw"] > 0.15 * before["test rows"]
+            before = run(n_repeats=repeats // 2, features=[feature]).variance_components.iloc[0]
+            assert before["Monte Carlo"] > 0.15 * before["test rows"]
 
 
 def test_features_that_are_done_are_not_asked_again_and_others_go_on() -> None:

@@ -61,7 +61,7 @@ def test_rows_are_weighted_by_the_column_that_predicts_their_contribution() -> N
     # The model has x1 x2 + x1, so that a row adds (1 + x2)^2 times the square of what x1 moves by.
     assert line["columns"].split(", ")[0] == "x2"
     assert line["std_error"] < 0.9 * line["uncalibrated_std_error"]
-    assert auto().overall["noise"].iloc[0] == "test rows (calibrated) + redraw"
+    assert auto().overall["noise"].iloc[0] == "test rows (calibrated) + Monte Carlo"
     assert auto().settings["calibrated"] == {"further_rows": 600}
 
 
@@ -83,7 +83,7 @@ def test_uncalibrated_columns_are_those_of_the_plain_result() -> None:
     before, after = plain(), computed()
     line = after.calibration.iloc[0]
     assert line["uncalibrated_estimate"] == before.overall["estimate"].iloc[0]
-    assert line["uncalibrated_std_error"] == pytest.approx(before.noise["test rows"].iloc[0], rel=1e-12)
+    assert line["uncalibrated_std_error"] == pytest.approx(before.variance_components["test rows"].iloc[0], rel=1e-12)
     assert before.calibration.empty
     assert list(before.calibration) == list(after.calibration)
     assert before.settings["n_rows_predicted"] == after.settings["n_rows_predicted"]
@@ -256,7 +256,9 @@ def test_the_default_estimate_is_the_mean_of_the_rows() -> None:
 
 def test_the_gap_of_a_calibrated_result_is_that_of_the_plain_one() -> None:
     marginal = sg.importance(LINEAR.model, TEST.X, TEST.y, sampler="marginal", **ASKED)
-    pd.testing.assert_frame_equal(computed().gap(marginal, "x1").steps, plain().gap(marginal, "x1").steps)
+    pd.testing.assert_frame_equal(
+        computed().explain_gap(marginal, "x1").steps, plain().explain_gap(marginal, "x1").steps
+    )
 
 
 def test_uncalibrated_scores_are_the_plain_ones() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import runpy
 from pathlib import Path
 from typing import Any
@@ -47,8 +46,8 @@ WITHIN = run(sampler=sg.samplers.SubgroupSampler(max_depth=4), train=TRAIN)
 
 
 def verdicts(result: sg.ImportanceResult) -> dict[str, str]:
-    table = result.certificates
-    return dict(zip(table["feature"], table["certificate"], strict=True))
+    table = result.fidelity_checks
+    return dict(zip(table["feature"], table["fidelity"], strict=True))
 
 
 def test_shuffled_rows_fail_where_a_feature_depends_on_others() -> None:
@@ -62,18 +61,18 @@ def test_redraws_within_deep_subgroups_pass() -> None:
 
 def test_failing_rows_are_marked_in_the_tables() -> None:
     table = SHUFFLED.overall.set_index("feature")
-    assert table["certificate"].to_dict() == verdicts(SHUFFLED)
+    assert table["fidelity"].to_dict() == verdicts(SHUFFLED)
     assert table.loc["a", "auc"] > 0.6
     assert table.loc["a", "mmd"] == pytest.approx(1, abs=0.3)
     assert np.isnan(table.loc["c", "mmd"])
-    assert SHUFFLED.by_subgroup.set_index("feature")["certificate"]["a"] == "failed"
+    assert SHUFFLED.by_subgroup.set_index("feature")["fidelity"]["a"] == "failed"
 
 
 def test_failing_rows_are_marked_in_the_text() -> None:
     lines = repr(SHUFFLED).splitlines()
     marked = {line.split()[0] for line in lines[1:-1] if line.endswith("!")}
     assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "failed"}
-    assert lines[-1] == f"  ! {NOT_REAL}, see .certificates"
+    assert lines[-1] == f"  ! {NOT_REAL}, see .fidelity_checks"
     assert "!" not in repr(WITHIN)
 
 
@@ -138,9 +137,9 @@ def test_certificates_change_neither_numbers_nor_what_the_model_is_asked() -> No
         pd.testing.assert_frame_equal(with_them.per_row, without.per_row, check_exact=True)
         assert with_them.settings["n_rows_predicted"] == without.settings["n_rows_predicted"]
         assert with_them.settings["n_calls"] == without.settings["n_calls"]
-        assert "certificate" not in without.overall
-        assert len(without.certificates) == 0
-        assert "auc" in without.certificates
+        assert "fidelity_check" not in without.overall
+        assert len(without.fidelity_checks) == 0
+        assert "auc" in without.fidelity_checks
 
 
 class Once:
@@ -161,7 +160,7 @@ def test_samplers_of_users_are_judged_by_what_they_gave_the_model() -> None:
     sampler = Once()
     found = run(sampler=sampler, train=TRAIN, features=["a", "kind"])
     assert verdicts(found) == {"a": "passed", "kind": "passed"}
-    assert found.certificates["auc"].tolist() == [0.5, 0.5]
+    assert found.fidelity_checks["auc"].tolist() == [0.5, 0.5]
     assert sampler.calls == 2
 
 
@@ -180,7 +179,7 @@ def test_donors_of_training_are_judged() -> None:
 def test_unchanged_rows_pass() -> None:
     found = run(sampler="unchanged")
     assert verdicts(found) == dict.fromkeys(X.columns, "passed")
-    assert set(found.certificates["auc"]) == {0.5}
+    assert set(found.fidelity_checks["auc"]) == {0.5}
 
 
 def test_exact_expectations_are_judged_by_a_draw() -> None:
@@ -192,7 +191,7 @@ def test_exact_expectations_are_judged_by_a_draw() -> None:
 def test_groups_are_judged_as_one() -> None:
     found = run(features=[["a", "b"], "c"])
     assert verdicts(found) == {"a + b": "passed", "c": "passed"}
-    assert found.certificates["n"].tolist() == [240, 240]
+    assert found.fidelity_checks["n"].tolist() == [240, 240]
 
 
 def test_a_column_that_training_lacks_gives_the_redraw_away() -> None:
@@ -203,21 +202,21 @@ def test_a_column_that_training_lacks_gives_the_redraw_away() -> None:
 
 def test_weights_choose_the_rows_that_are_judged() -> None:
     found = run(sample_weight=np.where(np.arange(240) < 200, 2.0, 0.0))
-    assert set(found.certificates["n"]) == {200}
+    assert set(found.fidelity_checks["n"]) == {200}
     assert verdicts(found)["a"] == "failed"
 
 
 def test_few_rows_are_unknown_with_the_reason() -> None:
     found = run(X.head(20), Y[:20])
-    assert set(found.certificates["certificate"]) == {"unknown"}
-    assert found.certificates["reason"][0] == "there are 20 rows, and 50 are needed to judge"
+    assert set(found.fidelity_checks["fidelity"]) == {"unknown"}
+    assert found.fidelity_checks["reason"][0] == "there are 20 rows, and 50 are needed to judge"
     assert "!" not in repr(found)
 
 
 def test_the_same_certificates_for_any_number_of_jobs_and_order_of_features() -> None:
-    table = SHUFFLED.certificates
-    pd.testing.assert_frame_equal(run(n_jobs=2).certificates, table, check_exact=True)
-    turned = run(features=list(X.columns)[::-1]).certificates
+    table = SHUFFLED.fidelity_checks
+    pd.testing.assert_frame_equal(run(n_jobs=2).fidelity_checks, table, check_exact=True)
+    turned = run(features=list(X.columns)[::-1]).fidelity_checks
     pd.testing.assert_frame_equal(turned[::-1].reset_index(drop=True), table, check_exact=True)
 
 
@@ -228,24 +227,17 @@ def test_arrays_and_frames_have_the_same_certificates() -> None:
         return np.asarray(X)[:, 0]
 
     options: dict[str, Any] = {"sampler": "marginal", "random_state": 1}
-    frame = sg.importance(plain, numbers, Y, **options).certificates
-    array = sg.importance(plain, numbers.to_numpy(), Y, **options).certificates
+    frame = sg.importance(plain, numbers, Y, **options).fidelity_checks
+    array = sg.importance(plain, numbers.to_numpy(), Y, **options).fidelity_checks
     pd.testing.assert_frame_equal(frame, array, check_exact=True)
 
 
-def test_certificates_are_saved_and_old_files_load(tmp_path: Path) -> None:
+def test_fidelity_checks_are_saved_and_loaded(tmp_path: Path) -> None:
     path = tmp_path / "importance.json"
     SHUFFLED.save(path)
     back = sg.ImportanceResult.load(path)
-    pd.testing.assert_frame_equal(back.certificates, SHUFFLED.certificates, check_exact=True)
+    pd.testing.assert_frame_equal(back.fidelity_checks, SHUFFLED.fidelity_checks, check_exact=True)
     pd.testing.assert_frame_equal(back.overall, SHUFFLED.overall, check_exact=True)
-    values = json.loads(path.read_text())
-    for score in values["scores"]:
-        del score["certificate"]
-    path.write_text(json.dumps(values))
-    old = sg.ImportanceResult.load(path)
-    assert "certificate" not in old.overall
-    assert len(old.certificates) == 0
 
 
 def test_loco_redraws_nothing_and_has_no_certificate() -> None:
@@ -254,13 +246,13 @@ def test_loco_redraws_nothing_and_has_no_certificate() -> None:
     numbers = ["a", "b", "c"]
     fitted = LinearRegression().fit(TRAIN[numbers], model(TRAIN))
     found = sg.loco(fitted, X[numbers], Y, train=(TRAIN[numbers], model(TRAIN)))
-    assert "certificate" not in found.overall
-    assert len(found.certificates) == 0
+    assert "fidelity_check" not in found.overall
+    assert len(found.fidelity_checks) == 0
 
 
 def test_one_loss_of_several_keeps_its_certificate() -> None:
     found = run(loss=["squared_error", "absolute_error"], features=["a", "c"])
-    assert found.overall["certificate"].tolist() == ["failed", "passed", "failed", "passed"]
+    assert found.overall["fidelity"].tolist() == ["failed", "passed", "failed", "passed"]
     assert verdicts(found.for_loss("absolute_error")) == {"a": "failed", "c": "passed"}
 
 

@@ -158,10 +158,10 @@ def check_where(imp: sg.ImportanceResult, feature: str, told: tuple[str, ...]) -
 
 def check_trust(imp: sg.ImportanceResult, feature: str, told: tuple[str, ...]) -> None:
     text = " ".join(told)
-    (line,) = [each for each in rows(imp.certificates) if each["feature"] == feature]
-    assert ("pass for real ones (" in text or text.endswith("pass for real ones.")) == (line["certificate"] == "passed")
-    assert ("Do not trust this number" in text) == (line["certificate"] == "failed")
-    if line["certificate"] == "passed" and not np.isnan(line["auc"]):
+    (line,) = [each for each in rows(imp.fidelity_checks) if each["feature"] == feature]
+    assert ("pass for real ones (" in text or text.endswith("pass for real ones.")) == (line["fidelity"] == "passed")
+    assert ("Do not trust this number" in text) == (line["fidelity"] == "failed")
+    if line["fidelity"] == "passed" and not np.isnan(line["auc"]):
         assert f"AUC {line['auc']:.2f}" in text
 
 
@@ -273,8 +273,8 @@ def test_a_failing_certificate_is_told() -> None:
     a = rng.normal(size=800)
     X = pd.DataFrame({"a": a, "b": a + 0.05 * rng.normal(size=800)})
     imp = sg.importance(lambda X: X["a"], X[:400], X["a"][:400], sampler="marginal", features=["a"], random_state=1)
-    assert imp.certificates["certificate"][0] == "failed"
-    assert imp.explain("a").sentences[-1] == f"Do not trust this number: {imp.certificates['reason'][0]}."
+    assert imp.fidelity_checks["fidelity"][0] == "failed"
+    assert imp.explain("a").sentences[-1] == f"Do not trust this number: {imp.fidelity_checks['reason'][0]}."
 
 
 def test_without_certificates_nothing_is_said_of_trust() -> None:
@@ -287,7 +287,7 @@ def test_the_gap_is_added_if_the_marginal_importance_is_given() -> None:
     imp, marginal = bike(features=["temp"]), bike(features=["temp"], sampler="marginal", train=None)
     plain, longer = imp.explain("temp").sentences, imp.explain("temp", marginal=marginal).sentences
     assert longer[: len(plain)] == plain
-    assert longer[len(plain) :] == imp.gap(marginal, "temp").sentences
+    assert longer[len(plain) :] == imp.explain_gap(marginal, "temp").sentences
 
 
 def test_other_levels_and_sources_of_noise_are_those_of_the_tables() -> None:
@@ -319,4 +319,4 @@ def test_explanations_are_frozen() -> None:
 def test_choices_are_empty_but_have_their_columns_without_the_sampler_that_chooses() -> None:
     choices = result("subgroups").choices
     assert len(choices) == 0
-    assert list(choices.columns) == ["feature", "sampler", "score", "behind", "std_error", "parts", "chosen"]
+    assert list(choices.columns) == ["feature", "sampler", "score", "score_gap", "std_error", "complexity", "chosen"]

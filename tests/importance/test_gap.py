@@ -89,7 +89,7 @@ def test_steps_add_up_to_the_difference_of_the_two_results(pair: Any, average: b
     for feature in imp.features:
         if average and imp in (RESULTS["imputation"][0], RESULTS["auto"][0]):
             continue  # 62 fits; `test_a_sampler_without_trees_is_averaged_too` has fewer
-        gap = imp.gap(marginal, feature, average=average)
+        gap = imp.explain_gap(marginal, feature, average=average)
         adds_up(gap)
         overall = (result.overall.set_index("feature")["estimate"][feature] for result in (imp, marginal))
         assert (gap.conditional, gap.marginal) == tuple(overall)
@@ -98,7 +98,7 @@ def test_steps_add_up_to_the_difference_of_the_two_results(pair: Any, average: b
 
 def test_columns_come_in_the_order_in_which_the_tree_splits_on_them() -> None:
     for feature in FEATURES:
-        assert IMP.gap(MARGINAL, feature).columns == GROUPS[feature].conditioning
+        assert IMP.explain_gap(MARGINAL, feature).columns == GROUPS[feature].conditioning
 
 
 def test_a_step_ends_at_the_importance_within_the_pruned_tree() -> None:
@@ -106,7 +106,7 @@ def test_a_step_ends_at_the_importance_within_the_pruned_tree() -> None:
     from dataclasses import replace
 
     for feature in ("temp", "hum"):
-        gap = IMP.gap(MARGINAL, feature)
+        gap = IMP.explain_gap(MARGINAL, feature)
         for place, after in enumerate(gap.steps["importance_after"]):
             smaller = restricted(GROUPS[feature], gap.columns[: place + 1])
             alone = run(replace(GROUPS, partitions=(smaller,)), features=[feature])
@@ -131,7 +131,7 @@ def test_the_mean_over_orders_is_that_of_each_order_computed_alone() -> None:
     for order in orders:
         for size, name in enumerate(order):
             total[name] += (known[frozenset(order[:size])] - known[frozenset(order[: size + 1])]) / len(orders)
-    gap = IMP.gap(MARGINAL, feature, average=True)
+    gap = IMP.explain_gap(MARGINAL, feature, average=True)
     assert gap.orders == "all orders"
     scale = max(known.values())
     np.testing.assert_allclose(gap.steps["step"], [total[name] for name in gap.columns], atol=1e-11 * scale)
@@ -147,7 +147,7 @@ def test_many_columns_are_averaged_over_drawn_orders_that_the_seed_fixes() -> No
     sampler = sg.samplers.SubgroupSampler(max_depth=8, min_samples_leaf=5, donors="train")
     imp = sg.importance(lambda X: X["x"], test, y, sampler=sampler, train=train, **options)
     marginal = sg.importance(lambda X: X["x"], test, y, sampler="marginal", **options)
-    one, two = (imp.gap(marginal, "x", average=True) for _ in range(2))
+    one, two = (imp.explain_gap(marginal, "x", average=True) for _ in range(2))
     assert len(one.columns) > 6
     assert one.orders == "32 orders"
     pd.testing.assert_frame_equal(one.steps, two.steps, check_exact=True)
@@ -161,7 +161,7 @@ def test_the_model_is_asked_for_the_sets_between_the_ends_only() -> None:
     for feature in FEATURES:
         between = max(len(GROUPS[feature].conditioning) - 1, 0)
         counting.n_rows = 0
-        gap = imp.gap(marginal, feature)
+        gap = imp.explain_gap(marginal, feature)
         if feature in ("temp", "hum", "wind"):  # others have few values, and exact expectations
             assert counting.n_rows == between * M * N + 100 * (between > 0)
         assert gap.n_rows_predicted == counting.n_rows
@@ -179,7 +179,7 @@ def test_orders_ask_once_for_each_pruned_tree() -> None:
         for size in range(len(columns)):
             trees.add(restricted(GROUPS["hum"], order[:size]).rules)
     counting.n_rows = 0
-    imp.gap(marginal, "hum", average=True)
+    imp.explain_gap(marginal, "hum", average=True)
     assert counting.n_rows == (len(trees) - 1) * M * N + 100
 
 
@@ -187,7 +187,7 @@ def test_a_sampler_without_trees_is_fitted_again_given_the_strongest_columns_fir
     counting = Counting()
     marginal, imp = (run(one, counting, train=TRAIN.X, features=["temp"]) for one in ("marginal", FOREST))
     counting.n_rows = 0
-    gap = imp.gap(marginal)
+    gap = imp.explain_gap(marginal)
     assert gap.kind == "sampler"
     assert gap.columns[0] == "season"
     assert gap.columns[-1] == "the other 3 columns"
@@ -201,7 +201,7 @@ def test_a_sampler_without_trees_is_fitted_again_given_the_strongest_columns_fir
 
 def test_a_sampler_without_trees_is_averaged_too() -> None:
     imp = run(FOREST, train=TRAIN.X, features=["temp"], given=["season", "hum"])
-    gap = imp.gap(MARGINAL, "temp", average=True)
+    gap = imp.explain_gap(MARGINAL, "temp", average=True)
     one, two = (run(FOREST, train=TRAIN.X, features=["temp"], given=[name]) for name in gap.columns)
     first, second = (result.overall["estimate"][0] for result in (one, two))
     expected = [
@@ -216,17 +216,17 @@ def test_a_sampler_that_cannot_be_told_columns_has_one_step() -> None:
     counting = Counting()
     marginal, imp = (run(one, counting, train=TRAIN.X, features=["temp"]) for one in ("marginal", "knockoffs"))
     counting.n_rows = 0
-    gap = imp.gap(marginal)
+    gap = imp.explain_gap(marginal)
     assert gap.columns == ("the other 8 columns",)
     assert counting.n_rows == 0
     fitted = FOREST.fit(TRAIN.X, ["temp"])
-    assert run(fitted, features=["temp"]).gap(MARGINAL, "temp").columns == ("the other 8 columns",)
+    assert run(fitted, features=["temp"]).explain_gap(MARGINAL, "temp").columns == ("the other 8 columns",)
 
 
 def test_noise_of_steps_is_that_of_paired_differences() -> None:
     """With one column, the step is the difference of the two results."""
     shallow = run(GROUPS.at_depth(1))
-    gap = shallow.gap(MARGINAL, "temp")
+    gap = shallow.explain_gap(MARGINAL, "temp")
     (error,) = gap.steps["std_error"]
     rows = "test rows"
     compared = shallow.with_noise(rows).compare(MARGINAL.with_noise(rows)).set_index("feature").loc["temp"]
@@ -236,38 +236,41 @@ def test_noise_of_steps_is_that_of_paired_differences() -> None:
 
 
 def test_without_a_split_there_is_no_step_or_one_that_names_the_draws() -> None:
-    assert IMP.gap(MARGINAL, "yr").parts == ()
-    assert "no split" in str(IMP.gap(MARGINAL, "yr"))
+    assert IMP.explain_gap(MARGINAL, "yr").parts == ()
+    assert "no split" in str(IMP.explain_gap(MARGINAL, "yr"))
     donors, _ = RESULTS["training donors"]
-    gap = donors.gap(MARGINAL, "yr")
+    gap = donors.explain_gap(MARGINAL, "yr")
     assert gap.columns == ("other draws",)
     assert "only because values came from other rows" in str(gap)
     alone = TEST.X[["temp"]]
     one = [
         sg.importance(lambda X: X["temp"], alone, TEST.y, sampler=each, random_state=1) for each in (FOREST, "marginal")
     ]
-    assert "There is no other column" in str(one[0].gap(one[1]))
+    assert "There is no other column" in str(one[0].explain_gap(one[1]))
 
 
 def test_losses_are_told_apart() -> None:
     losses = ["squared_error", "absolute_error"]
     imp, marginal = run(GROUPS, loss=losses), run("marginal", loss=losses)
-    expected = IMP.gap(MARGINAL, "temp").steps
-    for gap in (imp.gap(marginal, "temp", loss="absolute_error"), imp.for_loss("absolute_error").gap(marginal, "temp")):
+    expected = IMP.explain_gap(MARGINAL, "temp").steps
+    for gap in (
+        imp.explain_gap(marginal, "temp", loss="absolute_error"),
+        imp.for_loss("absolute_error").explain_gap(marginal, "temp"),
+    ):
         assert gap.loss == "absolute_error"
         pd.testing.assert_frame_equal(gap.steps, expected, rtol=1e-12)
-    assert imp.gap(marginal, "temp").loss == "squared_error"
+    assert imp.explain_gap(marginal, "temp").loss == "squared_error"
     with pytest.raises(ParameterError, match="loss='poisson' is not among the losses"):
-        imp.gap(marginal, "temp", loss="poisson")
+        imp.explain_gap(marginal, "temp", loss="poisson")
     with pytest.raises(ParameterError, match="marginal has no loss 'squared_error'"):
-        imp.gap(MARGINAL, "temp")
+        imp.explain_gap(MARGINAL, "temp")
 
 
 def test_groups_of_features_have_gaps() -> None:
     group = [["temp", "hum"]]
     imp, marginal = (run(one, train=TRAIN.X, features=group) for one in ("subgroups", "marginal"))
     for asked in (None, "temp + hum", ["hum", "temp"]):
-        gap = imp.gap(marginal, asked)
+        gap = imp.explain_gap(marginal, asked)
         assert gap.feature == "temp + hum"
         adds_up(gap)
     assert gap.columns
@@ -276,9 +279,9 @@ def test_groups_of_features_have_gaps() -> None:
 def test_tables_come_in_the_container_of_the_user() -> None:
     table = pl.from_pandas(TEST.X)
     imp, marginal = (run(one, X=table, y=TEST.y.to_numpy(), features=["temp"]) for one in (GROUPS, "marginal"))
-    steps = imp.gap(marginal).steps
+    steps = imp.explain_gap(marginal).steps
     assert isinstance(steps, pl.DataFrame)
-    expected = IMP.gap(MARGINAL, "temp").steps
+    expected = IMP.explain_gap(MARGINAL, "temp").steps
     assert steps["step"].to_list() == expected["step"].tolist()
 
 
@@ -287,10 +290,10 @@ def test_a_result_that_was_loaded_or_pickled_says_what_it_lacks(tmp_path: Any) -
     loaded = sg.ImportanceResult.load(tmp_path / "imp.json")
     for other in (loaded, pickle.loads(pickle.dumps(IMP))):
         with pytest.raises(ParameterError, match="loaded or unpickled does not have"):
-            other.gap(MARGINAL, "temp")
-    assert IMP.gap(MARGINAL, "temp").parts  # pickling took nothing away
+            other.explain_gap(MARGINAL, "temp")
+    assert IMP.explain_gap(MARGINAL, "temp").parts  # pickling took nothing away
     shallow = pickle.loads(pickle.dumps(run(GROUPS.at_depth(1))))
-    assert shallow.gap(MARGINAL, "temp").columns == ("season",)  # one column needs no more than the two ends
+    assert shallow.explain_gap(MARGINAL, "temp").columns == ("season",)  # one column needs no more than the two ends
 
 
 def test_pickled_results_hold_neither_model_nor_rows() -> None:
@@ -315,7 +318,7 @@ def test_a_result_holds_no_forest_and_no_copy_of_the_rows() -> None:
     imp = run(Watched(n_trees=5), train=TRAIN.X, features=["temp", "hum"])
     gc.collect()
     assert [one() for one in alive] == [None]
-    assert imp.gap(MARGINAL, "temp").parts
+    assert imp.explain_gap(MARGINAL, "temp").parts
     assert imp._source.rows is TEST.X
 
 
@@ -324,7 +327,7 @@ def test_a_model_that_changed_is_told_of() -> None:
     marginal, imp = run("marginal", counting), run(GROUPS, counting)
     counting.shift = 500.0
     with pytest.warns(SubgroveWarning, match="does not give what it gave when the importance was computed"):
-        imp.gap(marginal, "temp")
+        imp.explain_gap(marginal, "temp")
 
 
 def test_rows_that_changed_are_refused() -> None:
@@ -332,7 +335,7 @@ def test_rows_that_changed_are_refused() -> None:
     marginal, imp = run("marginal", X=X), run(GROUPS, X=X)
     X.loc[X.index[0], "hum"] = 99.5
     with pytest.raises(InputError, match="X was changed after the importance was computed"):
-        imp.gap(marginal, "temp")
+        imp.explain_gap(marginal, "temp")
 
 
 def another_model(X: Any) -> Any:
@@ -355,11 +358,11 @@ def another_model(X: Any) -> Any:
 )
 def test_what_cannot_be_compared_is_refused(imp: Any, marginal: Any, feature: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        imp.gap(marginal, feature)
+        imp.explain_gap(marginal, feature)
 
 
 def test_gaps_are_frozen_and_picklable() -> None:
-    gap = IMP.gap(MARGINAL, "temp")
+    gap = IMP.explain_gap(MARGINAL, "temp")
     assert pickle.loads(pickle.dumps(gap)) == gap
     with pytest.raises(AttributeError):
         gap.marginal = 0.0  # type: ignore[misc]  # that is what is tried

@@ -41,18 +41,18 @@ WITH_PARTITION = run(partition_resamples=6)
 
 
 def test_default_covers_test_rows_and_redraw() -> None:
-    assert PLAIN.covered == ("test rows", "redraw")
-    assert set(PLAIN.overall["noise"]) == {"test rows + redraw"}
-    assert set(PLAIN.by_subgroup["noise"]) == {"test rows + redraw"}
+    assert PLAIN.covered == ("test rows", "Monte Carlo")
+    assert set(PLAIN.overall["noise"]) == {"test rows + Monte Carlo"}
+    assert set(PLAIN.by_subgroup["noise"]) == {"test rows + Monte Carlo"}
 
 
 @pytest.mark.parametrize("table", ["overall", "by_subgroup"])
 def test_variances_of_sources_are_added(table: str) -> None:
-    rows, draws = (getattr(PLAIN.with_noise(source), table) for source in ("test rows", "redraw"))
+    rows, draws = (getattr(PLAIN.with_noise(source), table) for source in ("test rows", "Monte Carlo"))
     both = getattr(PLAIN, table)
     np.testing.assert_allclose(both["std_error"] ** 2, rows["std_error"] ** 2 + draws["std_error"] ** 2, rtol=1e-12)
     np.testing.assert_allclose(draws["std_error"], both["mc_error"], rtol=1e-12)
-    assert set(draws["noise"]) == {"redraw"}
+    assert set(draws["noise"]) == {"Monte Carlo"}
     assert set(rows["noise"]) == {"test rows"}
     pd.testing.assert_series_equal(rows["estimate"], both["estimate"])
 
@@ -71,32 +71,32 @@ def test_single_repeat_has_its_draws_in_the_noise_of_the_rows() -> None:
     one = run(n_repeats=1)
     np.testing.assert_array_equal(one.overall["std_error"], one.with_noise("test rows").overall["std_error"])
     assert one.overall["mc_error"].isna().all()
-    assert one.with_noise("redraw").overall["std_error"].isna().all()
+    assert one.with_noise("Monte Carlo").overall["std_error"].isna().all()
 
 
 def test_noise_names_the_largest_source() -> None:
-    table = WITH_PARTITION.noise
-    assert list(table.columns) == ["feature", "test rows", "redraw", "partition", "largest"]
-    errors = table[["test rows", "redraw", "partition"]]
+    table = WITH_PARTITION.variance_components
+    assert list(table.columns) == ["feature", "test rows", "Monte Carlo", "sampler", "largest"]
+    errors = table[["test rows", "Monte Carlo", "sampler"]]
     assert (errors.idxmax(axis=1)[:2] == table["largest"][:2]).all()
     assert table["largest"][2] == "none"  # the model does not look at it
-    np.testing.assert_allclose(table["redraw"], WITH_PARTITION.overall["mc_error"])
-    assert list(PLAIN.noise.columns) == ["feature", "test rows", "redraw", "largest"]
+    np.testing.assert_allclose(table["Monte Carlo"], WITH_PARTITION.overall["mc_error"])
+    assert list(PLAIN.variance_components.columns) == ["feature", "test rows", "Monte Carlo", "largest"]
 
 
 def test_partition_is_covered_on_request_only() -> None:
-    every = WITH_PARTITION.with_noise("partition", "redraw", "test rows")
-    assert set(every.overall["noise"]) == {"test rows + redraw + partition"}
-    squares = (WITH_PARTITION.noise[["test rows", "redraw", "partition"]] ** 2).sum(axis=1)
+    every = WITH_PARTITION.with_noise("sampler", "Monte Carlo", "test rows")
+    assert set(every.overall["noise"]) == {"test rows + Monte Carlo + sampler"}
+    squares = (WITH_PARTITION.variance_components[["test rows", "Monte Carlo", "sampler"]] ** 2).sum(axis=1)
     np.testing.assert_allclose(every.overall["std_error"] ** 2, squares, rtol=1e-12)
     pd.testing.assert_frame_equal(WITH_PARTITION.overall, PLAIN.overall, check_exact=True)
-    with pytest.raises(ParameterError, match="by_subgroup cannot cover the noise of 'partition'"):
+    with pytest.raises(ParameterError, match="by_subgroup cannot cover the noise of 'sampler'"):
         _ = every.by_subgroup
 
 
 def test_what_is_not_known_is_refused_with_the_argument_that_makes_it_known() -> None:
     with pytest.raises(ParameterError, match="partition_resamples=20"):
-        PLAIN.with_noise("partition")
+        PLAIN.with_noise("sampler")
     with pytest.raises(ParameterError, match="importance_over_refits"):
         PLAIN.with_noise("model")
     with pytest.raises(ParameterError, match="noise must be among 'test rows'"):
@@ -112,16 +112,16 @@ def test_loco_has_test_rows_alone() -> None:
     result = sg.loco(fitted, X, Y, train=(TRAIN, model(TRAIN)))
     assert set(result.overall["noise"]) == {"test rows"}
     with pytest.raises(ParameterError, match="no redraws"):
-        result.with_noise("redraw")
+        result.with_noise("Monte Carlo")
 
 
 def test_score_of_all_rows_together_knows_the_draws() -> None:
     result = run(loss="root_mean_squared_error")
     assert set(result.overall["noise"]) == {"none"}
     assert result.overall["std_error"].isna().all()
-    draws = result.with_noise("redraw").overall
+    draws = result.with_noise("Monte Carlo").overall
     np.testing.assert_array_equal(draws["std_error"], draws["mc_error"])
-    assert set(draws["noise"]) == {"redraw"}
+    assert set(draws["noise"]) == {"Monte Carlo"}
 
 
 def test_comparison_covers_what_the_result_covers() -> None:
@@ -129,7 +129,7 @@ def test_comparison_covers_what_the_result_covers() -> None:
     both, rows = PLAIN.compare(other), PLAIN.with_noise("test rows").compare(other)
     draws = PLAIN.overall["mc_error"] ** 2 + other.overall["mc_error"] ** 2
     np.testing.assert_allclose(both["std_error"] ** 2, rows["std_error"] ** 2 + draws, rtol=1e-9)
-    assert set(both["noise"]) == {"test rows + redraw"}
+    assert set(both["noise"]) == {"test rows + Monte Carlo"}
     assert set(rows["noise"]) == {"test rows"}
 
 
@@ -160,7 +160,7 @@ def test_sampler_that_learns_nothing_has_no_noise_of_the_partition_and_no_cost()
         asked, X, Y, sampler="marginal", n_repeats=4, partition_resamples=3, features=["a"], random_state=1
     )
     assert asked.rows == 150 * (1 + 4)
-    assert result.noise["partition"].tolist() == [0.0]
+    assert result.variance_components["sampler"].tolist() == [0.0]
 
 
 def test_resamples_are_refused_where_nothing_can_be_fitted_again() -> None:
@@ -173,42 +173,31 @@ def test_resamples_are_refused_where_nothing_can_be_fitted_again() -> None:
 
 
 def test_resamples_do_not_depend_on_jobs_or_other_features() -> None:
-    alone = run(partition_resamples=3, features=["b"]).noise["partition"][0]
-    assert run(partition_resamples=3, n_jobs=2).noise["partition"][1] == pytest.approx(alone, rel=1e-12)
+    alone = run(partition_resamples=3, features=["b"]).variance_components["sampler"][0]
+    assert run(partition_resamples=3, n_jobs=2).variance_components["sampler"][1] == pytest.approx(alone, rel=1e-12)
 
 
 def test_several_losses_keep_their_own_noise_of_the_partition() -> None:
     both = run(partition_resamples=3, loss=["squared_error", "absolute_error"])
     for loss in both.losses:
         one = run(partition_resamples=3, loss=loss)
-        np.testing.assert_allclose(both.for_loss(loss).noise["partition"], one.noise["partition"], rtol=1e-9)
+        np.testing.assert_allclose(
+            both.for_loss(loss).variance_components["sampler"], one.variance_components["sampler"], rtol=1e-9
+        )
 
 
 def test_choice_of_noise_and_its_sources_are_saved(tmp_path: Path) -> None:
-    chosen = WITH_PARTITION.with_noise("test rows", "partition")
+    chosen = WITH_PARTITION.with_noise("test rows", "sampler")
     chosen.save(tmp_path / "result.json")
     again = sg.ImportanceResult.load(tmp_path / "result.json")
     pd.testing.assert_frame_equal(again.overall, chosen.overall, check_exact=True)
-    pd.testing.assert_frame_equal(again.noise, chosen.noise, check_exact=True)
-    pd.testing.assert_frame_equal(again.test(X), chosen.test(X), check_exact=True)
+    pd.testing.assert_frame_equal(again.variance_components, chosen.variance_components, check_exact=True)
+    pd.testing.assert_frame_equal(again.independence_test(X), chosen.independence_test(X), check_exact=True)
 
 
-def test_files_of_the_first_format_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "old.json"
+def test_files_of_another_format_are_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "importance.json"
     PLAIN.save(path)
-    values = json.loads(path.read_text())
-    values["format"] = 1
-    for name in ("sources", "answers", "rest"):
-        del values[name]
-    for score in values["scores"]:
-        for name in ("moved", "moved_variance", "partition_variance", "partition_resamples"):
-            del score[name]
-    path.write_text(json.dumps(values))
-    old = sg.ImportanceResult.load(path)
-    pd.testing.assert_frame_equal(old.overall, PLAIN.overall, check_exact=True)
-    with pytest.raises(ParameterError, match="an earlier version saved"):
-        old.test(X)
-    values["format"] = 99
-    path.write_text(json.dumps(values))
-    with pytest.raises(FormatError, match="reads formats 1, 2, 3"):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 99}))
+    with pytest.raises(FormatError, match="reads format 1"):
         sg.ImportanceResult.load(path)

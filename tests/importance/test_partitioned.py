@@ -352,4 +352,4 @@ def test_a_result_of_partitions_is_saved_shown_and_told(path: Path, tmp_path: Pa
     assert "450 rows" in whole._repr_html_()
     assert whole.explain("a").sentences
     assert len(whole.choices) > 0
-    assert set(whole.certificates["certificate"]) <= {"passed", "failed", "unknown"}
+    assert set(whole.fidelity_checks["fidelity"]) <= {"passed", "failed", "unknown"}

@@ -42,7 +42,7 @@ def test_variance_is_that_of_nadeau_and_bengio() -> None:
         assert line["std_error"] == pytest.approx(error)
         assert line["p_value"] == pytest.approx(student.sf(values.mean() / error, 5))
         assert line["conf_high"] == pytest.approx(values.mean() + student.ppf(0.975, 5) * error)
-        assert line["noise"] == "test rows + redraw + partition + model"
+        assert line["noise"] == "test rows + Monte Carlo + sampler + model"
         assert line["n"] == 40
 
 

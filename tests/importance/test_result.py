@@ -51,7 +51,7 @@ OVERALL = [
     "mc_error",
     "noise",
 ]
-CERTIFIED = ["auc", "mmd", "certificate"]
+CERTIFIED = ["auc", "mmd", "fidelity"]
 
 
 def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
@@ -64,7 +64,7 @@ CROSS = run(sampler="subgroups")
 
 
 def test_columns_of_the_tables() -> None:
-    by_subgroup = [*OVERALL[1:], "certificate"]
+    by_subgroup = [*OVERALL[1:], "fidelity"]
     assert list(RESULT.overall.columns) == [*OVERALL, *CERTIFIED]
     assert list(RESULT.by_subgroup.columns) == ["feature", "subgroup", "rule", *by_subgroup]
     assert list(CROSS.by_subgroup.columns) == ["feature", "fold", "subgroup", "rule", *by_subgroup]

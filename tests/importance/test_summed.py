@@ -48,7 +48,7 @@ def as_sums(score: FeatureScores, weights: np.ndarray | None) -> SummedScores:
         np.array([np.inf]),
         len(code),
     )
-    return replace(found, mc_variance=score.mc_variance, certificate=score.certificate)
+    return replace(found, mc_variance=score.mc_variance, fidelity_check=score.fidelity_check)
 
 
 @pytest.fixture(scope="module", params=[None, "weights"])
@@ -61,12 +61,12 @@ def both(request: pytest.FixtureRequest) -> tuple[sg.ImportanceResult, sg.Import
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(rows.scores, "the test"))
     rows = replace(rows, scores=wide)
     scores = tuple(as_sums(score, weights) for score in wide)
-    return rows, replace(rows, scores=scores, weights=None, index=None, answers=None, rest=None)
+    return rows, replace(rows, scores=scores, weights=None, index=None, predictions=None, residuals=None)
 
 
 def test_tables_are_those_of_rows(both: tuple[sg.ImportanceResult, sg.ImportanceResult]) -> None:
     rows, sums = both
-    for name in ("overall", "by_subgroup", "noise", "repeats", "certificates", "choices"):
+    for name in ("overall", "by_subgroup", "variance_components", "repeats", "fidelity_checks", "choices"):
         pd.testing.assert_frame_equal(getattr(sums, name), getattr(rows, name), **CLOSE)
     exact = ["estimate", "n"]
     pd.testing.assert_frame_equal(sums.by_subgroup[exact], rows.by_subgroup[exact], rtol=1e-12)
@@ -107,10 +107,10 @@ def test_what_needs_rows_says_so(both: tuple[sg.ImportanceResult, sg.ImportanceR
     rows, sums = both
     asked: list[Callable[[], Any]] = [
         lambda: sums.per_row,
-        lambda: sums.test(TEST.X),
+        lambda: sums.independence_test(TEST.X),
         lambda: sums.compare(rows),
         lambda: rows.compare(sums),
-        lambda: sums.gap(sums, "temp"),
+        lambda: sums.explain_gap(sums, "temp"),
     ]
     for ask in asked:
         with pytest.raises(ParameterError, match=r"needs numbers for each row.*table of some of the rows"):

@@ -97,7 +97,7 @@ def test_numbers_are_those_of_the_ordinary_path(asked: dict[str, Any]) -> None:
 def test_certificates_and_settings_are_those_of_the_ordinary_path() -> None:
     asked: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 2, "random_state": 3}
     here, ordinary = (sg.importance(model, X, Y, **asked) for model in (ON_DEVICE, ON_DEVICE.predict))
-    pd.testing.assert_frame_equal(here.certificates, ordinary.certificates)
+    pd.testing.assert_frame_equal(here.fidelity_checks, ordinary.fidelity_checks)
     for name in ("sampler", "random_state", "trained_on", "fingerprint", "given"):
         assert here.settings[name] == ordinary.settings[name]
     assert here.settings["computed_on"] == "cpu"

@@ -81,8 +81,8 @@ def test_conditioning_that_has_no_room_is_told_as_a_number() -> None:
 def test_the_axis_says_which_loss_grows_and_the_note_which_noise_is_covered() -> None:
     ax = importance(CONDITIONAL)
     assert ax.get_xlabel() == "increase of absolute error"
-    assert "95 % intervals: noise of test rows + redraw" in words(ax)
-    assert "90 % intervals: noise of test rows + redraw" in words(importance(CONDITIONAL.with_level(0.9)))
+    assert "95 % intervals: noise of test rows + Monte Carlo" in words(ax)
+    assert "90 % intervals: noise of test rows + Monte Carlo" in words(importance(CONDITIONAL.with_level(0.9)))
 
 
 def test_of_several_losses_the_first_is_drawn_unless_another_is_named() -> None:
@@ -138,7 +138,7 @@ def test_a_feature_that_one_result_lacks_has_one_point() -> None:
 def test_top_keeps_the_largest_and_says_how_many_are_left_out() -> None:
     ax = importance(CONDITIONAL, top=2)
     assert row_names(ax) == ["yr", "temp"]
-    assert "95 % intervals: noise of test rows + redraw; 3 features with smaller estimates left out" in words(ax)
+    assert "95 % intervals: noise of test rows + Monte Carlo; 3 features with smaller estimates left out" in words(ax)
     assert "left out" not in " ".join(words(importance(CONDITIONAL, top=5)))
 
 

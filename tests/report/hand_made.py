@@ -39,7 +39,9 @@ RULES = (
 
 
 def estimate(value: float, error: float) -> Estimate:
-    return Estimate(value, error, value - 1.96 * error, value + 1.96 * error, 0.01, error / 5, "test rows + redraw")
+    return Estimate(
+        value, error, value - 1.96 * error, value + 1.96 * error, 0.01, error / 5, "test rows + Monte Carlo"
+    )
 
 
 def certificate(verdict: str = "passed") -> Certificate:
@@ -162,7 +164,7 @@ def level_feature(
 
 
 def lonely_feature(name: str = "holiday", rank: int = 3) -> FeatureSummary:
-    """A feature without subgroups, intervals, certificates, candidates or gap."""
+    """A feature without subgroups, intervals, fidelity_checks, candidates or gap."""
     alone = Estimate(4.0, None, None, None, None, None, "nothing")
     return replace(
         level_feature(name, rank, ("NO", "YES")),

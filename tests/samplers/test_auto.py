@@ -69,10 +69,10 @@ def test_a_choice_tells_its_scores_truly() -> None:
         assert choice.reason.endswith(".")
         if len(choice.scores) > 1:
             assert best is not None
-            assert best.behind == 0
+            assert best.score_gap == 0
             picked = next(one for one in choice.scores if one.name == choice.chosen)
             assert picked.is_good
-            assert all(one.parts >= picked.parts for one in choice.scores if one.is_good)
+            assert all(one.complexity >= picked.complexity for one in choice.scores if one.is_good)
             assert f"{picked.score:.3g}" in choice.reason
 
 
@@ -349,9 +349,9 @@ def test_the_simplest_within_one_standard_error_wins() -> None:
     assert choice.chosen == "subgroups"
     assert "no more than one standard error less, and has 8 terms and splits in place of 3" in choice.reason
     assert "48 % less than without any column" in choice.reason
-    clear = (*SCORES[:1], replace(SCORES[1], behind=0.2), SCORES[2])
+    clear = (*SCORES[:1], replace(SCORES[1], score_gap=0.2), SCORES[2])
     assert SamplerChoice.between("temp", "CRPS", clear, 100).chosen == "shifted_subgroups"
-    close = (replace(SCORES[0], behind=0.05), *SCORES[1:])
+    close = (replace(SCORES[0], score_gap=0.05), *SCORES[1:])
     assert SamplerChoice.between("temp", "CRPS", close, 100).chosen == "marginal"
 
 

@@ -16,7 +16,7 @@ NOT_HERE = (
     "Numbers of single rows are not kept where parts are added up. So this page has no gaps, no tests between features "
     "and no box plots of rows. Explain a sample, with `subgrove explain` on one file of some thousand rows, for these."
 )
-_COLUMNS = ("feature", "subgroup", "rule", "n", "estimate", "std_error", "conf_low", "conf_high", "certificate")
+_COLUMNS = ("feature", "subgroup", "rule", "n", "estimate", "std_error", "conf_low", "conf_high", "fidelity")
 _NOT_REAL = "what they cost may be that of rows which cannot exist"
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # the tables have styles of their own, and nothing is fetched
 _STYLE = (
@@ -93,7 +93,7 @@ def tell(found: Findings, output: Output) -> None:
             line["feature"],
             number(line["estimate"]),
             f"{number(line['conf_low'])} to {number(line['conf_high'])}",
-            MARKS.get(line.get("certificate", "passed"), ""),
+            MARKS.get(line.get("fidelity", "passed"), ""),
         )
         for line in found.lines(by_subgroup=False)
     ]

@@ -105,7 +105,7 @@ def gap_adds_up(seed: int) -> Found:
     conditional, marginal = _bike(seed)
     worst = 0.0
     for average in (False, True):
-        gap = conditional.gap(marginal, "temp", average=average)
+        gap = conditional.explain_gap(marginal, "temp", average=average)
         worst = max(worst, abs(sum(part.step for part in gap.parts) - gap.gap) / gap.marginal)
     return Found(worst, 0.0, ROUNDING)
 

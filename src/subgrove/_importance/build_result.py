@@ -80,6 +80,6 @@ def make_result(
         getattr(X, "index", None),
         mask,
         tuple(loss.per_row for loss in scoring.losses),
-        answers=asked[0],
-        rest=asked[1],
+        predictions=asked[0],
+        residuals=asked[1],
     )

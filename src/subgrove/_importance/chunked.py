@@ -41,7 +41,7 @@ from subgrove.samplers.conditioning import Given, conditional_on, read_given
 from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
 from subgrove.samplers.row_wise import from_training
 
-PROBED = 400  # rows that certificates are made of, and that the model is tried out on
+PROBED = 400  # rows that fidelity_checks are made of, and that the model is tried out on
 _BATCH_ROWS = 50_000
 _LEAST_ROWS = 1_000
 _COPIES = 6  # how many times the size of a batch it takes to build and predict it
@@ -122,7 +122,7 @@ def over_partitions(
     for _, sums in results:
         total.add_arrays(sums)
     _reject_no_rows(total, names)
-    certificates = probe.certificates(work, redraws) if check_fidelity else {}
+    fidelity_checks = probe.fidelity_checks(work, redraws) if check_fidelity else {}
     scores = []
     for number, feature in enumerate(chosen):
         part, redraw = total.parts[number], redraws[feature]
@@ -138,7 +138,7 @@ def over_partitions(
                 redraw.population,
                 total.n_rows,
                 part.n_exact,
-                certificate=certificates.get(feature),
+                fidelity_check=fidelity_checks.get(feature),
                 independent=True,
             )
         )

@@ -9,7 +9,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import as_count
 from subgrove._importance.inference.intervals import interval_columns, overall_variance, paired_variance
-from subgrove._importance.inference.variance_components import REDRAW, TEST_ROWS, label, redraw_variance
+from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label, redraw_variance
 from subgrove._importance.tables import loss_column
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.summed import with_rows
@@ -54,7 +54,7 @@ def _variance(
         variance = float(paired_variance(first, second, losses, one.weights, same_draws=same_draws)[place])
     else:
         variance = float(overall_variance(first, one.weights)[mine] + overall_variance(second, two.weights)[yours])
-    if REDRAW in one.covered and not same_draws:  # else it is in the variance already
+    if MONTE_CARLO in one.covered and not same_draws:  # else it is in the variance already
         draws = [redraw_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
         variance += float(np.nansum(draws))
     return variance
@@ -83,7 +83,7 @@ def _line(
     n = float(first.sizes.sum())
     columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(n - 1), one.level)
     p = float(columns["p_value"])
-    covered = [TEST_ROWS, *([REDRAW] if REDRAW in one.covered else [])]
+    covered = [TEST_ROWS, *([MONTE_CARLO] if MONTE_CARLO in one.covered else [])]
     return {
         **loss_column(one.losses, loss[0]),
         "feature": first.title,

@@ -19,7 +19,7 @@ from subgrove.samplers.base import title
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
 
-CHOICE_COLUMNS = ("feature", "sampler", "score", "behind", "std_error", "parts", "chosen")
+CHOICE_COLUMNS = ("feature", "sampler", "score", "score_gap", "std_error", "complexity", "chosen")
 _SURE = 0.05
 _FEW_COLUMNS = 4
 
@@ -91,7 +91,7 @@ def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult
             sentences += _where(result, score, at)
     sentences += _trusted(result, score)
     if marginal is not None:
-        sentences += result.gap(marginal, score.title).sentences
+        sentences += result.explain_gap(marginal, score.title).sentences
     return Explanation(score.title, tuple(sentences))
 
 
@@ -211,14 +211,18 @@ def _with_error(line: dict[str, Any]) -> str:
 
 
 def _trusted(result: ImportanceResult, score: Scores) -> list[str]:
-    certificate = score.certificate
-    if certificate is None:
+    fidelity_check = score.fidelity_check
+    if fidelity_check is None:
         return []
-    if certificate.verdict == "passed":
-        auc = "" if np.isnan(certificate.auc) else f" (a classifier tells them apart with AUC {certificate.auc:.2f})"
+    if fidelity_check.verdict == "passed":
+        auc = (
+            ""
+            if np.isnan(fidelity_check.auc)
+            else f" (a classifier tells them apart with AUC {fidelity_check.auc:.2f})"
+        )
         return [f"Rows with {score.title} redrawn pass for real ones{auc}."]
     start = {"failed": "Do not trust this number", "unknown": "Whether redrawn rows pass for real ones is not known"}
-    return [f"{start[certificate.verdict]}: {certificate.reason}."]
+    return [f"{start[fidelity_check.verdict]}: {fidelity_check.reason}."]
 
 
 def _listed(names: Sequence[str]) -> str:

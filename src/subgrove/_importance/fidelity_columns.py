@@ -9,25 +9,25 @@ from subgrove._scoring.summed import Scores
 
 MARK = "!"
 NOT_REAL = "redrawn rows do not pass for real data"
-EXPLAINED = f"{MARK} {NOT_REAL}, see .certificates"
+EXPLAINED = f"{MARK} {NOT_REAL}, see .fidelity_checks"
 
 
 def fails(score: Scores) -> bool:
     """Whether redrawn rows of a feature do not pass for real ones."""
-    return score.certificate is not None and score.certificate.verdict == "failed"
+    return score.fidelity_check is not None and score.fidelity_check.verdict == "failed"
 
 
 def certificate_columns(score: Scores) -> dict[str, Any]:
     """What a row of importance says of its redraw; nothing if it was not certified."""
-    if score.certificate is None:
+    if score.fidelity_check is None:
         return {}
-    one = score.certificate
-    return {"auc": one.auc, "mmd": one.mmd, "certificate": one.verdict}
+    one = score.fidelity_check
+    return {"auc": one.auc, "mmd": one.mmd, "fidelity": one.verdict}
 
 
 def verdict_column(score: Scores) -> dict[str, Any]:
     """The verdict alone."""
-    return {} if score.certificate is None else {"certificate": score.certificate.verdict}
+    return {} if score.fidelity_check is None else {"fidelity": score.fidelity_check.verdict}
 
 
 def certificate_lines(scores: Sequence[Scores]) -> list[dict[str, Any]]:
@@ -35,13 +35,13 @@ def certificate_lines(scores: Sequence[Scores]) -> list[dict[str, Any]]:
     return [
         {
             "feature": score.title,
-            "n": score.certificate.n,
-            "auc": score.certificate.auc,
-            "auc_std_error": score.certificate.auc_std_error,
-            "mmd": score.certificate.mmd,
-            "certificate": score.certificate.verdict,
-            "reason": score.certificate.reason,
+            "n": score.fidelity_check.n,
+            "auc": score.fidelity_check.auc,
+            "auc_std_error": score.fidelity_check.auc_std_error,
+            "mmd": score.fidelity_check.mmd,
+            "fidelity": score.fidelity_check.verdict,
+            "reason": score.fidelity_check.reason,
         }
         for score in scores
-        if score.certificate is not None
+        if score.fidelity_check is not None
     ]

@@ -124,8 +124,8 @@ def importance(
         Which method of the model to call ("predict", "predict_proba", "decision_function"), where the loss leaves it
         open.
     check_fidelity : bool, default True
-        Whether to judge, feature by feature, if redrawn rows pass for real data: columns `auc`, `mmd` and `certificate`
-        of the result. It asks the model for nothing, and takes some hundredths of a second for each feature.
+        Whether to check, feature by feature, that resampled rows are realistic: columns `auc`, `mmd` and `fidelity` of
+        the result. The model predicts nothing for it; it takes some hundredths of a second for each feature.
     random_state : int, RandomState instance or Generator, optional
         Makes the numbers the same each time, whatever the number of jobs and the order of features.
     budget : float, optional
@@ -135,7 +135,7 @@ def importance(
         Most redraws of a feature that `budget` may lead to.
     partition_resamples : int, optional
         How often the sampler is fitted again on random halves of `train`, for the noise of the partition:
-        `.with_noise("test rows", "redraw", "partition")`; 20 is a good number.
+        `.with_noise("test rows", "Monte Carlo", "sampler")`; 20 is a good number.
     n_jobs : int, optional
         Number of processes; None follows `joblib.parallel_config`.
     memory : float, default 512
@@ -155,8 +155,8 @@ def importance(
     Returns
     -------
     ImportanceResult
-        `.overall`, `.by_subgroup`, `.per_row`, `.repeats`, `.certificates`, `.choices`, `.explain(feature)`,
-        `.compare(other)`, `.gap(marginal, feature)`, `.save(path)`.
+        `.overall`, `.by_subgroup`, `.per_row`, `.repeats`, `.fidelity_checks`, `.choices`, `.explain(feature)`,
+        `.compare(other)`, `.explain_gap(marginal, feature)`, `.save(path)`.
 
     Notes
     -----

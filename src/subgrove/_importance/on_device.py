@@ -188,7 +188,7 @@ def _scored(
 
 
 class _Look:
-    """Sees the first draw of a feature, if a certificate is asked for."""
+    """Sees the first draw of a feature, if a fidelity_check is asked for."""
 
     def __init__(self, one: Prepared, checker: FidelityChecker | None) -> None:
         self.one, self.checker = one, checker
@@ -198,7 +198,7 @@ class _Look:
         if self.checker is not None:
             self.seen = self.checker.read_draw(changes)
 
-    def certificate(self) -> FidelityCheck | None:
+    def fidelity_check(self) -> FidelityCheck | None:
         """What is judged of it; where all is exact, of a draw that is made for it."""
         if self.checker is None:
             return None
@@ -216,10 +216,10 @@ def _workers(model: DeviceModel, fitted: FittedSampler) -> int:
 
 def _read(one: Prepared, pending: Pending, look: _Look, counted: Floats | None) -> SummedScores:
     """The scores of a feature, once its sums are there."""
-    certificate = look.certificate()  # while the device works
+    fidelity_check = look.fidelity_check()  # while the device works
     sums = pending.arrays()
     reject_not_finite(sums["bad"], f"feature {title(one.feature)!r}")
-    return replace(_score(one.feature, one.redraw, sums, counted), certificate=certificate)
+    return replace(_score(one.feature, one.redraw, sums, counted), fidelity_check=fidelity_check)
 
 
 def _score(feature: Feature, redraw: ResampledFeature, sums: dict[str, Floats], counted: Floats | None) -> SummedScores:

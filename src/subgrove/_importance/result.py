@@ -74,7 +74,7 @@ class ImportanceResult:
         Whose tables are given: "pandas", "polars", "pyarrow".
     index : object
         Labels of the rows, if the table had a pandas index.
-    kept : bool array or None
+    row_mask : bool array or None
         Which rows have a weight above 0, if some have not.
     per_row_losses : tuple of bool
         Whether each loss has a value for each row.
@@ -82,8 +82,8 @@ class ImportanceResult:
         Level of the intervals.
     sources : tuple of str, or None
         Sources of noise that tables cover, chosen by `with_noise`; None for those of the test rows and of the draws.
-    answers, rest : float arrays (n, K), or None
-        Predictions of the rows as they are and what they leave of y, if both are numbers; `test` needs them.
+    predictions, residuals : float arrays (n, K), or None
+        Baseline predictions and their residuals, if both are numbers; `independence_test` needs them.
 
     Notes
     -----
@@ -93,8 +93,8 @@ class ImportanceResult:
     the column `noise` names: the test rows and the draws, for this model and these subgroups, unless `with_noise` chose
     others. `mc_error` is the part of the draws. `p_holm` and `p_bh` are p-values adjusted for the number of lines.
 
-    Where `certificate` says "failed", redrawn rows do not pass for real data: the model was asked about rows that the
-    data do not have, and the estimate is not what a conditional importance says. `certificates` has the reason.
+    Where the column `fidelity` is "failed", resampled rows are not realistic: the model extrapolates, and the estimate
+    is not a conditional importance. `fidelity_checks` has the reason.
 
     Examples
     --------
@@ -116,12 +116,12 @@ class ImportanceResult:
     weights: Floats | None = None
     backend: str = "pandas"
     index: Any = field(default=None, repr=False)
-    kept: Any = field(default=None, repr=False)
+    row_mask: Any = field(default=None, repr=False)
     per_row_losses: tuple[bool, ...] = ()
     level: float = 0.95
     sources: tuple[str, ...] | None = None
-    answers: Floats | None = field(default=None, repr=False)
-    rest: Floats | None = field(default=None, repr=False)
+    predictions: Floats | None = field(default=None, repr=False)
+    residuals: Floats | None = field(default=None, repr=False)
     _source: Any = field(default=None, repr=False)
 
     @property
@@ -178,7 +178,7 @@ class ImportanceResult:
         return {title(feature): partition for feature, partition in told.items()}
 
     @property
-    def noise(self) -> Any:
+    def variance_components(self) -> Any:
         """One row for each feature (and loss): the standard error due to each source of noise, and the largest."""
         lines = []
         for at in range(len(self.losses)):
@@ -207,7 +207,7 @@ class ImportanceResult:
         -------
         ImportanceResult
             With calibrated estimates and standard errors; `calibration` compares them with the plain ones, and
-            `row_weights` has the weights. `compare` and `gap` use plain means, also of a calibrated result.
+            `row_weights` has the weights. `compare` and `explain_gap` use plain means, also of a calibrated result.
 
         Notes
         -----
@@ -255,24 +255,23 @@ class ImportanceResult:
         return table_of_lines(self.backend, calibration_lines(self.scores, columns), CALIBRATION_COLUMNS)
 
     @property
-    def certificates(self) -> Any:
+    def fidelity_checks(self) -> Any:
         """One row for each feature: whether its redrawn rows pass for real data, and why.
 
         `auc` is that of a classifier which tells redrawn rows from real ones, 0.5 if it cannot. `mmd` is how far they
-        are from real ones, 1 being as far as marginal redraws. `certificate` is "passed", "failed" or "unknown", and
+        are from real ones, 1 being as far as marginal redraws. `fidelity_check` is "passed", "failed" or "unknown", and
         `reason` says why. There is no row where `importance` was called with check_fidelity=False.
         """
-        names = ("feature", "n", "auc", "auc_std_error", "mmd", "certificate", "reason")
+        names = ("feature", "n", "auc", "auc_std_error", "mmd", "fidelity", "reason")
         return table_of_lines(self.backend, certificate_lines(self.scores), names)
 
     @property
     def choices(self) -> Any:
         """One row for each feature and candidate: what `sampler="auto"` compared, and what it chose.
 
-        `score` is how badly a candidate foretells training rows that it has not seen (CRPS of numbers, log score of
-        levels); `behind` how much worse it is than the best, with its `std_error`; `parts` how many terms and splits
-        there are to read. The candidate with the fewest parts within one standard error of the best is chosen. There is
-        no row where another sampler was asked for.
+        `score` is the held-out score of a candidate (CRPS of numbers, log score of levels; smaller is better),
+        `score_gap` the difference to the best, with its `std_error`; `complexity` the number of terms and splits. The
+        least complex candidate within one standard error of the best is selected. Empty for other samplers.
         """
         return table_of_lines(self.backend, choice_lines(self), CHOICE_COLUMNS)
 
@@ -284,7 +283,7 @@ class ImportanceResult:
         feature : str or list of str
             Its name, or the names of a group.
         marginal : ImportanceResult, optional
-            The marginal importance of the same model and rows: adds what the other columns already tell (`gap`).
+            The marginal importance of the same model and rows: adds the sentences of `explain_gap`.
 
         Returns
         -------
@@ -393,7 +392,7 @@ class ImportanceResult:
         Parameters
         ----------
         sources : str
-            One or more of "test rows", "redraw" and "partition" (which `partition_resamples=` of `importance` makes
+            One or more of "test rows", "Monte Carlo" and "sampler" (which `partition_resamples=` of `importance` makes
             known). Their variances are added.
 
         Examples
@@ -402,12 +401,12 @@ class ImportanceResult:
         >>> test = sg.datasets.bike()
         >>> model = lambda X: 100 * X["temp"]
         >>> imp = sg.importance(model, test.X, test.y, sampler="marginal", features=["temp"], random_state=1)
-        >>> [imp.with_noise(*sources).overall["noise"][0] for sources in (["test rows"], ["redraw", "test rows"])]
-        ['test rows', 'test rows + redraw']
+        >>> [imp.with_noise(*sources).overall["noise"][0] for sources in (["test rows"], ["Monte Carlo", "test rows"])]
+        ['test rows', 'test rows + Monte Carlo']
         """
         return replace(self, sources=read_sources(sources, known_sources(self.scores, self.settings)))
 
-    def test(self, X: Any, *, by_subgroup: bool = False) -> Any:
+    def independence_test(self, X: Any, *, by_subgroup: bool = False) -> Any:
         """Does what the model takes from a feature tell of y, given the other columns? A test that doubts the sampler.
 
         A sampler that was fitted is a little off, and with enough rows the p-values of `overall` tell so: they reject
@@ -434,12 +433,19 @@ class ImportanceResult:
         >>> linear = sg.simulate.scenario("linear")
         >>> train, test = linear.sample(400, random_state=1), linear.sample(300, random_state=2)
         >>> imp = sg.importance(linear.model, test.X, test.y, train=train.X, features=["x1", "x2"], random_state=1)
-        >>> (imp.test(test.X)["p_holm"] < 0.05).tolist()
+        >>> (imp.independence_test(test.X)["p_holm"] < 0.05).tolist()
         [True, True]
         """
-        asked = None if self.answers is None or self.rest is None else (self.answers, self.rest)
+        asked = None if self.predictions is None or self.residuals is None else (self.predictions, self.residuals)
         lines = tested(
-            with_rows(self.scores, "test"), asked, X, self.weights, self.kept, self.settings, self.level, by_subgroup
+            with_rows(self.scores, "test"),
+            asked,
+            X,
+            self.weights,
+            self.row_mask,
+            self.settings,
+            self.level,
+            by_subgroup,
         )
         return table_of_lines(self.backend, with_adjusted(lines))
 
@@ -478,7 +484,7 @@ class ImportanceResult:
             raise ParameterError(f"other must be an ImportanceResult; got {type(other).__name__}.")
         return table_of_lines(self.backend, differences(self, other))
 
-    def gap(
+    def explain_gap(
         self, marginal: ImportanceResult, feature: Any = None, *, loss: str | None = None, average: bool = False
     ) -> Gap:
         """From the marginal importance of a feature to the one here, one conditioning column at a time.
@@ -514,7 +520,7 @@ class ImportanceResult:
         >>> asked = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
         >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
         >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
-        >>> for sentence in imp.gap(marginal, "temp").sentences:
+        >>> for sentence in imp.explain_gap(marginal, "temp").sentences:
         ...     print(sentence)
         Shuffled alone, temp costs 440 (absolute error).
         season already tells 63 % of that; hum tells nothing more that is clear of noise (2 %).
@@ -573,10 +579,10 @@ class ImportanceResult:
 
     def _expanded(self, values: Floats) -> Floats:
         """Values of the rows that were used, NaN for those of weight 0."""
-        if self.kept is None:
+        if self.row_mask is None:
             return values
-        every = np.full(len(self.kept), np.nan)
-        every[self.kept] = values
+        every = np.full(len(self.row_mask), np.nan)
+        every[self.row_mask] = values
         return every
 
     def _reject_scores(self, what: str, needs: str) -> None:

@@ -21,9 +21,7 @@ from subgrove.exceptions import FormatError
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
 
-FORMAT = 2
-SUMMED = 3  # of results that hold sums in place of rows, which earlier versions do not read
-_READ = (1, 2, 3)  # the first had no sources of noise to choose and nothing for `test`
+FORMAT = 1
 KIND = "subgrove importance"
 
 
@@ -31,7 +29,7 @@ def write_result(result: ImportanceResult, path: str | Path) -> None:
     """Write a result under a temporary name, then give it its own."""
     values = {
         "kind": KIND,
-        "format": SUMMED if any(isinstance(score, SummedScores) for score in result.scores) else FORMAT,
+        "format": FORMAT,
         "losses": list(result.losses),
         "baseline": list(result.baseline),
         "per_row_losses": list(result.per_row_losses),
@@ -39,10 +37,10 @@ def write_result(result: ImportanceResult, path: str | Path) -> None:
         "backend": result.backend,
         "level": result.level,
         "weights": packed(result.weights),
-        "kept": packed(result.kept),
+        "row_mask": packed(result.row_mask),
         "sources": None if result.sources is None else list(result.sources),
-        "answers": packed(result.answers),
-        "rest": packed(result.rest),
+        "predictions": packed(result.predictions),
+        "residuals": packed(result.residuals),
         "index": _labels(result.index),
         "scores": [_score_dict(score) for score in result.scores],
     }
@@ -55,9 +53,8 @@ def read_result(path: str | Path) -> dict[str, Any]:
         values = json.loads(Path(path).read_text(encoding="utf-8"))
         if not isinstance(values, dict) or values.get("kind") != KIND:
             raise FormatError(f"{path} does not hold a result of importance. Pass a file that `save` wrote.")
-        if values.get("format") not in _READ:
-            known = ", ".join(map(str, _READ))
-            raise FormatError(f"{path} has format {values.get('format')!r}; this version reads formats {known}.")
+        if values.get("format") != FORMAT:
+            raise FormatError(f"{path} has format {values.get('format')!r}; this version reads format {FORMAT}.")
         return {
             "scores": tuple(_score_from(score) for score in values["scores"]),
             "losses": tuple(values["losses"]),
@@ -67,10 +64,10 @@ def read_result(path: str | Path) -> dict[str, Any]:
             "backend": values["backend"],
             "level": values["level"],
             "weights": unpacked(values["weights"]),
-            "kept": unpacked(values["kept"]),
-            "sources": unpacked(values.get("sources")),
-            "answers": unpacked(values.get("answers")),
-            "rest": unpacked(values.get("rest")),
+            "row_mask": unpacked(values["row_mask"]),
+            "sources": unpacked(values["sources"]),
+            "predictions": unpacked(values["predictions"]),
+            "residuals": unpacked(values["residuals"]),
             "index": _index(values["index"]),
         }
     except FormatError:
@@ -95,11 +92,11 @@ def _index(values: Any) -> Any:
 
 
 def _score_dict(score: Scores) -> dict[str, Any]:
-    certificate = None if score.certificate is None else asdict(score.certificate)
+    fidelity_check = None if score.fidelity_check is None else asdict(score.fidelity_check)
     kept = {entry.name: getattr(score, entry.name) for entry in fields(score) if entry.name != "calibration"}
     if isinstance(score, SummedScores):
         kept["moments"] = score.moments.array
-    values = {**{name: packed(value) for name, value in kept.items()}, "certificate": certificate}
+    values = {**{name: packed(value) for name, value in kept.items()}, "fidelity_check": fidelity_check}
     calibration = getattr(score, "calibration", None)
     if calibration is not None:
         arrays = {
@@ -110,9 +107,9 @@ def _score_dict(score: Scores) -> dict[str, Any]:
 
 
 def _score_from(values: dict[str, Any]) -> Scores:
-    stated = values.get("certificate")  # absent in files of earlier versions
-    kept = {name: unpacked(value) for name, value in values.items() if name not in ("certificate", "calibration")}
-    kept["certificate"] = None if stated is None else FidelityCheck(**stated)
+    stated = values["fidelity_check"]
+    kept = {name: unpacked(value) for name, value in values.items() if name not in ("fidelity_check", "calibration")}
+    kept["fidelity_check"] = None if stated is None else FidelityCheck(**stated)
     if values.get("calibration") is not None:
         arrays = {name: unpacked(one) for name, one in values["calibration"].items() if name != "plain"}
         plain = _score_from(values["calibration"]["plain"])

@@ -12,7 +12,7 @@ from subgrove._data.result_tables import as_count
 from subgrove._importance.fidelity_columns import EXPLAINED, MARK, certificate_columns, fails, verdict_column
 from subgrove._importance.inference.intervals import interval_columns, overall_leaning, subgroup_leaning
 from subgrove._importance.inference.variance_components import (
-    REDRAW,
+    MONTE_CARLO,
     TEST_ROWS,
     added,
     label,
@@ -43,7 +43,7 @@ def overall_line(result: ImportanceResult, score: Scores, at: int) -> dict[str, 
         "feature": score.title,
         "n": as_count(n),
         **{name: float(value) for name, value in columns.items()},
-        "mc_error": float(np.sqrt(parts[REDRAW][0])),
+        "mc_error": float(np.sqrt(parts[MONTE_CARLO][0])),
         "noise": "none" if unknown else label(result.covered, calibrated=_is_calibrated(score)),
         **certificate_columns(score),
     }

@@ -58,7 +58,7 @@ def foretold(asked: Asked, first: Sequence[str]) -> Foretold:
 
 
 def dependence_summaries(
-    told: Foretold, features: Sequence[str], certificates: Mapping[str, Certificate | None]
+    told: Foretold, features: Sequence[str], fidelity_checks: Mapping[str, Certificate | None]
 ) -> tuple[DependenceSummary, ...]:
     """How much of each feature the others foretell, and whether shuffling it makes rows that do not occur."""
     by_name = {} if told.found is None else {one.feature: one for one in told.found.found}
@@ -69,7 +69,7 @@ def dependence_summaries(
         shares = {} if one is None else {c: s for c, s in one.shares.items() if s == s and s >= _LEAST_SHARE}
         strongest = sorted(shares, key=lambda column: -shares[column])[:_SHOWN]
         by = tuple(Share(column, float(shares[column])) for column in strongest)
-        certificate = certificates.get(name)
+        certificate = fidelity_checks.get(name)
         verdict = "unknown" if certificate is None else certificate.verdict
         misleads = verdict == "failed" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
         note = "it was not looked at" if one is None else one.note

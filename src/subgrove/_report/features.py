@@ -58,7 +58,7 @@ def estimate_of(line: Mapping[str, Any]) -> Estimate:
 
 def certificate_of(score: Scores, how: str) -> Certificate | None:
     """Whether redrawn rows pass for real ones."""
-    one = score.certificate
+    one = score.fidelity_check
     if one is None:
         return None
     auc, mmd = (None if np.isnan(value) else float(value) for value in (one.auc, one.mmd))
@@ -144,9 +144,9 @@ def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...
         CandidateSummary(
             one["name"],
             known(one["score"]),
-            known(one["behind"]),
+            known(one["score_gap"]),
             known(one["std_error"]),
-            int(one["parts"]),
+            int(one["complexity"]),
             choice is not None and one["name"] == choice["chosen"],
         )
         for one in scores

@@ -57,7 +57,7 @@ def gaps_of(conditional: ImportanceResult, marginal: ImportanceResult, n_columns
         rows, again = _cost(conditional, feature, n_columns)
         if rows and (asked + rows > MOST_ROWS or fits + again > MOST_FITS):
             continue
-        gap = conditional.gap(marginal, feature)
+        gap = conditional.explain_gap(marginal, feature)
         found[feature] = gap
         asked += gap.n_rows_predicted
         fits += again if gap.n_rows_predicted else 0

@@ -49,7 +49,7 @@ class Tally:
     whole_repeats: list[Floats] = field(default_factory=list)
     n_passes: int | None = None  # how many there are, once that is known
     n_added: int = 0
-    redrawn: Table | str | None = None  # what a certificate is made of
+    redrawn: Table | str | None = None  # input of the fidelity check
 
     def __post_init__(self) -> None:
         n_losses, n = self.baseline.shape

@@ -83,7 +83,7 @@ class FeatureScores:
         Rows whose expectation is exact.
     lone : tuple of int
         Subgroups of a single row, which has no donor and keeps its value.
-    certificate : FidelityCheck or None
+    fidelity_check : FidelityCheck or None
         Whether the redraw passes for real data, if that was asked for.
     moved : float array (n, K), or None
         How far a row's K predictions move on average when the feature is redrawn; None of predictions that are no
@@ -112,7 +112,7 @@ class FeatureScores:
     mc_variance: Floats
     n_exact: int = 0
     lone: tuple[int, ...] = ()
-    certificate: FidelityCheck | None = None
+    fidelity_check: FidelityCheck | None = None
     moved: npt.NDArray[np.floating[Any]] | None = None
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
     partition_variance: Floats | None = None

@@ -111,7 +111,7 @@ class Probe:
             found[feature] = drawn_by(fitted.for_feature(feature), batch.read_by(fitted), feature, rngs, None)
         return found
 
-    def certificates(
+    def fidelity_checks(
         self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature]
     ) -> dict[Feature, FidelityCheck]:
         """Whether redraws pass for real data, feature by feature."""

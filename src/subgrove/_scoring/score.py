@@ -133,8 +133,8 @@ def score_features(
     if question.checker is None:
         return [finished[feature] for feature in features]
     with one_blas_thread():
-        certificates = {feature: question.checker.check(feature, redrawn[feature]) for feature in features}
-    return [replace(finished[feature], certificate=certificates[feature]) for feature in features]
+        fidelity_checks = {feature: question.checker.check(feature, redrawn[feature]) for feature in features}
+    return [replace(finished[feature], fidelity_check=fidelity_checks[feature]) for feature in features]
 
 
 def _one_round(

@@ -50,7 +50,7 @@ class SummedScores:
         Rows whose expectation is exact.
     lone : tuple of int
         Subgroups of a single row, which has no donor and keeps its value.
-    certificate : Certificate or None
+    fidelity_check : FidelityCheck or None
         Whether the redraw passes for real data, if that was asked for.
     independent : bool
         Whether rows draw on their own, so that the noise of the draws is known from all rows, not from repeats alone.
@@ -69,7 +69,7 @@ class SummedScores:
     mc_variance: Floats
     n_exact: int = 0
     lone: tuple[int, ...] = ()
-    certificate: FidelityCheck | None = None
+    fidelity_check: FidelityCheck | None = None
     partition_variance: Floats | None = None
     partition_resamples: int = 0
     independent: bool = False
@@ -110,7 +110,7 @@ def scores_from_sums(
     n_rows: int,
     n_exact: int = 0,
     lone: tuple[int, ...] = (),
-    certificate: FidelityCheck | None = None,
+    fidelity_check: FidelityCheck | None = None,
     *,
     independent: bool = False,
 ) -> SummedScores:
@@ -160,7 +160,7 @@ def scores_from_sums(
         variance,
         n_exact,
         lone,
-        certificate,
+        fidelity_check,
         independent=independent,
     )
 

@@ -93,7 +93,7 @@ def scored(results: Mapping[str, ImportanceResult], loss: str | None) -> Scored:
     for label, table in zip(results, tables, strict=True):
         found = table.reindex(names)
         estimate, low, high = found[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
-        fails = (found["certificate"] == "failed").to_numpy(bool) if "certificate" in found else None
+        fails = (found["fidelity"] == "failed").to_numpy(bool) if "fidelity" in found else None
         series.append(Series(label, estimate, low, high, fails))
     levels = tuple(result.level for result in single if result.per_row_losses[0])
     noise = tuple(" + ".join(result.covered) for result in single if result.per_row_losses[0])

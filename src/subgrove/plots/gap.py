@@ -54,7 +54,7 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     >>> asked = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
     >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
     >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
-    >>> ax = sg.plots.gap(imp.gap(marginal, "temp"))
+    >>> ax = sg.plots.gap(imp.explain_gap(marginal, "temp"))
     >>> [text.get_text() for text in ax.texts if "%" in text.get_text()]
     ['-276 (-63 %)', '-6.99 (-2 %)', '157 (36 %)']
     """

@@ -55,7 +55,7 @@ def importance(
     How to read it: the interval covers the noise that the note names, for this model and these subgroups. Two intervals
     of the same feature that overlap may still differ, since both results are of the same rows:
     `result.compare(other)` has the interval of the difference. A point with an exclamation mark rests on redrawn rows
-    that do not pass for real data; `result.certificates` says why.
+    that do not pass for real data; `result.fidelity_checks` says why.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def _reject_unconditional(sampler: Any) -> None:
     if sampler in NAMES and not NAMES[sampler]().conditional:
         raise ParameterError(
             f"This result is of sampler {sampler!r}, which does not look at other columns, so there is no gap to "
-            f"explain. Ask a conditional result, as in conditional.gap(marginal, feature)."
+            f"explain. Ask a conditional result, as in conditional.explain_gap(marginal, feature)."
         )
 
 

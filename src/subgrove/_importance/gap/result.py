@@ -38,7 +38,7 @@ class GapStep:
     >>> asked = {"features": ["temp"], "random_state": 1}
     >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
     >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
-    >>> step = imp.gap(marginal, "temp").parts[0]
+    >>> step = imp.explain_gap(marginal, "temp").parts[0]
     >>> step.column, step.before > step.after, abs(step.before - step.after - step.step) < 1e-6
     ('season', True, True)
     """
@@ -99,7 +99,7 @@ class Gap:
     ...     return 2000 + 100 * X["temp"]
     >>> asked = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
     >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
-    >>> gap = imp.gap(sg.importance(model, test.X, test.y, sampler="marginal", **asked), "temp")
+    >>> gap = imp.explain_gap(sg.importance(model, test.X, test.y, sampler="marginal", **asked), "temp")
     >>> gap.steps[["column", "importance_before", "importance_after", "step", "share"]].round(2)
        column  importance_before  importance_after    step  share
     0  season             439.93            164.42  275.51   0.63

@@ -33,7 +33,7 @@ from subgrove._scoring.feature_result import FeatureScores
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.predictors import encoded_predictors
 
-NOISE = "test rows + redraw"
+NOISE = "test rows + Monte Carlo"
 Asked = tuple[Floats, Floats]  # predictions of the rows as they are, and what they leave of y: (n, K) each
 
 
@@ -47,7 +47,7 @@ def tested(
     level: float,
     by_subgroup: bool,
 ) -> list[dict[str, Any]]:
-    """Lines of the table of `ImportanceResult.test`."""
+    """Lines of the table of `ImportanceResult.independence_test`."""
     _reject_what_cannot_be_tested(scores, asked)
     assert asked is not None
     table = _rows_once_more(X, kept, settings)

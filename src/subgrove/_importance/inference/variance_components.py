@@ -23,12 +23,12 @@ from subgrove._importance.inference.intervals import overall_variance, subgroup_
 from subgrove._scoring.summed import Scores, SummedScores
 from subgrove.exceptions import ParameterError
 
-TEST_ROWS, REDRAW, PARTITION, MODEL = "test rows", "redraw", "partition", "model"
-SOURCES = (TEST_ROWS, REDRAW, PARTITION, MODEL)
+TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL = "test rows", "Monte Carlo", "sampler", "model"
+SOURCES = (TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)
 _HOW = {
     TEST_ROWS: "It needs a loss that has a value for each row.",
-    REDRAW: "This result has no redraws.",
-    PARTITION: "Pass train and partition_resamples=20 to importance, which then refits the sampler on halves of train.",
+    MONTE_CARLO: "This result has no redraws.",
+    SAMPLER: "Pass train and partition_resamples=20 to importance, which then refits the sampler on halves of train.",
     MODEL: "Use importance_over_refits, which fits the model again and again; one fitted model cannot tell.",
 }
 
@@ -42,15 +42,15 @@ def known_sources(scores: Sequence[Scores], settings: Mapping[str, Any]) -> tupl
     """The sources that a result can tell of."""
     known = [TEST_ROWS]
     if settings.get("method") != "loco":
-        known.append(REDRAW)
+        known.append(MONTE_CARLO)
     if scores and all(score.partition_variance is not None for score in scores):
-        known.append(PARTITION)
+        known.append(SAMPLER)
     return tuple(known)
 
 
 def default_sources(settings: Mapping[str, Any]) -> tuple[str, ...]:
     """What tables cover unless the user chose: the test rows, and the draws if there are any."""
-    return (TEST_ROWS,) if settings.get("method") == "loco" else (TEST_ROWS, REDRAW)
+    return (TEST_ROWS,) if settings.get("method") == "loco" else (TEST_ROWS, MONTE_CARLO)
 
 
 def read_sources(asked: Sequence[Any], known: Sequence[str]) -> tuple[str, ...]:
@@ -74,10 +74,10 @@ def overall_parts(score: Scores, at: int, weights: Floats | None, *, per_row: bo
     n = score.sizes.sum()
     parts = {
         TEST_ROWS: np.array([overall_variance(score, weights)[at] if per_row else np.nan, n - 1]),
-        REDRAW: np.array([redraw_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
+        MONTE_CARLO: np.array([redraw_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
     }
     if score.partition_variance is not None:
-        parts[PARTITION] = np.array([score.partition_variance[at], score.partition_resamples - 1])
+        parts[SAMPLER] = np.array([score.partition_variance[at], score.partition_resamples - 1])
     return parts
 
 
@@ -94,7 +94,7 @@ def subgroup_parts(score: Scores, at: int, weights: Floats | None) -> dict[str, 
     """The same for each subgroup: arrays of variances and of degrees of freedom."""
     return {
         TEST_ROWS: np.array([subgroup_variance(score, weights)[at], score.sizes - 1]),
-        REDRAW: np.array([score.mc_variance[at], _draws_df(score)]),
+        MONTE_CARLO: np.array([score.mc_variance[at], _draws_df(score)]),
     }
 
 
@@ -108,10 +108,10 @@ def _draws_df(score: Scores, *, whole: bool = False) -> Any:
 
 def reject_partition(sources: Sequence[str]) -> None:
     """Subgroups are others in every resample, so that they have no such noise of their own."""
-    if PARTITION in sources:
+    if SAMPLER in sources:
         raise ParameterError(
-            "by_subgroup cannot cover the noise of 'partition': a sampler that is fitted on other rows has other "
-            "subgroups. Read it with .with_noise('test rows', 'redraw'), or read .overall."
+            "by_subgroup cannot cover the noise of 'sampler': a sampler that is fitted on other rows has other "
+            "subgroups. Read it with .with_noise('test rows', 'Monte Carlo'), or read .overall."
         )
 
 
@@ -121,9 +121,9 @@ def added(parts: Mapping[str, Floats], sources: Sequence[str]) -> tuple[Floats, 
     Of a single repeat the noise of the draws is not known apart: that of the test rows has it in it already.
     """
     chosen = {source: parts[source] for source in sources}
-    if TEST_ROWS in chosen and REDRAW in chosen:
-        variance, df = chosen[REDRAW]
-        chosen[REDRAW] = np.array([np.where(df > 0, variance, 0.0), df])
+    if TEST_ROWS in chosen and MONTE_CARLO in chosen:
+        variance, df = chosen[MONTE_CARLO]
+        chosen[MONTE_CARLO] = np.array([np.where(df > 0, variance, 0.0), df])
     variances = np.array([variance for variance, _ in chosen.values()])
     freedom = np.maximum([df for _, df in chosen.values()], 1.0)
     total = variances.sum(axis=0)

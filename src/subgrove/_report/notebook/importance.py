@@ -13,7 +13,7 @@ from subgrove._importance.explanation import Explanation
 from subgrove._importance.fidelity_columns import MARK, NOT_REAL, fails
 from subgrove._importance.gap.result import Gap
 from subgrove._importance.gap.words import together
-from subgrove._importance.inference.variance_components import PARTITION
+from subgrove._importance.inference.variance_components import SAMPLER
 from subgrove._importance.refits_result import RefitsResult
 from subgrove._importance.relative_result import RelativeImportance
 from subgrove._importance.result import ImportanceResult
@@ -39,14 +39,14 @@ Line = dict[str, Any]
 
 
 @html_of.register
-def importance_html(result: ImportanceResult, why: str = ".certificates says why") -> str:
+def importance_html(result: ImportanceResult, why: str = ".fidelity_checks says why") -> str:
     """The largest importances with their intervals, marked where redraws fail, and their subgroups folded away."""
     best = sorted(result.scores, key=lambda score: -float(score.overall[0].mean()))[:MOST_ROWS]
     lines = [overall_line(result, score, 0) for score in best]
     marks = [fails(score) for score in best]
     cells = _with_intervals(lines, marks)
     heads = ["feature", *_interval_heads(result.level)]
-    if any(score.certificate is not None for score in best):
+    if any(score.fidelity_check is not None for score in best):
         heads.append("redrawn rows")
         cells = [[*row, _verdict(score)] for row, score in zip(cells, best, strict=True)]
     shown = table(heads, cells, total=len(result.scores), rest=".overall")
@@ -181,14 +181,14 @@ def _with_intervals(lines: Sequence[Line], marks: Sequence[bool] = ()) -> list[l
 
 
 def _verdict(score: Scores) -> str:
-    if score.certificate is None:
+    if score.fidelity_check is None:
         return ""
-    return f"fail {MARK}" if fails(score) else {"passed": "pass"}.get(score.certificate.verdict, "unknown")
+    return f"fail {MARK}" if fails(score) else {"passed": "pass"}.get(score.fidelity_check.verdict, "unknown")
 
 
 def _subgroups(result: ImportanceResult, best: Sequence[Scores]) -> Markup | None:
     """Importance in the subgroups of the features that are shown."""
-    if not result.per_row_losses[0] or PARTITION in result.covered:
+    if not result.per_row_losses[0] or SAMPLER in result.covered:
         return None
     split = [score for score in best if len(score.rules) > 1]
     total = sum(len(score.rules) for score in result.scores if len(score.rules) > 1)

@@ -1,4 +1,4 @@
-"""The certificate of a redraw: does it pass for real data? Judged on a few hundred rows, without the model.
+"""The fidelity check of a resampled feature: are its rows realistic? On a few hundred rows, without the model.
 
 Requirements this design meets:
 
@@ -125,7 +125,7 @@ class FidelityChecker:
             return f"the redrawn values could not be read: {error}"
 
     def check(self, feature: Feature, drawn: Table | str | None) -> FidelityCheck:
-        """The certificate of a redraw of a feature, as returned by `read_draw` or `first_draw`."""
+        """The fidelity check of a resampled feature, as returned by `read_draw` or `first_draw`."""
         if drawn is None or isinstance(drawn, str):
             return FidelityCheck("unknown", drawn or "nothing was drawn", n=len(self.chosen))
         twins = self._twins(feature, drawn)

@@ -1,7 +1,7 @@
 """What other columns foretell of a feature in rows that it was not learned from, and how far values are off it.
 
 Redrawn rows have the same distribution in every single column as real ones; only how the feature goes with the others
-may differ. What they foretell of it turns that into one number, which is what the certificate looks at.
+may differ. What they foretell of it turns that into one number, which is what the fidelity check looks at.
 """
 
 from __future__ import annotations

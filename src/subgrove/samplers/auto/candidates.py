@@ -55,7 +55,7 @@ class Candidate:
 
     name: str
     scores: Floats
-    parts: int
+    complexity: int
     make: Callable[[], ConditionalSampler]
     splits: int = 0  # chosen on the rows that it is scored on
     again: Callable[[], Floats] | None = None  # scores by trees that are grown again
@@ -152,7 +152,7 @@ class CandidateSet:
         candidates = [self.marginal()]
         if sparse is not None:
             candidates.append(self._shifted(sparse))
-            if candidates[-1].parts <= _FEW_TERMS and self._leaves_nothing(*candidates):
+            if candidates[-1].complexity <= _FEW_TERMS and self._leaves_nothing(*candidates):
                 return candidates
             dense = None
             if len(sparse.shift.terms) >= _DENSE_FROM:
@@ -291,10 +291,10 @@ class CandidateSet:
         best = min(candidates, key=lambda one: float(one.scores.mean()) + one.charge)
         unsure = []
         for one in candidates:
-            behind = one.scores - best.scores
-            mean, error = mean_and_std_error(behind)
+            score_gap = one.scores - best.scores
+            mean, error = mean_and_std_error(score_gap)
             low, high = mean - best.charge, mean + one.charge
-            limit = error if one.parts < best.parts else -error
+            limit = error if one.complexity < best.complexity else -error
             if one is not best and low <= limit < high:
                 unsure.append(one)
         if not unsure:

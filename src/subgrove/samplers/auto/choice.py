@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 _LEAST_KEPT = 0.01  # shares below it are not worth a sentence
-UNREADABLE = 10_000  # parts of a forest, which nobody reads
+UNREADABLE = 10_000  # complexity of a forest, which nobody reads
 
 TOLD = {
     "marginal": "all training rows",
@@ -30,11 +30,11 @@ class CandidateScore:
         Of the sampler.
     score : float
         Mean over training rows that it has not seen; the less the better. NaN where there is no other candidate.
-    behind : float
+    score_gap : float
         By how much it is worse than the best candidate.
     std_error : float
         Of that difference, row by row.
-    parts : int
+    complexity : int
         Terms and splits there are to read.
 
     Examples
@@ -48,14 +48,14 @@ class CandidateScore:
 
     name: str
     score: float
-    behind: float
+    score_gap: float
     std_error: float
-    parts: int
+    complexity: int
 
     @property
     def is_good(self) -> bool:
         """Whether it is within one standard error of the best."""
-        return self.behind <= self.std_error
+        return self.score_gap <= self.std_error
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class SamplerChoice:
             Rows that they were judged on.
         """
         good = [one for one in scores if one.is_good or len(scores) == 1]
-        chosen = min(good, key=lambda one: (one.parts, one.score))
+        chosen = min(good, key=lambda one: (one.complexity, one.score))
         return cls(feature, chosen.name, measure, scores, _reason(feature, measure, scores, chosen), n_rows)
 
     @classmethod
@@ -168,9 +168,9 @@ class SamplerChoice:
             {
                 "sampler": one.name,
                 "score": one.score,
-                "behind": one.behind,
+                "score_gap": one.score_gap,
                 "std_error": one.std_error,
-                "parts": one.parts,
+                "complexity": one.complexity,
                 "chosen": one.name == self.chosen,
             }
             for one in sorted(self.scores, key=lambda one: one.score)
@@ -242,8 +242,8 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def _more_parts(best: CandidateScore, chosen: CandidateScore) -> str:
-    if best.parts >= UNREADABLE:
+    if best.complexity >= UNREADABLE:
         return "cannot be read"
-    if best.parts == chosen.parts:
-        return f"has as many parts ({best.parts})"
-    return f"has {best.parts} terms and splits in place of {chosen.parts}"
+    if best.complexity == chosen.complexity:
+        return f"has as many complexity ({best.complexity})"
+    return f"has {best.complexity} terms and splits in place of {chosen.complexity}"

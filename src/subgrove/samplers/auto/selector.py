@@ -104,4 +104,4 @@ def _told(choice: SamplerChoice, drawer: ConditionalSampler) -> SamplerChoice:
 
 def _summary(candidate: Candidate, best: Candidate) -> CandidateScore:
     worse, error = mean_and_std_error(known(candidate.scores - best.scores))
-    return CandidateScore(candidate.name, candidate.score, worse, error, candidate.parts)
+    return CandidateScore(candidate.name, candidate.score, worse, error, candidate.complexity)
