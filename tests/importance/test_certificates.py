@@ -124,7 +124,7 @@ def test_failing_rows_are_marked_in_the_report(tmp_path: Path) -> None:
     shuffled, within = output.parts
     assert "<td>a !</td>" in shuffled
     assert "<td>c</td>" in shuffled
-    assert "An exclamation mark: redrawn days do not pass for real ones" in shuffled
+    assert "An exclamation mark: the resampled days failed the fidelity check" in shuffled
     assert "!" not in within.split("<table", 1)[1]
     assert pd.read_csv(tmp_path / "importance.csv")["feature"].tolist() == list(X.columns)
 
