@@ -224,12 +224,12 @@ def test_unknown_feature() -> None:
 
 def test_no_features() -> None:
     refused(ParameterError, r"features is empty", features=[])
-    refused(ParameterError, r"features has a group without features", features=["a", []])
+    refused(ParameterError, r"features has a group without columns", features=["a", []])
 
 
 def test_features_named_twice() -> None:
     refused(ParameterError, r"features names 'a' more than once", features=["a", "b", "a"])
-    refused(ParameterError, r"names a feature twice: 'a', 'a'", features=[["a", "a"]])
+    refused(ParameterError, r"names a column twice: 'a', 'a'", features=[["a", "a"]])
     refused(ParameterError, r"features names 'a \+ b', 'b \+ a' more than once", features=[["a", "b"], ["b", "a"]])
 
 

@@ -188,7 +188,7 @@ def test_methods_are_not_changed() -> None:
         ({"given": ["a", "x"]}, r"given names 'x', which is redrawn itself"),
         ({"given": {"x": ["x"]}}, r"given names 'x', which is redrawn itself"),
         ({"given": {"c": ["a"]}}, r"given has the key 'c', but the features are 'x'"),
-        ({"given": 3.5}, r"given must be a name or a list of names; got 3.5"),
+        ({"given": 3.5}, r"given must be a name, a position or a list of them; got 3.5"),
         ({"given": ["a"], "sampler": "marginal"}, r"sampler 'marginal' does not look at other columns"),
         ({"given": [], "sampler": "unchanged"}, r"sampler 'unchanged' does not look at other columns"),
         ({"given": ["a"], "sampler": "intervals"}, r"sampler 'intervals' does not look at other columns"),

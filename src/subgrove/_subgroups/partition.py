@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.html_views import html_of
-from subgrove._core.text import TOGETHER
+from subgrove._data.features import NamedGroup, feature_label
 from subgrove._data.table import Table, read_like
 from subgrove._subgroups.depth_choice import DepthChoice
 from subgrove.exceptions import FormatError
@@ -67,8 +67,8 @@ class Partition:
 
     @property
     def feature(self) -> str:
-        """The name of the feature, or the names of a group joined by " + "."""
-        return TOGETHER.join(self.members)
+        """The name of the feature or group; a group without a name is called by its members, joined by " + "."""
+        return feature_label(self.members)
 
     @cached_property
     def rules(self) -> tuple[str, ...]:
@@ -155,7 +155,8 @@ class Partition:
     def to_dict(self) -> dict[str, Any]:
         """A dictionary of plain values that JSON can hold."""
         chosen = {} if self.choice is None else {"choice": self.choice.to_dict()}
-        return {"members": list(self.members), "tree": self.tree.to_dict()} | chosen
+        name = {"name": self.members.name} if isinstance(self.members, NamedGroup) else {}
+        return {"members": list(self.members), **name, "tree": self.tree.to_dict()} | chosen
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Partition:
@@ -168,6 +169,7 @@ class Partition:
         """
         try:
             members, tree = tuple(values["members"]), Tree.from_dict(values["tree"])
+            members = NamedGroup(values["name"], members) if "name" in values else members
             choice = values.get("choice")
             return cls(members, tree, None if choice is None else DepthChoice.from_dict(choice))
         except (KeyError, TypeError) as error:

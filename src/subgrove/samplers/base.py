@@ -26,7 +26,7 @@ import numpy as np
 from subgrove._core.kinds import KINDS, ColumnInfo, Floats, Kind
 from subgrove._core.random import Streams
 from subgrove._core.validate import ParamsMixin
-from subgrove._data.features import parse_features
+from subgrove._data.features import feature_label, parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
@@ -38,7 +38,7 @@ Feature = tuple[str, ...]  # names of the columns that are redrawn together; mos
 
 def title(feature: Feature) -> str:
     """The name that tables call a feature or a group of features by."""
-    return " + ".join(feature)
+    return feature_label(feature)
 
 
 class SupportsSample(Protocol):
