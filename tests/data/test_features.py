@@ -88,7 +88,7 @@ def model(table: Any) -> Any:
     return np.asarray(table) @ [1.0, 2.0, 3.0]
 
 
-CONTAINERS = {
+CONTAINERS: dict[str, Any] = {
     "array": X,
     "pandas": pd.DataFrame(X, columns=list("abc")),
     "integer labels": pd.DataFrame(X, columns=[5, 6, 7]),
