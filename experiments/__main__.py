@@ -136,11 +136,7 @@ def _beside(args: argparse.Namespace, size: Size) -> pd.DataFrame:
     """What stands beside: to packages what samplers had of the same rows, to samplers what the paper's methods had."""
     if args.name != "peers":
         return Store(args.out / (f"{args.name}-quick" if args.quick else args.name)).read()
-    found = Store(args.out / stored_name("ground_truth", size)).read()
-    more = Store(args.out / stored_name("ground_truth_calibrated", size)).read()
-    if more.empty:  # units of `peers` have the default call; what is stored beside is of earlier ones
-        return found
-    return pd.concat([found[found["method"] != "auto"] if len(found) else found, more], ignore_index=True)
+    return Store(args.out / stored_name("ground_truth", size)).read()
 
 
 def _reject_what_has_no_use(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:

@@ -24,7 +24,6 @@ import subgrove as sg
 from experiments.beside_published import CELL
 from experiments.beside_true import beside_true
 from experiments.ground_truth import FEATURES, ROWS, in_order, rows_of
-from experiments.ground_truth_calibrated import asked_by_default
 from experiments.ground_truth_methods import FEATURE, redrawn
 from experiments.ground_truth_rows import REPEATS, Repetition, drawn_repetition
 from experiments.ground_truth_samplers import one_unit
@@ -65,8 +64,21 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     estimates = {name: estimate(one) for name, estimate in PEERS.items()}
     drawn = redrawn(one.scenario.sampler, one.train, one.test, REPEATS, one.seeds[1])
     theirs = rows_of(unit.params, one.truth, estimates | {"true": one.rises(drawn.columns)})
-    ours = [{name: row[name] for name in theirs[0]} for row in asked_by_default(unit, one)]
-    return theirs + ours
+    return theirs + [theirs[0] | {"method": "auto", "m": m, "estimate": _default_call(one, m)} for m in (1, REPEATS)]
+
+
+def _default_call(one: Repetition, n_repeats: int) -> float:
+    imp = sg.importance(
+        one.predict,
+        one.test,
+        one.y,
+        train=one.train,
+        features=[FEATURE],
+        n_repeats=n_repeats,
+        random_state=one.seeds[1],
+        check_fidelity=False,
+    )
+    return float(imp.overall["estimate"].iloc[0])
 
 
 def _hidimstat_ridge(one: Repetition) -> Floats:

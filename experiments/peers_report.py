@@ -17,9 +17,7 @@ NAMES = {
     "fippy_gaussian": "fippy, Gaussian",
     "knockpy_sdp": "knockpy, sdp",
 }
-OURS = {"auto_alike": "`auto`, rows alike"}  # others by their own name
 _COLORS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#000000", "#56B4E9")
-_RING = {"fillstyle": "none", "ms": 7, "mew": 1}  # so that what lies within is seen
 
 
 def section(tables: dict[str, pd.DataFrame]) -> str:
@@ -33,11 +31,7 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
         "scikit-learn (its default size) for x1; the conditional importance of `fippy` with its Gaussian sampler; x1 "
         "replaced by the semidefinite knockoff of `knockpy`, whose importance is reckoned as ours. All of them count "
         "the rise of the squared error whole, none halves it."
-        + (
-            " `auto` is `sg.importance` as it is called by default; *rows alike* is the same with `calibrate=False`."
-            if "auto_alike" in set(cells["method"])
-            else ""
-        ),
+        " `auto` is `sg.importance` as it is called by default.",
         "![other packages beside the true sampler](images/beyond/peers.png)",
     ]
     for m in sorted(set(cells["m"]), reverse=True):
@@ -48,7 +42,6 @@ def section(tables: dict[str, pd.DataFrame]) -> str:
             ratio_table(here),
             _worst(here),
             *(_beside(here, pairs, name) for name in methods(here) if name not in NAMES),
-            _only_weighted(here, pairs),
         ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -73,7 +66,7 @@ def ratio_table(cells: pd.DataFrame) -> str:
 
 
 def _named(name: str) -> str:
-    return NAMES.get(name, OURS.get(name, f"`{name}`"))
+    return NAMES.get(name, f"`{name}`")
 
 
 def _repetitions(cells: pd.DataFrame) -> str:
@@ -110,26 +103,6 @@ def _beside(cells: pd.DataFrame, pairs: pd.DataFrame, name: str) -> str:
     return f"{described} Not in {where}. Of the same rows, {how} {verb} more than two standard errors."
 
 
-def _only_weighted(cells: pd.DataFrame, pairs: pd.DataFrame) -> str:
-    """The cells that are won with weights of rows and are not without: by how much, and how sure that is."""
-    own = pairs[pairs["m"].isin(cells["m"])] if len(pairs) else pd.DataFrame(columns=["method"])
-    keys = ["scenario", "n", "p"]
-    lost, won = own[own["method"] == "auto_alike"], own[own["method"] == "auto"]
-    if lost.empty or won.empty:
-        return ""
-    both = won[won["more"] < 0].merge(lost.loc[lost["more"] >= 0, keys], on=keys)
-    described = []
-    for line in both.to_dict("records"):
-        here = cells[(cells[keys] == pd.Series({key: line[key] for key in keys})).all(axis=1)]
-        errors = here.set_index("method")["mse"]
-        described.append(
-            f"{TITLES[line['scenario']]} {line['n']} x {line['p']} ({number(errors['auto'])} against "
-            f"{number(errors[line['best']])} of {NAMES[line['best']]}: {number(-line['more'])} less, standard error "
-            f"{number(line['more_se'])}, {line['reps']} repetitions; rows alike {number(errors['auto_alike'])})"
-        )
-    return f"Won because rows are weighted: {'; '.join(described)}." if described else ""
-
-
 def _lost(cells: pd.DataFrame, name: str, line: dict[Hashable, Any]) -> str:
     """A cell where another package has the smaller error: by how much, and how sure that is."""
     here = cells[(cells["scenario"] == line["scenario"]) & (cells["n"] == line["n"]) & (cells["p"] == line["p"])]
@@ -154,8 +127,7 @@ def draw(cells: pd.DataFrame, folder: Path) -> Path:
         here = cells[cells["m"] == m].set_index(["scenario", "n", "p"])
         for name, color in zip(methods(cells), _COLORS, strict=False):
             own = here[here["method"] == name]["ratio_true"].reindex(keys)
-            style: dict[str, Any] = {"ms": 4, "color": color} | ({**_RING, "color": "#555555"} if name in OURS else {})
-            ax.plot(own, range(len(keys)), "o", label=_named(name).replace("`", ""), **style)
+            ax.plot(own, range(len(keys)), "o", ms=4, color=color, label=_named(name).replace("`", ""))
         ax.axvline(1.0, color="#D55E00", lw=1, zorder=0)
         ax.set_xscale("log")
         ax.set_title(f"{m} redraw{'s' if m > 1 else ''}", fontsize=9)

@@ -97,16 +97,16 @@ def mplot(seed: int, samples: int) -> list[Row]:
     for place, rng in enumerate(streams(seed, samples)):
         train, X = (correlated(rng, 2000, _UNUSED) for _ in range(2))
         model = LinearRegression().fit(train, train["x1"] + rng.normal(size=len(train)))
-        parts = sg.effect(model, X, "x2", subgroups=sg.find_subgroups(train, features="x2"))
+        within = sg.effect(model, X, "x2", subgroups=sg.find_subgroups(train, features="x2"))
         found = {kind: sg.effect(model, X, "x2", kind=kind, grid_resolution=12).curves for kind in ("pdp", "mplot")}
         for kind, table in found.items():
             slopes[kind].append(float(np.polyfit(table["x"], table["estimate"], 1)[0]))
-        curves = [table for _, table in parts.curves.groupby("rule", sort=False)]
+        curves = [table for _, table in within.curves.groupby("rule", sort=False)]
         slopes["cs"].append(float(np.mean([np.polyfit(table["x"], table["estimate"], 1)[0] for table in curves])))
         middles = [float(table["estimate"].mean()) for table in curves]
         heights.append(max(middles) - min(middles))
         if not place:
-            rows = _mplot_rows(X, np.asarray(model.predict(X)), found, parts)
+            rows = _mplot_rows(X, np.asarray(model.predict(X)), found, within)
     return [
         *rows,
         claim("slope of the conditional PDP of x2", slopes["mplot"], "near", _UNUSED, tolerance=0.01),
@@ -116,10 +116,10 @@ def mplot(seed: int, samples: int) -> list[Row]:
     ]
 
 
-def _mplot_rows(X: pd.DataFrame, predicted: Floats, found: dict[str, Any], parts: sg.Effect) -> list[Row]:
+def _mplot_rows(X: pd.DataFrame, predicted: Floats, found: dict[str, Any], within: sg.Effect) -> list[Row]:
     rows = points("data", "observed", X["x2"][:400], predicted[:400])
     rows += points("curve", "conditional PDP", found["mplot"]["x"], found["mplot"]["estimate"])
     rows += points("curve", "PDP", found["pdp"]["x"], found["pdp"]["estimate"])
-    for rule, table in parts.curves.groupby("rule", sort=False):
+    for rule, table in within.curves.groupby("rule", sort=False):
         rows += points("cs-PDP", str(rule), table["x"], table["estimate"], in_box=table["in_box"].astype(int))
     return rows

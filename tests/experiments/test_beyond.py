@@ -22,7 +22,7 @@ def test_without_results_the_commands_are_named(tmp_path: Path) -> None:
     text = " ".join(page.split())
     assert (
         "`ground_truth --sampler auto`, `ground_truth --sampler auto --forest own`, `data_fidelity --sampler auto`, "
-        "`ground_truth_calibrated`, `inference`" in text
+        "`inference`" in text
     )
     assert "`peers --sampler auto`" in text
     assert "no results yet" in text
@@ -104,7 +104,7 @@ def test_the_command_puts_stored_samplers_beside_packages(tmp_path: Path, monkey
     assert main(["ground_truth", "run", *options]) == 0
     assert main(["peers", *options]) == 0
     cells = pd.read_csv(tmp_path / "tables" / "peers_cells.csv")
-    assert set(cells["method"]) == {"fippy_gaussian", "marginal", "true", "auto", "auto_alike"}
+    assert set(cells["method"]) == {"fippy_gaussian", "marginal", "true", "auto"}
     assert set(cells["reps"]) == {1}
 
 

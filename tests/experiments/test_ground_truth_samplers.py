@@ -202,7 +202,7 @@ def test_what_a_sampler_chose_is_stored() -> None:
         def fit(self, X: Any, features: Any) -> Any:
             fitted = sg.samplers.Marginal().fit(X, features)
             choice = SimpleNamespace(chosen="marginal")
-            return SimpleNamespace(redraw=fitted.sample, choices={"x1": choice})
+            return SimpleNamespace(sample=fitted.sample, choices={"x1": choice})
 
     X = sg.simulate.scenario("linear").sample(30, random_state=1).X
     drawn = redrawn(Chooses(), X, X, 2, 1)

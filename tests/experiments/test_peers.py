@@ -99,20 +99,6 @@ def test_a_sampler_of_ours_is_put_beside_them_on_the_rows_that_they_had(error: f
     assert peers.beside(found, pd.DataFrame()) is found
 
 
-def test_unweighted_results_have_a_column_of_their_own() -> None:
-    ours = results()[lambda rows: rows["method"] == "true"]
-    worse = ours.assign(method="auto_alike", estimate=4 + (ours["estimate"] - 4) * 2.5)
-    text = peers.report(peers.tables(pd.concat([results(), worse, ours.assign(method="auto")])))
-    assert "| `auto`, rows alike | `auto` | true: error |" in text
-    assert "`auto` is `sg.importance` as it is called by default; *rows alike* is the same with" in text
-    assert "`auto`, rows alike has a smaller error than the best of the packages in 0 of 1 cells." in text
-    assert "`auto` has a smaller error than the best of the packages in 1 of 1 cells." in text
-    assert "calibrate" not in peers.report(peers.tables(results()))
-    # Squares of 2.5 and 1 against 2: 6.25 and 1 against 4, in each of three repetitions.
-    won = "linear 300 x 10 (1.00 against 4.00 of hidimstat, ridge: 3.00 less, standard error 0, 3 repetitions;"
-    assert f"Won because rows are weighted: {won} rows alike 6.25)." in text
-
-
 def test_a_lost_cell_says_how_sure_that_is() -> None:
     ours = results()[lambda rows: rows["method"] == "true"].assign(method="auto")
     ours["estimate"] = [4 + {0: 1.0, 1: 2.0, 2: 3.0}[rep] for rep in ours["rep"]]
