@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove._importance.inference.skewness import leaning, reach
+from subgrove._scoring.skewness import interval_multipliers, skewness_correction
 from subgrove._scoring.summed import with_rows
 
 _BOOTSTRAPPED = 600  # samples at most, for it takes long
@@ -36,7 +36,7 @@ def increases(scenario: sg.simulate.Scenario, n: int, samples: int) -> tuple[Flo
             scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, features=["x1"], n_repeats=20,
             random_state=two, check_fidelity=False, progress=False,
         )  # fmt: skip
-        (score,) = with_rows(imp.scores, "leaning")
+        (score,) = with_rows(imp.scores, "skewness_correction")
         values = score.influence[0].astype(np.float64)
         spread = values.var(ddof=1)
         rows.append(values)
@@ -75,7 +75,7 @@ def bootstrap(rows: Floats, errors: Floats) -> Sides:
 
 
 def chosen(rows: Floats, errors: Floats) -> Sides:
-    return reach(errors, np.full(len(rows), rows.shape[1] - 1.0), 0.95, leaning(rows, None))
+    return interval_multipliers(errors, np.full(len(rows), rows.shape[1] - 1.0), 0.95, skewness_correction(rows, None))
 
 
 WAYS: dict[str, Callable[[Floats, Floats], Sides]] = {

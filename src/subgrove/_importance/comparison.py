@@ -8,9 +8,10 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import as_count
-from subgrove._importance.inference.intervals import interval_columns, overall_variance, paired_variance
-from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label, redraw_variance
+from subgrove._importance.inference.intervals import interval_columns, paired_variance
+from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
 from subgrove._importance.tables import loss_column
+from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.summed import with_rows
 from subgrove.exceptions import ParameterError
@@ -55,7 +56,7 @@ def _variance(
     else:
         variance = float(overall_variance(first, one.weights)[mine] + overall_variance(second, two.weights)[yours])
     if MONTE_CARLO in one.covered and not same_draws:  # else it is in the variance already
-        draws = [redraw_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
+        draws = [monte_carlo_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
         variance += float(np.nansum(draws))
     return variance
 

@@ -25,9 +25,9 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_table
 from subgrove._importance.importance import importance
-from subgrove._importance.inference.variance_components import redraw_variance
 from subgrove._importance.loco import Refit, unfitted
 from subgrove._importance.refits_result import RefitsResult
+from subgrove._scoring.estimate_variance import monte_carlo_variance
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 
 
@@ -145,7 +145,10 @@ def importance_over_refits(
     estimates = np.array([[score.overall.mean(axis=1) for score in one.scores] for one in found])
     first = found[0]
     draws = [
-        [[redraw_variance(score, at, per_row=own) for at, own in enumerate(one.per_row_losses)] for score in one.scores]
+        [
+            [monte_carlo_variance(score, at, per_row=own) for at, own in enumerate(one.per_row_losses)]
+            for score in one.scores
+        ]
         for one in found
     ]
     settings = {

@@ -14,8 +14,7 @@ from subgrove._core.files import write_text
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import table_of_lines
-from subgrove._importance.inference.intervals import interval_columns
-from subgrove._importance.inference.multiple_testing import with_adjusted
+from subgrove._importance.inference.intervals import adjusted_p_values, interval_columns
 from subgrove._importance.inference.variance_components import SOURCES, label
 from subgrove._importance.storage import packed, unpacked
 from subgrove._importance.tables import loss_column
@@ -95,7 +94,7 @@ class RefitsResult:
                         "noise": label(SOURCES),
                     }
                 )
-        return table_of_lines(self.backend, with_adjusted(lines))
+        return table_of_lines(self.backend, adjusted_p_values(lines))
 
     @property
     def refits(self) -> Any:

@@ -27,7 +27,7 @@ from subgrove._importance.inference.calibration import (
     reject_uncalibratable,
 )
 from subgrove._importance.inference.conditional_independence import tested
-from subgrove._importance.inference.multiple_testing import with_adjusted
+from subgrove._importance.inference.intervals import adjusted_p_values
 from subgrove._importance.inference.variance_components import (
     default_sources,
     known_sources,
@@ -143,7 +143,7 @@ class ImportanceResult:
     def overall(self) -> Any:
         """One row for each feature (and loss): its importance over all rows."""
         lines = [overall_line(self, score, at) for at in range(len(self.losses)) for score in self.scores]
-        return table_of_lines(self.backend, with_adjusted(lines))
+        return table_of_lines(self.backend, adjusted_p_values(lines))
 
     @property
     def by_subgroup(self) -> Any:
@@ -154,7 +154,7 @@ class ImportanceResult:
         for at in range(len(self.losses)):
             for score in self.scores:
                 lines += subgroup_lines(self, score, at)
-        return table_of_lines(self.backend, with_adjusted(lines))
+        return table_of_lines(self.backend, adjusted_p_values(lines))
 
     @property
     def subgroups(self) -> dict[str, Partition]:
@@ -447,7 +447,7 @@ class ImportanceResult:
             self.level,
             by_subgroup,
         )
-        return table_of_lines(self.backend, with_adjusted(lines))
+        return table_of_lines(self.backend, adjusted_p_values(lines))
 
     def for_loss(self, loss: str) -> ImportanceResult:
         """The result of one of several losses.

@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import as_count
 from subgrove._importance.fidelity_columns import EXPLAINED, MARK, certificate_columns, fails, verdict_column
-from subgrove._importance.inference.intervals import interval_columns, overall_leaning, subgroup_leaning
+from subgrove._importance.inference.intervals import interval_columns
 from subgrove._importance.inference.variance_components import (
     MONTE_CARLO,
     TEST_ROWS,
@@ -19,6 +19,7 @@ from subgrove._importance.inference.variance_components import (
     overall_parts,
     subgroup_parts,
 )
+from subgrove._scoring.estimate_variance import overall_skewness, subgroup_skewness
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.summed import Scores
 
@@ -35,7 +36,7 @@ def overall_line(result: ImportanceResult, score: Scores, at: int) -> dict[str, 
     variance, df = added(parts, result.covered)
     estimate = np.array(float(score.overall[at].mean()))
     leans = TEST_ROWS in result.covered and result.per_row_losses[at]
-    shape = overall_leaning(score, at, result.weights) if leans else None
+    shape = overall_skewness(score, at, result.weights) if leans else None
     columns = interval_columns(estimate, np.sqrt(variance), df, result.level, shape)
     unknown = TEST_ROWS in result.covered and not result.per_row_losses[at]
     return {
@@ -53,7 +54,7 @@ def subgroup_lines(result: ImportanceResult, score: Scores, at: int) -> list[dic
     """The lines of a feature in `by_subgroup`, for one loss."""
     estimate = score.repeats[at].mean(axis=0)
     variance, df = added(subgroup_parts(score, at, result.weights), result.covered)
-    shape = subgroup_leaning(score, at, result.weights) if TEST_ROWS in result.covered else None
+    shape = subgroup_skewness(score, at, result.weights) if TEST_ROWS in result.covered else None
     columns = interval_columns(estimate, np.sqrt(variance), df, result.level, shape)
     return [
         {

@@ -15,8 +15,8 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
-from subgrove._importance.inference.intervals import overall_variance
 from subgrove._scoring.accumulate import Tally
+from subgrove._scoring.estimate_variance import overall_variance
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove.exceptions import ParameterError, SubgroveWarning
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
-from subgrove._importance.inference.skewness import Leaning, leaning_of
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.fidelity_check.check import FidelityCheck
+from subgrove._scoring.skewness import SkewnessCorrection, correction_from_moments
 from subgrove._scoring.sums import left_by_draws
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
@@ -171,11 +171,11 @@ def spread_of_rows(moments: Moments) -> Floats:
         return np.where(moments.n > 2, moments.m2 / (moments.n - 1), np.nan)
 
 
-def leaning_of_rows(moments: Moments) -> Leaning:
+def skewness_of_rows(moments: Moments) -> SkewnessCorrection:
     """How rows lean; subgroups without rows lean nowhere."""
     n = np.maximum(moments.n, 1.0)
-    found = leaning_of(n, moments.m2 / n, moments.m3 / n, moments.m4 / n)
-    return Leaning(found.third, np.where(moments.n > 0, found.df, np.inf))
+    found = correction_from_moments(n, moments.m2 / n, moments.m3 / n, moments.m4 / n)
+    return SkewnessCorrection(found.third, np.where(moments.n > 0, found.df, np.inf))
 
 
 def with_rows(scores: Sequence[Scores], what: str) -> tuple[FeatureScores, ...]:

@@ -19,8 +19,9 @@ import numpy as np
 from subgrove._core.random import stream
 from subgrove._importance.gap.order import Block, block_title, by_dependence, in_blocks
 from subgrove._importance.gap.result import OTHER_DRAWS, Gap, GapStep
-from subgrove._importance.inference.intervals import combined_mc_variance, combined_variance
+from subgrove._importance.inference.intervals import combined_variance
 from subgrove._importance.recompute import Source
+from subgrove._scoring.estimate_variance import monte_carlo_variance
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.row_losses import names_of
 from subgrove._scoring.summed import with_rows
@@ -227,12 +228,12 @@ class _Sets:
 
     def noise(self, terms: Sequence[tuple[float, FeatureScores]]) -> tuple[float, float]:
         """Standard error over test rows and over draws of a sum of estimates."""
-        full = [(factor, score, 0) for factor, score in terms]
         per_row = self.imp.per_row_losses[0]
-        if not full:
+        if not terms:
             return 0.0, 0.0
-        rows = combined_variance(full, self.imp.weights) if per_row else np.nan
-        return float(np.sqrt(rows)), float(np.sqrt(combined_mc_variance(full, per_row=per_row)))
+        rows = combined_variance(terms, self.imp.weights) if per_row else np.nan
+        draws = sum(factor**2 * monte_carlo_variance(score, 0, per_row=per_row) for factor, score in terms)
+        return float(np.sqrt(rows)), float(np.sqrt(draws))
 
 
 def _of_loss(score: FeatureScores, at: int) -> FeatureScores:

@@ -27,7 +27,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._importance.inference.control_variates import ControlVariate, ControlVariateFit, RowFeatures
-from subgrove._importance.inference.intervals import mean_variance, overall_variance, subgroup_variance
+from subgrove._scoring.estimate_variance import mean_variance, overall_variance, subgroup_variance
 from subgrove._scoring.feature_result import Calibration, FeatureScores
 from subgrove._scoring.sums import narrow
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning

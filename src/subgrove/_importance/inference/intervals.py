@@ -1,83 +1,55 @@
-"""Noise of the test rows: standard errors, intervals and p-values from per-row numbers.
+"""Intervals, p-values and their adjustment for multiple tests; variances of differences between estimates.
 
-The increase of a row's loss depends on the row and on its donor. Where donors are other test rows, each row plays both
-parts, and the estimate is a U-statistic: its variance is that of the sum of a row's two parts, over the number of rows.
-A sum over few repeats also varies because of the draws; that part is known from the repeats and is taken off, for the
-Monte-Carlo error has a column of its own.
+In a table of many features some are significant by chance. Holm's adjustment bounds the probability of any false
+rejection, however the tests depend on each other; Benjamini and Hochberg's bounds the expected share of false ones
+among the rejections, for independent or positively dependent tests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._importance.inference.skewness import Leaning, leaning, reach
+from subgrove._scoring.estimate_variance import mean_variance
 from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.summed import Scores, SummedScores, leaning_of_rows, spread_of_rows
-
-_LEAST_SHARE = 0.1  # what is taken off as noise of the draws leaves at least this share of a variance
+from subgrove._scoring.skewness import SkewnessCorrection, interval_multipliers
 
 
-def overall_variance(score: Scores, weights: Floats | None) -> Floats:
-    """Variance of the overall estimate of each loss."""
-    n = score.sizes.sum()
-    share = score.sizes / n
-    excess = (score.excess * share).sum(axis=1)
-    if isinstance(score, SummedScores):
-        return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
-    return mean_variance(score.influence.astype(np.float64), weights, excess) + further_variance(score)
+def interval_columns(
+    estimate: Floats, std_error: Floats, df: Floats, level: float, correction: SkewnessCorrection | None = None
+) -> dict[str, Floats]:
+    """Return the columns that go with an estimate; the p-value is one-sided, of the null "importance is at most 0".
 
+    `df` are the degrees of freedom of the standard error; `correction` widens the interval for skewed rows.
+    """
+    # Student's t from scipy.special: scipy.stats takes a second to import and a millisecond a call.
+    from scipy.special import stdtr
 
-def further_variance(score: FeatureScores) -> Floats:
-    """What is in the variance of a calibrated estimate due to the additional rows."""
-    return np.zeros(len(score.rows)) if score.calibration is None else score.calibration.further_variance
-
-
-def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
-    """Variance of the estimates of each loss and subgroup: (losses, subgroups)."""
-    if isinstance(score, SummedScores):
-        return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
-    if score.calibration is not None:
-        return score.calibration.subgroup_variance
-    variances = np.full((len(score.influence), len(score.rules)), np.nan)
-    for k in range(len(score.rules)):
-        rows = np.flatnonzero(score.code == k)
-        own = None if weights is None else weights[rows]
-        if len(rows):
-            variances[:, k] = mean_variance(score.influence[:, rows].astype(np.float64), own, score.excess[:, k])
-    return variances
-
-
-def overall_leaning(score: Scores, at: int, weights: Floats | None) -> Leaning:
-    """How the rows lean that the overall estimate of a loss is the mean of."""
-    if isinstance(score, SummedScores):
-        return leaning_of_rows(score.moments.line(at).together().row(0)).of(0)
-    return leaning(score.influence[at : at + 1].astype(np.float64), weights).of(0)
-
-
-def subgroup_leaning(score: Scores, at: int, weights: Floats | None) -> Leaning:
-    """The same for each subgroup; those without rows lean nowhere."""
-    if isinstance(score, SummedScores):
-        return leaning_of_rows(score.moments.row(at))
-    values = score.influence[at : at + 1].astype(np.float64)
-    found = [Leaning(np.zeros(1), np.full(1, np.inf)) for _ in score.rules]
-    for k in range(len(score.rules)):
-        rows = np.flatnonzero(score.code == k)
-        if len(rows):
-            found[k] = leaning(values[:, rows], None if weights is None else weights[rows])
-    return Leaning(*(np.concatenate([getattr(one, name) for one in found]) for name in ("third", "df")))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(std_error > 0, estimate / std_error, np.where(estimate == 0, 0.0, np.inf * estimate))
+    statistic = np.where(np.isnan(std_error), np.nan, statistic)
+    # If no row changed at all there is nothing to test, and no evidence of an importance.
+    p_value = np.where((std_error == 0) & (estimate == 0), 1.0, stdtr(np.maximum(df, 1), -statistic))
+    below, above = interval_multipliers(std_error, df, level, correction)
+    return {
+        "estimate": estimate,
+        "std_error": std_error,
+        "statistic": statistic,
+        "p_value": p_value,
+        "conf_low": estimate - below * std_error,
+        "conf_high": estimate + above * std_error,
+    }
 
 
 def paired_variance(
     one: FeatureScores, two: FeatureScores, losses: list[tuple[int, int]], weights: Any, *, same_draws: bool
 ) -> Floats:
-    """Variance of the difference of two estimates on the same rows.
+    """Return the variance of the difference of two estimates on the same rows.
 
-    With the same draws in both, their noise is in part the same and the difference has less of it; how much is not
-    known, so nothing is taken off. All rows count alike.
+    With the same draws in both, part of the Monte Carlo noise cancels; how much is not known, so nothing is subtracted.
     """
     first, second = [pair[0] for pair in losses], [pair[1] for pair in losses]
     values = one.influence[first].astype(np.float64) - two.influence[second].astype(np.float64)
@@ -90,72 +62,57 @@ def paired_variance(
     return mean_variance(values, weights, np.asarray(excess))
 
 
-def combined_variance(terms: Sequence[tuple[float, FeatureScores, int]], weights: Floats | None) -> float:
-    """Variance of a sum of estimates on the same rows, each with a factor: terms are (factor, scores, loss).
+def combined_variance(terms: Sequence[tuple[float, FeatureScores]], weights: Floats | None) -> float:
+    """Return the variance of a sum of estimates on the same rows with coefficients: terms are (coefficient, scores).
 
-    Their draws are taken to be independent of each other.
+    Draws of different terms are taken to be independent.
     """
-    values = sum(factor * score.influence[at].astype(np.float64) for factor, score, at in terms)
-    excess = sum(factor**2 * (score.excess[at] * score.sizes).sum() / score.sizes.sum() for factor, score, at in terms)
+    values = sum(factor * score.influence[0].astype(np.float64) for factor, score in terms)
+    excess = sum(factor**2 * (score.excess[0] * score.sizes).sum() / score.sizes.sum() for factor, score in terms)
     return float(mean_variance(np.asarray(values)[None, :], weights, np.array([excess]))[0])
 
 
-def combined_mc_variance(terms: Sequence[tuple[float, FeatureScores, int]], *, per_row: bool) -> float:
-    """Variance of such a sum over other draws."""
-    total = 0.0
-    for factor, score, at in terms:
-        if per_row:
-            share = score.sizes / score.sizes.sum()
-            variance = float((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum())
-        else:
-            m = len(score.overall[at])
-            variance = float(score.overall[at].var(ddof=1) / m) if m > 1 else np.nan
-        total += factor**2 * variance
-    return total
+def adjusted_p_values(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the lines with `p_holm` and `p_bh` after `p_value`, adjusted over the lines of the same loss."""
+    columns: list[dict[str, float]] = [{} for _ in lines]
+    for loss in dict.fromkeys(line.get("loss") for line in lines):
+        places = [at for at, line in enumerate(lines) if line.get("loss") == loss]
+        p_values = [lines[at]["p_value"] for at in places]
+        for at, one, two in zip(places, holm(p_values), benjamini_hochberg(p_values), strict=True):
+            columns[at] = {"p_holm": float(one), "p_bh": float(two)}
+    return [_insert_after(line, "p_value", extra) for line, extra in zip(lines, columns, strict=True)]
 
 
-def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
-    """Variance of the mean of each line; weights count rows.
+def holm(p_values: Any) -> Floats:
+    """Return p-values adjusted by Holm's method; NaN stays NaN and does not count."""
 
-    Of two rows each is the other's donor: there is one number, and no spread to learn from.
-    """
-    n = float(values.shape[1] if weights is None else weights.sum())
-    if n <= 2:
-        return np.full(len(values), np.nan)
-    if weights is None:
-        spread = values.var(axis=1, ddof=1)
-    else:
-        centred = values - (values @ weights / n)[:, None]
-        spread = (centred**2) @ weights / (n - 1)
-    return _of_mean(spread, n, excess)
+    def step_down(ascending: Floats) -> Floats:
+        return np.maximum.accumulate(ascending * (len(ascending) - np.arange(len(ascending))))
+
+    return _adjusted(p_values, step_down)
 
 
-def _of_mean(spread: Floats, n: float | Floats, excess: Floats) -> Floats:
-    """Variance of a mean of n rows with this spread, less what is due to few draws."""
-    return np.asarray(np.maximum(spread - excess, _LEAST_SHARE * spread) / n)
+def benjamini_hochberg(p_values: Any) -> Floats:
+    """Return p-values adjusted by Benjamini and Hochberg's method; NaN stays NaN and does not count."""
+
+    def step_up(ascending: Floats) -> Floats:
+        n = len(ascending)
+        return np.minimum.accumulate((ascending * n / np.arange(1, n + 1))[::-1])[::-1]
+
+    return _adjusted(p_values, step_up)
 
 
-def interval_columns(
-    estimate: Floats, std_error: Floats, df: Floats, level: float, shape: Leaning | None = None
-) -> dict[str, Floats]:
-    """Columns that go with an estimate; the p-value is of the test that the importance is not above 0.
+def _adjusted(p_values: Any, method: Callable[[Floats], Floats]) -> Floats:
+    plain = np.asarray(p_values, dtype=np.float64)
+    adjusted = np.full(plain.shape, np.nan)
+    known = np.flatnonzero(~np.isnan(plain))
+    order = known[np.argsort(plain[known], kind="stable")]
+    if len(order):
+        adjusted[order] = np.minimum(method(plain[order]), 1.0)
+    return adjusted
 
-    `df` are the degrees of freedom of the standard error; `shape` tells how the rows lean, if that is known.
-    """
-    # Of Student's t; scipy.stats has them too, but takes a second to import and a millisecond a call.
-    from scipy.special import stdtr
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(std_error > 0, estimate / std_error, np.where(estimate == 0, 0.0, np.inf * estimate))
-    statistic = np.where(np.isnan(std_error), np.nan, statistic)
-    # No row changed at all: there is nothing to test, and nothing that speaks for an importance.
-    p_value = np.where((std_error == 0) & (estimate == 0), 1.0, stdtr(np.maximum(df, 1), -statistic))
-    below, above = reach(std_error, df, level, shape)
-    return {
-        "estimate": estimate,
-        "std_error": std_error,
-        "statistic": statistic,
-        "p_value": p_value,
-        "conf_low": estimate - below * std_error,
-        "conf_high": estimate + above * std_error,
-    }
+def _insert_after(line: dict[str, Any], name: str, extra: dict[str, float]) -> dict[str, Any]:
+    at = list(line).index(name) + 1
+    items = list(line.items())
+    return dict([*items[:at], *extra.items(), *items[at:]])

@@ -19,7 +19,7 @@ from subgrove._core.random import stream
 from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
-from subgrove._importance.inference.variance_components import redraw_variance
+from subgrove._scoring.estimate_variance import monte_carlo_variance
 from subgrove._scoring.feature_result import FeatureScores
 from subgrove._scoring.score import Question
 from subgrove.exceptions import ParameterError, SubgroveWarning
@@ -74,7 +74,9 @@ def with_partition_noise(
             warnings.simplefilter("ignore", SubgroveWarning)  # what there is to say was said of the whole
             found = scored(_asked_again(question, *refitted(half), int(rng.integers(2**62))))
         estimates.append([score.overall.mean(axis=1) for score in found])
-        draws.append([[redraw_variance(score, at, per_row=own) for at, own in enumerate(per_row)] for score in found])
+        draws.append(
+            [[monte_carlo_variance(score, at, per_row=own) for at, own in enumerate(per_row)] for score in found]
+        )
     spread = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
     variances = np.maximum(spread, 0.0) * size / (table.n_rows - size)
     return [_told(score, own, n_resamples) for score, own in zip(scores, variances, strict=True)]

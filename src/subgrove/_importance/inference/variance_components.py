@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._importance.inference.intervals import overall_variance, subgroup_variance
+from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance, subgroup_variance
 from subgrove._scoring.summed import Scores, SummedScores
 from subgrove.exceptions import ParameterError
 
@@ -74,20 +74,11 @@ def overall_parts(score: Scores, at: int, weights: Floats | None, *, per_row: bo
     n = score.sizes.sum()
     parts = {
         TEST_ROWS: np.array([overall_variance(score, weights)[at] if per_row else np.nan, n - 1]),
-        MONTE_CARLO: np.array([redraw_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
+        MONTE_CARLO: np.array([monte_carlo_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
     }
     if score.partition_variance is not None:
         parts[SAMPLER] = np.array([score.partition_variance[at], score.partition_resamples - 1])
     return parts
-
-
-def redraw_variance(score: Scores, at: int, *, per_row: bool) -> float:
-    """Variance of the overall estimate over other draws; NaN of a single one."""
-    if not per_row:
-        values = score.overall[at]
-        return float(values.var(ddof=1) / len(values)) if len(values) > 1 else float("nan")
-    share = score.sizes / score.sizes.sum()
-    return float((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum())
 
 
 def subgroup_parts(score: Scores, at: int, weights: Floats | None) -> dict[str, Floats]:

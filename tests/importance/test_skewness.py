@@ -1,4 +1,4 @@
-"""Bounds of an interval move out where rows lean, by the terms that are written down, and stay Student's elsewhere."""
+"""Bounds of an interval move out where rows skew, by the terms that are written down, and stay Student's elsewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy.stats import kurtosis, skew
 from scipy.stats import t as student
 
 from subgrove._importance.inference.intervals import interval_columns
-from subgrove._importance.inference.skewness import leaning, reach
+from subgrove._scoring.skewness import interval_multipliers, skewness_correction
 
 RIGHT = np.random.default_rng(1).exponential(size=(1, 200)) ** 2
 ERROR = RIGHT.std(axis=1, ddof=1) / np.sqrt(200)
@@ -19,36 +19,42 @@ def student_reach(n: float) -> float:
 
 
 def test_moments_are_those_of_scipy() -> None:
-    shape = leaning(RIGHT, None)
+    shape = skewness_correction(RIGHT, None)
     assert shape.third[0] == pytest.approx(skew(RIGHT[0]) * RIGHT.std() ** 3 / 200**2)
     assert shape.df[0] == pytest.approx(2 * 200 / (kurtosis(RIGHT[0], fisher=False) - 1))
 
 
 def test_the_bound_moves_by_skewness_and_kurtosis() -> None:
-    shape = leaning(RIGHT, None)
+    shape = skewness_correction(RIGHT, None)
     wide = student.ppf(0.975, shape.df)
-    below, above = reach(ERROR, np.array([199.0]), 0.95, shape)
+    below, above = interval_multipliers(ERROR, np.array([199.0]), 0.95, shape)
     assert above == pytest.approx(wide + shape.third / ERROR**3 * (2 * wide**2 + 1) / 6)
     assert below == pytest.approx(student_reach(200))
 
 
-def test_rows_that_lean_left_move_the_lower_bound() -> None:
-    right, left = (reach(ERROR, np.array([199.0]), 0.95, leaning(side * RIGHT, None)) for side in (1, -1))
+def test_left_skewed_rows_move_the_lower_bound() -> None:
+    right, left = (
+        interval_multipliers(ERROR, np.array([199.0]), 0.95, skewness_correction(side * RIGHT, None))
+        for side in (1, -1)
+    )
     assert left[0] == pytest.approx(right[1])
     assert left[1] == pytest.approx(right[0])
 
 
 def test_without_leaning_the_interval_is_students() -> None:
     flat = np.linspace(-1, 1, 200)[None, :]
-    below, above = reach(np.array([0.1]), np.array([199.0]), 0.95, leaning(flat, None))
+    below, above = interval_multipliers(np.array([0.1]), np.array([199.0]), 0.95, skewness_correction(flat, None))
     assert below == pytest.approx(student_reach(200))
     assert above == pytest.approx(student_reach(200))
-    assert reach(np.array([0.1]), np.array([199.0]), 0.95, None)[0] == pytest.approx(student_reach(200))
+    assert interval_multipliers(np.array([0.1]), np.array([199.0]), 0.95, None)[0] == pytest.approx(student_reach(200))
 
 
 def test_weights_count_rows() -> None:
     counts = np.random.default_rng(2).integers(0, 4, size=200)
-    weighted, repeated = leaning(RIGHT, counts.astype(float)), leaning(np.repeat(RIGHT, counts, axis=1), None)
+    weighted, repeated = (
+        skewness_correction(RIGHT, counts.astype(float)),
+        skewness_correction(np.repeat(RIGHT, counts, axis=1), None),
+    )
     assert weighted.third == pytest.approx(repeated.third)
     assert weighted.df == pytest.approx(repeated.df)
 
@@ -57,7 +63,7 @@ def test_weights_count_rows() -> None:
 def test_bounds_of_few_or_constant_rows_are_numbers(values: np.ndarray) -> None:
     error = np.array([values.std() / np.sqrt(values.shape[1])])
     columns = interval_columns(
-        values.mean(axis=1), error, np.array([values.shape[1] - 1.0]), 0.95, leaning(values, None)
+        values.mean(axis=1), error, np.array([values.shape[1] - 1.0]), 0.95, skewness_correction(values, None)
     )
     assert np.isfinite(columns["conf_low"]).all()
     assert np.isfinite(columns["conf_high"]).all()
@@ -70,7 +76,7 @@ def test_squared_errors_are_covered_above_as_well() -> None:
     values = rng.standard_normal((2000, 200)) ** 2 * rng.exponential(size=(2000, 200))
     error = values.std(axis=1, ddof=1) / np.sqrt(200)
     df = np.full(2000, 199.0)
-    leaned = interval_columns(values.mean(axis=1), error, df, 0.95, leaning(values, None))
+    leaned = interval_columns(values.mean(axis=1), error, df, 0.95, skewness_correction(values, None))
     plain = interval_columns(values.mean(axis=1), error, df, 0.95)
     covered = [np.mean((one["conf_low"] <= 1) & (one["conf_high"] >= 1)) for one in (leaned, plain)]
     assert 0.935 < covered[0] < 0.965

@@ -1,0 +1,100 @@
+"""Variance and skewness of an importance estimate over test rows.
+
+The increase of a row's loss depends on the row and on its donor. Where donors are other test rows, each row has both
+roles, and the estimate is a U-statistic: its variance is that of the sum of a row's two contributions, over the number
+of rows. A sum over few repeats also varies because of the Monte Carlo draws; that part is known from the repeats and is
+subtracted, for the Monte Carlo error is reported separately.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from subgrove._core.kinds import Floats
+from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.skewness import SkewnessCorrection, skewness_correction
+from subgrove._scoring.summed import Scores, SummedScores, skewness_of_rows, spread_of_rows
+
+_MIN_SHARE = 0.1  # of a variance that is left when the Monte Carlo part is subtracted
+
+
+def overall_variance(score: Scores, weights: Floats | None) -> Floats:
+    """Return the variance of the overall estimate of each loss."""
+    n = score.sizes.sum()
+    share = score.sizes / n
+    excess = (score.excess * share).sum(axis=1)
+    if isinstance(score, SummedScores):
+        return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
+    return mean_variance(score.influence.astype(np.float64), weights, excess) + _further_variance(score)
+
+
+def _further_variance(score: FeatureScores) -> Floats:
+    """Return the variance of a calibrated estimate that is due to the additional rows."""
+    return np.zeros(len(score.rows)) if score.calibration is None else score.calibration.further_variance
+
+
+def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
+    """Return the variance of the estimates of each loss and subgroup: (losses, subgroups)."""
+    if isinstance(score, SummedScores):
+        return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
+    if score.calibration is not None:
+        return score.calibration.subgroup_variance
+    variances = np.full((len(score.influence), len(score.rules)), np.nan)
+    for k in range(len(score.rules)):
+        rows = np.flatnonzero(score.code == k)
+        own = None if weights is None else weights[rows]
+        if len(rows):
+            variances[:, k] = mean_variance(score.influence[:, rows].astype(np.float64), own, score.excess[:, k])
+    return variances
+
+
+def overall_skewness(score: Scores, at: int, weights: Floats | None) -> SkewnessCorrection:
+    """Return the skewness correction of the overall estimate of a loss."""
+    if isinstance(score, SummedScores):
+        return skewness_of_rows(score.moments.line(at).together().row(0)).of(0)
+    return skewness_correction(score.influence[at : at + 1].astype(np.float64), weights).of(0)
+
+
+def subgroup_skewness(score: Scores, at: int, weights: Floats | None) -> SkewnessCorrection:
+    """Return the same for each subgroup; there is no correction for those without rows."""
+    if isinstance(score, SummedScores):
+        return skewness_of_rows(score.moments.row(at))
+    values = score.influence[at : at + 1].astype(np.float64)
+    corrections = [SkewnessCorrection(np.zeros(1), np.full(1, np.inf)) for _ in score.rules]
+    for k in range(len(score.rules)):
+        rows = np.flatnonzero(score.code == k)
+        if len(rows):
+            corrections[k] = skewness_correction(values[:, rows], None if weights is None else weights[rows])
+    return SkewnessCorrection(
+        *(np.concatenate([getattr(one, name) for one in corrections]) for name in ("third", "df"))
+    )
+
+
+def monte_carlo_variance(score: Scores, at: int, *, per_row: bool) -> float:
+    """Return the variance of the overall estimate over other draws; NaN with a single repeat of a score."""
+    if not per_row:
+        values = score.overall[at]
+        return float(values.var(ddof=1) / len(values)) if len(values) > 1 else float("nan")
+    share = score.sizes / score.sizes.sum()
+    return float((np.where(share > 0, score.mc_variance[at], 0.0) * share**2).sum())
+
+
+def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Floats:
+    """Return the variance of the mean of each line; weights are frequencies of rows.
+
+    Of two rows each is the other's donor: there is one number, and no variance to estimate.
+    """
+    n = float(values.shape[1] if weights is None else weights.sum())
+    if n <= 2:
+        return np.full(len(values), np.nan)
+    if weights is None:
+        spread = values.var(axis=1, ddof=1)
+    else:
+        centred = values - (values @ weights / n)[:, None]
+        spread = (centred**2) @ weights / (n - 1)
+    return _of_mean(spread, n, excess)
+
+
+def _of_mean(spread: Floats, n: float | Floats, excess: Floats) -> Floats:
+    """Return the variance of a mean of n rows with this variance, without the Monte Carlo part."""
+    return np.asarray(np.maximum(spread - excess, _MIN_SHARE * spread) / n)
