@@ -122,6 +122,14 @@ def test_named_group_with_subgroups_is_saved_and_explained(tmp_path: Path) -> No
     assert "ends" in str(imp.explain("ends"))
 
 
+@pytest.mark.parametrize("sampler", ["auto", sg.samplers.SubgroupSampler(min_samples_leaf=5), "marginal"])
+def test_samplers_take_named_groups(sampler: Any) -> None:
+    table = CONTAINERS["pandas"]
+    features = {"ends": ["a", "c"], "only b": ["b"]}
+    imp = sg.importance(model, table, Y, features=features, sampler=sampler, random_state=1, n_repeats=1)
+    assert imp.features == ("ends", "only b")
+
+
 def test_naming_a_group_leaves_its_members_as_they_are() -> None:
     assert tuple(NamedGroup("x", ("a", "b"))) == ("a", "b")
     assert NamedGroup("x", ("a", "b")) == ("a", "b")

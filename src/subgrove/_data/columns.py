@@ -13,32 +13,20 @@ from subgrove._data.from_containers import BOOLEANS, RawColumn, encoded
 from subgrove.exceptions import ColumnError, ParameterError
 
 
-def typed(
-    column: RawColumn, name: str, kind: Kind | None, argument: str, *, lenient: bool = False
-) -> tuple[ColumnInfo, npt.NDArray[Any]]:
-    """What is known of a column that is seen for the first time, and its values.
-
-    Refuses columns that no tree can use: those without a value, and those with very many levels; not so if `lenient`.
-    """
+def typed(column: RawColumn, name: str, kind: Kind | None, argument: str) -> tuple[ColumnInfo, npt.NDArray[Any]]:
+    """Return the kind, levels and values of a column of a table that is read for the first time."""
     if kind is not None and kind not in KINDS:
         raise ParameterError(f"The kind of {name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
     wanted = kind or column.kind
     if wanted == "numeric":
         values = _numbers(column, name, argument)
-        missing = check_numbers(values, name, argument, new=lenient)
+        missing = check_numbers(values, name, argument)
         return ColumnInfo(name, "numeric", (), missing, column.is_date, column.is_integer, column.is_duration), values
     labels, levels = _labels(column), column.levels
     if column.kind == "numeric":
         # In the order of the numbers, which for dates is that of time.
         levels = tuple(dict.fromkeys(labels[at] for at in np.argsort(column.values, kind="stable") if labels[at]))
-    if len(levels) > MAX_LEVELS and not lenient:
-        raise ColumnError(
-            f"Column {name!r} of {argument} has {len(levels)} levels; at most {MAX_LEVELS} can be told apart usefully. "
-            f"Drop it, merge rare levels, or convert it to numbers or dates if that is what it holds."
-        )
     codes = _codes(column, labels, levels)
-    if (codes == MISSING).all() and not lenient:
-        raise ColumnError(_all_missing(name, argument))
     info = ColumnInfo(name, wanted, levels, bool((codes == MISSING).any()))
     return info, codes if wanted == "nominal" else _codes_as_numbers(codes)
 
@@ -47,7 +35,7 @@ def values_like(column: RawColumn, info: ColumnInfo, argument: str) -> tuple[npt
     """Values of a new column, and its levels that training did not have."""
     if info.kind == "numeric":
         values = _numbers(column, info.name, argument)
-        check_numbers(values, info.name, argument, new=True)
+        check_numbers(values, info.name, argument)
         if _unit(column) != _unit(info) and not np.isnan(values).all():
             raise ColumnError(
                 f"Column {info.name!r} of {argument} holds {_unit(column)}, but in training it held {_unit(info)}. "
@@ -65,11 +53,8 @@ def values_like(column: RawColumn, info: ColumnInfo, argument: str) -> tuple[npt
     return (codes if info.is_nominal else _codes_as_numbers(codes)), tuple(sorted(strange))
 
 
-def check_numbers(values: Floats, name: str, argument: str, *, new: bool = False) -> bool:
-    """Whether a column has missing values. Infinite values are refused, and columns that are missing throughout.
-
-    `new` rows may be missing throughout.
-    """
+def check_numbers(values: Floats, name: str, argument: str) -> bool:
+    """Return whether a column has missing values; infinite values raise an error."""
     infinite = np.isinf(values)
     if infinite.any():
         row = int(np.flatnonzero(infinite)[0])
@@ -77,10 +62,20 @@ def check_numbers(values: Floats, name: str, argument: str, *, new: bool = False
             f"Column {name!r} of {argument} has {int(infinite.sum())} infinite values (the first in row {row}). "
             f"Replace them by missing values or by a finite bound."
         )
-    missing = np.isnan(values)
-    if missing.all() and not new:
-        raise ColumnError(_all_missing(name, argument))
-    return bool(missing.any())
+    return bool(np.isnan(values).any())
+
+
+def reject_unusable(info: ColumnInfo, values: npt.NDArray[Any], argument: str) -> None:
+    """Raise an error for columns that no tree can use: without a value, or with very many levels."""
+    if len(info.levels) > MAX_LEVELS:
+        raise ColumnError(
+            f"Column {info.name!r} of {argument} has {len(info.levels)} levels; at most {MAX_LEVELS} are supported. "
+            f"Drop it, merge rare levels, or convert it to numbers or dates if that is what it holds."
+        )
+    if info.has_missing and (values < 0 if info.is_nominal else np.isnan(values)).all():
+        raise ColumnError(
+            f"Column {info.name!r} of {argument} has no value at all: every row is missing. Drop the column."
+        )
 
 
 def _numbers(column: RawColumn, name: str, argument: str) -> Floats:
@@ -131,10 +126,6 @@ def _codes_as_numbers(codes: Codes) -> Floats:
     numbers = np.where(codes == MISSING, np.nan, codes + 1.0)
     numbers[codes == UNSEEN] = np.inf
     return numbers
-
-
-def _all_missing(name: str, argument: str) -> str:
-    return f"Column {name!r} of {argument} has no value at all: every row is missing. Drop the column."
 
 
 def number_text(value: float, column: RawColumn | ColumnInfo) -> str:

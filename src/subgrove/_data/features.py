@@ -39,6 +39,13 @@ def feature_label(feature: Members) -> str:
     return feature.name if isinstance(feature, NamedGroup) else TOGETHER.join(feature)
 
 
+def as_argument(feature: Members) -> str | Members | list[str]:
+    """Return a feature as `features` of a sampler's `fit` has it: a name, or a group."""
+    if isinstance(feature, NamedGroup):
+        return feature
+    return feature[0] if len(feature) == 1 else list(feature)
+
+
 def parse_features(features: Any, columns: Sequence[str]) -> tuple[Members, ...]:
     """Return the columns of each feature or group; None stands for every column.
 

@@ -10,7 +10,9 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -20,7 +22,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import KINDS, Codes, ColumnInfo, Floats, Kind
 from subgrove._core.text import quote
-from subgrove._data.columns import check_numbers, typed, values_like
+from subgrove._data.columns import check_numbers, reject_unusable, typed, values_like
 from subgrove._data.from_containers import RawColumn, float_matrix, names_and_rows, raw_column, raw_columns
 from subgrove.exceptions import InputError, LengthError, ParameterError
 
@@ -32,6 +34,7 @@ __all__ = [
     "Table",
     "TypedColumn",
     "read_like",
+    "read_once",
     "read_series",
     "read_table",
     "read_weights",
@@ -129,27 +132,79 @@ class TypedColumn:
         return missing
 
 
+@dataclass(frozen=True, eq=False)
+class _Reads:
+    """Containers that are read once, by their identity, and the tables that were read from them."""
+
+    containers: Mapping[int, Any]  # holds the containers, so that no other object gets their identity
+    tables: dict[int, Table]
+    like: dict[tuple[int, tuple[ColumnInfo, ...]], Table] = field(default_factory=dict)
+
+
+_reads: ContextVar[_Reads | None] = ContextVar("subgrove_reads", default=None)
+
+
+@contextmanager
+def read_once(*containers: Any, table: Table | None = None) -> Iterator[None]:
+    """Read each of these containers once while the context lasts; they must not change meanwhile.
+
+    `table` is the first of them, if it has been read already.
+    """
+    known = {} if table is None else {id(containers[0]): table}
+    token = _reads.set(_Reads({id(container): container for container in containers}, known))
+    try:
+        yield
+    finally:
+        _reads.reset(token)
+
+
 def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X", lenient: bool = False) -> Table:
     """Read the user's table; `kinds` overrides what the dtypes say.
 
     `lenient` lets columns pass that no tree can use: those without a value, and those with very many levels.
     """
+    reads = _reads.get()
+    if reads is None or kinds or id(X) not in reads.containers:
+        table = _read_table(X, kinds, argument)
+    else:
+        table = reads.tables.get(id(X)) or _read_table(X, None, argument)
+        reads.tables[id(X)] = table
+    if not lenient:
+        for column, at in zip(table.columns, table.positions(), strict=True):
+            reject_unusable(column, (table.codes if column.is_nominal else table.numbers)[:, at], argument)
+    return table
+
+
+def _read_table(X: Any, kinds: Mapping[str, Kind] | None, argument: str) -> Table:
     matrix, names = float_matrix(X, argument)
     if matrix is not None and not kinds:
         _reject_empty(matrix.shape[0], len(names), argument)
-        return _from_matrix(matrix, names, argument, new=lenient)
+        return _from_matrix(matrix, names, argument)
     columns = raw_columns(X, argument)
     _reject_empty(names_and_rows(X)[1], len(columns), argument)
-    return _assemble(columns, _checked_kinds(kinds, argument), argument, lenient)
+    return _assemble(columns, _checked_kinds(kinds, argument), argument)
 
 
 def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> Table:
     """Read new rows with the kinds and levels of the training `columns` (others are ignored)."""
+    reads = _reads.get()
+    if reads is None or id(X) not in reads.containers:
+        return _read_like(X, columns, argument)
+    own = reads.tables.get(id(X))
+    if own is not None and own.columns == tuple(columns):
+        return own
+    key = id(X), tuple(columns)
+    if key not in reads.like:
+        reads.like[key] = _read_like(X, columns, argument)
+    return reads.like[key]
+
+
+def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
     matrix, names = float_matrix(X, argument)
     wanted = tuple(column.name for column in columns)
     plain = all(column.kind == "numeric" and not column.is_date for column in columns)
     if matrix is not None and names == wanted and plain:
-        return _from_matrix(matrix, names, argument, new=True)
+        return _from_matrix(matrix, names, argument)
     given = raw_columns(X, argument, only=wanted)
     absent = [name for name in wanted if name not in given]
     present, n_rows = names_and_rows(X)
@@ -177,6 +232,7 @@ def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, 
             f"{argument} has {len(column)} values, but X has {n_rows} rows. Pass one value for each row of X."
         )
     info, values = typed(column, name or argument, kind, argument)
+    reject_unusable(info, values, argument)
     return TypedColumn(info, values)
 
 
@@ -206,7 +262,7 @@ def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
     return values
 
 
-def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str, *, new: bool = False) -> Table:
+def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table:
     columns = tuple(ColumnInfo(name, "numeric") for name in names)
     # A finite sum proves that a column has neither missing nor infinite values, without a temporary.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -214,13 +270,13 @@ def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str, *, new: 
     if doubtful.size:
         checked = list(columns)
         for index in doubtful:
-            missing = check_numbers(matrix[:, index], names[index], argument, new=new)
+            missing = check_numbers(matrix[:, index], names[index], argument)
             checked[index] = ColumnInfo(names[index], "numeric", has_missing=missing)
         columns = tuple(checked)
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
 
 
-def _assemble(columns: dict[str, RawColumn], kinds: Mapping[str, Kind], argument: str, lenient: bool) -> Table:
+def _assemble(columns: dict[str, RawColumn], kinds: Mapping[str, Kind], argument: str) -> Table:
     n_rows = len(next(iter(columns.values())))
     unknown = [name for name in kinds if name not in columns]
     if unknown:
@@ -229,7 +285,7 @@ def _assemble(columns: dict[str, RawColumn], kinds: Mapping[str, Kind], argument
     numbers: list[npt.NDArray[Any]] = []
     codes: list[npt.NDArray[Any]] = []
     for name, column in columns.items():
-        info, values = typed(column, name, kinds.get(name), argument, lenient=lenient)
+        info, values = typed(column, name, kinds.get(name), argument)
         infos.append(info)
         (codes if info.is_nominal else numbers).append(values)
     return Table(tuple(infos), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32))

@@ -15,7 +15,7 @@ from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, read_table
+from subgrove._data.table import Table, read_once, read_table
 from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
 from subgrove._importance.checks import trained_on, warn_of_lone_rows, warn_of_same_rows
 from subgrove._importance.chunked import over_partitions, reject_with_partitions
@@ -45,7 +45,7 @@ from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import fitted_given, read_given
-from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, with_columns
+from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
 
 _BATCH_ROWS = 100_000  # rows the model is asked for at once, memory allowing
 _LEAST_ROWS = 1_000
@@ -260,10 +260,11 @@ def importance(
             return fitted_sampler(sampler, rows, table, training, chosen, model, start)
         return fitted_given(sampler, sets, rows, table, training, model, start)
 
-    fitted, redrawn = fitted_on(train)
-    resamples = read_resamples(partition_resamples, trained_on(fitted, train))
-    mark = fingerprint(table)
-    warn_of_same_rows(fitted, mark, redrawn, train)
+    with read_once(rows, training_rows(train), table=table):
+        fitted, redrawn = fitted_on(train)
+        resamples = read_resamples(partition_resamples, trained_on(fitted, train))
+        mark = fingerprint(table)
+        warn_of_same_rows(fitted, mark, redrawn, train)
     frames = Frames(rows, redrawn.columns, fitted.train)
     batch = _batch_rows(frames, len(chosen), len(losses), memory)
     before = _original(asked, frames, batch)

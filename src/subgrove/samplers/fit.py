@@ -9,6 +9,7 @@ from typing import Any
 
 from subgrove._core.kinds import ColumnInfo
 from subgrove._core.random import stream
+from subgrove._data.features import as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table
@@ -30,7 +31,7 @@ def fitted_sampler(
         _reject_needless(train, "the sampler is fitted already")
         return _checked(sampler, X, table, features)
     method = read_sampler(sampler).for_model(model) if _is_ours(sampler) else sampler
-    names = [feature[0] if len(feature) == 1 else list(feature) for feature in features]
+    names = [as_argument(feature) for feature in features]
     if isinstance(method, Sampler):
         method.reject_unsuitable(table.columns, features)
         if isinstance(method, SubgroupSampler) and method.groups is not None:
@@ -96,7 +97,7 @@ def features_of(sampler: Any) -> list[Any] | None:
     groups = sampler.groups if isinstance(sampler, SubgroupSampler | FittedSubgroups) else sampler
     if not isinstance(groups, FoundSubgroups):
         return None
-    return [list(partition.members) if len(partition.members) > 1 else name for name, partition in groups.items()]
+    return [as_argument(partition.members) for partition in groups.values()]
 
 
 def sampler_name(sampler: Any) -> str:
