@@ -1,1 +1,1 @@
-"""The command `subgrove`: reads a file, asks the library, prints tables and writes files."""
+"""The command `subgrove`: read a file, call the library, print tables and write files."""

@@ -1,13 +1,13 @@
-"""From errors to messages and exit codes: one or two sentences for a person, a number for a script.
+"""Errors as messages and exit codes.
 
 ::
 
-    0    done
-    1    something unexpected (a fault of subgrove), or a check of `selfcheck` that failed
-    2    the file, the columns or the options cannot be used as given; nothing was written
-    3    the model or a sampler failed on the rows
-    4    a part of the data, or the cluster that works on it, failed; what is done is in the checkpoint
-    130  stopped by Ctrl-C; nothing half-written is left
+    0    success
+    1    internal error
+    2    the file, the columns or the options are invalid; nothing was written
+    3    the model or a sampler failed
+    4    a chunk of the data could not be read
+    130  interrupted by Ctrl-C; no file is left half-written
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from subgrove._cli.memory import claim_little, is_lack, reject_too_little
-from subgrove._cli.output import Output, safe
+from subgrove._cli.output import Output, printable
 from subgrove.exceptions import (
     ChunkError,
     ClusterError,
@@ -31,11 +30,13 @@ from subgrove.exceptions import (
     SubgroveWarning,
 )
 
-OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, PART_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, CHUNK_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+MIN_ADDRESS_SPACE = 800 << 20  # bytes; a report takes 650 MB of address space, a third of it as memory
+_OUT_OF_MEMORY = ("failed to map segment", "Cannot allocate memory", "cannot allocate memory", "can't start new thread")
 
 
 class FailedError(Exception):
-    """The command ends with this exit code; what there is to say has been said."""
+    """The command ends with this exit code; the message has been printed."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -43,54 +44,72 @@ class FailedError(Exception):
 
 
 @contextmanager
-def guarded(debug: bool, output: Output) -> Iterator[None]:
-    """Run a command's work: errors become a message and an exit code, warnings become notes."""
+def errors_as_messages(output: Output, *, debug: bool) -> Iterator[None]:
+    """Print errors of a command as a message and raise its exit code; print warnings as notes."""
     try:
-        reject_too_little()
-        claim_little()
-        with _noted(output, debug):
+        _check_address_space()
+        # By default Arrow reserves a gigabyte of address space at once, which fails under a limit (`ulimit -v`).
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+        with _warnings_as_notes(output, debug):
             yield
     except FailedError:
         raise
     except KeyboardInterrupt:
-        _fail(INTERRUPTED, "Stopped. Nothing half-written is left.", debug)
+        _fail(INTERRUPTED, "Interrupted. No file is left half-written.", debug)
     except BrokenPipeError:
-        # Who read the output has gone, as `head` does; the stream must not be flushed again at exit.
+        # The reader of the output has closed it, as `head` does; the stream must not be flushed again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise FailedError(OK) from None
     except Exception as error:
-        code, text = _told(error)
+        code, text = _code_and_message(error)
         _fail(code, text, debug)
 
 
-def _told(error: Exception) -> tuple[int, str]:
-    """Exit code and message of an error."""
-    if is_lack(error) and not isinstance(error, InputError):
-        return BAD_INPUT, "Error: there is not enough memory. Use fewer rows (--max-rows) or columns (--columns)."
+def _code_and_message(error: Exception) -> tuple[int, str]:
+    if _is_out_of_memory(error) and not isinstance(error, InputError):
+        return BAD_INPUT, "Error: not enough memory. Use fewer rows (--sample-size) or columns (--columns)."
     if isinstance(error, SubgroveError):
-        return _code(error), f"Error: {error}"
+        return _exit_code(error), f"Error: {error}"
     if isinstance(error, OSError):
         return BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}."
-    told = f"Unexpected {type(error).__name__}: {str(error)[:300]}"
-    return UNEXPECTED, f"{told}. Run again with --debug and report what it prints."
+    text = f"Unexpected {type(error).__name__}: {str(error)[:300]}"
+    return UNEXPECTED, f"{text}. Please run again with --debug and report the output."
 
 
-def _code(error: SubgroveError) -> int:
+def _exit_code(error: SubgroveError) -> int:
     if isinstance(error, ModelError | SamplerError):
         return MODEL_FAILED
-    return PART_FAILED if isinstance(error, ChunkError | ClusterError) else BAD_INPUT
+    return CHUNK_FAILED if isinstance(error, ChunkError | ClusterError) else BAD_INPUT
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError) or any(text in str(error) for text in _OUT_OF_MEMORY)
+
+
+def _check_address_space() -> None:
+    """Reject a limit of address space under which numerical libraries fail to load, some of them by hanging."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit not in (resource.RLIM_INFINITY, -1) and limit < MIN_ADDRESS_SPACE:
+        raise InputError(
+            f"Not enough memory: the limit of address space is {limit >> 20} MB, at least "
+            f"{MIN_ADDRESS_SPACE >> 20} MB are needed. Raise it (ulimit -v)."
+        )
 
 
 def _fail(code: int, text: str, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    print(safe(text), file=sys.stderr)
+    print(printable(text), file=sys.stderr)
     raise FailedError(code) from None
 
 
 @contextmanager
-def _noted(output: Output, debug: bool) -> Iterator[None]:
-    """Warnings of subgrove as notes, each once. Warnings of others are for developers: shown with --debug only."""
+def _warnings_as_notes(output: Output, debug: bool) -> Iterator[None]:
+    """Print each warning of subgrove once, as a note; warnings of other packages are shown with --debug only."""
     with warnings.catch_warnings(record=True) as caught:
         if not debug:
             warnings.simplefilter("ignore")

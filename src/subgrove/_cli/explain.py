@@ -1,227 +1,250 @@
-"""`subgrove explain`: from a file to a report, with the performance first."""
+"""`subgrove explain`, `demo` and `report`: from a file to a report, with the performance of the model first."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subgrove._cli.files import STDOUT, check_output, deliver
-from subgrove._cli.models import Loaded, Trust, fit_columns, labels_like, load_model
-from subgrove._cli.output import Output, number
-from subgrove._cli.reading import Data, Request, column_names, feature_names, read_data, read_like
-from subgrove._cli.target import Problem, pose
-from subgrove._cli.training import TRAIN_SHARE, Skill, cross_validate, split_rows, train
+from subgrove._cli.columns import feature_names, selected_columns
+from subgrove._cli.default_model import TRAIN_SHARE, SkillScore, cross_validate, split_rows, train
+from subgrove._cli.learning_task import LearningTask, learning_task
+from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
+from subgrove._cli.open_file import check_readable
+from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
+from subgrove._cli.output import STDOUT, Output, check_output, number, write_result
+from subgrove._cli.reading import FileTable, print_columns, read_like, read_table_file
 from subgrove.exceptions import ParameterError
 
-MARKS = {
-    "failed": "redrawn rows do not look real",
-    "unknown": "not known whether redrawn rows look real",
+FIDELITY_NOTES = {
+    "failed": "resampled rows are unrealistic",
+    "unknown": "realism of resampled rows unknown",
 }
-
-
-@dataclass(frozen=True)
-class Outputs:
-    """Where a report goes: the page, and the same as JSON and as Markdown where asked for."""
-
-    page: Path
-    json: Path | None = None
-    markdown: Path | None = None
-
-    def check(self) -> None:
-        """Refuse what cannot be written."""
-        check_output(self.page, "--out", (".html", ".htm"))
-        check_output(self.json, "--json", (".json",))
-        check_output(self.markdown, "--markdown", (".md", ".markdown"))
-        piped = [
-            f"{option} -"
-            for option, path in (("--out", self.page), ("--json", self.json), ("--markdown", self.markdown))
-            if path == Path(STDOUT)
-        ]
-        if len(piped) > 1:
-            raise ParameterError(f"{' and '.join(piped)} cannot both go to standard output. Name a file for one.")
-
-
-@dataclass(frozen=True)
-class Explain:
-    """What `subgrove explain` was asked for."""
-
-    request: Request
-    target: str
-    outputs: Outputs
-    test: Path | None = None
-    model: Path | None = None
-    trust: Trust = field(default_factory=Trust)
-    forest: bool = False
-    task: str | None = None
-    features: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
+_REPORT_OPTIONS = ("max_depth", "n_repeats", "loss", "title", "n_jobs")
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
-    """A model, the rows it is explained on, and how it came about."""
+class FittedModel:
+    """A fitted model, the rows it is explained on, and where it comes from."""
 
     model: Any
-    train: Problem
-    test: Problem
+    train: LearningTask
+    test: LearningTask
     description: str
     origin: str
 
 
-def explain(asked: Explain, output: Output) -> None:
-    """Read, train or load, tell the performance, explain, write."""
+def explain(options: ExplainOptions, output: Output) -> None:
+    """Read the data, train or load a model, print its performance, explain it and write the report."""
     start = time.perf_counter()
-    asked.outputs.check()
-    loaded = load_model(asked.model, asked.trust) if asked.model else None
-    data = read_data(_request(asked, loaded))
-    tell_columns(data, output, asked.target)
-    problem = pose(data, asked.target, asked.task or _task_of(loaded))
-    for note in (*data.notes, *problem.notes):
+    check_report_files(options)
+    loaded = load_model(options.model, options.trust, options.trust_pickle) if options.model else None
+    table = _read(options, loaded)
+    print_columns(table, output, options.target)
+    task = learning_task(table, options.target, options.task or _kind_of(loaded))
+    for note in (*table.notes, *task.notes):
         output.note(note)
-    _features(asked, problem.X)  # refused before time is spent on a model
-    ready = _trained(asked, data, problem, output) if loaded is None else _given(asked, data, problem, loaded, output)
-    report = _report(asked, data, ready, output)
-    write(report, asked.outputs)
-    tell_findings(report.summary, output)
-    output.say(f"\nReport: {asked.outputs.page} ({time.perf_counter() - start:.0f} s)")
-
-
-def _request(asked: Explain, loaded: Loaded | None) -> Request:
-    needed = {asked.target: "--target"}
+    _features(options, task.X)  # checked before time is spent on a model
     if loaded is None:
-        return replace(asked.request, needed=needed)
-    if loaded.columns is None:
-        return replace(asked.request, needed=needed, known_model=True)
-    needed |= dict.fromkeys(loaded.columns, "the model asks for it")
-    return replace(asked.request, needed=needed, only=(), known_model=True)
+        fitted = _train_default(options, table, task, output)
+    else:
+        fitted = _use_loaded(options, table, task, loaded, output)
+    report = _report(options, table, fitted, output)
+    write_report(report, options)
+    print_importance(report.summary, output)
+    output.say(f"\nReport: {options.out} ({time.perf_counter() - start:.0f} s)")
 
 
-def _task_of(loaded: Loaded | None) -> str | None:
+def demo(options: DemoOptions, output: Output) -> None:
+    """Explain gradient boosting of daily bike rentals on held-out days."""
+    import subgrove
+
+    start = time.perf_counter()
+    check_report_files(options)
+    learned, held_out = subgrove.datasets.bike(split=TRAIN_SHARE, random_state=options.random_state)
+    task = LearningTask(learned.X, learned.y, "regression", ())
+    model = train(task, forest=False, random_state=options.random_state)
+    output.note(f"{learned.description} {len(learned.X)} days for training, {len(held_out.X)} held-out days.")
+    report = subgrove.report(
+        model,
+        learned,
+        held_out,
+        loss="absolute_error",
+        random_state=options.random_state,
+        title="Bike rentals per day",
+        target="cnt",
+        description=model.describe(),
+        origin=f"Trained by subgrove demo on {TRAIN_SHARE:.0%} of the days. {learned.source}",
+        n_jobs=options.n_jobs,
+        progress=output.progress,
+    )
+    write_report(report, options)
+    print_importance(report.summary, output)
+    output.say(f"\nReport: {options.out} ({time.perf_counter() - start:.0f} s). Open it in a browser.")
+
+
+def rebuild(options: RebuildOptions, output: Output) -> None:
+    """Write the page, or the Markdown, of a report that was saved as JSON."""
+    import subgrove
+
+    check_readable(options.saved)
+    page = options.out or options.saved.with_suffix(".html")
+    check_output(page, "--out", (".html", ".htm", ".md", ".markdown"))
+    report = subgrove.Report.load(options.saved)
+    markdown = page.suffix.lower() in (".md", ".markdown")
+    write_result(page, report.to_markdown() if markdown else report.to_html())
+    output.say(f"Report: {page}")
+
+
+def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
+    required = {options.target: "--target"}
+    if loaded is not None and loaded.columns is not None:
+        required |= dict.fromkeys(loaded.columns, "the model needs it")
+        options = replace(options, columns=list(required))
+    return read_table_file(options, required=required, keep_all=loaded is not None)
+
+
+def _kind_of(loaded: LoadedModel | None) -> str | None:
     return None if loaded is None else "classification" if loaded.classifier else "regression"
 
 
-def _trained(asked: Explain, data: Data, problem: Problem, output: Output) -> Ready:
-    """The default model: cross-validated on all rows, then trained on the training rows."""
-    seed = asked.request.seed
-    progress = False if output.quiet else None
-    learned, held_out = (problem, _test_rows(asked, data, problem)) if asked.test else split_rows(problem, seed)
-    skills = cross_validate(
-        problem, forest=asked.forest, seed=seed, n_jobs=asked.settings.get("n_jobs"), progress=progress
+def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask, output: Output) -> FittedModel:
+    """Cross-validate the default model on all rows, then train it on the training rows."""
+    seed = options.random_state
+    learned, held_out = (task, _test_rows(options, table, task)) if options.test else split_rows(task, seed)
+    scores = cross_validate(
+        task, forest=options.forest, random_state=seed, n_jobs=options.n_jobs, progress=output.progress
     )
-    model = train(learned, forest=asked.forest, seed=seed)
-    told = ", ".join(str(skill) for skill in skills)
-    output.say(f"\nHeld-out performance (5-fold cross-validation, {len(problem.y):,} rows): {told}")
-    if skills[0].value - 2 * skills[0].std_error <= 0:
-        output.say("The model is no better than a constant: what follows explains a model that has learned nothing.")
-    return Ready(model, learned, held_out, model.describe(), _origin(asked, learned, held_out, told, skills))
+    model = train(learned, forest=options.forest, random_state=seed)
+    performance = ", ".join(map(str, scores))
+    output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
+    if not _is_skilful(scores[0]):
+        output.say("The model is not better than a constant prediction; its explanation says little about the target.")
+    origin = _origin(options, table, learned, held_out, performance)
+    return FittedModel(model, learned, held_out, model.describe(), origin)
 
 
-def _origin(asked: Explain, learned: Problem, held_out: Problem, told: str, skills: tuple[Skill, ...]) -> str:
-    where = (
-        f"all rows of {asked.request.path.name}" if asked.test else f"{TRAIN_SHARE:.0%} of the rows, drawn at random"
+def _is_skilful(score: SkillScore) -> bool:
+    return score.value - 2 * score.std_error > 0
+
+
+def _origin(
+    options: ExplainOptions, table: FileTable, learned: LearningTask, held_out: LearningTask, performance: str
+) -> str:
+    """Sentences of the report on the rows that the model was trained and explained on."""
+    name, share = options.data.name, f"{TRAIN_SHARE:.0%} of the rows, selected at random"
+    training = f"all rows of {name}" if options.test else share
+    test = f"the {len(held_out.y):,} rows of {options.test.name}" if options.test else f"the other {len(held_out.y):,}"
+    sentences = (
+        f"Trained by subgrove explain on {training} ({len(learned.y):,}), explained on {test}.",
+        f"In 5-fold cross-validation of {name}: {performance}.",
+        table.sampling,
     )
-    rows = f"the {len(held_out.y):,} rows of {asked.test.name}" if asked.test else f"the other {len(held_out.y):,} rows"
-    return (
-        f"Trained by subgrove explain on {where} ({len(learned.y):,}), explained on {rows}. "
-        f"In 5-fold cross-validation of {asked.request.path.name}: {told}."
-    )
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
-def _given(asked: Explain, data: Data, problem: Problem, loaded: Loaded, output: Output) -> Ready:
-    """A model of the user's: the rows are split for samplers and explanation."""
-    present = [str(name) for name in problem.X.columns]
-    named = column_names(asked.request.only or (), present, "--columns")  # in the order of the user
-    names = fit_columns(loaded, named or present, data.path)
-    problem = replace(problem, X=problem.X[list(names)])
+def _use_loaded(
+    options: ExplainOptions, table: FileTable, task: LearningTask, loaded: LoadedModel, output: Output
+) -> FittedModel:
+    """Split the rows: samplers are fitted on one part, the user's model is explained on the other."""
+    present = [str(name) for name in task.X.columns]
+    selected = selected_columns(options.columns, present, "--columns") if loaded.columns is None else ()
+    names = columns_for(loaded, selected or present, table.path)  # in the order of the user
+    task = replace(task, X=task.X[list(names)])
     if loaded.classifier and hasattr(loaded.model, "learn_classes"):
-        loaded.model.learn_classes(problem.X, problem.y)
-    problem = replace(problem, y=labels_like(loaded, problem.y, asked.target))
-    if asked.test:
-        learned, held_out = problem, _test_rows(asked, data, problem, loaded)
+        loaded.model.learn_classes(task.X, task.y)
+    task = replace(task, y=labels_for(loaded, task.y, options.target))
+    if options.test:
+        learned, held_out, caveat = task, _test_rows(options, table, task, loaded), f" of {options.test.name}."
     else:
-        learned, held_out = split_rows(problem, asked.request.seed)
-        output.note("If the model was trained on some of these rows, its performance looks better than it is (--test).")
+        learned, held_out = split_rows(task, options.random_state)
+        caveat = "; whether these were used to train it is unknown."
+        output.note("If the model was trained on some of these rows, its performance is overestimated (see --test).")
     origin = (
-        f"Given as a file. Ways to redraw were learned from {len(learned.y):,} rows, the model is explained on "
-        f"{len(held_out.y):,} others"
-        + (f" ({asked.test.name})." if asked.test else "; subgrove cannot know whether it was trained on them.")
+        f"Loaded from a file. Samplers were fitted on {len(learned.y):,} rows, the model is explained on "
+        f"{len(held_out.y):,} other rows{caveat} {table.sampling}"
     )
-    return Ready(loaded.model, learned, held_out, loaded.description, origin)
+    return FittedModel(loaded.model, learned, held_out, loaded.description, origin.strip())
 
 
-def _test_rows(asked: Explain, data: Data, problem: Problem, loaded: Loaded | None = None) -> Problem:
-    assert asked.test is not None
-    request = replace(asked.request, path=asked.test, known_model=loaded is not None)
-    posed = pose(read_like(request, data), asked.target, problem.task)
-    y = posed.y if loaded is None else labels_like(loaded, posed.y, asked.target)
-    known = y.isin(set(problem.y)) if problem.task == "classification" else y.notna()
+def _test_rows(
+    options: ExplainOptions, table: FileTable, task: LearningTask, loaded: LoadedModel | None = None
+) -> LearningTask:
+    """Read the rows of --test with the columns, kinds and classes of the training rows."""
+    assert options.test is not None
+    more = read_like(replace(options, data=options.test), table, keep_all=loaded is not None)
+    held_out = learning_task(more, options.target, task.kind)
+    y = held_out.y if loaded is None else labels_for(loaded, held_out.y, options.target)
+    known = y.isin(set(task.y)) if task.kind == "classification" else y.notna()
     if not known.all():
-        strange = sorted({str(label) for label in y[~known]})[0]
-        raise ParameterError(f"--test {asked.test} has the class {strange!r}, which {asked.request.path} has not.")
-    return replace(posed, X=posed.X[list(problem.X.columns)], y=y)
+        label = sorted({str(label) for label in y[~known]})[0]
+        raise ParameterError(f"--test {options.test} has the class {label!r}, which does not occur in {options.data}.")
+    return replace(held_out, X=held_out.X[list(task.X.columns)], y=y)
 
 
-def _features(asked: Explain, X: Any) -> list[str]:
+def _features(options: ExplainOptions, X: Any) -> list[str]:
     names = [str(name) for name in X.columns]
-    return list(feature_names(asked.features, names, "--features", asked.target))
+    return list(feature_names(options.features, names, "--features", options.target))
 
 
-def _report(asked: Explain, data: Data, ready: Ready, output: Output) -> Any:
+def _report(options: ExplainOptions, table: FileTable, fitted: FittedModel, output: Output) -> Any:
     import subgrove
 
-    names = [str(name) for name in ready.train.X.columns]
-    notes = {column.name: column.note for column in data.columns if column.note and column.name in names}
+    names = [str(name) for name in fitted.train.X.columns]
+    settings = {name: getattr(options, name) for name in _REPORT_OPTIONS}
     return subgrove.report(
-        ready.model,
-        (ready.train.X, ready.train.y),
-        (ready.test.X, ready.test.y),
-        features=_features(asked, ready.train.X) or None,
-        random_state=asked.request.seed,
-        target=asked.target,
-        description=ready.description,
-        origin=ready.origin,
-        column_notes=notes,
-        progress=False if output.quiet else None,
-        **asked.settings,
+        fitted.model,
+        (fitted.train.X, fitted.train.y),
+        (fitted.test.X, fitted.test.y),
+        features=_features(options, fitted.train.X) or None,
+        random_state=options.random_state,
+        target=options.target,
+        description=fitted.description,
+        origin=fitted.origin,
+        column_notes={one.name: one.note for one in table.columns if one.note and one.name in names},
+        progress=output.progress,
+        **{name: value for name, value in settings.items() if value is not None},
     )
 
 
-def write(report: Any, outputs: Outputs) -> None:
-    """All that was asked for; the page last, for it is the sign that all is done."""
-    if outputs.json is not None:
-        deliver(outputs.json, report.to_json())
-    if outputs.markdown is not None:
-        deliver(outputs.markdown, report.to_markdown())
-    deliver(outputs.page, report.to_html())
+def check_report_files(options: ReportOptions) -> None:
+    """Reject files that cannot be written, and more than one result for standard output."""
+    check_output(options.out, "--out", (".html", ".htm"))
+    check_output(options.json, "--json", (".json",))
+    check_output(options.markdown, "--markdown", (".md", ".markdown"))
+    files = {"--out": options.out, "--json": options.json, "--markdown": options.markdown}
+    piped = [f"{option} -" for option, path in files.items() if path == Path(STDOUT)]
+    if len(piped) > 1:
+        raise ParameterError(f"{' and '.join(piped)} cannot both go to standard output. Name a file for one.")
 
 
-def tell_columns(data: Data, output: Output, target: str | None = None) -> None:
-    """What was inferred of each column."""
-    rows = []
-    for column in data.columns:
-        role = "target" if column.name == target else "left out" if column.left_out else column.kind
-        notes = column.left_out or column.note
-        rows.append((column.name, role, column.n_missing or "", column.values, notes))
-    size = f"{len(data.frame):,} rows of {data.path}"
-    output.table(size, ("column", "read as", "missing", "values", "note"), rows, right=(2,))
+def write_report(report: Any, options: ReportOptions) -> None:
+    """Write all files of a report; the page comes last, so that it shows that all are complete."""
+    if options.json is not None:
+        write_result(options.json, report.to_json())
+    if options.markdown is not None:
+        write_result(options.markdown, report.to_markdown())
+    write_result(options.out, report.to_html())
 
 
-def tell_findings(summary: Any, output: Output) -> None:
-    """The importances of a report, most important first."""
+def print_importance(summary: Any, output: Output) -> None:
+    """Print the importance of the features of a report, most important first."""
     rows = [
         (
             one.feature,
             number(one.conditional.estimate),
             _interval(one.conditional),
             number(one.marginal.estimate),
-            MARKS.get("passed" if one.certificate is None else one.certificate.verdict, ""),
+            "" if one.certificate is None else FIDELITY_NOTES.get(one.certificate.verdict, ""),
         )
         for one in summary.features
     ]
-    title = f"Importance: increase of {summary.loss} (now {number(summary.baseline)}) when a feature is redrawn"
-    header = ("feature", "conditional", f"{summary.level:.0%} interval", "marginal", "mark")
+    loss = summary.loss.replace("_", " ")
+    title = (
+        f"Importance: increase of the {loss} over its baseline {number(summary.baseline)} when a feature is resampled"
+    )
+    header = ("feature", "conditional", f"{summary.level:.0%} interval", "marginal", "note")
     output.table(title, header, rows, right=(1, 2, 3))
     if summary.model.verdict != "good":
         output.say(f"\nThe model is {summary.model.verdict}: {' '.join(summary.model.sentences)}")

@@ -1,7 +1,7 @@
-"""What a column of a file holds: numbers, dates or levels; and which columns are of no use to a model.
+"""Infer the kind of a column (numeric, nominal or date), and which columns are useless for a model.
 
-Everything is decided from the distinct values of a column, so it costs little, and the outcome does not depend on who
-read the file. Each decision that a user may want to overrule stands in `Column.note` or `Column.left_out`.
+Decisions depend on the distinct values only, so they are cheap and the same for every reader. Decisions that a user may
+want to override are stated in `InferredColumn.note` or `InferredColumn.left_out`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._cli.columns import Raw
-from subgrove._cli.dates import read_dates
+from subgrove._cli.columns import RawColumn
+from subgrove._cli.dates import parse_dates
 from subgrove._data.columns import format_number
 from subgrove.exceptions import InputError
 
@@ -25,14 +25,14 @@ MOST_LEVELS = 100
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.IGNORECASE)
 _COMMA_NUMBER = re.compile(r"[+-]?\d+(,\d+)?")
 _PADDED = re.compile(r"0\d+")
-_DISTINCT = 0.9  # share of distinct values from which on text is held for an identifier
-_FEW_ROWS = 20
-_SCATTERED = 0.5  # share of the rows that may go into `OTHER`
+_IDENTIFIER_SHARE = 0.9  # share of distinct values from which on text is an identifier
+_MIN_ROWS = 20  # of the checks for identifiers and row numbers
+_MAX_OTHER_SHARE = 0.5  # of the rows
 
 
 @dataclass(frozen=True)
-class Column:
-    """What was found out about a column. `left_out` says why it is not used; it is "" if it is."""
+class InferredColumn:
+    """Kind and summary of a column. `left_out` is the reason why it is not used, "" if it is used."""
 
     name: str
     kind: str
@@ -43,204 +43,215 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What a user says about columns: kinds by name, more words for missing, how dates are written."""
+class ColumnOverrides:
+    """What is known about columns before inference.
+
+    Attributes
+    ----------
+    nominal, numeric : frozenset of str
+        Columns of known kind.
+    numeric_reason : str
+        Why columns are numeric, for errors; the option --numeric if "".
+    missing : frozenset of str
+        Additional texts for missing values.
+    day_first : bool or None
+    decimal_comma : bool
+    keep : frozenset of str
+        Columns that are used whatever they hold.
+    keep_levels : frozenset of str
+        Columns whose rare levels are not merged.
+    """
 
     nominal: frozenset[str] = frozenset()
     numeric: frozenset[str] = frozenset()
-    why_numeric: str = ""  # if the user did not say so
+    numeric_reason: str = ""
     missing: frozenset[str] = frozenset()
     day_first: bool | None = None
     decimal_comma: bool = False
-    keep: frozenset[str] | None = frozenset()  # whatever is in them; None keeps all
-    whole: frozenset[str] = frozenset()  # with all their levels
-    merge: bool = True
+    keep: frozenset[str] = frozenset()
+    keep_levels: frozenset[str] = frozenset()
 
 
 @dataclass
-class _Found:
-    """Values of a column on their way, with notes."""
+class _TypedValues:
+    """Values of a column, their kind, and notes."""
 
     values: Any
     kind: str
     notes: list[str] = field(default_factory=list)
 
 
-def infer(raw: Raw, wishes: Wishes, numbers: Sequence[int]) -> tuple[Any, Column]:
-    """A pandas column of a definite kind, and what was found out about it."""
+def infer(raw: RawColumn, overrides: ColumnOverrides, row_numbers: Sequence[int]) -> tuple[Any, InferredColumn]:
+    """Return a pandas column of a definite kind, and its description."""
     import pandas as pd
 
-    codes, distinct = pd.factorize(np.array(_cleaned(raw, wishes), dtype=object))
-    found = _typed(
-        raw, [str(value) for value in distinct] if raw.declared in ("any", "text") else distinct, codes, wishes
-    )
-    series = pd.Series(found.values, name=raw.name)
-    kept = wishes.keep is None or raw.name in wishes.keep
-    useless = "" if kept else _useless(series, found, numbers)
-    if not useless and found.kind == "nominal" and wishes.merge and raw.name not in wishes.whole:
-        series = _merged(series, found)
-        useless = "" if kept else _scattered(series)
-    missing = int(series.isna().sum())
-    return series, Column(raw.name, found.kind, missing, _told(series, found.kind), "; ".join(found.notes), useless)
+    codes, distinct = pd.factorize(np.array(_with_missing(raw, overrides), dtype=object))
+    texts = [str(value) for value in distinct] if raw.declared in ("any", "text") else distinct
+    typed = _typed_values(raw, texts, codes, overrides)
+    series = pd.Series(typed.values, name=raw.name)
+    keep = raw.name in overrides.keep
+    left_out = "" if keep else _reason_to_leave_out(series, typed, row_numbers)
+    if not left_out and typed.kind == "nominal" and raw.name not in overrides.keep_levels:
+        series = _merge_rare_levels(series, typed)
+        left_out = "" if keep else _too_many_rare(series)
+    missing, values = int(series.isna().sum()), _summary(series, typed.kind)
+    return series, InferredColumn(raw.name, typed.kind, missing, values, "; ".join(typed.notes), left_out)
 
 
-def _cleaned(raw: Raw, wishes: Wishes) -> list[Any]:
-    """Values with None where missing."""
+def _with_missing(raw: RawColumn, overrides: ColumnOverrides) -> list[Any]:
+    """Return the values with None where missing."""
     if raw.declared == "any":
-        words = MISSING | wishes.missing
+        texts = MISSING | overrides.missing
     elif raw.declared == "text":
-        words = frozenset({""}) | wishes.missing
+        texts = frozenset({""}) | overrides.missing
     else:
         return [None if value is None or value != value else value for value in raw.values]
-    return [None if value in words else value for value in raw.values]
+    return [None if value in texts else value for value in raw.values]
 
 
-def _typed(raw: Raw, distinct: Any, codes: Any, wishes: Wishes) -> _Found:
+def _typed_values(raw: RawColumn, distinct: Any, codes: Any, overrides: ColumnOverrides) -> _TypedValues:
     if raw.declared == "other":
-        return _Found(np.full(len(codes), np.nan), "other", [f"{raw.type} has no use here"])
+        return _TypedValues(np.full(len(codes), np.nan), "other", [f"columns of type {raw.type} are not supported"])
     if raw.declared == "boolean":
         return _levels([str(value) for value in distinct], codes)
     if raw.declared in ("number", "none"):
-        found = _Found(_spread(np.array([float(value) for value in distinct]), codes), "numeric")
-        return _as_levels(found) if raw.name in wishes.nominal else _finite(found)
+        typed = _TypedValues(_expand(np.array([float(value) for value in distinct]), codes), "numeric")
+        return _numbers_as_levels(typed) if raw.name in overrides.nominal else _finite(typed)
     if raw.declared == "duration":
-        return _Found(
-            _spread(np.array([value.total_seconds() for value in distinct]), codes), "numeric", ["in seconds"]
-        )
+        seconds = np.array([value.total_seconds() for value in distinct])
+        return _TypedValues(_expand(seconds, codes), "numeric", ["in seconds"])
     if raw.declared == "date":
-        return _Found(_moments(distinct, codes), "date")
-    return _of_text(raw, distinct, codes, wishes)
+        return _TypedValues(_times(distinct, codes), "date")
+    return _typed_text(raw, distinct, codes, overrides)
 
 
-def _of_text(raw: Raw, distinct: list[str], codes: Any, wishes: Wishes) -> _Found:
-    """Text, of which nothing or only that it is text is declared."""
-    asked = raw.name in wishes.numeric
-    if raw.name not in wishes.nominal:
-        if raw.declared == "any" or asked:
-            found = _numbers(raw.name, distinct, codes, wishes, asked)
-            if found is not None:
-                return found
-        dates = read_dates(distinct, wishes.day_first)
+def _typed_text(raw: RawColumn, distinct: list[str], codes: Any, overrides: ColumnOverrides) -> _TypedValues:
+    if raw.name not in overrides.nominal:
+        if raw.declared == "any" or raw.name in overrides.numeric:
+            typed = _numbers(raw.name, distinct, codes, overrides)
+            if typed is not None:
+                return typed
+        dates = parse_dates(distinct, overrides.day_first)
         if dates is not None:
-            moments, note = dates
-            return _Found(_spread(moments, codes), "date", [note] if note else [])
+            times, note = dates
+            return _TypedValues(_expand(times, codes), "date", [note] if note else [])
     return _levels(distinct, codes)
 
 
-def _numbers(name: str, distinct: list[str], codes: Any, wishes: Wishes, asked: bool) -> _Found | None:
+def _numbers(name: str, distinct: list[str], codes: Any, overrides: ColumnOverrides) -> _TypedValues | None:
+    """Return text as numbers, or as levels if they are codes with leading zeros; None if it is not numeric."""
+    required = name in overrides.numeric
     wrong = next((text for text in distinct if not _NUMBER.fullmatch(text)), None)
     if wrong is None:
-        if not asked and any(_PADDED.fullmatch(text) for text in distinct) and all(map(str.isdigit, distinct)):
-            found = _levels(distinct, codes)
-            found.notes.append("codes with leading zeros")
-            return found
-        return _finite(_Found(_spread(np.array([float(text) for text in distinct]), codes), "numeric"))
-    if wishes.decimal_comma and all(_COMMA_NUMBER.fullmatch(text) for text in distinct):
+        if not required and any(_PADDED.fullmatch(text) for text in distinct) and all(map(str.isdigit, distinct)):
+            typed = _levels(distinct, codes)
+            typed.notes.append("codes with leading zeros")
+            return typed
+        return _finite(_TypedValues(_expand(np.array([float(text) for text in distinct]), codes), "numeric"))
+    if overrides.decimal_comma and all(_COMMA_NUMBER.fullmatch(text) for text in distinct):
         values = np.array([float(text.replace(",", ".")) for text in distinct])
-        return _Found(_spread(values, codes), "numeric", ["decimal commas"])
-    if asked:
+        return _TypedValues(_expand(values, codes), "numeric", ["decimal commas"])
+    if required:
         raise InputError(
-            f"Column {name!r} holds {wrong!r}, which is no number ({wishes.why_numeric or f'--numeric {name}'}). "
-            f"Add it with --na if it is missing."
+            f"Column {name!r} holds {wrong!r}, which is not a number "
+            f"({overrides.numeric_reason or f'--numeric {name}'}). Add --na {wrong!r} if it means missing."
         )
     return None
 
 
-def _finite(found: _Found) -> _Found:
-    """Infinite numbers are no values; whole numbers stay whole."""
-    infinite = int(np.isinf(found.values).sum())
+def _finite(typed: _TypedValues) -> _TypedValues:
+    """Replace infinite numbers by missing values; keep integers as integers."""
+    infinite = int(np.isinf(typed.values).sum())
     if infinite:
-        found.values = np.where(np.isinf(found.values), np.nan, found.values)
-        found.notes.append(f"{infinite} infinite values read as missing")
-    values = found.values
-    if (
-        len(values)
-        and not np.isnan(values).any()
-        and (values == np.round(values)).all()
-        and np.abs(values).max() < 2**53
-    ):
-        found.values = values.astype(np.int64)
-    return found
+        typed.values = np.where(np.isinf(typed.values), np.nan, typed.values)
+        typed.notes.append(f"{infinite} infinite values read as missing")
+    values = typed.values
+    whole = len(values) and not np.isnan(values).any() and (values == np.round(values)).all()
+    if whole and np.abs(values).max() < 2**53:
+        typed.values = values.astype(np.int64)
+    return typed
 
 
-def _as_levels(found: _Found) -> _Found:
-    """Numbers that a user calls levels."""
+def _numbers_as_levels(typed: _TypedValues) -> _TypedValues:
     import pandas as pd
 
-    codes, distinct = pd.factorize(np.asarray(found.values, dtype=np.float64))  # NaN has code -1
+    codes, distinct = pd.factorize(np.asarray(typed.values, dtype=np.float64))  # NaN has code -1
     return _levels([format_number(value) for value in distinct], codes)
 
 
-def _levels(distinct: list[str], codes: Any) -> _Found:
+def _levels(distinct: list[str], codes: Any) -> _TypedValues:
     import pandas as pd
 
-    order = sorted(distinct, key=_key)
+    order = sorted(distinct, key=_level_order)
     place = {level: rank for rank, level in enumerate(order)}
-    of_code = np.array([*(place[level] for level in distinct), -1])
-    return _Found(pd.Categorical.from_codes(of_code[codes], pd.Index(order, dtype=object)), "nominal")
+    new_codes = np.array([*(place[level] for level in distinct), -1])
+    return _TypedValues(pd.Categorical.from_codes(new_codes[codes], pd.Index(order, dtype=object)), "nominal")
 
 
-def _key(level: str) -> tuple[float, str]:
-    """Levels that are numbers are in the order of numbers, and before others."""
+def _level_order(level: str) -> tuple[float, str]:
+    """Sort levels that are numbers by their value, before other levels."""
     return (float(level), level) if re.fullmatch(r"-?\d+(\.\d+)?", level) else (math.inf, level)
 
 
-def _spread(values: Any, codes: Any) -> Any:
-    """Values of the rows from those of the distinct cells; code -1 is missing."""
-    gap = np.datetime64("NaT", "us") if values.dtype.kind == "M" else np.nan
-    return np.append(values, np.array([gap], dtype=values.dtype if values.dtype.kind == "M" else float))[codes]
+def _expand(distinct: Any, codes: Any) -> Any:
+    """Return the value of each row from the distinct values; code -1 is missing."""
+    missing = np.datetime64("NaT", "us") if distinct.dtype.kind == "M" else np.nan
+    return np.append(distinct, np.array([missing], dtype=distinct.dtype if distinct.dtype.kind == "M" else float))[
+        codes
+    ]
 
 
-def _moments(distinct: Any, codes: Any) -> Any:
+def _times(distinct: Any, codes: Any) -> Any:
     import pandas as pd
 
     index = pd.to_datetime(pd.Series(list(distinct), dtype=object), utc=True).dt.tz_localize(None)
-    return _spread(index.to_numpy().astype("datetime64[us]"), codes)
+    return _expand(index.to_numpy().astype("datetime64[us]"), codes)
 
 
-def _useless(series: Any, found: _Found, numbers: Sequence[int]) -> str:
-    """Why a column is of no use; "" if it may be."""
+def _reason_to_leave_out(series: Any, typed: _TypedValues, row_numbers: Sequence[int]) -> str:
+    """Return why a column is useless for a model; "" if it may be useful."""
     known = series.dropna()
     distinct = known.nunique()
-    if found.kind == "other":
-        return found.notes[0]
+    if typed.kind == "other":
+        return typed.notes[0]
     if not distinct:
-        return "no value in any row"
+        return "all values missing"
     if distinct == 1:
-        return "the same value in all rows" if len(known) == len(series) else ""
-    if found.kind == "nominal" and len(known) >= _FEW_ROWS and distinct >= _DISTINCT * len(known):
-        return f"text with {distinct} distinct values in {len(known)} rows, as names or identifiers have"
-    if series.dtype.kind == "i" and len(series) >= _FEW_ROWS and len(set((series - np.array(numbers)).tolist())) == 1:
-        return "the number of the row"
+        return "constant" if len(known) == len(series) else ""
+    if typed.kind == "nominal" and len(known) >= _MIN_ROWS and distinct >= _IDENTIFIER_SHARE * len(known):
+        return f"text with {distinct} distinct values in {len(known)} rows: names or identifiers"
+    is_long = series.dtype.kind == "i" and len(series) >= _MIN_ROWS
+    if is_long and len(set((series - np.array(row_numbers)).tolist())) == 1:
+        return "row number"
     return ""
 
 
-def _merged(series: Any, found: _Found) -> Any:
-    """Levels beyond the most frequent hundred become one."""
+def _merge_rare_levels(series: Any, typed: _TypedValues) -> Any:
+    """Merge all levels but the most frequent ones."""
     if len(series.cat.categories) <= MOST_LEVELS:
         return series
     frequent = set(series.value_counts(sort=True).index[: MOST_LEVELS - 1]) - {OTHER}
     n = len(series.cat.categories) - len(frequent)
-    found.notes.append(f"{n} rare levels are one, {OTHER!r}")
-    return merged_like(series, tuple(level for level in series.cat.categories if level in frequent))
+    typed.notes.append(f"{n} rare levels merged into {OTHER!r}")
+    return merge_levels(series, tuple(level for level in series.cat.categories if level in frequent))
 
 
-def merged_like(series: Any, kept: tuple[str, ...]) -> Any:
-    """The column with all but some levels made one."""
+def merge_levels(series: Any, frequent: tuple[str, ...]) -> Any:
+    """Return the column with all but the given levels merged into one."""
     import pandas as pd
 
     text = series.astype(object)
-    joined = text.where(text.isna() | text.isin(list(kept)), OTHER)
-    return pd.Series(pd.Categorical(joined, [*kept, OTHER]), index=series.index, name=series.name)
+    merged = text.where(text.isna() | text.isin(list(frequent)), OTHER)
+    return pd.Series(pd.Categorical(merged, [*frequent, OTHER]), index=series.index, name=series.name)
 
 
-def _scattered(series: Any) -> str:
+def _too_many_rare(series: Any) -> str:
     share = float((series == OTHER).mean())
-    return f"text whose values are rare: {share:.0%} of the rows would be {OTHER!r}" if share > _SCATTERED else ""
+    return f"text with rare values: {share:.0%} of the rows would be {OTHER!r}" if share > _MAX_OTHER_SHARE else ""
 
 
-def _told(series: Any, kind: str) -> str:
-    """Range or levels in a few words."""
+def _summary(series: Any, kind: str) -> str:
+    """Return the range or the first levels."""
     known = series.dropna()
     if not len(known) or kind == "other":
         return ""
@@ -250,11 +261,10 @@ def _told(series: Any, kind: str) -> str:
         return f"{len(levels)} levels: {shown}{', …' if len(levels) > 3 else ''}" if len(levels) > 1 else shown
     low, high = known.min(), known.max()
     if kind == "date":
-        return f"{date_word(low)} to {date_word(high)}"
+        return f"{_date(low)} to {_date(high)}"
     return f"{low:.6g} to {high:.6g}"
 
 
-def date_word(moment: Any) -> str:
-    """A moment as text, without a time where it is midnight."""
-    text = str(moment)
-    return text.removesuffix(" 00:00:00")
+def _date(time: Any) -> str:
+    """Format a time, as a date if it is midnight."""
+    return str(time).removesuffix(" 00:00:00")

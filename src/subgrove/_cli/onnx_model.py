@@ -1,8 +1,8 @@
-"""A model in the ONNX format, as one with `predict` and, for classes, `predict_proba`.
+"""A model in the ONNX format with `predict` and, for classifiers, `predict_proba`.
 
-Two shapes of input are known, those that converters write: one matrix with a column for each feature, or one input of
-shape (rows, 1) for each feature, by its name. A classifier gives labels and probabilities, these as a matrix or as a
-dictionary for each row; which column of a matrix is which label is learned from the labels that it gives.
+Two shapes of input are supported, as converters write them: one matrix with a column for each feature, or one named
+input of shape (rows, 1) for each feature. A classifier returns labels and probabilities, the latter as a matrix or as a
+dictionary for each row; the labels of the columns of a matrix are learned from predicted labels.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from subgrove.exceptions import InputError, ModelError
 
-_TYPES = {
+_DTYPES = {
     "tensor(float)": np.float32,
     "tensor(double)": np.float64,
     "tensor(int64)": np.int64,
@@ -25,18 +25,18 @@ _TYPES = {
 
 
 class OnnxModel:
-    """A model run by onnxruntime; it can be pickled, for its bytes are kept."""
+    """A model run by onnxruntime; it can be pickled, because it stores the content of its file."""
 
     def __init__(self, content: bytes, path: str) -> None:
         self.content, self.path = content, path
         self._session = _session(content, path)
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
-        strange = [one.type for one in inputs if one.type not in _TYPES]
-        if strange:
-            raise InputError(f"{path} takes an input of type {strange[0]}; numbers, text and booleans are known here.")
-        single = len(inputs) == 1 and _width(inputs[0]) != 1
-        self.columns: tuple[str, ...] | None = None if single else tuple(one.name for one in inputs)
-        self.n_features_in_ = _width(inputs[0]) if single else len(inputs)
+        unsupported = [one.type for one in inputs if one.type not in _DTYPES]
+        if unsupported:
+            raise InputError(f"{path} has an input of type {unsupported[0]}; supported are numbers, text and booleans.")
+        matrix = len(inputs) == 1 and _width(inputs[0]) != 1
+        self.columns: tuple[str, ...] | None = None if matrix else tuple(one.name for one in inputs)
+        self.n_features_in_ = _width(inputs[0]) if matrix else len(inputs)
         self.classifier = len(outputs) >= 2
         self._estimator_type = "classifier" if self.classifier else "regressor"
 
@@ -48,27 +48,27 @@ class OnnxModel:
         self._session = _session(self.content, self.path)
 
     def learn_classes(self, X: Any, labels: Any) -> OnnxModel:
-        """Find out which column of probabilities is which class, from rows and the labels of their target."""
-        given, chances = self._run(X)[:2]
-        if isinstance(chances, list):
-            self.classes_ = np.array(sorted(chances[0]))
+        """Find the class of each column of probabilities, from rows and the labels of the target."""
+        predicted, probabilities = self._run(X)[:2]
+        if isinstance(probabilities, list):
+            self.classes_ = np.array(sorted(probabilities[0]))
             return self
-        best, seen = np.argmax(chances, axis=1), np.asarray(given).ravel()
-        found = {int(column): seen[best == column][0] for column in np.unique(best)}
-        kind = type(next(iter(found.values())).item() if hasattr(seen[0], "item") else seen[0])
-        rest = sorted({kind(label) for label in labels} - {kind(label) for label in found.values()})
-        free = [column for column in range(chances.shape[1]) if column not in found]
-        if len(rest) != len(free):
+        best, predicted = np.argmax(probabilities, axis=1), np.asarray(predicted).ravel()
+        label_of = {int(column): predicted[best == column][0] for column in np.unique(best)}
+        kind = type(predicted[0].item() if hasattr(predicted[0], "item") else predicted[0])
+        unassigned = sorted({kind(label) for label in labels} - {kind(label) for label in label_of.values()})
+        free = [column for column in range(probabilities.shape[1]) if column not in label_of]
+        if len(unassigned) != len(free):
             raise InputError(
-                f"{self.path} gives {chances.shape[1]} probabilities, and which is which class cannot be told from "
-                f"{len(found)} labels seen. Convert the model with its labels (skl2onnx: zipmap='columns' or a ZipMap)."
+                f"{self.path} returns {probabilities.shape[1]} probabilities but predicts {len(label_of)} labels, so "
+                f"their order is unknown. Convert the model with its labels (skl2onnx: zipmap='columns' or a ZipMap)."
             )
-        found |= dict(zip(free, rest, strict=True))
-        self.classes_ = np.array([found[column] for column in range(chances.shape[1])])
+        label_of |= dict(zip(free, unassigned, strict=True))
+        self.classes_ = np.array([label_of[column] for column in range(probabilities.shape[1])])
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Numbers, or labels."""
+        """Predict numbers or labels."""
         return np.asarray(self._run(X)[0]).ravel()
 
     def __getattr__(self, name: str) -> Any:
@@ -77,11 +77,11 @@ class OnnxModel:
         raise AttributeError(f"{type(self).__name__} has no {name}")
 
     def _probabilities(self, X: Any) -> npt.NDArray[np.float64]:
-        chances = self._run(X)[1]
-        if isinstance(chances, list):
-            chances = [[row[label] for label in self.classes_.tolist()] for row in chances]
-        matrix = np.asarray(chances, dtype=np.float64)
-        # Single precision adds up to 1 only roughly.
+        probabilities = self._run(X)[1]
+        if isinstance(probabilities, list):
+            probabilities = [[row[label] for label in self.classes_.tolist()] for row in probabilities]
+        matrix = np.asarray(probabilities, dtype=np.float64)
+        # In single precision the sum is 1 only approximately.
         return np.asarray(matrix / matrix.sum(axis=1, keepdims=True), dtype=np.float64)
 
     def _run(self, X: Any) -> list[Any]:
@@ -95,19 +95,19 @@ class OnnxModel:
 
 
 def _tensor(X: Any, kind: str, path: str) -> npt.NDArray[Any]:
-    if _TYPES[kind] is object:
+    if _DTYPES[kind] is object:
         return np.asarray(X.astype(object).where(X.notna(), "").astype(str), dtype=object)
-    texts = [str(name) for name, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
-    if texts:
+    other = [str(name) for name, dtype in X.dtypes.items() if dtype.kind not in "biuf"]
+    if other:
         raise InputError(
-            f"{path} takes numbers, but column {texts[0]!r} holds levels or dates. Convert the model with an input for "
-            f"each column, or pass a file in which the column is coded as in training."
+            f"{path} takes numbers, but column {other[0]!r} holds levels or dates. Convert the model with an input for "
+            f"each column, or encode the column in the file as in training."
         )
-    return np.asarray(X, dtype=_TYPES[kind])
+    return np.asarray(X, dtype=_DTYPES[kind])
 
 
 def _width(one: Any) -> int | None:
-    """Number of columns of an input, None where it is open."""
+    """Return the number of columns of an input, None if it is not fixed."""
     shape = one.shape or []
     return int(shape[1]) if len(shape) == 2 and isinstance(shape[1], int) else None
 
@@ -116,9 +116,9 @@ def _session(content: bytes, path: str) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # the same sums in the same order
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # for the same order of sums
     options.log_severity_level = 3
     try:
         return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's errors have no class in common but this
+    except Exception as error:  # onnxruntime's errors have no other common class
         raise ModelError(f"{path} cannot be loaded by onnxruntime: {str(error).splitlines()[0]}") from error

@@ -1,150 +1,221 @@
-"""Options that several commands share, each with its one line of help."""
+"""Options of the commands, each declared once as a field of a dataclass.
+
+A command is a function of one of these dataclasses. `command` turns the fields into options of the command line and
+hands the parsed values over as an instance of the dataclass.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
+if TYPE_CHECKING:
+    from subgrove._cli.output import Output
 
-def _some_jobs(jobs: int | None) -> int | None:
-    if jobs == 0:
-        raise typer.BadParameter("0 processes share no work. Pass 1 or more, or -1 for all cores.")
-    return jobs
+O = TypeVar("O", bound="TerminalOptions")  # noqa: E741  (options)
+Command = Callable[[O, "Output"], None]
 
 
-DataPath = Annotated[
-    Path, typer.Argument(metavar="DATA", readable=False, help="CSV, TSV or Parquet file; .gz too.", show_default=False)
-]
-Target = Annotated[
-    str, typer.Option("--target", "-t", metavar="COL", help="The column to be foretold.", show_default=False)
-]
-MaybeTarget = Annotated[
-    str | None, typer.Option("--target", "-t", metavar="COL", help="A column that is no feature.", show_default=False)
-]
-Names = list[str] | None
-Columns = Annotated[
-    Names,
-    typer.Option(
-        "--columns",
-        metavar="COL",
-        help="Use these columns only; repeat it, or put commas between.",
-        show_default=False,
-    ),
-]
-Drop = Annotated[
-    Names,
-    typer.Option("--drop", metavar="COL", help="Leave these columns out.", show_default=False),
-]
-Nominal = Annotated[
-    Names,
-    typer.Option("--nominal", metavar="COL", help="Read these numbers as levels.", show_default=False),
-]
-Numeric = Annotated[
-    Names,
-    typer.Option("--numeric", metavar="COL", help="Read these texts as numbers.", show_default=False),
-]
-Missing = Annotated[
-    Names,
-    typer.Option(
-        "--na",
-        metavar="TEXT",
-        help="Read this text as missing; repeat it for more.",
-        show_default=False,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        "--delimiter",
-        metavar="CHAR",
-        help="What separates cells; found by itself.",
-        show_default=False,
-    ),
-]
-DayFirst = Annotated[
-    bool | None,
-    typer.Option(
-        "--day-first/--month-first",
-        help="How dates such as 3/4/2024 are meant.",
-        show_default=False,
-    ),
-]
-MaxRows = Annotated[int, typer.Option("--max-rows", min=1, help="Of more rows, draw so many at random.")]
-Features = Annotated[
-    Names,
-    typer.Option(
-        "--features",
-        "--feature",
-        "-f",
-        metavar="COL",
-        help="The features to look at; repeat it, or put commas between. All by default.",
-        show_default=False,
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Same seed, same numbers.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option(
-        "--jobs", "-j", help="Processes to share the work; -1 for all cores.", show_default="1", callback=_some_jobs
-    ),
-]
-MaxDepth = Annotated[int, typer.Option("--max-depth", min=0, max=10, help="Most conditions in a rule.")]
-Json = Annotated[
-    Path | None,
-    typer.Option(
-        "--json",
-        metavar="FILE",
-        help="Write the results as JSON; - for standard output.",
-        show_default=False,
-    ),
-]
-Markdown = Annotated[
-    Path | None,
-    typer.Option(
-        "--markdown",
-        metavar="FILE",
-        help="Write the report as Markdown; - for standard output.",
-        show_default=False,
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="ADDRESS",
-        help="Ask about all rows of Parquet data on this cluster: tcp://... of Dask, ray://... of Ray.",
-        show_default=False,
-    ),
-]
-Checkpoint = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="DIR",
-        help="Ask about all rows of Parquet data, and keep what is done here.",
-        show_default=False,
-    ),
-]
-Sample = Annotated[
-    int | None,
-    typer.Option(
-        "--sample",
-        metavar="N",
-        min=2,
-        help="Ask about all rows of Parquet data; draw so many to train and to redraw from.",
-        show_default="100000",
-    ),
-]
-RowKey = Annotated[
-    str | None,
-    typer.Option(
-        "--row-key",
-        metavar="COL",
-        help="A column that tells rows apart; their order does not matter then.",
-        show_default=False,
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but errors.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show where an error comes from.")]
+def _option(text: str, *names: str, show_default: bool | str = False, **settings: Any) -> Any:
+    return typer.Option(*names, help=text, show_default=show_default, **settings)
+
+
+def _columns(text: str, *names: str) -> Any:
+    return _option(text, *names, metavar="COL")
+
+
+def _file(text: str, *names: str, show_default: bool | str = False) -> Any:
+    return _option(text, *names, metavar="FILE", readable=False, show_default=show_default)
+
+
+def _check_jobs(n_jobs: int | None) -> int | None:
+    if n_jobs == 0:
+        raise typer.BadParameter("n_jobs must not be 0; use 1 or more, or -1 for all cores.")
+    return n_jobs
+
+
+Target = _columns("Target column to predict.", "--target", "-t")
+MaxDepth = _option("Largest number of conditions in the rule of a subgroup.", min=0, max=10, show_default=True)
+JsonFile = _file("Write the results as JSON; - for standard output.", "--json")
+ReportPage = _file("HTML page to write; - for standard output.", "--out", "-o", show_default=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TerminalOptions:
+    """What is printed."""
+
+    quiet: Annotated[bool, _option("Print errors only.", "--quiet", "-q")] = False
+    debug: Annotated[bool, _option("Print the traceback of an error.", "--debug")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(TerminalOptions):
+    """How results are computed."""
+
+    random_state: Annotated[int, _option("Seed of all random numbers.", min=0, show_default=True)] = 1
+    n_jobs: Annotated[
+        int | None,
+        _option("Number of processes; -1 for all cores.", "--n-jobs", "-j", callback=_check_jobs, show_default="1"),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataOptions(RunOptions):
+    """Which rows and columns of a file are read, and how."""
+
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            readable=False,
+            help="CSV, TSV or Parquet file, also gzipped, or a folder of Parquet files.",
+            show_default=False,
+        ),
+    ]
+    sample_size: Annotated[
+        int, _option("Number of rows drawn at random from larger data.", min=1, show_default=True)
+    ] = 10_000
+    columns: Annotated[list[str], _columns("Columns to use, repeated or comma-separated; all by default.")] = field(
+        default_factory=list
+    )
+    drop: Annotated[list[str], _columns("Columns to leave out.")] = field(default_factory=list)
+    nominal: Annotated[list[str], _columns("Columns of numbers to read as categories.")] = field(default_factory=list)
+    numeric: Annotated[list[str], _columns("Columns of text to read as numbers.")] = field(default_factory=list)
+    na: Annotated[list[str], _option("Text to read as a missing value; may be repeated.", metavar="TEXT")] = field(
+        default_factory=list
+    )
+    delimiter: Annotated[str | None, _option("Delimiter of the cells; detected by default.", metavar="CHAR")] = None
+    day_first: Annotated[bool | None, _option("Order of dates such as 3/4/2024.", "--day-first/--month-first")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeatureOptions(DataOptions):
+    """Features to analyse without a model."""
+
+    features: Annotated[
+        list[str],
+        _columns("Features to analyse, repeated or comma-separated; all by default.", "--features", "--feature", "-f"),
+    ] = field(default_factory=list)
+    target: Annotated[str | None, _columns("Target column, which is not used as a feature.", "--target", "-t")] = None
+    json: Annotated[Path | None, JsonFile] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubgroupOptions(FeatureOptions):
+    """Options of `subgrove subgroups`."""
+
+    max_depth: Annotated[int, MaxDepth] = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class FidelityOptions(FeatureOptions):
+    """Options of `subgrove fidelity`."""
+
+    samplers: Annotated[
+        list[str], _option("Sampler to compare; may be repeated.", "--sampler", "-s", metavar="NAME")
+    ] = field(default_factory=list)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(RunOptions):
+    """Files that a report is written to."""
+
+    out: Annotated[Path, ReportPage] = Path("report.html")
+    json: Annotated[Path | None, JsonFile] = None
+    markdown: Annotated[Path | None, _file("Write the report as Markdown; - for standard output.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(ReportOptions):
+    """Options of `subgrove demo`."""
+
+    out: Annotated[Path, ReportPage] = Path("subgrove-demo.html")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(TerminalOptions):
+    """A fitted model in a file, and what may be loaded from it."""
+
+    model: Annotated[Path | None, _file("Fitted model: .skops, .onnx, .joblib or .pkl.", "--model", "-m")] = None
+    trust: Annotated[list[str], _option("Type that may be loaded from a .skops file.", metavar="TYPE")] = field(
+        default_factory=list
+    )
+    trust_pickle: Annotated[bool, _option("Load a pickle, which can run any code.", "--trust-pickle")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainOptions(ReportOptions, ModelOptions, DataOptions):
+    """Options of `subgrove explain`."""
+
+    target: Annotated[str, Target]
+    features: Annotated[
+        list[str],
+        _columns("Features to explain, repeated or comma-separated; all by default.", "--features", "--feature", "-f"),
+    ] = field(default_factory=list)
+    task: Annotated[
+        Literal["regression", "classification"] | None, _option("Kind of target; inferred from its values by default.")
+    ] = None
+    test: Annotated[Path | None, _file("Held-out rows to explain the model on; 30 % of DATA by default.")] = None
+    forest: Annotated[bool, _option("Train a random forest instead of gradient boosting.", "--forest")] = False
+    max_depth: Annotated[int, MaxDepth] = 2
+    n_repeats: Annotated[int | None, _option("Number of times each feature is resampled.", min=1)] = None
+    loss: Annotated[str | None, _option("Loss that importance is measured in.")] = None
+    title: Annotated[str | None, _option("Title of the report.")] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RebuildOptions(TerminalOptions):
+    """Options of `subgrove report`."""
+
+    saved: Annotated[
+        Path, typer.Argument(metavar="JSON", readable=False, help="Report saved by --json.", show_default=False)
+    ]
+    out: Annotated[
+        Path | None, _file("HTML page to write, or .md for Markdown.", "--out", "-o", show_default="name of JSON")
+    ] = None
+
+
+def command(app: typer.Typer, options: type[O]) -> Callable[[Command[O]], Command[O]]:
+    """Register a function of an options dataclass as a command of the same name, with an option for each field."""
+
+    def register(function: Command[O]) -> Command[O]:
+        def call(**values: Any) -> None:
+            _run(function, options(**values))
+
+        call.__doc__ = function.__doc__
+        call.__signature__ = inspect.Signature(list(_parameters(options)))  # type: ignore[attr-defined]  # typer reads it
+        app.command(function.__name__)(call)
+        return function
+
+    return register
+
+
+def _parameters(options: type[Any]) -> Iterator[inspect.Parameter]:
+    """Fields of a dataclass as keyword parameters; those of the class itself come before inherited ones."""
+    hints = get_type_hints(options, include_extras=True)
+    by_name = {one.name: one for one in fields(options)}
+    order = dict.fromkeys(name for kind in options.__mro__ for name in inspect.get_annotations(kind) if name in by_name)
+    for name in order:
+        one = by_name[name]
+        default = [] if one.default_factory is not MISSING else one.default
+        empty = inspect.Parameter.empty if default is MISSING else default
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=hints[name])
+
+
+def _run(function: Command[O], options: O) -> None:
+    """Run a command; heavy modules are imported here, so that `--help` is quick."""
+    from subgrove._cli.errors import FailedError, errors_as_messages
+    from subgrove._cli.output import STDOUT, Output
+
+    piped = any(str(getattr(options, name, None)) == STDOUT for name in ("out", "json", "markdown"))
+    output = Output(quiet=options.quiet, results=not piped)
+    try:
+        with errors_as_messages(output, debug=options.debug):
+            function(options, output)
+    except FailedError as failed:
+        raise typer.Exit(failed.code) from None

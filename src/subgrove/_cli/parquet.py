@@ -1,6 +1,6 @@
-"""Some rows of a Parquet file as plain Python values, by pyarrow or polars, whichever is installed.
+"""Read a sample of the rows of a Parquet file as plain Python values, by pyarrow or polars.
 
-Both give the same: for each column what the file declares it to be, and its values, None where missing.
+Both give the same result: the declared type of each column, and its values, None where missing.
 """
 
 from __future__ import annotations
@@ -10,73 +10,73 @@ from importlib.util import find_spec
 from random import Random
 from typing import Any
 
-from subgrove._cli.columns import Declared, Raw, RawTable, Wanted, reject_twice
-from subgrove._cli.open_file import Source
+from subgrove._cli.columns import DeclaredType, RawColumn, RawTable, SelectColumns, reject_duplicates
+from subgrove._cli.open_file import DataFile
 from subgrove.exceptions import InputError, SubgroveError
 
 
-def read_parquet(source: Source, wanted: Wanted, *, most: int, seed: int, engine: str | None = None) -> RawTable:
-    """At most so many rows of a Parquet file, with the wanted of its columns."""
-    found = engine or next((name for name in ("pyarrow", "polars") if find_spec(name)), None)
-    if found is None:
+def read_parquet(file: DataFile, select: SelectColumns, *, sample_size: int, seed: int) -> RawTable:
+    """Read the selected columns of a sample of the rows; of all rows if there are at most `sample_size`."""
+    engine = next((name for name in ("pyarrow", "polars") if find_spec(name)), None)
+    if engine is None:
         raise InputError(
-            f"{source.path} is a Parquet file, and neither pyarrow nor polars is installed to read it. "
+            f"{file.path} is a Parquet file, and neither pyarrow nor polars is installed to read it. "
             f"Run: pip install 'subgrove[pyarrow]'"
         )
     try:
-        read = _by_pyarrow if found == "pyarrow" else _by_polars
-        table = read(source, wanted, most, seed)
+        read = _read_with_pyarrow if engine == "pyarrow" else _read_with_polars
+        table = read(file, select, sample_size, seed)
     except (SubgroveError, MemoryError):
         raise
-    except Exception as error:  # each library has errors of its own, which share no class
+    except Exception as error:  # the libraries' errors have no common class
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{source.path} is damaged or no Parquet that {found} can read: {text}") from error
+        raise InputError(f"{file.path} is damaged, or not Parquet that {engine} can read: {text}") from error
     if not table.total:
-        raise InputError(f"{source.path} has no rows.")
+        raise InputError(f"{file.path} has no rows.")
     return table
 
 
-def rows_drawn(total: int, most: int, seed: int) -> list[int]:
-    """Places of at most so many rows, in order."""
-    return list(range(total)) if total <= most else sorted(Random(seed).sample(range(total), most))
+def _sample(total: int, size: int, seed: int) -> list[int]:
+    """Return row numbers of a sample, in order."""
+    return list(range(total)) if total <= size else sorted(Random(seed).sample(range(total), size))
 
 
-def _by_pyarrow(source: Source, wanted: Wanted, most: int, seed: int) -> RawTable:
+def _read_with_pyarrow(file: DataFile, select: SelectColumns, sample_size: int, seed: int) -> RawTable:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with source.open() as opened:
-        # A packed file cannot be read from its end, where Parquet has its table of contents.
-        file = pq.ParquetFile(io.BytesIO(opened.read()) if source.zipped else opened)
-        schema = file.schema_arrow
-        kinds = {field.name: _arrow_kind(field.type, pa) for field in schema}
-        names = _chosen(schema.names, wanted, source)
-        _reject_nested(source, {name: str(schema.field(name).type) for name in names if kinds[name] == "nested"})
-        total = int(file.metadata.num_rows)
-        chosen, parts, start = rows_drawn(total, most, seed), [], 0
-        for group in range(file.num_row_groups):
-            n = file.metadata.row_group(group).num_rows
-            within = [row - start for row in chosen if start <= row < start + n]
+    with file.open() as opened:
+        # Parquet is read from its end, which needs a compressed file in memory.
+        content = pq.ParquetFile(io.BytesIO(opened.read()) if file.gzipped else opened)
+        schema = content.schema_arrow
+        types = {field.name: _arrow_type(field.type, pa) for field in schema}
+        names = _selected(schema.names, select, file)
+        _reject_nested(file, {name: str(schema.field(name).type) for name in names if types[name] == "nested"})
+        total = int(content.metadata.num_rows)
+        rows, chunks, start = _sample(total, sample_size, seed), [], 0
+        for group in range(content.num_row_groups):
+            n = content.metadata.row_group(group).num_rows
+            within = [row - start for row in rows if start <= row < start + n]
             if within:
-                parts.append(file.read_row_group(group, columns=names, use_threads=False).take(within))
+                chunks.append(content.read_row_group(group, columns=names, use_threads=False).take(within))
             start += n
-        whole = pa.concat_tables(parts) if parts else schema.empty_table().select(names)
-    return RawTable(raw_columns(whole), tuple(chosen), total)
+        table = pa.concat_tables(chunks) if chunks else schema.empty_table().select(names)
+    return RawTable(raw_columns(table), tuple(rows), total)
 
 
-def raw_columns(table: Any) -> tuple[Raw, ...]:
-    """Columns of a pyarrow table as plain values."""
+def raw_columns(table: Any) -> tuple[RawColumn, ...]:
+    """Return the columns of a pyarrow table as plain values."""
     import pyarrow as pa
 
-    types = {field.name: field.type for field in table.schema}
     return tuple(
-        Raw(name, _arrow_kind(kind, pa), _arrow_values(table[name], pa), str(kind)) for name, kind in types.items()
+        RawColumn(field.name, _arrow_type(field.type, pa), _arrow_values(table[field.name], pa), str(field.type))
+        for field in table.schema
     )
 
 
 def _arrow_values(column: Any, pa: Any) -> list[Any]:
     if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
-        # Nanoseconds would make pandas objects, which polars does not; a microsecond is fine enough.
+        # pyarrow converts nanoseconds to pandas objects, polars does not; microseconds are precise enough.
         timestamp = pa.types.is_timestamp(column.type)
         coarse = pa.timestamp("us", tz=column.type.tz) if timestamp else pa.duration("us")
         column = column.cast(coarse, safe=False)
@@ -84,11 +84,11 @@ def _arrow_values(column: Any, pa: Any) -> list[Any]:
     return values
 
 
-def _arrow_kind(kind: Any, pa: Any) -> Declared:
+def _arrow_type(kind: Any, pa: Any) -> DeclaredType:
     types = pa.types
     if types.is_dictionary(kind):
-        return _arrow_kind(kind.value_type, pa)
-    tests: dict[Declared, tuple[Any, ...]] = {
+        return _arrow_type(kind.value_type, pa)
+    predicates: dict[DeclaredType, tuple[Any, ...]] = {
         "nested": (types.is_nested,),
         "boolean": (types.is_boolean,),
         "number": (types.is_integer, types.is_floating, types.is_decimal),
@@ -97,33 +97,33 @@ def _arrow_kind(kind: Any, pa: Any) -> Declared:
         "duration": (types.is_duration,),
         "none": (types.is_null,),
     }
-    return next((name for name, asked in tests.items() if any(test(kind) for test in asked)), "other")
+    return next((name for name, tests in predicates.items() if any(test(kind) for test in tests)), "other")
 
 
-def _by_polars(source: Source, wanted: Wanted, most: int, seed: int) -> RawTable:
+def _read_with_polars(file: DataFile, select: SelectColumns, sample_size: int, seed: int) -> RawTable:
     import polars as pl
 
-    if source.zipped:
-        with source.open() as opened:
+    if file.gzipped:
+        with file.open() as opened:
             lazy = pl.read_parquet(io.BytesIO(opened.read())).lazy()
     else:
-        lazy = pl.scan_parquet(source.path, glob=False)
+        lazy = pl.scan_parquet(file.path, glob=False)
     schema = lazy.collect_schema()
-    kinds = {name: _polars_kind(kind) for name, kind in schema.items()}
-    names = _chosen(schema.names(), wanted, source)
-    _reject_nested(source, {name: str(schema[name]) for name in names if kinds[name] == "nested"})
+    types = {name: _polars_type(kind) for name, kind in schema.items()}
+    names = _selected(schema.names(), select, file)
+    _reject_nested(file, {name: str(schema[name]) for name in names if types[name] == "nested"})
     total = int(lazy.select(pl.len()).collect().item())
-    chosen = rows_drawn(total, most, seed)
-    part = lazy.select(names)
-    if len(chosen) < total:
-        places = pl.Series(chosen, dtype=pl.UInt32).implode()
-        part = part.with_row_index("\0").filter(pl.col("\0").is_in(places)).drop("\0")
-    frame = part.collect()
-    columns = tuple(Raw(name, kinds[name], frame[name].to_list(), str(schema[name])) for name in names)
-    return RawTable(columns, tuple(chosen), total)
+    rows = _sample(total, sample_size, seed)
+    query = lazy.select(names)
+    if len(rows) < total:
+        places = pl.Series(rows, dtype=pl.UInt32).implode()
+        query = query.with_row_index("\0").filter(pl.col("\0").is_in(places)).drop("\0")
+    frame = query.collect()
+    columns = tuple(RawColumn(name, types[name], frame[name].to_list(), str(schema[name])) for name in names)
+    return RawTable(columns, tuple(rows), total)
 
 
-def _polars_kind(kind: Any) -> Declared:
+def _polars_type(kind: Any) -> DeclaredType:
     import polars as pl
 
     if kind.is_nested():
@@ -132,7 +132,7 @@ def _polars_kind(kind: Any) -> Declared:
         return "number"
     if kind in (pl.String, pl.Categorical, pl.Enum):
         return "text"
-    named: dict[Any, Declared] = {
+    named: dict[Any, DeclaredType] = {
         pl.Boolean: "boolean",
         pl.Date: "date",
         pl.Datetime: "date",
@@ -142,17 +142,17 @@ def _polars_kind(kind: Any) -> Declared:
     return named.get(kind.base_type(), "other")
 
 
-def _chosen(names: list[str], wanted: Wanted, source: Source) -> list[str]:
-    reject_twice(names, str(source.path))
-    chosen = set(wanted(names))
-    return [name for name in names if name in chosen]
+def _selected(names: list[str], select: SelectColumns, file: DataFile) -> list[str]:
+    reject_duplicates(names, str(file.path))
+    selected = set(select(names))
+    return [name for name in names if name in selected]
 
 
-def _reject_nested(source: Source, nested: dict[str, str]) -> None:
+def _reject_nested(file: DataFile, nested: dict[str, str]) -> None:
     if nested:
         listed = ", ".join(f"{name!r} ({kind[:40]})" for name, kind in list(nested.items())[:5])
         first = next(iter(nested))
         raise InputError(
-            f"{source.path} has nested columns: {listed}. A feature holds one value in a row; "
-            f"leave them out (--drop {first!r}), or unpack them into columns of their own."
+            f"{file.path} has nested columns: {listed}. A feature must have one value per row; "
+            f"leave them out (--drop {first!r}), or unnest them into separate columns."
         )

@@ -1,0 +1,110 @@
+"""The learning task that the target column defines: regression or classification, and the rows that can be used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from subgrove._cli.output import count, quoted
+from subgrove._cli.reading import FileTable
+from subgrove._report.inputs import reject_extreme
+from subgrove.exceptions import InputError
+
+TaskKind = Literal["regression", "classification"]
+
+_MOST_INTEGER_CLASSES = 10  # integer targets with at most so many distinct values are classes
+MOST_CLASSES = 50
+MIN_CLASS_ROWS = 10
+MIN_ROWS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class LearningTask:
+    """Features and target of the rows with a known target, and notes on how they were selected."""
+
+    X: Any
+    y: Any
+    kind: TaskKind
+    notes: tuple[str, ...]
+
+    def rows(self, rows: Any) -> LearningTask:
+        """Return the task with some of the rows."""
+        X, y = self.X.iloc[rows].reset_index(drop=True), self.y.iloc[rows].reset_index(drop=True)
+        return LearningTask(X, y, self.kind, ())
+
+
+def learning_task(table: FileTable, target: str, kind: str | None) -> LearningTask:
+    """Return the rows with a known target; the kind of task is inferred if it is None."""
+    y, notes = table.frame[target], []
+    missing = int(y.isna().sum())
+    if missing == len(y):
+        raise InputError(f"All values of the target {target!r} in {table.path} are missing. Choose another --target.")
+    if missing:
+        notes.append(f"{count(missing, 'row')} with missing target {target!r} left out.")
+    inferred, reason = _infer_kind(y.dropna(), target)
+    chosen: TaskKind = _checked_kind(kind, y, target) if kind else inferred
+    if kind is None:
+        notes.append(f"Task: {inferred}, because {reason} (override with --task).")
+    values = y.iloc[np.flatnonzero(y.notna())]
+    if chosen == "classification":
+        values, removed = _without_rare_classes(_labels(values), target)
+        notes += removed
+    else:
+        values = values.astype(float)
+    if len(values) < MIN_ROWS:
+        raise InputError(
+            f"{count(len(values), 'usable row')} in {table.path}; at least {MIN_ROWS} rows with a target are needed."
+        )
+    if values.nunique() < 2:
+        raise InputError(f"The target {target!r} is constant; there is nothing to explain.")
+    if chosen == "regression":
+        reject_extreme(values.to_numpy(), f"The target {target!r}")
+    X = table.frame.drop(columns=target).loc[values.index]
+    return LearningTask(X.reset_index(drop=True), values.reset_index(drop=True), chosen, tuple(notes))
+
+
+def _infer_kind(y: Any, target: str) -> tuple[TaskKind, str]:
+    """Return the kind of task and the reason."""
+    if y.dtype.kind == "M":
+        raise InputError(f"The target {target!r} holds dates, which cannot be predicted here. Convert it to numbers.")
+    distinct = y.nunique()
+    if y.dtype.kind not in "iuf":
+        return "classification", f"{target!r} has {distinct} levels"
+    if (y == y.round()).all() and distinct <= _MOST_INTEGER_CLASSES:
+        return "classification", f"{target!r} has {distinct} distinct integer values"
+    return "regression", f"{target!r} is numeric"
+
+
+def _checked_kind(kind: str, y: Any, target: str) -> TaskKind:
+    if kind == "regression" and y.dtype.kind not in "iuf":
+        raise InputError(f"--task regression needs a numeric target, but {target!r} holds levels. Use classification.")
+    return "regression" if kind == "regression" else "classification"
+
+
+def _labels(y: Any) -> Any:
+    """Return classes as integers where they are integers, else as text."""
+    if y.dtype.kind in "iuf":
+        return y.astype(np.int64) if (y == y.round()).all() else y.map(lambda value: f"{value:g}").astype(object)
+    return y.astype(object)
+
+
+def _without_rare_classes(y: Any, target: str) -> tuple[Any, list[str]]:
+    """Return the rows of classes with enough rows for training and validation, and a note on the others."""
+    counts = y.value_counts()
+    rare = counts[counts < MIN_CLASS_ROWS]
+    if len(counts) - len(rare) > MOST_CLASSES:
+        raise InputError(
+            f"The target {target!r} has {len(counts)} classes; at most {MOST_CLASSES} are supported. "
+            f"Use --task regression if it is a quantity, or merge classes."
+        )
+    if len(rare) == len(counts):
+        raise InputError(
+            f"No class of the target {target!r} has {MIN_CLASS_ROWS} rows or more. Is it an identifier or a quantity?"
+        )
+    if not len(rare):
+        return y, []
+    rows = count(int(rare.sum()), "row")
+    note = f"{rows} of classes with fewer than {MIN_CLASS_ROWS} rows left out: {quoted(rare.index)}."
+    return y[~y.isin(rare.index)], [note]
