@@ -77,7 +77,7 @@ def explained(name: str, jobs: int | None = None) -> Timed:
         ]
         # Seven different whole numbers would be taken for classes; they are marks, from bad to good.
         words += ["--task", "regression"] if name == "wine_quality" else []
-        words += ["--jobs", str(jobs)] if jobs else []
+        words += ["--n-jobs", str(jobs)] if jobs else []
         start, before = time.perf_counter(), processor_seconds()
         done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, check=False)
         seconds, processor = time.perf_counter() - start, processor_seconds() - before

@@ -1,16 +1,19 @@
-"""Small files that commands are run on."""
+"""Small files for the commands."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from subgrove._cli.options import DataOptions
+
 
 def rows(n: int = 240, seed: int = 1) -> pd.DataFrame:
-    """`b` follows `a`; `kind` has levels and gaps; `price` depends on `a` and `kind`, `sold` on `a`."""
+    """Return rows: `b` depends on `a`, `kind` is nominal with missing values, `price` depends on `a` and `kind`."""
     rng = np.random.default_rng(seed)
     a = rng.normal(size=n).round(3)
     kind = rng.choice(["flat", "house", "hut"], size=n)
@@ -26,6 +29,11 @@ def rows(n: int = 240, seed: int = 1) -> pd.DataFrame:
     )
 
 
+def options(path: Path, **values: Any) -> DataOptions:
+    """Return options to read a file."""
+    return DataOptions(data=path, **values)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in."""
@@ -35,7 +43,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def houses(folder: Path) -> Path:
-    """A file with a number and a class to foretell."""
+    """A file with a numeric target and a class."""
     path = folder / "houses.csv"
     rows().to_csv(path, index=False)
     return path

@@ -1,4 +1,4 @@
-"""`subgrove explain` on data sets of others: regression and classes, levels and missing values, no warning."""
+"""`subgrove explain` on public data sets: regression and classification, levels and missing values, no warning."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import subgrove as sg
 from benchmarks.command import LIMIT, SETS, explained
 from experiments.data import folder, manifest
 
-from .run import run
+from .commands import run
 
 pytestmark = pytest.mark.skipif(folder() is None, reason="the data sets are not beside the repository")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
-def test_a_data_set_is_explained_within_a_minute(name: str) -> None:
-    """Of processor time, on one core: what else the machine does is not counted."""
+def test_data_set_is_explained_within_a_minute(name: str) -> None:
+    """Processor time on one core, which does not depend on other load of the machine."""
     done = explained(name)
     assert done.processor < LIMIT
     assert done.rows <= 10_000
     assert "arning" not in done.notes
 
 
-def test_levels_and_missing_values_of_a_real_file_are_explained(tmp_path: Path) -> None:
+def test_real_file_with_levels_and_missing_values_is_explained(tmp_path: Path) -> None:
     found = folder()
     assert found is not None
     entry = manifest().set_index("name").loc["eucalyptus"]
@@ -37,7 +37,7 @@ def test_levels_and_missing_values_of_a_real_file_are_explained(tmp_path: Path) 
         "eucalyptus.csv",
         "-t",
         entry["target"],
-        "--repeats",
+        "--n-repeats",
         2,
         "-f",
         "Sp,DBH",

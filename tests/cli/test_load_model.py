@@ -1,4 +1,4 @@
-"""Models from files: what is trusted is loaded and asked rightly, what is not is refused with what to do."""
+"""Models from files: trusted ones are loaded and called correctly, others are rejected with instructions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import subgrove as sg
-from subgrove._cli import models
-from subgrove._cli.models import Trust, load_model
+from subgrove._cli import load_model as loading
+from subgrove._cli.load_model import load_model
 from subgrove.exceptions import InputError, ModelError, ParameterError
 
+from .commands import error_message, invoke
 from .conftest import rows
-from .run import invoke, refused
 
-QUICK = ("--repeats", 3, "--features", "a", "-q", "--json", "out.json")
+QUICK = ("--n-repeats", 3, "--features", "a", "-q", "--json", "out.json")
 NUMBERS = ["a", "b"]
 
 
 class Own(BaseEstimator):  # type: ignore[misc]
-    """A model that skops cannot know."""
+    """A model whose type skops does not know."""
 
     def fit(self, X: Any, y: Any) -> Own:
         self.mean_ = float(np.mean(y))
@@ -51,20 +51,22 @@ def pipeline() -> Any:
 
 
 def baseline(loss: str, y: Any, model: Any, X: Any) -> float:
-    """Loss of the rows that a command explains a model on: the 30 % of its split."""
-    from subgrove._cli.target import Problem
-    from subgrove._cli.training import split_rows
+    """Return the loss of the test rows, 30 % of all, that a command explains a model on."""
+    from subgrove._cli.default_model import split_rows
+    from subgrove._cli.learning_task import LearningTask
 
-    held_out = split_rows(Problem(X, y, "regression" if loss == "absolute_error" else "classification", ()), 1)[1]
+    held_out = split_rows(LearningTask(X, y, "regression" if loss == "absolute_error" else "classification", ()), 1)[1]
     if loss == "absolute_error":
         return float(np.abs(model.predict(held_out.X) - held_out.y).mean())
-    chances = model.predict_proba(held_out.X)
-    return float(-np.log(chances[np.arange(len(chances)), np.searchsorted(model.classes_, held_out.y)]).mean())
+    probabilities = model.predict_proba(held_out.X)
+    return float(
+        -np.log(probabilities[np.arange(len(probabilities)), np.searchsorted(model.classes_, held_out.y)]).mean()
+    )
 
 
-def test_a_pickle_is_loaded_only_if_it_is_trusted(houses: Path, folder: Path) -> None:
+def test_pickle_is_loaded_only_if_trusted(houses: Path, folder: Path) -> None:
     joblib.dump(linear(), "model.joblib")
-    refused(invoke("explain", houses, "-t", "price", "-m", "model.joblib", *QUICK), "--trust-pickle")
+    error_message(invoke("explain", houses, "-t", "price", "-m", "model.joblib", *QUICK), "--trust-pickle")
     assert not (folder / "out.json").exists()
     result = invoke("explain", houses, "-t", "price", "-m", "model.joblib", "--trust-pickle", *QUICK)
     assert result.exit_code == 0, result.output
@@ -74,20 +76,20 @@ def test_a_pickle_is_loaded_only_if_it_is_trusted(houses: Path, folder: Path) ->
     )
 
 
-def test_nothing_of_an_untrusted_pickle_is_run(houses: Path, folder: Path) -> None:
+def test_code_of_an_untrusted_pickle_is_not_run(houses: Path, folder: Path) -> None:
     class Bomb:
         def __reduce__(self) -> Any:
             return (Path.touch, (folder / "exploded",))
 
     Path("model.pkl").write_bytes(pickle.dumps(Bomb()))
-    refused(invoke("explain", houses, "-t", "price", "-m", "model.pkl"), "--trust-pickle")
+    error_message(invoke("explain", houses, "-t", "price", "-m", "model.pkl"), "--trust-pickle")
     assert not (folder / "exploded").exists()
     with pytest.raises(ParameterError, match="no predict"):
-        load_model(Path("model.pkl"), Trust(pickle=True))
-    assert (folder / "exploded").exists()  # so the test would have seen it
+        load_model(Path("model.pkl"), trust_pickle=True)
+    assert (folder / "exploded").exists()  # so the check above can fail
 
 
-def test_skops_loads_what_scikit_learn_made(houses: Path) -> None:
+def test_skops_loads_a_scikit_learn_pipeline(houses: Path) -> None:
     from skops.io import dump
 
     dump(pipeline(), "model.skops")
@@ -102,33 +104,33 @@ def test_skops_loads_what_scikit_learn_made(houses: Path) -> None:
     assert summary.baseline == pytest.approx(expected)
 
 
-def test_skops_names_types_that_are_not_trusted(folder: Path) -> None:
+def test_skops_lists_untrusted_types(folder: Path) -> None:
     from skops.io import dump, get_untrusted_types
 
     dump(Own().fit(None, [1.0, 2.0]), "model.skops")
     (name,) = get_untrusted_types(file="model.skops")
     with pytest.raises(ParameterError, match=f"--trust {name}"):
-        load_model(Path("model.skops"), Trust())
+        load_model(Path("model.skops"))
 
 
-def test_a_file_that_is_no_model_is_refused(folder: Path) -> None:
+def test_a_file_that_is_no_model_is_error_message(folder: Path) -> None:
     for name in ("model.skops", "model.onnx", "model.joblib"):
-        Path(name).write_bytes(b"nothing of the kind")
+        Path(name).write_bytes(b"not a model")
         with pytest.raises((InputError, ModelError), match=name):
-            load_model(Path(name), Trust(pickle=True))
+            load_model(Path(name), trust_pickle=True)
     Path("model.h5").write_bytes(b"x")
     with pytest.raises(ParameterError, match=r"\.skops"):
-        load_model(Path("model.h5"), Trust())
+        load_model(Path("model.h5"))
 
 
 @pytest.mark.parametrize(("name", "line"), [("model.skops", "subgrove[skops]"), ("model.onnx", "subgrove[onnx]")])
-def test_a_missing_extra_is_answered_with_the_line_that_installs_it(
+def test_error_for_missing_extra_has_the_install_command(
     folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str
 ) -> None:
-    monkeypatch.setattr(models, "find_spec", lambda module: None)
+    monkeypatch.setattr(loading, "find_spec", lambda module: None)
     Path(name).write_bytes(b"x")
     with pytest.raises(ParameterError) as caught:
-        load_model(Path(name), Trust())
+        load_model(Path(name))
     assert f"pip install '{line}'" in str(caught.value)
 
 
@@ -138,39 +140,39 @@ def to_onnx(model: Any, path: str, inputs: list[Any], **options: Any) -> None:
     Path(path).write_bytes(convert_sklearn(model, initial_types=inputs, **options).SerializeToString())
 
 
-def test_onnx_with_one_matrix_gives_the_predictions_of_the_model(houses: Path) -> None:
+def test_onnx_with_matrix_input_predicts_like_the_model(houses: Path) -> None:
     from skl2onnx.common.data_types import FloatTensorType
 
     to_onnx(linear(), "model.onnx", [("input", FloatTensorType([None, 2]))])
-    loaded = load_model(Path("model.onnx"), Trust())
+    loaded = load_model(Path("model.onnx"))
     np.testing.assert_allclose(loaded.model.predict(rows()[NUMBERS]), linear().predict(rows()[NUMBERS]), atol=1e-4)
     options = ("--columns", "a,b", *QUICK)
     result = invoke("explain", houses, "-t", "price", "-m", "model.onnx", *options)
     assert result.exit_code == 0, result.output
-    refused(invoke("explain", houses, "-t", "price", "-m", "model.onnx"), "takes 2 columns", "--columns")
+    error_message(invoke("explain", houses, "-t", "price", "-m", "model.onnx"), "takes 2 columns", "--columns")
 
 
 @pytest.mark.parametrize("zipmap", [True, False])
-def test_onnx_with_an_input_for_each_column_and_classes(houses: Path, zipmap: bool) -> None:
+def test_onnx_classifier_with_one_input_per_column_predicts_like_the_model(houses: Path, zipmap: bool) -> None:
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
 
     inputs = [("kind", StringTensorType([None, 1])), *((name, FloatTensorType([None, 1])) for name in NUMBERS)]
     to_onnx(pipeline(), "model.onnx", inputs, options={LogisticRegression: {"zipmap": zipmap}})
     frame = rows().fillna({"kind": "hut"}).assign(kind=lambda table: table["kind"].astype("category"))
-    loaded = load_model(Path("model.onnx"), Trust())
+    loaded = load_model(Path("model.onnx"))
     assert (loaded.columns, loaded.classifier) == (("kind", "a", "b"), True)
     model = loaded.model.learn_classes(frame, frame["sold"])
     assert model.classes_.tolist() == ["no", "yes"]
     np.testing.assert_allclose(
         model.predict_proba(frame), pipeline().predict_proba(frame[["kind", *NUMBERS]]), atol=1e-5
     )
-    again = pickle.loads(pickle.dumps(model))  # as it goes to other processes
-    assert (again.predict(frame) == pipeline().predict(frame[["kind", *NUMBERS]])).all()
+    copy = pickle.loads(pickle.dumps(model))  # as for other processes
+    assert (copy.predict(frame) == pipeline().predict(frame[["kind", *NUMBERS]])).all()
     result = invoke("explain", houses, "-t", "sold", "-m", "model.onnx", *QUICK)
     assert result.exit_code == 0, result.output
 
 
-def test_onnx_that_takes_numbers_refuses_levels(houses: Path) -> None:
+def test_onnx_with_numeric_input_rejects_levels(houses: Path) -> None:
     from skl2onnx.common.data_types import FloatTensorType
 
     to_onnx(linear(), "model.onnx", [("input", FloatTensorType([None, 2]))])
@@ -181,14 +183,16 @@ def test_onnx_that_takes_numbers_refuses_levels(houses: Path) -> None:
     assert "Traceback" not in result.output
 
 
-def test_a_column_that_the_model_asks_for_and_the_file_lacks_is_named(houses: Path) -> None:
+def test_column_of_the_model_missing_from_the_file_is_named(houses: Path) -> None:
     joblib.dump(linear(), "model.joblib")
     rows().rename(columns={"b": "B"}).to_csv(houses, index=False)
-    message = refused(invoke("explain", houses, "-t", "price", "-m", "model.joblib", "--trust-pickle"), "no column 'b'")
-    assert "the model asks for it" in message
+    message = error_message(
+        invoke("explain", houses, "-t", "price", "-m", "model.joblib", "--trust-pickle"), "no column 'b'"
+    )
+    assert "the model needs it" in message
 
 
-def test_a_model_without_names_gets_the_columns_in_the_order_of_the_option(houses: Path) -> None:
+def test_model_without_feature_names_gets_columns_in_the_order_of_the_option(houses: Path) -> None:
     frame = rows()
     joblib.dump(LinearRegression().fit(frame[["b", "a"]].to_numpy(), frame["price"]), "model.joblib")
     options = ("-t", "price", "-m", "model.joblib", "--trust-pickle", "--columns", "b,a")
@@ -197,7 +201,7 @@ def test_a_model_without_names_gets_the_columns_in_the_order_of_the_option(house
     assert sg.Report.load("out.json").summary.baseline == pytest.approx(expected)
 
 
-def test_classes_are_matched_by_what_they_are_called(folder: Path) -> None:
+def test_integer_classes_match_labels_stored_as_text(folder: Path) -> None:
     frame = rows().assign(sold=lambda table: (table["sold"] == "yes").astype(int))
     frame.to_csv("houses.csv", index=False)
     joblib.dump(
@@ -208,44 +212,44 @@ def test_classes_are_matched_by_what_they_are_called(folder: Path) -> None:
     assert sg.Report.load("out.json").summary.model.classes == ("0", "1")
 
 
-def test_a_target_of_other_classes_is_refused(houses: Path) -> None:
+def test_a_target_of_other_classes_is_error_message(houses: Path) -> None:
     frame = rows()
     joblib.dump(RandomForestClassifier(5, random_state=1).fit(frame[NUMBERS], frame["sold"]), "model.joblib")
     options = ("-m", "model.joblib", "--trust-pickle")
-    refused(invoke("explain", houses, "-t", "kind", *options), "'flat'", "'no', 'yes'")
+    error_message(invoke("explain", houses, "-t", "kind", *options), "'flat'", "'no', 'yes'")
 
 
 class Failing:
-    """A model that fails on the rows it is asked for."""
+    """A model whose predictions fail."""
 
     def predict(self, X: Any) -> Any:
-        raise RuntimeError("the moon is full")
+        raise RuntimeError("division failed")
 
 
-def test_a_model_that_fails_gives_exit_code_3_and_no_file(
+def test_failing_model_gives_exit_code_3_and_no_file(
     houses: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(models, "_pickle", lambda path, trusted: Failing())
+    monkeypatch.setattr(loading, "_load_pickle", lambda path, trusted: Failing())
     Path("model.joblib").write_bytes(b"x")
     result = invoke("explain", houses, "-t", "price", "-m", "model.joblib", "--drop", "sold")
     assert result.exit_code == 3
-    assert "the moon is full" in result.stderr
+    assert "division failed" in result.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["houses.csv", "model.joblib"]
 
 
-def test_debug_shows_where_an_error_comes_from(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "_pickle", lambda path, trusted: Failing())
+def test_debug_prints_the_traceback(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_load_pickle", lambda path, trusted: Failing())
     Path("model.joblib").write_bytes(b"x")
     options = ("-m", "model.joblib", "--drop", "sold", "--debug")
     result = invoke("explain", houses, "-t", "price", *options)
     assert "Traceback" in result.stderr
 
 
-def test_a_model_of_another_version_of_scikit_learn_is_told(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_of_another_scikit_learn_version_gives_a_note(houses: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as then:
         then.setattr("sklearn.base.__version__", "0.24.0")
         joblib.dump(linear(), "model.joblib")
-    asked = ("-m", "model.joblib", "--trust-pickle", "--repeats", 2, "-f", "a")
-    result = invoke("explain", houses, "-t", "price", *asked)
+    options = ("-m", "model.joblib", "--trust-pickle", "--n-repeats", 2, "-f", "a")
+    result = invoke("explain", houses, "-t", "price", *options)
     assert result.exit_code == 0, result.output
     assert "version 0.24.0" in result.stderr

@@ -1,4 +1,4 @@
-"""The command, run in this process or in one of its own."""
+"""Run the command in this process or in one of its own."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from typing import Any
 
 from typer.testing import CliRunner
 
+import subgrove
 from subgrove._cli.app import app
 
 COMMAND = [sys.executable, "-m", "subgrove._cli"]
 
 
 def invoke(*arguments: Any) -> Any:
-    """What a command prints and its exit code; `stdout` and `stderr` are apart."""
+    """Run the command in this process; the result has its exit code, `stdout` and `stderr`."""
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def run(*arguments: Any, cwd: Path | None = None, **options: Any) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, as a user has it."""
+    """Run the command in a process of its own, as a user does."""
     words = [*COMMAND, *map(str, arguments)]
     return subprocess.run(words, capture_output=True, text=True, cwd=cwd, check=False, env=environment(), **options)
 
 
 def environment() -> dict[str, str]:
-    """Warnings of Python are errors, but for those of import time."""
-    return {**os.environ, "COLUMNS": "200"}
+    """Return the environment of a wide terminal, in which this package is imported from any folder."""
+    return {**os.environ, "COLUMNS": "200", "PYTHONPATH": str(Path(subgrove.__file__).parents[1])}
 
 
-def refused(result: Any, *words: str) -> str:
-    """The message of a command that refused its input: exit code 2, short, no traceback."""
+def error_message(result: Any, *words: str) -> str:
+    """Return the error of a command with invalid input: exit code 2, one short line, no traceback."""
     assert result.exit_code == 2, result.output
     message: list[str] = [line for line in result.stderr.splitlines() if line.startswith("Error:")]
     assert len(message) == 1, result.stderr

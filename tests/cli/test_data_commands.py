@@ -1,4 +1,4 @@
-"""`subgrove subgroups`, `dependence`, `fidelity`, `demo`, `report`: they print and write what the library computes."""
+"""`subgrove subgroups`, `dependence`, `fidelity`, `demo`, `report` print and write the results of the library."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._cli import selfcheck
-from subgrove._cli.oracles import ORACLES
 
+from .commands import error_message, invoke
 from .conftest import rows
-from .run import invoke, refused
 
 
 def table(target: str) -> pd.DataFrame:
@@ -39,11 +37,11 @@ def test_subgroups_as_json(houses: Path) -> None:
     assert [row["rule"] for row in json.loads(result.stdout)["table"]] == found.table["rule"].tolist()
 
 
-def test_dependence_prints_and_writes_what_the_library_computes(houses: Path, folder: Path) -> None:
+def test_dependence_prints_and_writes_results_of_the_library(houses: Path, folder: Path) -> None:
     result = invoke("dependence", houses, "--target", "price", "--feature", "a", "--json", "out.json")
     found = sg.dependence(table("price"), features=["a"], random_state=1)
-    told = json.loads((folder / "out.json").read_text(encoding="utf-8"))
-    assert told["table"][0]["explained"] == found.table["explained"].iloc[0]
+    saved = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+    assert saved["table"][0]["explained"] == found.table["explained"].iloc[0]
     assert f"{found.table['explained'].iloc[0]:.0%}" in result.stdout
     assert found.advice[0] in result.stdout
 
@@ -56,12 +54,12 @@ def test_fidelity_ranks_samplers(houses: Path) -> None:
     assert overall[-1]["sampler"] == "marginal"
 
 
-def test_a_sampler_that_is_none_is_refused(houses: Path) -> None:
-    refused(invoke("fidelity", houses, "-s", "magic"), "magic")
+def test_a_sampler_that_is_none_is_error_message(houses: Path) -> None:
+    error_message(invoke("fidelity", houses, "-s", "magic"), "magic")
 
 
-def test_a_saved_report_becomes_the_same_page_again(houses: Path, folder: Path) -> None:
-    invoke("explain", houses, "-t", "price", "-f", "a", "--repeats", 3, "-q", "--json", "out.json")
+def test_page_is_rebuilt_from_saved_report(houses: Path, folder: Path) -> None:
+    invoke("explain", houses, "-t", "price", "-f", "a", "--n-repeats", 3, "-q", "--json", "out.json")
     assert invoke("report", "out.json", "--out", "again.html").exit_code == 0
     assert (folder / "again.html").read_bytes() == (folder / "report.html").read_bytes()
     assert invoke("report", "out.json").exit_code == 0
@@ -69,13 +67,13 @@ def test_a_saved_report_becomes_the_same_page_again(houses: Path, folder: Path) 
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1, 2]", '{"schema": "subgrove.report", "version": 1}', "\0\0"])
-def test_what_is_no_report_is_refused_and_nothing_is_written(folder: Path, content: str) -> None:
+def test_invalid_report_is_rejected_and_nothing_is_written(folder: Path, content: str) -> None:
     Path("out.json").write_text(content)
-    refused(invoke("report", "out.json"))
+    error_message(invoke("report", "out.json"))
     assert [path.name for path in folder.iterdir()] == ["out.json"]
 
 
-def test_the_demo_needs_no_file(folder: Path) -> None:
+def test_demo_needs_no_file(folder: Path) -> None:
     result = invoke("demo", "--json", "bike.json")
     assert result.exit_code == 0, result.output
     assert sorted(path.name for path in folder.iterdir()) == ["bike.json", "subgrove-demo.html"]
@@ -84,25 +82,11 @@ def test_the_demo_needs_no_file(folder: Path) -> None:
     assert summary.model.verdict == "good"
 
 
-def test_selfcheck_passes_here_and_fails_where_a_check_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selfcheck, "ORACLES", ORACLES[:1])
-    result = invoke("selfcheck")
-    assert result.exit_code == 0
-    assert "1 of 1 checks passed" in result.stdout
-
-    monkeypatch.setattr(
-        selfcheck, "_ask", lambda oracle, seed: selfcheck.Check("sum", "2 = 3", 2.0, 3.0, 0.0, False, 0.1)
-    )
-    failed = invoke("selfcheck", "--json", "-")
-    assert failed.exit_code == 1
-    assert json.loads(failed.stdout)[0]["passed"] is False
+def test_target_as_feature_is_rejected(houses: Path) -> None:
+    error_message(invoke("subgroups", houses, "-t", "a", "-f", "a"), "--feature: 'a' is the target")
 
 
-def test_the_target_is_no_feature_and_is_told_so(houses: Path) -> None:
-    refused(invoke("subgroups", houses, "-t", "a", "-f", "a"), "--feature 'a' is the target")
-
-
-def test_a_depth_of_nothing_says_nothing_of_dependence(houses: Path) -> None:
+def test_depth_zero_is_not_reported_as_independence(houses: Path) -> None:
     result = invoke("subgroups", houses, "-t", "price", "-f", "a", "--max-depth", 0)
-    assert "as --max-depth 0 asks for" in result.stdout
-    assert "depends on no other" not in result.stdout
+    assert "one subgroup (--max-depth 0)" in result.stdout
+    assert "no dependence on other columns" not in result.stdout
