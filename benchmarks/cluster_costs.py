@@ -31,20 +31,20 @@ class Nothing:
 
 def cost_tables(options: Workload, engines: list[str]) -> str:
     """Two tables: what was measured, and the estimate."""
-    from subgrove._scale.engines.serialize import parcel, unpacked
-    from subgrove._scale.readers import read_partitioned
+    from subgrove._scale.engines.serialize import load_work, pickle_work
+    from subgrove._scale.readers import read_chunks
 
-    model, data = options.model, read_partitioned(options.path, partition_rows=options.rows_each)
+    model, data = options.model, read_chunks(options.path, chunk_rows=options.rows_each)
     frames: list[Any] = []
-    read = _seconds(lambda: frames.append(data.pieces[0].read(COLUMNS)), 5) / options.rows_each
+    read = _seconds(lambda: frames.append(data.chunks[0].read(COLUMNS)), 5) / options.rows_each
     with threadpool_limits(1):
         predict = _seconds(lambda: model.predict(frames[0]), 5) / options.rows_each
     part = options.first_files(options.n_files // 4)
     whole = (options.timed(1) - part.timed(1)) / (options.n_rows - part.n_rows)
     rest = max(whole - read - PASSES * predict, 0.0)
-    sent = parcel(model)
-    loading = _seconds(lambda: unpacked(sent), 5)
-    overhead = {name: _per_task(name, data.pieces[0]) for name in engines}
+    sent = pickle_work(model)
+    loading = _seconds(lambda: load_work(sent), 5)
+    overhead = {name: _per_task(name, data.chunks[0]) for name in engines}
     lines = [
         ["read a row", f"{1e9 * read:.0f} ns"],
         ["predict a row, one thread of the model", f"{1e9 * predict:.0f} ns"],
@@ -81,11 +81,11 @@ def estimate(row: float, read: float, overhead: float, size: int, loading: float
 
 
 def _per_task(name: str, chunk: Any) -> float:
-    from subgrove._scale.engines import carry_out
+    from subgrove._scale.engines import run_chunks
 
     with engine(name, 4):
-        list(carry_out(Nothing(), [chunk] * 8))
-        return _seconds(lambda: list(carry_out(Nothing(), [chunk] * N_EMPTY)), 1) / N_EMPTY
+        list(run_chunks(Nothing(), [chunk] * 8))
+        return _seconds(lambda: list(run_chunks(Nothing(), [chunk] * N_EMPTY)), 1) / N_EMPTY
 
 
 def _seconds(call: Callable[[], Any], times: int) -> float:

@@ -82,7 +82,7 @@ def judged(workload: Workload, **options: Any) -> Any:
         "check_fidelity": False,
         "progress": False,
     }
-    settings |= {"sampler": "subgroups", "sample": 2_000, "partition_rows": workload.rows_each}
+    settings |= {"sampler": "subgroups", "sample": 2_000, "chunk_rows": workload.rows_each}
     return sg.importance(workload.model, workload.path, "y", **settings, **options)
 
 
@@ -187,7 +187,7 @@ class Killer:
 
 
 def kept(folder: Path) -> int:
-    return len(list(folder.glob("piece-*.npz")))
+    return len(list(folder.glob("chunk-*.npz")))
 
 
 @dataclass(frozen=True)

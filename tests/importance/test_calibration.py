@@ -14,7 +14,7 @@ import pytest
 import subgrove as sg
 from subgrove._data.table import read_like, read_table
 from subgrove._importance.inference.control_variates import RowFeatures
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 LINEAR = sg.simulate.scenario("linear")
@@ -37,7 +37,7 @@ def auto() -> sg.ImportanceResult:
 
 def weights(imp: sg.ImportanceResult, at: int = 0) -> npt.NDArray[np.float64]:
     score = imp.scores[at]
-    assert isinstance(score, FeatureScores)
+    assert isinstance(score, FeatureResult)
     assert score.calibration is not None
     return score.calibration.weights
 
@@ -263,8 +263,8 @@ def test_the_gap_of_a_calibrated_result_is_that_of_the_plain_one() -> None:
 
 def test_uncalibrated_scores_are_the_plain_ones() -> None:
     after, before = auto().scores[0], plain(features=["x1", "x3"], loss=auto().losses).scores[0]
-    assert isinstance(after, FeatureScores)
-    assert isinstance(before, FeatureScores)
+    assert isinstance(after, FeatureResult)
+    assert isinstance(before, FeatureResult)
     for name in ("sizes", "repeats", "overall", "influence"):
         np.testing.assert_array_equal(getattr(after.uncalibrated(), name), getattr(before, name))
 

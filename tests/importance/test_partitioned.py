@@ -1,4 +1,4 @@
-"""Importance over data in partitions: the same numbers whatever the partitions are, and those of a table in memory."""
+"""Importance over large data: the same numbers whatever the partitions are, and those of a table in memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.random import KeyedStreams
-from subgrove._scale.readers import read_partitioned, row_keys, sample_rows
+from subgrove._scale.readers import read_chunks, row_keys, sample_rows
 from subgrove._scoring.summed import with_rows
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.redraw import ResampledFeature
@@ -89,12 +89,12 @@ def assert_same(one: sg.ImportanceResult, two: sg.ImportanceResult, rtol: float 
     assert one.baseline == pytest.approx(two.baseline, rel=rtol)
 
 
-@pytest.mark.parametrize("partition_rows", [1000, 97, 300])
-def test_numbers_are_the_same_for_any_partitions(path: Path, whole: sg.ImportanceResult, partition_rows: int) -> None:
-    again = sg.importance(model, path, "y", partition_rows=partition_rows, **ASKED)
+@pytest.mark.parametrize("chunk_rows", [1000, 97, 300])
+def test_numbers_are_the_same_for_any_partitions(path: Path, whole: sg.ImportanceResult, chunk_rows: int) -> None:
+    again = sg.importance(model, path, "y", chunk_rows=chunk_rows, **ASKED)
     assert_same(again, whole)
     assert (again.by_subgroup["n"] == whole.by_subgroup["n"]).all()
-    assert again.settings["pieces"] > N // partition_rows
+    assert again.settings["chunks"] > N // chunk_rows
 
 
 def test_numbers_are_the_same_for_files_and_other_batches(tmp_path: Path, whole: sg.ImportanceResult) -> None:
@@ -105,7 +105,7 @@ def test_numbers_are_the_same_for_files_and_other_batches(tmp_path: Path, whole:
 
 def test_numbers_are_the_same_for_any_number_of_jobs(path: Path, whole: sg.ImportanceResult) -> None:
     with joblib.parallel_config(backend="threading"):
-        again = sg.importance(model, path, "y", n_jobs=3, partition_rows=97, **ASKED)
+        again = sg.importance(model, path, "y", n_jobs=3, chunk_rows=97, **ASKED)
     assert_same(again, whole)
 
 
@@ -115,7 +115,7 @@ def test_with_a_row_key_the_order_of_rows_does_not_matter(tmp_path: Path) -> Non
     for seed in (1, 2):
         place = tmp_path / f"{seed}.parquet"
         DATA.sample(frac=1, random_state=seed).to_parquet(place)
-        found.append(sg.importance(model, place, "y", partition_rows=150 * seed, **asked))
+        found.append(sg.importance(model, place, "y", chunk_rows=150 * seed, **asked))
     assert_same(found[0], found[1], rtol=1e-10)
     other = sg.importance(model, place, "y", **{**asked, "row_key": None, "features": ["a"]}).overall
     assert abs(other["estimate"][0] - found[0].overall["estimate"][0]) > 1e-6
@@ -178,9 +178,9 @@ def test_tables_are_those_of_rows_in_memory_with_the_same_draws(with_ids: Path, 
         "features": list(features), "n_repeats": 3, "random_state": 1, "loss": ["squared_error", "absolute_error"],
         "check_fidelity": False, "progress": False,
     }  # fmt: skip
-    outside = sg.importance(asked, with_ids, "y", sampler=fitted, sample_weight=weights, partition_rows=200, **call)
-    data = read_partitioned(with_ids)
-    keys = row_keys(data.pieces[0], None)
+    outside = sg.importance(asked, with_ids, "y", sampler=fitted, sample_weight=weights, chunk_rows=200, **call)
+    data = read_chunks(with_ids)
+    keys = row_keys(data.chunks[0], None)
     counted = DATA["weight"].to_numpy() if weights else None
     kept = slice(None) if counted is None else counted > 0
     sampler = Keyed(fitted.columns, fitted.train, fitted=fitted, keys=keys[kept])
@@ -221,7 +221,7 @@ def test_rows_that_the_sampler_is_fitted_on_are_not_judged(with_ids: Path) -> No
         return model(X)
 
     found = sg.importance(asked, with_ids, "y", **ASKED)
-    sampled = sample_rows(read_partitioned(with_ids), ["id"], 250, 1).table["id"].tolist()
+    sampled = sample_rows(read_chunks(with_ids), ["id"], 250, 1).table["id"].tolist()
     assert found.settings["left_out"] == 250
     assert found.n_rows == N - 250
     assert len(seen) == N - 250
@@ -315,7 +315,7 @@ def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.Impo
         asked_for.append(len(X))
         return model(X)
 
-    call = {**ASKED, "partition_rows": 97, "checkpoint": tmp_path / "kept"}
+    call = {**ASKED, "chunk_rows": 97, "checkpoint": tmp_path / "kept"}
     assert_same(sg.importance(asked, path, "y", **call), whole)
     asked_for.clear()
     assert_same(sg.importance(asked, path, "y", **call), whole)
@@ -329,7 +329,7 @@ def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.Impo
 def test_a_checkpoint_of_data_that_changed_since_is_refused(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "rows.parquet"
     shutil.copy(path, copy)
-    call = {**ASKED, "partition_rows": 200, "checkpoint": tmp_path / "kept"}
+    call = {**ASKED, "chunk_rows": 200, "checkpoint": tmp_path / "kept"}
     sg.importance(model, copy, "y", **call)
     changed = pd.read_parquet(path)
     changed["y"] += 1  # the columns of the model stay, and so do the rows it is tried out on

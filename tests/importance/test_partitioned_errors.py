@@ -66,8 +66,8 @@ class Own:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"budget": 0.1}, "budget=0.1 is not there for data in partitions: each round.* Choose n_repeats"),
-        ({"partition_resamples": 5}, "partition_resamples=5 is not there for data in partitions"),
+        ({"budget": 0.1}, "budget=0.1 is not there for large data: each round.* Choose n_repeats"),
+        ({"partition_resamples": 5}, "partition_resamples=5 is not there for large data"),
         ({"sampler": "forest_nodes"}, "values of other rows that are redrawn.* Use 'auto', 'subgroups'"),
         ({"sampler": sg.samplers.Imputation(residuals="test")}, "Use residuals='oob'"),
         ({"sampler": sg.samplers.Marginal(fixed_points=True)}, "fixed_points=True has no meaning"),
@@ -80,7 +80,7 @@ class Own:
             "weights must be the name of a column of .*, how often each row counts; got Series",
         ),
         ({"features": ["y"]}, "features names 'y', but X has the columns 'a', 'b', 'w'"),
-        ({"partition_rows": 0}, "partition_rows must be a whole number >= 1"),
+        ({"chunk_rows": 0}, "chunk_rows must be a whole number >= 1"),
         ({"memory": 0}, "memory must be a number of MB above 0"),
         ({"check_fidelity": "yes"}, "check_fidelity must be True or False"),
         (
@@ -93,9 +93,9 @@ def test_arguments_that_partitions_do_not_take(path: Path, options: dict[str, An
     refused(ParameterError, words, model, path, "y", **options)
 
 
-@pytest.mark.parametrize("name", ["row_key", "checkpoint", "partition_rows", "sample"])
+@pytest.mark.parametrize("name", ["row_key", "checkpoint", "chunk_rows", "sample"])
 def test_arguments_that_a_table_in_memory_does_not_take(name: str) -> None:
-    words = f"{name}=7 is for data in partitions, and X is a table in memory. Leave it out"
+    words = f"{name}=7 is for large data, and X is a table in memory. Leave it out"
     refused(ParameterError, words, model, DATA[["a", "b"]], DATA["y"], **{name: 7})
     refused(InputError, "y must be a column with one value for each row; got str", model, DATA[["a", "b"]], "y")
 
@@ -132,7 +132,7 @@ def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> N
             tmp_path / "rows.parquet",
             "y",
             sample_weight="w",
-            partition_rows=100,
+            chunk_rows=100,
             train=DATA[["a", "b"]],
             features=["a"],
         )
@@ -150,7 +150,7 @@ def test_a_model_that_raises_is_told_with_piece_feature_and_repeat(path: Path) -
     words = r"ZeroDivisionError on 100 rows \(rows.parquet, rows 100 to 199, feature 'b', repeat 0\): too many"
     refused(
         ModelError, words, breaks, path, "y", features=["a", "b"], n_repeats=3, train=DATA[["a", "b", "w"]],
-        partition_rows=100,
+        chunk_rows=100,
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def test_predictions_that_are_not_finite_are_told_with_their_row(path: Path) -> 
         return answer if len(X) < N else np.nan_to_num(answer)
 
     words = r"rows.parquet, rows 200 to 299, original rows, row 250\)"
-    refused(ModelError, words, strange, path, "y", train=DATA[["a", "b", "w"]], partition_rows=100)
+    refused(ModelError, words, strange, path, "y", train=DATA[["a", "b", "w"]], chunk_rows=100)
 
 
 def test_too_few_rows_ask_for_training_rows(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_a_missing_y_is_told_by_its_row_among_all_rows(tmp_path: Path) -> None:
     wrong.to_parquet(tmp_path / "rows.parquet")
     asked: dict[str, Any] = {
         "loss": "zero_one",
-        "partition_rows": 100,
+        "chunk_rows": 100,
         "sample": 40,
     }  # rows of the sample are not judged
     with pytest.raises(InputError, match="rows 200 to 299: y, 'y', is missing in ") as told:
@@ -232,7 +232,7 @@ def test_other_functions_say_that_files_are_to_be_read_first(path: Path) -> None
         (str(path), "pandas.read_parquet"),
         (pl.scan_parquet(path), "collect"),
     ):
-        with pytest.raises(InputError, match=f"Only importance and effect take data in partitions; .*{way}"):
+        with pytest.raises(InputError, match=f"Only importance and effect take large data; .*{way}"):
             sg.find_subgroups(X)
 
 

@@ -15,8 +15,8 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.moments import Moments, merged
-from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.summed import SummedScores, scores_from_sums, with_rows
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.summed import FeatureResultFromSums, scores_from_sums, with_rows
 from subgrove.exceptions import ParameterError
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
@@ -28,7 +28,7 @@ def model(X: pd.DataFrame) -> pd.Series:
     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012") - 5 * X["hum"]
 
 
-def as_sums(score: FeatureScores, weights: np.ndarray | None) -> SummedScores:
+def as_sums(score: FeatureResult, weights: np.ndarray | None) -> FeatureResultFromSums:
     """What a device or partitions would have added up, in three parts."""
     code = score.code.astype(int)
     parts = np.array_split(np.arange(len(code)), 3)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from subgrove import ImportanceResult
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 
 RULES = ("season in {WINTER}", "season in {SPRING, FALL}", "season in {SUMMER} and hum <= 66.75", "hum > 66.75")
 
@@ -36,13 +36,13 @@ def make_result(
 
 def _score(
     name: str, value: float, given: tuple[str, ...], rules: tuple[str, ...], n_losses: int, rng: np.random.Generator
-) -> FeatureScores:
+) -> FeatureResult:
     n, n_repeats, n_rules = 40, 3, len(rules)
     code = np.arange(n, dtype=np.uint8) % n_rules
     factor = np.arange(1.0, n_losses + 1)[:, None]
     rows = factor * (value + rng.normal(0, 3, n)[None, :])
     repeats = np.full((n_losses, n_repeats, n_rules), value) * factor[:, :, None]
-    return FeatureScores(
+    return FeatureResult(
         feature=(name,),
         rules=rules,
         conditioning=given,

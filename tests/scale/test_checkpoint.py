@@ -10,26 +10,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subgrove._scale.engines import carry_out
+from subgrove._scale.engines import run_chunks
 from subgrove.exceptions import ChunkError, FormatError, ParameterError, SubgroveWarning
-from tests.scale.pieces import Add, pieces
+from tests.scale.chunks import Add, chunks
 
 
 def run(tmp_path: Path, **options: Any) -> list[tuple[int, Any]]:
     options = {"mark": "seed 1\nmodel abc", "checkpoint": tmp_path / "kept", **options}
     work = options.pop("work", Add(tmp_path / "log"))
-    return list(carry_out(work, options.pop("pieces", pieces()), **options))
+    return list(run_chunks(work, options.pop("chunks", chunks()), **options))
 
 
 def test_run_that_failed_goes_on_where_it_was(tmp_path: Path) -> None:
     bad = Add(tmp_path / "log", "raise", at=15)
-    with pytest.raises(ChunkError, match=r"5 of 10 pieces are kept in '.*kept'"):
+    with pytest.raises(ChunkError, match=r"5 of 10 chunks are kept in '.*kept'"):
         run(tmp_path, work=bad, retries=0)
     good = Add(tmp_path / "log2")
     again = run(tmp_path, work=good)
     assert [row for _, row in good.lines()] == [15, 18, 21, 24, 27]
     assert [float(sums["sum"][1]) for _, sums in again] == [
-        float(sums["sum"][1]) for _, sums in carry_out(Add(tmp_path / "log3"), pieces())
+        float(sums["sum"][1]) for _, sums in run_chunks(Add(tmp_path / "log3"), chunks())
     ]
 
 
@@ -45,15 +45,15 @@ def test_other_run_is_refused_with_what_differs(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
     with pytest.raises(ParameterError, match=r"holds another run: seed 1, now seed 2\. Name another folder"):
         run(tmp_path, mark="seed 2\nmodel abc")
-    with pytest.raises(ParameterError, match="10 pieces, now 9"):
-        run(tmp_path, pieces=pieces(9))
+    with pytest.raises(ParameterError, match="10 chunks, now 9"):
+        run(tmp_path, chunks=chunks(9))
     assert {path: path.read_bytes() for path in (tmp_path / "kept").iterdir()} == before
 
 
 @pytest.mark.parametrize("damage", ["cut", "other run", "empty", "pickle"])
 def test_damaged_piece_is_done_again_with_a_warning(damage: str, tmp_path: Path) -> None:
     expected = run(tmp_path)
-    file = tmp_path / "kept" / "piece-000003.npz"
+    file = tmp_path / "kept" / "chunk-000003.npz"
     if damage == "cut":
         file.write_bytes(file.read_bytes()[:-30])
     elif damage == "empty":
@@ -63,7 +63,7 @@ def test_damaged_piece_is_done_again_with_a_warning(damage: str, tmp_path: Path)
     else:
         np.savez(file, n=np.array(3), of_run=np.array("another"))
     work = Add(tmp_path / "log2")
-    with pytest.warns(SubgroveWarning, match=r"piece-000003.npz cannot be used .*; its piece is done again"):
+    with pytest.warns(SubgroveWarning, match=r"chunk-000003.npz cannot be used .*; its chunk is done again"):
         again = run(tmp_path, work=work)
     assert [row for _, row in work.lines()] == [9]
     assert all(np.array_equal(a["sum"], b["sum"]) for (_, a), (_, b) in zip(expected, again, strict=True))
@@ -93,7 +93,7 @@ def test_folder_of_another_format_is_refused(text: str, tmp_path: Path) -> None:
 
 def test_two_runs_in_one_folder_do_no_harm(tmp_path: Path) -> None:
     one, two = (
-        carry_out(Add(tmp_path / f"log{k}"), pieces(), checkpoint=tmp_path / "kept", mark="seed 1") for k in (1, 2)
+        run_chunks(Add(tmp_path / f"log{k}"), chunks(), checkpoint=tmp_path / "kept", mark="seed 1") for k in (1, 2)
     )
     both = list(zip(one, two, strict=True))
     assert all(np.array_equal(a["sum"], b["sum"]) for (_, a), (_, b) in both)
@@ -102,12 +102,12 @@ def test_two_runs_in_one_folder_do_no_harm(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    run(tmp_path, pieces=pieces(1))
-    (tmp_path / "kept" / "piece-000000.npz").unlink()
+    run(tmp_path, chunks=chunks(1))
+    (tmp_path / "kept" / "chunk-000000.npz").unlink()
     (tmp_path / "kept").chmod(0o500)
     try:
         with pytest.raises(ParameterError, match="cannot be written"):
-            run(tmp_path, pieces=pieces(1))
+            run(tmp_path, chunks=chunks(1))
     finally:
         (tmp_path / "kept").chmod(0o700)
 
@@ -117,4 +117,4 @@ def test_run_file_says_what_the_run_is(tmp_path: Path) -> None:
     saved = json.loads((tmp_path / "kept" / "run.json").read_text())
     assert saved["what"] == "Importance"
     assert saved["mark"].splitlines() == ["seed 1", "model abc"]
-    assert saved["pieces"][1] == ["rows 3 to 5", 3, 3]
+    assert saved["chunks"][1] == ["rows 3 to 5", 3, 3]

@@ -1,4 +1,4 @@
-"""Datasets, lazy frames and Dask frames in pieces: each in its own container, the same rows and the same sample."""
+"""Datasets, lazy frames and Dask frames in chunks: each in its own container, the same rows and the same sample."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 
-from subgrove._scale.readers import Partitioned, is_partitioned, read_partitioned, sample_rows
+from subgrove._scale.readers import ChunkedData, is_large, read_chunks, sample_rows
 from subgrove._scale.readers.with_polars import slices_are_cheap
 from subgrove.exceptions import InputError
 
@@ -39,45 +39,45 @@ def folder(tmp_path: Path, frame: pd.DataFrame) -> Path:
     return tmp_path
 
 
-def whole(data: Partitioned) -> Any:
-    tables = [piece.read(data.columns) for piece in data.pieces]
+def whole(data: ChunkedData) -> Any:
+    tables = [chunk.read(data.columns) for chunk in data.chunks]
     if data.backend == "pandas":
         return pd.concat(tables, ignore_index=True)
     return pl.concat(tables) if data.backend == "polars" else pa.concat_tables(tables)
 
 
-@pytest.mark.parametrize("partition_rows", [1_000, 160, 30])
-def test_a_dataset_is_read_as_arrow_tables(folder: Path, frame: pd.DataFrame, partition_rows: int) -> None:
-    data = read_partitioned(ds.dataset(folder), partition_rows=partition_rows)
-    assert max(piece.n_rows for piece in data.pieces) <= partition_rows
+@pytest.mark.parametrize("chunk_rows", [1_000, 160, 30])
+def test_a_dataset_is_read_as_arrow_tables(folder: Path, frame: pd.DataFrame, chunk_rows: int) -> None:
+    data = read_chunks(ds.dataset(folder), chunk_rows=chunk_rows)
+    assert max(chunk.n_rows for chunk in data.chunks) <= chunk_rows
     assert_frame_equal(whole(data).to_pandas(), frame)
-    assert {piece.read(["group"])["group"].type for piece in data.pieces} == {data.empty["group"].type}
-    assert pickle.loads(pickle.dumps(data.pieces[-1])).read(["x"]).equals(data.pieces[-1].read(["x"]))
+    assert {chunk.read(["group"])["group"].type for chunk in data.chunks} == {data.empty["group"].type}
+    assert pickle.loads(pickle.dumps(data.chunks[-1])).read(["x"]).equals(data.chunks[-1].read(["x"]))
 
 
-@pytest.mark.parametrize("partition_rows", [1_000, 50, 7])
-def test_a_filter_of_a_dataset_holds(folder: Path, frame: pd.DataFrame, partition_rows: int) -> None:
-    data = read_partitioned(ds.dataset(folder).filter(ds.field("x") > 0.5), partition_rows=partition_rows)
+@pytest.mark.parametrize("chunk_rows", [1_000, 50, 7])
+def test_a_filter_of_a_dataset_holds(folder: Path, frame: pd.DataFrame, chunk_rows: int) -> None:
+    data = read_chunks(ds.dataset(folder).filter(ds.field("x") > 0.5), chunk_rows=chunk_rows)
     expected = frame[frame["x"] > 0.5].reset_index(drop=True)
     assert data.n_rows == len(expected)
-    assert [piece.first_row for piece in data.pieces] == np.cumsum([0, *(p.n_rows for p in data.pieces)])[:-1].tolist()
+    assert [chunk.first_row for chunk in data.chunks] == np.cumsum([0, *(p.n_rows for p in data.chunks)])[:-1].tolist()
     assert_frame_equal(whole(data).to_pandas(), expected)
-    assert pickle.loads(pickle.dumps(data.pieces[-1])).read(["x"]).equals(data.pieces[-1].read(["x"]))
+    assert pickle.loads(pickle.dumps(data.chunks[-1])).read(["x"]).equals(data.chunks[-1].read(["x"]))
 
 
 def test_datasets_in_memory_and_joined_ones_are_read(folder: Path, frame: pd.DataFrame) -> None:
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    data = read_partitioned(ds.dataset(table), partition_rows=300)
-    assert [piece.name for piece in data.pieces][-1] == "rows 900 to 999"
+    data = read_chunks(ds.dataset(table), chunk_rows=300)
+    assert [chunk.name for chunk in data.chunks][-1] == "rows 900 to 999"
     assert whole(data).equals(table)
     first, second = (ds.dataset([folder / f"{a}.parquet", folder / f"{b}.parquet"]) for a, b in ((0, 1), (2, 3)))
-    assert whole(read_partitioned(ds.dataset([first, second])))["x"].to_pylist() == frame["x"].tolist()
+    assert whole(read_chunks(ds.dataset([first, second])))["x"].to_pylist() == frame["x"].tolist()
 
 
 def test_columns_that_a_file_lacks_are_missing_as_pyarrow_has_it(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1.0], "z": [2]}), tmp_path / "1.parquet")
     pq.write_table(pa.table({"x": [3.0]}), tmp_path / "2.parquet")
-    found = whole(read_partitioned(ds.dataset(tmp_path)))
+    found = whole(read_chunks(ds.dataset(tmp_path)))
     assert found.to_pydict() == {"x": [1.0, 3.0], "z": [2, None]}
 
 
@@ -85,38 +85,38 @@ def test_folders_of_a_dataset_are_columns(tmp_path: Path, frame: pd.DataFrame) -
     frame.to_parquet(tmp_path, partition_cols=["text"])
     dataset = ds.dataset(tmp_path, partitioning="hive")
     for some in (dataset, dataset.filter(ds.field("x") < 1), dataset.filter(ds.field("text") != "a")):
-        assert whole(read_partitioned(some, partition_rows=100)).to_pydict() == some.to_table().to_pydict()
+        assert whole(read_chunks(some, chunk_rows=100)).to_pydict() == some.to_table().to_pydict()
 
 
 def test_a_plan_that_polars_refuses_is_told(folder: Path) -> None:
     with pytest.raises(InputError, match=r'X is a LazyFrame whose plan polars refuses: .*"nope"'):
-        read_partitioned(pl.scan_parquet(folder / "*.parquet").with_columns(z=pl.col("nope")))
+        read_chunks(pl.scan_parquet(folder / "*.parquet").with_columns(z=pl.col("nope")))
     with pytest.raises(InputError, match="train is a LazyFrame whose plan polars refuses"):
-        read_partitioned(pl.scan_parquet(folder / "nowhere" / "*.parquet"), argument="train")
+        read_chunks(pl.scan_parquet(folder / "nowhere" / "*.parquet"), argument="train")
 
 
 def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"Dataset of csv; .*write_dataset\(X, 'rows', format='parquet'\)"):
-        read_partitioned(ds.dataset(tmp_path, format="csv"))
+        read_chunks(ds.dataset(tmp_path, format="csv"))
 
 
-@pytest.mark.parametrize("partition_rows", [1_000, 160, 30])
-def test_a_lazy_frame_is_read_as_polars_frames(folder: Path, frame: pd.DataFrame, partition_rows: int) -> None:
+@pytest.mark.parametrize("chunk_rows", [1_000, 160, 30])
+def test_a_lazy_frame_is_read_as_polars_frames(folder: Path, frame: pd.DataFrame, chunk_rows: int) -> None:
     lazy = pl.scan_parquet(folder).with_columns(double=pl.col("x") * 2)
-    assert is_partitioned(lazy)
-    data = read_partitioned(lazy, partition_rows=partition_rows)
+    assert is_large(lazy)
+    data = read_chunks(lazy, chunk_rows=chunk_rows)
     assert data.kept is None
     read = whole(data)
     assert read.schema == data.empty.schema
     assert read["double"].to_list() == (frame["x"] * 2).tolist()
     assert read["group"].cast(pl.String).to_list() == frame["group"].tolist()
-    assert pickle.loads(pickle.dumps(data.pieces[-1])).read(["x"]).equals(data.pieces[-1].read(["x"]))
+    assert pickle.loads(pickle.dumps(data.chunks[-1])).read(["x"]).equals(data.chunks[-1].read(["x"]))
 
 
 def test_a_plan_that_cannot_be_sliced_is_written_once(folder: Path, frame: pd.DataFrame) -> None:
     lazy = pl.scan_parquet(folder).filter(pl.col("x") > 0.5).sort("x")
-    data = read_partitioned(lazy, partition_rows=100)
+    data = read_chunks(lazy, chunk_rows=100)
     assert "temporary file" in data.description
     assert whole(data)["x"].to_list() == sorted(frame.loc[frame["x"] > 0.5, "x"])
     place = data.kept.place
@@ -143,18 +143,18 @@ def test_only_cheap_slices_are_taken(folder: Path) -> None:
 def test_a_dask_frame_is_read_partition_by_partition(frame: pd.DataFrame) -> None:
     dd = pytest.importorskip("dask.dataframe")
     lazy = dd.from_pandas(frame, npartitions=3)
-    assert is_partitioned(lazy)
-    data = read_partitioned(lazy[lazy["x"] < 2])
+    assert is_large(lazy)
+    data = read_chunks(lazy[lazy["x"] < 2])
     expected = lazy[lazy["x"] < 2].compute().reset_index(drop=True)
-    assert len(data.pieces) == 3
+    assert len(data.chunks) == 3
     assert_frame_equal(whole(data), expected)
-    assert_frame_equal(pickle.loads(pickle.dumps(data.pieces[1])).read(["x"]), data.pieces[1].read(["x"]))
+    assert_frame_equal(pickle.loads(pickle.dumps(data.chunks[1])).read(["x"]), data.chunks[1].read(["x"]))
 
 
 def test_columns_of_a_dask_frame_that_are_named_by_numbers_are_read() -> None:
     dd = pytest.importorskip("dask.dataframe")
-    data = read_partitioned(dd.from_pandas(pd.DataFrame({0: [1.0, 2.0], 1: [3, 4]}), npartitions=2))
-    assert [piece.read(["1", "0"]).to_dict("list") for piece in data.pieces] == [
+    data = read_chunks(dd.from_pandas(pd.DataFrame({0: [1.0, 2.0], 1: [3, 4]}), npartitions=2))
+    assert [chunk.read(["1", "0"]).to_dict("list") for chunk in data.chunks] == [
         {"1": [3], "0": [1.0]},
         {"1": [4], "0": [2.0]},
     ]
@@ -162,9 +162,9 @@ def test_columns_of_a_dask_frame_that_are_named_by_numbers_are_read() -> None:
 
 def test_levels_of_a_dask_frame_are_those_of_all_partitions(folder: Path, frame: pd.DataFrame) -> None:
     dd = pytest.importorskip("dask.dataframe")
-    data = read_partitioned(dd.read_parquet(folder))
-    assert {tuple(piece.read(["group"])["group"].cat.categories) for piece in data.pieces} == {("x", "y")}
-    assert data.empty["group"].dtype == data.pieces[0].read(["group"])["group"].dtype
+    data = read_chunks(dd.read_parquet(folder))
+    assert {tuple(chunk.read(["group"])["group"].cat.categories) for chunk in data.chunks} == {("x", "y")}
+    assert data.empty["group"].dtype == data.chunks[0].read(["group"])["group"].dtype
 
 
 def test_samples_of_all_containers_are_the_same_rows(folder: Path, frame: pd.DataFrame) -> None:
@@ -172,7 +172,7 @@ def test_samples_of_all_containers_are_the_same_rows(folder: Path, frame: pd.Dat
     if dd := pytest.importorskip("dask.dataframe"):
         sources.append(dd.from_pandas(frame, npartitions=3))
     for row_key in (None, "id"):
-        drawn = [sample_rows(read_partitioned(X, partition_rows=90), ["id", "group"], 70, 5, row_key) for X in sources]
+        drawn = [sample_rows(read_chunks(X, chunk_rows=90), ["id", "group"], 70, 5, row_key) for X in sources]
         numbers = [list(map(int, sample.table["id"].to_numpy())) for sample in drawn]
         assert all(other == numbers[0] for other in numbers[1:])
         assert [type(sample.table).__module__.split(".")[0] for sample in drawn][:3] == ["pandas", "pyarrow", "polars"]
@@ -182,5 +182,5 @@ def test_samples_of_all_containers_are_the_same_rows(folder: Path, frame: pd.Dat
 def test_what_a_cluster_holds_is_read_from_it(frame: pd.DataFrame) -> None:
     dd, distributed = pytest.importorskip("dask.dataframe"), pytest.importorskip("distributed")
     with distributed.Client(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None):
-        data = read_partitioned(dd.from_pandas(frame[["id", "x"]], npartitions=2).persist())
+        data = read_chunks(dd.from_pandas(frame[["id", "x"]], npartitions=2).persist())
         assert_frame_equal(whole(data), frame[["id", "x"]])

@@ -1,4 +1,4 @@
-"""Pieces on a Dask cluster: the same sums, whatever happens to workers and scheduler."""
+"""Chunks on a Dask cluster: the same sums, whatever happens to workers and scheduler."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._scale.engines import carry_out
+from subgrove._scale.engines import run_chunks
 from subgrove.exceptions import ChunkError, ClusterError, ModelError, SubgroveWarning
-from tests.scale.pieces import Add, begun, pieces, total
+from tests.scale.chunks import Add, begun, chunks, total
 
 dask = pytest.importorskip("dask", reason="needs the extra: pip install 'subgrove[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs the extra: pip install 'subgrove[dask]'")
@@ -40,10 +40,10 @@ def client() -> Iterator[Any]:
 
 def test_active_client_does_the_work_with_the_same_sums(client: Any, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", seconds=0.02)
-    there = list(carry_out(work, pieces()))
+    there = list(run_chunks(work, chunks()))
     assert os.getpid() not in {pid for pid, _ in work.lines()}
     with joblib.parallel_config("sequential"):
-        here = list(carry_out(work, pieces()))
+        here = list(run_chunks(work, chunks()))
     for (_, a), (_, b) in zip(there, here, strict=True):
         assert all(np.array_equal(a[name], b[name]) for name in ("n", "sum"))
 
@@ -51,35 +51,35 @@ def test_active_client_does_the_work_with_the_same_sums(client: Any, tmp_path: P
 def test_explicit_backend_of_joblib_comes_before_the_client(client: Any, tmp_path: Path) -> None:
     work = Add(tmp_path / "log")
     with joblib.parallel_config("sequential"):
-        list(carry_out(work, pieces(2)))
+        list(run_chunks(work, chunks(2)))
     assert {pid for pid, _ in work.lines()} == {os.getpid()}
     with joblib.parallel_config("dask"):
-        list(carry_out(work, pieces(2)))
+        list(run_chunks(work, chunks(2)))
     assert {pid for pid, _ in work.lines()} > {os.getpid()}
 
 
 def test_result_is_the_same_after_two_workers_died(client: Any, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "kill", at=12, times=2)
-    assert total(carry_out(work, pieces())) == EXPECTED
+    assert total(run_chunks(work, chunks())) == EXPECTED
     assert len(work.attempts()) == 3
 
 
 def test_piece_that_raises_is_tried_again_then_named(client: Any, tmp_path: Path) -> None:
-    assert total(carry_out(Add(tmp_path / "log", "raise", at=12, times=1), pieces())) == EXPECTED
+    assert total(run_chunks(Add(tmp_path / "log", "raise", at=12, times=1), chunks())) == EXPECTED
     with pytest.raises(ChunkError, match="rows 12 to 14 could not be done in 2 attempts"):
-        list(carry_out(Add(tmp_path / "log2", "raise", at=12), pieces(), retries=1))
+        list(run_chunks(Add(tmp_path / "log2", "raise", at=12), chunks(), retries=1))
 
 
 def test_error_of_the_model_is_raised_at_once(client: Any, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "model", at=12)
     with pytest.raises(ModelError, match="KeyError"):
-        list(carry_out(work, pieces()))
+        list(run_chunks(work, chunks()))
     assert len(work.attempts()) == 1
 
 
 def test_warning_of_a_worker_is_given_here(client: Any, tmp_path: Path) -> None:
     with pytest.warns(SubgroveWarning, match="a level that is new"):
-        list(carry_out(Add(tmp_path / "log", "warn", at=12), pieces()))
+        list(run_chunks(Add(tmp_path / "log", "warn", at=12), chunks()))
 
 
 def forgotten(client: Any, within: float) -> bool:
@@ -94,7 +94,7 @@ def forgotten(client: Any, within: float) -> bool:
 
 def test_what_is_stopped_leaves_no_task_and_no_work_behind(client: Any, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "wait", at=3, seconds_of_wait=4)
-    results = carry_out(work, pieces(50))
+    results = run_chunks(work, chunks(50))
     next(results)
     begun(work)
     results.close()  # type: ignore[attr-defined]  # an iterator for callers, a generator in fact
@@ -106,7 +106,7 @@ def test_what_is_stopped_leaves_no_task_and_no_work_behind(client: Any, tmp_path
 
 def test_worker_that_cannot_load_the_work_is_told_as_such(client: Any, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"A worker cannot load the model .*only on the machine of the user"):
-        list(carry_out(Unloadable(), pieces()))
+        list(run_chunks(Unloadable(), chunks()))
 
 
 class Unloadable:
@@ -119,7 +119,7 @@ class Unloadable:
         if state["pid"] != os.getpid():
             raise ModuleNotFoundError("only on the machine of the user")
 
-    def __call__(self, piece: Any) -> dict[str, np.ndarray]:
+    def __call__(self, chunk: Any) -> dict[str, np.ndarray]:
         return {}
 
 
@@ -128,13 +128,13 @@ def test_lost_scheduler_is_told_and_a_new_cluster_goes_on(tmp_path: Path) -> Non
     work = Add(tmp_path / "log", seconds=0.01)
     quick = {"distributed.comm.timeouts.connect": "1s"}  # how long the client looks for a scheduler that is gone
     with dask.config.set(quick), distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
-        results = carry_out(work, pieces(), checkpoint=tmp_path / "kept")
+        results = run_chunks(work, chunks(), checkpoint=tmp_path / "kept")
         next(results)
         cluster.sync(cluster.scheduler.close)
-        with pytest.raises(ClusterError, match=r"connection to the Dask cluster .* was lost.*of 10 pieces are kept"):
+        with pytest.raises(ClusterError, match=r"connection to the Dask cluster .* was lost.*of 10 chunks are kept"):
             list(results)
-    kept = len(list((tmp_path / "kept").glob("piece-*")))
+    kept = len(list((tmp_path / "kept").glob("chunk-*")))
     again = Add(tmp_path / "log2")
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
-        assert total(carry_out(again, pieces(), checkpoint=tmp_path / "kept")) == EXPECTED
+        assert total(run_chunks(again, chunks(), checkpoint=tmp_path / "kept")) == EXPECTED
     assert 1 <= kept == 10 - len(again.lines())

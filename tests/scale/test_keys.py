@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from subgrove._core.random import mix64
-from subgrove._scale.readers.keys import hashed, numbered_keys, salted
+from subgrove._scale.readers.keys import hash_column, numbered_keys, salt_keys
 from subgrove.exceptions import ColumnError
 
 
@@ -30,7 +30,7 @@ def test_keys_of_numbers_differ_and_go_on() -> None:
 
 def test_seeds_and_purposes_have_nothing_in_common() -> None:
     keys = numbered_keys(0, 20_000)
-    drawn = [salted(keys, seed, what) / 2.0**64 for seed, what in ((1, "sample"), (2, "sample"), (1, "other"))]
+    drawn = [salt_keys(keys, seed, what) / 2.0**64 for seed, what in ((1, "sample"), (2, "sample"), (1, "other"))]
     correlation = np.corrcoef([*drawn, *(one[::-1] for one in drawn)])
     assert np.abs(correlation - np.eye(6)).max() < 4.5 / np.sqrt(20_000)
 
@@ -49,10 +49,10 @@ def test_seeds_and_purposes_have_nothing_in_common() -> None:
     ],
 )
 def test_equal_values_have_equal_keys(first: Any, second: Any) -> None:
-    assert hashed(first, "id").tolist() == hashed(second, "id").tolist()
+    assert hash_column(first, "id").tolist() == hash_column(second, "id").tolist()
 
 
 @pytest.mark.parametrize("values", [[1.0, None], ["a", None], pd.Series([1, None], dtype="Int64")])
 def test_missing_keys_are_refused(values: Any) -> None:
     with pytest.raises(ColumnError, match="'id', which has missing values"):
-        hashed(pd.Series(values), "id")
+        hash_column(pd.Series(values), "id")

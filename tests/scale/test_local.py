@@ -1,4 +1,4 @@
-"""Pieces are worked on here, in threads and in processes: same sums, in order, whatever goes wrong on the way."""
+"""Chunks are worked on here, in threads and in processes: same sums, in order, whatever goes wrong on the way."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ import joblib
 import numpy as np
 import pytest
 
-from subgrove._scale.engines import carry_out
+from subgrove._scale.engines import run_chunks
 from subgrove._scale.engines.local import drop_pool, thread_limits
 from subgrove.exceptions import ChunkError, ModelError, ParameterError, SubgroveWarning
-from tests.scale.pieces import Add, Loaded, Rows, begun, pieces, runs, total
+from tests.scale.chunks import Add, Loaded, Rows, begun, chunks, runs, total
 
 EXPECTED = [3 * first + 3 for first in range(0, 30, 3)]
 
@@ -25,7 +25,7 @@ EXPECTED = [3 * first + 3 for first in range(0, 30, 3)]
 def test_sums_come_in_the_order_of_pieces(backend: str | None, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", seconds=0.01)
     with nullcontext() if backend is None else joblib.parallel_config(backend=backend, n_jobs=2):
-        results = list(carry_out(work, pieces()))
+        results = list(run_chunks(work, chunks()))
     assert [number for number, _ in results] == list(range(10))
     assert total(results) == EXPECTED
     by_others = {pid for pid, _ in work.lines()} - {os.getpid()}
@@ -34,7 +34,7 @@ def test_sums_come_in_the_order_of_pieces(backend: str | None, tmp_path: Path) -
 
 def test_work_is_shipped_once_to_each_process(tmp_path: Path) -> None:
     work = Loaded(tmp_path)
-    list(carry_out(work, pieces(), n_jobs=2))
+    list(run_chunks(work, chunks(), n_jobs=2))
     loads = [path.name for path in tmp_path.glob("load-*")]
     assert 1 <= len(loads) <= 2
 
@@ -42,21 +42,21 @@ def test_work_is_shipped_once_to_each_process(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_piece_that_raises_is_tried_again(n_jobs: int, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "raise", at=12, times=2)
-    assert total(carry_out(work, pieces(), n_jobs=n_jobs)) == EXPECTED
+    assert total(run_chunks(work, chunks(), n_jobs=n_jobs)) == EXPECTED
     assert len(work.attempts()) == 3
 
 
 def test_warning_of_a_process_is_given_here(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "warn", at=12)
     with pytest.warns(SubgroveWarning, match="a level that is new"):
-        list(carry_out(work, pieces(), n_jobs=2))
+        list(run_chunks(work, chunks(), n_jobs=2))
 
 
 def test_piece_that_raises_always_is_named(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "raise", at=12)
     message = r"rows 12 to 14 could not be done in 2 attempts. The last one: OSError: the disk is gone. Nothing is kept"
     with pytest.raises(ChunkError, match=message) as caught:
-        list(carry_out(work, pieces(), retries=1))
+        list(run_chunks(work, chunks(), retries=1))
     assert isinstance(caught.value.__cause__, OSError)
 
 
@@ -74,20 +74,20 @@ class Locked:
     def __init__(self) -> None:
         self.lock = threading.Lock()
 
-    def __call__(self, piece: Rows) -> dict[str, np.ndarray]:
+    def __call__(self, chunk: Rows) -> dict[str, np.ndarray]:
         return {}
 
 
 def test_work_that_cannot_be_pickled_is_refused_with_a_remedy() -> None:
     with pytest.raises(ParameterError, match=r"cannot be pickled.*Use n_jobs=1"):
-        list(carry_out(Locked(), pieces(), n_jobs=2))
+        list(run_chunks(Locked(), chunks(), n_jobs=2))
 
 
 @pytest.mark.parametrize(("argument", "value"), [("n_jobs", 0), ("retries", -1), ("retries", True)])
 def test_bad_numbers_are_refused_before_anything_is_done(argument: str, value: Any, tmp_path: Path) -> None:
     work = Add(tmp_path / "log")
     with pytest.raises(ParameterError, match=argument):
-        carry_out(work, pieces(), **{argument: value})
+        run_chunks(work, chunks(), **{argument: value})
     assert work.lines() == []
 
 
@@ -102,20 +102,20 @@ def test_backend_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path
         joblib.parallel_config(backend=Own()),
         pytest.raises(ParameterError, match=r"backend Own is active, but.*'dask' or 'ray'"),
     ):
-        list(carry_out(Add(tmp_path / "log"), pieces()))
+        list(run_chunks(Add(tmp_path / "log"), chunks()))
 
 
 def test_error_of_the_model_is_not_tried_again(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "model", at=12)
     with pytest.raises(ModelError, match="KeyError"):
-        list(carry_out(work, pieces()))
+        list(run_chunks(work, chunks()))
     assert len(work.attempts()) == 1
 
 
 def test_few_pieces_are_under_way_while_the_caller_is_busy(tmp_path: Path) -> None:
     work = Add(tmp_path / "log")
     with joblib.parallel_config("threading", n_jobs=2):
-        results = carry_out(work, pieces(100))
+        results = run_chunks(work, chunks(100))
         next(results)
         time.sleep(0.3)
         assert len(work.lines()) <= 4
@@ -127,24 +127,24 @@ def test_few_pieces_are_under_way_while_the_caller_is_busy(tmp_path: Path) -> No
 
 def test_run_gets_over_two_processes_that_died(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "kill", at=12, times=2)
-    assert total(carry_out(work, pieces(), n_jobs=2)) == EXPECTED
+    assert total(run_chunks(work, chunks(), n_jobs=2)) == EXPECTED
     assert len(work.attempts()) == 3
 
 
 def test_what_is_stopped_leaves_nothing_running(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "wait", at=3)
-    results = carry_out(work, pieces(), n_jobs=2, checkpoint=tmp_path / "kept")
+    results = run_chunks(work, chunks(), n_jobs=2, checkpoint=tmp_path / "kept")
     next(results)
-    begun(work)  # a process sleeps in the second piece
+    begun(work)  # a process sleeps in the second chunk
     results.close()  # type: ignore[attr-defined]
     assert not [pid for pid in {pid for pid, _ in work.lines()} if runs(pid)]
-    assert (tmp_path / "kept" / "piece-000000.npz").exists()
+    assert (tmp_path / "kept" / "chunk-000000.npz").exists()
 
 
 def test_piece_that_ends_processes_is_the_one_that_is_named(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "kill", at=12)
     with pytest.raises(ChunkError, match="rows 12 to 14 could not be done in 2 attempts") as caught:
-        list(carry_out(work, pieces(), n_jobs=2, retries=1, checkpoint=tmp_path / "kept"))
+        list(run_chunks(work, chunks(), n_jobs=2, retries=1, checkpoint=tmp_path / "kept"))
     assert "the same checkpoint goes on" in str(caught.value)
 
 

@@ -1,4 +1,4 @@
-"""Parquet files in pieces: the same rows and types as if all had been read at once."""
+"""Parquet files in chunks: the same rows and types as if all had been read at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 
-from subgrove._scale.readers import Partitioned, is_partitioned, read_partitioned
+from subgrove._scale.readers import ChunkedData, is_large, read_chunks
 from subgrove._scale.readers.parquet import BatchReader
 from subgrove.exceptions import ColumnError, InputError, ParameterError
 
@@ -45,32 +45,32 @@ def frame() -> pd.DataFrame:
     )
 
 
-def whole(data: Partitioned) -> pd.DataFrame:
-    frames: list[pd.DataFrame] = [piece.read(data.columns) for piece in data.pieces]
+def whole(data: ChunkedData) -> pd.DataFrame:
+    frames: list[pd.DataFrame] = [chunk.read(data.columns) for chunk in data.chunks]
     return pd.concat(frames, ignore_index=True)
 
 
-@pytest.mark.parametrize("partition_rows", [1_000, 300, 128, 50])
-def test_pieces_are_what_pandas_reads_at_once(tmp_path: Path, frame: pd.DataFrame, partition_rows: int) -> None:
+@pytest.mark.parametrize("chunk_rows", [1_000, 300, 128, 50])
+def test_pieces_are_what_pandas_reads_at_once(tmp_path: Path, frame: pd.DataFrame, chunk_rows: int) -> None:
     path = tmp_path / "rows.parquet"
     frame.to_parquet(path, row_group_size=128)
-    data = read_partitioned(path, partition_rows=partition_rows)
-    assert max(piece.n_rows for piece in data.pieces) <= partition_rows
-    assert [piece.first_row for piece in data.pieces] == np.cumsum([0, *(p.n_rows for p in data.pieces)])[:-1].tolist()
+    data = read_chunks(path, chunk_rows=chunk_rows)
+    assert max(chunk.n_rows for chunk in data.chunks) <= chunk_rows
+    assert [chunk.first_row for chunk in data.chunks] == np.cumsum([0, *(p.n_rows for p in data.chunks)])[:-1].tolist()
     assert data.n_rows == len(frame)
     assert_frame_equal(whole(data), pd.read_parquet(path))
 
 
 def test_types_are_the_same_in_each_piece(tmp_path: Path, frame: pd.DataFrame) -> None:
-    # As a file without notes of pandas has them: whole numbers with a gap are floats, in the pieces without one too.
+    # As a file without notes of pandas has them: whole numbers with a gap are floats, in the chunks without one too.
     path = tmp_path / "rows.parquet"
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
     pq.write_table(table, path, row_group_size=100)
     expected = pd.read_parquet(path)
     assert expected["gaps"].dtype == float
-    data = read_partitioned(path, partition_rows=100)
-    for piece in data.pieces:
-        assert piece.read(data.columns).dtypes.tolist() == expected.dtypes.tolist()
+    data = read_chunks(path, chunk_rows=100)
+    for chunk in data.chunks:
+        assert chunk.read(data.columns).dtypes.tolist() == expected.dtypes.tolist()
     assert data.empty.dtypes.tolist() == expected.dtypes.tolist()
     assert_frame_equal(whole(data), expected)
 
@@ -79,15 +79,15 @@ def test_gaps_are_found_in_files_without_statistics(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     table = pa.table({"gaps": pa.array([1, 2, 3, None]), "full": [1, 2, 3, 4]})
     pq.write_table(table, path, row_group_size=2, write_statistics=False)
-    data = read_partitioned(path, partition_rows=2)
-    assert data.pieces[0].read(data.columns).dtypes.tolist() == [np.dtype(float), np.dtype(int)]
+    data = read_chunks(path, chunk_rows=2)
+    assert data.chunks[0].read(data.columns).dtypes.tolist() == [np.dtype(float), np.dtype(int)]
 
 
 def test_levels_are_those_of_all_files(tmp_path: Path) -> None:
     for number, levels in enumerate((["c", "b"], ["a"], ["b", "d"])):
         pd.DataFrame({"g": pd.Categorical(levels)}).to_parquet(tmp_path / f"{number}.parquet")
-    data = read_partitioned(tmp_path, partition_rows=2)
-    read = [piece.read(["g"])["g"] for piece in data.pieces]
+    data = read_chunks(tmp_path, chunk_rows=2)
+    read = [chunk.read(["g"])["g"] for chunk in data.chunks]
     assert [list(column.cat.categories) for column in read] == [list("abcd")] * 3
     assert [list(column) for column in read] == [["c", "b"], ["a"], ["b", "d"]]
 
@@ -97,34 +97,34 @@ def test_ordered_levels_that_disagree_are_refused(tmp_path: Path) -> None:
         column = pd.Categorical(levels, categories=levels, ordered=True)
         pd.DataFrame({"size": column}).to_parquet(tmp_path / f"{number}.parquet")
     with pytest.raises(ColumnError, match="'size' has ordered levels, and files disagree"):
-        read_partitioned(tmp_path)
+        read_chunks(tmp_path)
 
 
 def test_small_files_are_joined_and_named(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame = frame.drop(columns="answers")
     for number in range(10):
         frame[number * 100 : (number + 1) * 100].to_parquet(tmp_path / f"part-{number}.parquet", index=False)
-    data = read_partitioned(str(tmp_path), partition_rows=250)
-    assert [piece.n_rows for piece in data.pieces] == [200] * 5
-    assert data.pieces[1].name == "part-2.parquet to part-3.parquet"
+    data = read_chunks(str(tmp_path), chunk_rows=250)
+    assert [chunk.n_rows for chunk in data.chunks] == [200] * 5
+    assert data.chunks[1].name == "part-2.parquet to part-3.parquet"
     assert_frame_equal(whole(data), frame.astype(data.empty.dtypes.to_dict()))
-    assert_frame_equal(whole(read_partitioned(f"{tmp_path}/part-[0-4].parquet")), whole(data)[:500])
+    assert_frame_equal(whole(read_chunks(f"{tmp_path}/part-[0-4].parquet")), whole(data)[:500])
 
 
 def test_a_large_row_group_is_cut_and_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"x": np.arange(200_000)}).to_parquet(path)
-    data = read_partitioned(path, partition_rows=70_000)
-    assert [piece.name for piece in data.pieces][1] == "rows.parquet, rows 66,667 to 133,332"
-    assert data.pieces[1].read(["x"])["x"].tolist() == list(range(66_667, 133_333))
-    taken = data.pieces[1].take(["x"], np.array([0, 5, 66_665]))
+    data = read_chunks(path, chunk_rows=70_000)
+    assert [chunk.name for chunk in data.chunks][1] == "rows.parquet, rows 66,667 to 133,332"
+    assert data.chunks[1].read(["x"])["x"].tolist() == list(range(66_667, 133_333))
+    taken = data.chunks[1].take(["x"], np.array([0, 5, 66_665]))
     assert taken["x"].tolist() == [66_667, 66_672, 133_332]
 
 
 def test_folders_with_values_are_columns(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame = frame[["number", "whole"]].assign(year=np.repeat([2023, 2024], 500), city=["Ulm", "Köln"] * 500)
     frame.to_parquet(tmp_path, partition_cols=["year", "city"])
-    data = read_partitioned(tmp_path, partition_rows=300)
+    data = read_chunks(tmp_path, chunk_rows=300)
     expected = pd.read_parquet(tmp_path)
     read = whole(data)
     assert read["year"].dtype == "category"
@@ -136,80 +136,78 @@ def test_folders_with_values_are_columns(tmp_path: Path, frame: pd.DataFrame) ->
 def test_pieces_are_small_and_survive_a_trip(tmp_path: Path, frame: pd.DataFrame) -> None:
     path = tmp_path / "rows.parquet"
     frame.to_parquet(path, row_group_size=100)
-    data = read_partitioned(path, partition_rows=250)
-    sent = pickle.dumps(data.pieces[1])
+    data = read_chunks(path, chunk_rows=250)
+    sent = pickle.dumps(data.chunks[1])
     assert len(sent) < 6_000
-    assert_frame_equal(pickle.loads(sent).read(data.columns), data.pieces[1].read(data.columns))
+    assert_frame_equal(pickle.loads(sent).read(data.columns), data.chunks[1].read(data.columns))
 
 
 def test_an_index_is_no_feature_but_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index([7, 9], name="id")).to_parquet(path)
-    data = read_partitioned(path)
+    data = read_chunks(path)
     assert (data.columns, data.beside) == (("x",), ("id",))
-    assert data.pieces[0].read(["id"])["id"].tolist() == [7, 9]
-    assert data.pieces[0].read(["x"]).index.tolist() == [0, 1]
+    assert data.chunks[0].read(["id"])["id"].tolist() == [7, 9]
+    assert data.chunks[0].read(["x"]).index.tolist() == [0, 1]
 
 
 def test_columns_with_dots_are_found_by_their_names(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"a": [1], "a.b": [2], "a.c": [3]}).to_parquet(path)
-    assert read_partitioned(path).pieces[0].read(["a.c", "a"]).to_dict("list") == {"a.c": [3], "a": [1]}
+    assert read_chunks(path).chunks[0].read(["a.c", "a"]).to_dict("list") == {"a.c": [3], "a": [1]}
 
 
 def test_names_are_strings_where_pandas_had_numbers(tmp_path: Path) -> None:
     for number, values in enumerate(([1, 2], [3, None])):
         pd.DataFrame({0: [0.5, 1.5], 1: pa.array(values).to_pandas()}).to_parquet(tmp_path / f"{number}.parquet")
-    data = read_partitioned(tmp_path, partition_rows=2)
+    data = read_chunks(tmp_path, chunk_rows=2)
     assert data.columns == ("0", "1")
-    assert [piece.read(["1"])["1"].dtype for piece in data.pieces] == [float, float]
+    assert [chunk.read(["1"])["1"].dtype for chunk in data.chunks] == [float, float]
 
 
 def test_a_stamp_tells_files_that_were_written_again(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"x": [1.0, 2.0]}).to_parquet(path)
-    first, again = read_partitioned(path).stamp, read_partitioned(path).stamp
-    assert first == again != read_partitioned(ds.dataset(path)).stamp[:0]
+    first, again = read_chunks(path).stamp, read_chunks(path).stamp
+    assert first == again != read_chunks(ds.dataset(path)).stamp[:0]
     told = path.stat()
     os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns + 1_000))
-    of_dataset = [
-        read_partitioned(some).stamp for some in (ds.dataset(path), ds.dataset(path).filter(ds.field("x") > 0))
-    ]
-    assert {read_partitioned(path).stamp, *of_dataset}.isdisjoint({first, ""})
+    of_dataset = [read_chunks(some).stamp for some in (ds.dataset(path), ds.dataset(path).filter(ds.field("x") > 0))]
+    assert {read_chunks(path).stamp, *of_dataset}.isdisjoint({first, ""})
 
 
 def test_wider_numbers_are_taken_where_files_differ(tmp_path: Path) -> None:
     pd.DataFrame({"x": np.array([1, 2], np.int32)}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"x": [0.5]}).to_parquet(tmp_path / "2.parquet")
-    data = read_partitioned(tmp_path, partition_rows=2)
-    assert [piece.read(["x"])["x"].dtype for piece in data.pieces] == [float, float]
+    data = read_chunks(tmp_path, chunk_rows=2)
+    assert [chunk.read(["x"])["x"].dtype for chunk in data.chunks] == [float, float]
 
 
 def test_paths_that_lead_nowhere_are_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"X is 'nowhere.parquet', and there is no such file"):
-        read_partitioned("nowhere.parquet")
+        read_chunks("nowhere.parquet")
     with pytest.raises(InputError, match="no Parquet file, but nothing"):
-        read_partitioned(tmp_path)
+        read_chunks(tmp_path)
     with pytest.raises(InputError, match="no Parquet file matches"):
-        read_partitioned(f"{tmp_path}/*.parquet")
+        read_chunks(f"{tmp_path}/*.parquet")
     with pytest.raises(InputError, match="X is an empty string"):
-        read_partitioned("")
+        read_chunks("")
     with pytest.raises(InputError, match=r"address 's3://rows'; .*pyarrow.dataset.dataset\('s3://rows'\)"):
-        read_partitioned("s3://rows")
+        read_chunks("s3://rows")
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     for path in (tmp_path, tmp_path / "rows.csv"):
         with pytest.raises(InputError, match=f"convert it once: .*{re.escape(repr(str(path)))}, format='csv'"):
-            read_partitioned(path, argument="train")
+            read_chunks(path, argument="train")
 
 
 def test_files_that_differ_are_named(tmp_path: Path) -> None:
     pd.DataFrame({"x": [1], "y": [1]}).to_parquet(tmp_path / "1.parquet")
     pd.DataFrame({"x": [1], "z": [1]}).to_parquet(tmp_path / "2.parquet")
     with pytest.raises(InputError, match=r"2.parquet lacks 'y' and has 'z' as well, compared with 1.parquet"):
-        read_partitioned(tmp_path)
+        read_chunks(tmp_path)
     pd.DataFrame({"x": ["one"], "y": [1]}).to_parquet(tmp_path / "2.parquet")
     with pytest.raises(InputError, match=r"disagree on column 'x': int64 in 1.parquet, .*string in 2.parquet"):
-        read_partitioned(tmp_path)
+        read_chunks(tmp_path)
 
 
 def test_damage_is_told_with_its_place(tmp_path: Path, frame: pd.DataFrame) -> None:
@@ -218,41 +216,41 @@ def test_damage_is_told_with_its_place(tmp_path: Path, frame: pd.DataFrame) -> N
     written = bytearray(path.read_bytes())
     written[10:2_000] = b"\xff" * 1_990
     path.write_bytes(written)
-    data = read_partitioned(path, partition_rows=500)
+    data = read_chunks(path, chunk_rows=500)
     with pytest.raises(OSError, match=r"rows.parquet, rows 0 to 499 could not be read"):
-        data.pieces[0].read(["number"])
-    assert len(data.pieces[1].read(["number"])) == 500
+        data.chunks[0].read(["number"])
+    assert len(data.chunks[1].read(["number"])) == 500
     path.write_bytes(written[:-20])
     with pytest.raises(InputError, match=r"rows.parquet is damaged or no Parquet file"):
-        read_partitioned(path)
+        read_chunks(path)
 
 
 def test_data_without_rows_are_refused(tmp_path: Path) -> None:
     pd.DataFrame({"x": np.empty(0)}).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(InputError, match="has no rows"):
-        read_partitioned(tmp_path / "rows.parquet")
+        read_chunks(tmp_path / "rows.parquet")
 
 
 @pytest.mark.parametrize("rows", [0, -1, 2.5, True, "many"])
 def test_partition_rows_must_be_a_number(tmp_path: Path, rows: Any) -> None:
-    with pytest.raises(ParameterError, match="partition_rows must be a whole number"):
-        read_partitioned(tmp_path, partition_rows=rows)
+    with pytest.raises(ParameterError, match="chunk_rows must be a whole number"):
+        read_chunks(tmp_path, chunk_rows=rows)
 
 
 def test_what_is_partitioned() -> None:
-    assert is_partitioned("rows/")
-    assert is_partitioned(Path("rows"))
-    assert not is_partitioned(pd.DataFrame({"x": [1]}))
-    assert not is_partitioned(np.ones((2, 2)))
+    assert is_large("rows/")
+    assert is_large(Path("rows"))
+    assert not is_large(pd.DataFrame({"x": [1]}))
+    assert not is_large(np.ones((2, 2)))
     with pytest.raises(InputError, match="got int"):
-        read_partitioned(3)
+        read_chunks(3)
 
 
 def test_a_piece_is_let_go_batch_by_batch(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame({f"x{k}": np.random.default_rng(k).normal(size=900_000) for k in range(2)}).to_parquet(path)
-    data = read_partitioned(path, partition_rows=900_000)
-    reader = data.pieces[0].reader
+    data = read_chunks(path, chunk_rows=900_000)
+    reader = data.chunks[0].reader
     assert isinstance(reader, BatchReader)
     before = pa.total_allocated_bytes()
     peak = 0

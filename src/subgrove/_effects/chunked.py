@@ -42,17 +42,17 @@ from subgrove._effects.validate import (
     read_source,
 )
 from subgrove._models.predictor import Predictor
-from subgrove._scale.engines import Sums, carry_out
+from subgrove._scale.engines import ChunkArrays, run_chunks
 from subgrove._scale.readers import (
-    Partitioned,
-    Piece,
-    checked_folder,
-    checked_name,
-    checked_sample,
+    Chunk,
+    ChunkedData,
+    check_checkpoint,
+    check_column_name,
+    check_sample_size,
     model_columns,
-    read_partitioned,
+    read_chunks,
     sample_rows,
-    selected,
+    select_columns,
 )
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, UnseenValueWarning
@@ -65,17 +65,17 @@ def effect_of_partitions(
     model: Any, X: Any, weights: Any, asked: EffectSpec, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any
 ) -> Effect:
     """The effect of a feature over all rows of data in partitions."""
-    data = read_partitioned(X, partition_rows=partition_rows)
+    data = read_chunks(X, partition_rows=partition_rows)
     names = feature_names(asked.feature)
     data.reject_unknown(names, "feature")
-    weight = checked_name(weights, data, "weights", "whose values say how often rows count")
-    key = checked_name(row_key, data, "row_key", "whose values tell rows apart")
-    folder, n = checked_folder(checkpoint), checked_sample(sample)
+    weight = check_column_name(weights, data, "weights", "whose values say how often rows count")
+    key = check_column_name(row_key, data, "row_key", "whose values tell rows apart")
+    folder, n = check_checkpoint(checkpoint), check_sample_size(sample)
     known = tuple(column.name for column in asked.subgroups.columns) if isinstance(asked.subgroups, Subgroups) else ()
     columns = model_columns(data, model, known, (weight, key))
-    run = partial(carry_out, n_jobs=asked.n_jobs, what="Sampling rows")
+    run = partial(run_chunks, n_jobs=asked.n_jobs, what="Sampling rows")
     drawn = sample_rows(data, [*columns, *([weight] if weight else [])], n, SEED, key, run)
-    table, counted = selected(drawn.table, columns), drawn.table[weight] if weight else None
+    table, counted = select_columns(drawn.table, columns), drawn.table[weight] if weight else None
     sampled = (drawn.n, drawn.of)
     if asked.kind == "ice" or asked.interactions:
         # Curves of single rows: of those that were drawn.
@@ -141,14 +141,14 @@ class _PieceWork:
     holding: FeatureData
     layouts: tuple[Layout, ...]
 
-    def __call__(self, piece: Piece) -> Sums:
+    def __call__(self, piece: Chunk) -> ChunkArrays:
         """Sums of a piece; what goes wrong is told with its name."""
         try:
             return self._sums(piece)
         except (SubgroveError, SubgroveWarning) as error:
             raise type(error)(f"{piece.name}: {error}") from error
 
-    def _sums(self, piece: Piece) -> Sums:
+    def _sums(self, piece: Chunk) -> ChunkArrays:
         """Moments of each curve, counts of each subgroup, and what was asked for."""
         source, strange = self._source(piece)
         parts = parts_of(source, self.partition)
@@ -168,10 +168,10 @@ class _PieceWork:
         sums["asked"] = np.array([asker.model.n_rows, asker.model.n_calls, len(asker.labels)], dtype=np.float64)
         return sums
 
-    def _source(self, piece: Piece) -> tuple[FeatureData, list[int]]:
+    def _source(self, piece: Chunk) -> tuple[FeatureData, list[int]]:
         """The rows of a piece, and how many have a level of the feature that the sample does not."""
         whole = piece.read([*self.columns, *([self.weight] if self.weight else [])])
-        table = selected(whole, list(self.columns))
+        table = select_columns(whole, list(self.columns))
         counted = _weights(whole[self.weight], piece.n_rows) if self.weight else None
         found = raw_columns(table, "X", only=[info.name for info in self.holding.infos])
         x, strange = [], []
@@ -217,13 +217,13 @@ def _counts(infos: Sequence[ColumnInfo], parts: Sequence[SubgroupRows]) -> dict[
     return sums
 
 
-def _added_up(plan: _Plan, data: Partitioned, asked: EffectSpec, checkpoint: Any) -> dict[str, Any]:
+def _added_up(plan: _Plan, data: ChunkedData, asked: EffectSpec, checkpoint: Any) -> dict[str, Any]:
     """Sums of all pieces, merged in their order."""
     total: dict[str, Any] = {}
     work = plan.work
     what = f"Effect of {' and '.join(info.name for info in work.holding.infos)}"
     mark = _mark(plan, data) if checkpoint is not None else ""
-    for _, sums in carry_out(work, data.pieces, n_jobs=asked.n_jobs, what=what, checkpoint=checkpoint, mark=mark):
+    for _, sums in run_chunks(work, data.chunks, n_jobs=asked.n_jobs, what=what, checkpoint=checkpoint, mark=mark):
         for name, array in sums.items():
             if name.startswith("curve "):
                 moments = Moments.from_array(array)
@@ -235,7 +235,7 @@ def _added_up(plan: _Plan, data: Partitioned, asked: EffectSpec, checkpoint: Any
     return total
 
 
-def _mark(plan: _Plan, data: Partitioned) -> str:
+def _mark(plan: _Plan, data: ChunkedData) -> str:
     """All that sums depend on, a line for each thing; the model is told by what it predicts for some rows."""
     work = plan.work
     n = min(_LOOKED_AT, plan.source.frames.n_rows)
@@ -260,7 +260,7 @@ def _mark(plan: _Plan, data: Partitioned) -> str:
 
 
 def _result(
-    plan: _Plan, done: dict[str, Any], data: Partitioned, asked: EffectSpec, sampled: tuple[int, int]
+    plan: _Plan, done: dict[str, Any], data: ChunkedData, asked: EffectSpec, sampled: tuple[int, int]
 ) -> Effect:
     source, work = plan.source, plan.work
     names = tuple(info.name for info in source.infos)

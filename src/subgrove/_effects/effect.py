@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from subgrove._effects.in_memory import EffectSpec, effect_in_memory
 from subgrove._effects.result import Effect
-from subgrove._scale.readers import SAMPLE, is_partitioned, reject_without_partitions
+from subgrove._scale.readers import SAMPLE_SIZE, is_large, reject_large_data_options
 from subgrove._subgroups import Partition, Subgroups
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
@@ -29,7 +29,7 @@ def effect(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     memory: float = 512,
-    sample: int = SAMPLE,
+    sample: int = SAMPLE_SIZE,
     row_key: str | None = None,
     checkpoint: str | Path | None = None,
     partition_rows: int | None = None,
@@ -179,8 +179,8 @@ def effect(
     asked = EffectSpec(
         feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs, memory
     )
-    if not is_partitioned(X):
-        reject_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
+    if not is_large(X):
+        reject_large_data_options(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
         return effect_in_memory(model, X, sample_weight, asked)
     from subgrove._effects.chunked import effect_of_partitions
 

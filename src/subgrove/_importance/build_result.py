@@ -13,8 +13,8 @@ from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_weights
 from subgrove._importance.result import ImportanceResult
-from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.row_losses import Scoring, names_of, weighted_mean
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.row_losses import RowLosses, names_of, weighted_mean
 from subgrove._version import __version__
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
@@ -34,7 +34,7 @@ def read_counts(weights: Any, n_rows: int) -> Floats | None:
     return counted
 
 
-def reject_weighted_scores(scoring: Scoring, weights: Floats | None) -> None:
+def reject_weighted_scores(scoring: RowLosses, weights: Floats | None) -> None:
     """Scores of all rows together take no weights."""
     whole = [loss.name for loss in scoring.losses if not loss.per_row]
     if whole and weights is not None:
@@ -50,8 +50,8 @@ def versions() -> dict[str, str]:
 
 
 def make_result(
-    scores: Sequence[FeatureScores],
-    scoring: Scoring,
+    scores: Sequence[FeatureResult],
+    scoring: RowLosses,
     before: tuple[Floats, Floats],
     weights: Floats | None,
     settings: dict[str, Any],

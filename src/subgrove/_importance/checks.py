@@ -51,7 +51,7 @@ def warn_of_same_rows(fitted: FittedSampler, mark: str, redrawn: Table, train: A
         )
 
 
-def warn_of_lone_rows(scores: Sequence[Scores], level: int = 3) -> None:
+def warn_of_singletons(scores: Sequence[Scores], level: int = 3) -> None:
     """Say which subgroups had one row, which no other row of the same subgroup could be given to."""
     alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.lone]
     if alone:

@@ -1,7 +1,7 @@
-"""Importance over data in partitions: a sampler from a sample, then every piece alone, and sums of them all.
+"""Importance over large data: a sampler from a sample, then every chunk alone, and sums of them all.
 
 Rows that the sampler is fitted on are not judged: where they are rows of the data themselves, they are left out. What
-is chosen, certified or tried out beforehand is so on some hundred rows (`Probe`); the rest is `PieceWork`.
+is chosen, certified or tried out beforehand is so on some hundred rows (`PilotRows`); the rest is `ChunkWork`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from subgrove._data.table import read_table
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device import as_model
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, response_for
-from subgrove._scale.engines import carry_out
-from subgrove._scale.readers import Partitioned, Sample, is_partitioned, read_partitioned, sample_rows
-from subgrove._scale.readers.options import checked_folder, checked_name, model_columns
-from subgrove._scoring.chunk_sums import PieceSums
-from subgrove._scoring.chunks import Names, PieceWork
-from subgrove._scoring.pilot import Probe
+from subgrove._scale.engines import run_chunks
+from subgrove._scale.readers import ChunkedData, SampledRows, is_large, read_chunks, sample_rows
+from subgrove._scale.readers.options import check_checkpoint, check_column_name, model_columns
+from subgrove._scoring.chunk_sums import ChunkSums
+from subgrove._scoring.chunks import ChunkWork, ColumnRoles
+from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
-from subgrove._scoring.summed import SummedScores, scores_from_sums
+from subgrove._scoring.summed import FeatureResultFromSums, scores_from_sums
 from subgrove._subgroups import Partition
 from subgrove._version import __version__
 from subgrove.exceptions import InputError, ParameterError
@@ -54,13 +54,13 @@ _WHY_NOT = {
 
 
 @dataclass(frozen=True)
-class Told:
+class SubgroupsOnly:
     """What a result can be asked for beside its numbers: the subgroups that features are told by."""
 
     told: Mapping[Feature, Partition]
 
 
-def over_partitions(
+def importance_of_chunks(
     model: Any,
     X: Any,
     y: Any,
@@ -81,29 +81,31 @@ def over_partitions(
     sample: int,
     row_key: str | None,
     checkpoint: str | Path | None,
-    partition_rows: int | None,
+    chunk_rows: int | None,
 ) -> ImportanceResult:
-    """What `importance` gives for data in partitions; arguments are those of it."""
+    """What `importance` gives for large data; arguments are those of it."""
     repeats = whole_number("n_repeats", n_repeats, least=1)
     size = whole_number("sample", sample, least=2)
-    start, folder = read_seed(seed), checked_folder(checkpoint)
+    start, folder = read_seed(seed), check_checkpoint(checkpoint)
     model = as_model(model)
     losses = get_all(default_loss(model) if loss is None else loss)
     needed = response_for(losses, response)
     asked = read_model(model, needed)
-    data = read_partitioned(X, partition_rows=partition_rows)
+    data = read_chunks(X, chunk_rows=chunk_rows)
     names = read_names(data, y, weights, row_key, model)
     sampler = with_columns(sampler)
     method = from_training(sampler)
     chosen = parse_features(features_of(sampler) if features is None else features, names.model)
     sets = None if given is None else read_given(given, chosen, names.model, named=features is not None)
 
-    run = partial(carry_out, n_jobs=n_jobs, progress=False, what="Drawing the sample")
+    run = partial(run_chunks, n_jobs=n_jobs, progress=False, what="Drawing the sample")
     drawn = _drawn(data, names, train, method, size, start, run)
     with _about_drawn_rows(data):
-        probe = Probe.of(drawn.probed, drawn.probe_keys, names, asked, losses, gives_probabilities(needed), drawn.all)
+        probe = PilotRows.of(
+            drawn.probed, drawn.probe_keys, names, asked, losses, gives_probabilities(needed), drawn.all
+        )
         samplers = _fitted_samplers(method, sets, chosen, probe, drawn.training, model, start)
-    work = PieceWork(
+    work = ChunkWork(
         asked,
         names,
         samplers,
@@ -117,8 +119,10 @@ def over_partitions(
     )
     redraws = probe.redraws(work)
     mark = probe.mark(work, redraws, data)
-    total = PieceSums(len(chosen), len(losses), repeats)
-    results = carry_out(work, data.pieces, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=folder, mark=mark)
+    total = ChunkSums(len(chosen), len(losses), repeats)
+    results = run_chunks(
+        work, data.chunks, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=folder, mark=mark
+    )
     for _, sums in results:
         total.add_arrays(sums)
     _reject_no_rows(total, names)
@@ -151,7 +155,7 @@ def over_partitions(
         "sample": drawn.n_sampled,
         "left_out": total.n_left_out,
         "data": data.description,
-        "pieces": len(data.pieces),
+        "chunks": len(data.chunks),
         "row_key": row_key,
         "choices": _choices(samplers),
         "given": None if sets is None else {title(one): _listed(own) for one, own in sets.items()},
@@ -163,21 +167,21 @@ def over_partitions(
 
 
 def reject_with_partitions(**given: Any) -> None:
-    """Arguments that data in partitions do not take, with the reason."""
+    """Arguments that large data do not take, with the reason."""
     for name, value in given.items():
         if value is not None:
-            raise ParameterError(f"{name}={value!r} is not there for data in partitions: {_WHY_NOT[name]}")
+            raise ParameterError(f"{name}={value!r} is not there for large data: {_WHY_NOT[name]}")
 
 
-def read_names(data: Partitioned, y: Any, weights: Any, row_key: Any, model: Any) -> Names:
+def read_names(data: ChunkedData, y: Any, weights: Any, row_key: Any, model: Any) -> ColumnRoles:
     """Which columns are what; the model is given those that it was trained on, or all others if it does not tell."""
     if y is None:
         raise ParameterError(f"y must be the name of a column of {data.description}, the target; got None.")
-    target = checked_name(y, data, "y", "the target")
-    counted = checked_name(weights, data, "weights", "how often each row counts")
-    key = checked_name(row_key, data, "row_key", "which tells rows apart")
+    target = check_column_name(y, data, "y", "the target")
+    counted = check_column_name(weights, data, "weights", "how often each row counts")
+    key = check_column_name(row_key, data, "row_key", "which tells rows apart")
     assert target is not None
-    return Names(tuple(model_columns(data, model, (), (target, counted, key))), target, counted, key)
+    return ColumnRoles(tuple(model_columns(data, model, (), (target, counted, key))), target, counted, key)
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ class _Drawn:
 
 
 @contextmanager
-def _about_drawn_rows(data: Partitioned) -> Iterator[None]:
+def _about_drawn_rows(data: ChunkedData) -> Iterator[None]:
     """Numbers of rows in an error about input are those of a sample: say so."""
     try:
         yield
@@ -204,7 +208,7 @@ def _about_drawn_rows(data: Partitioned) -> Iterator[None]:
         raise type(error)(f"In rows drawn at random from {data.description}: {error}") from error
 
 
-def _drawn(data: Partitioned, names: Names, train: Any, method: Any, size: int, seed: int, run: Any) -> _Drawn:
+def _drawn(data: ChunkedData, names: ColumnRoles, train: Any, method: Any, size: int, seed: int, run: Any) -> _Drawn:
     """Draw what is needed, in one go: the first rows of a sample are a sample."""
     needs = train is None and not isinstance(method, FittedSampler)
     if isinstance(method, FittedSampler) and train is not None:
@@ -228,7 +232,7 @@ def _drawn(data: Partitioned, names: Names, train: Any, method: Any, size: int, 
     return _Drawn(training, rest, found.keys[n:], found.keys[:n], found.table, trained_on, sampled)
 
 
-def _parted(found: Sample, n: int) -> tuple[Any, Any]:
+def _parted(found: SampledRows, n: int) -> tuple[Any, Any]:
     if hasattr(found.table, "iloc"):
         return found.table.iloc[:n], found.table.iloc[n:].reset_index(drop=True)
     import narwhals as nw
@@ -237,10 +241,10 @@ def _parted(found: Sample, n: int) -> tuple[Any, Any]:
     return table[:n].to_native(), table[n:].to_native()
 
 
-def _training(train: Any, names: Names, size: int, seed: int, run: Any) -> tuple[Any, str, int]:
-    if not is_partitioned(train):
+def _training(train: Any, names: ColumnRoles, size: int, seed: int, run: Any) -> tuple[Any, str, int]:
+    if not is_large(train):
         return training_rows(train), "train", 0
-    data = read_partitioned(train, argument="train")
+    data = read_chunks(train, argument="train")
     data.reject_unknown(names.model, "train (the columns of the model)")
     key = names.row_key if names.row_key in (*data.columns, *data.beside) else None
     found = sample_rows(data, names.model, size, seed, key, run)
@@ -251,7 +255,7 @@ def _fitted_samplers(
     method: Any,
     sets: Mapping[Feature, Given] | None,
     features: Sequence[Feature],
-    probe: Probe,
+    probe: PilotRows,
     training: Any,
     model: Any,
     seed: int,
@@ -287,16 +291,16 @@ def _batch_rows(n_columns: int, memory: float) -> int:
     return int(np.clip(memory * 2**20 / (_COPIES * 8 * n_columns), _LEAST_ROWS, _BATCH_ROWS))
 
 
-def _reject_no_rows(total: PieceSums, names: Names) -> None:
+def _reject_no_rows(total: ChunkSums, names: ColumnRoles) -> None:
     if not total.n_rows:
         why = "" if names.weights is None else f": weights ({names.weights!r}) are 0 in all of them"
         raise InputError(f"No row is left to judge{why}.")
 
 
 def _result(
-    scores: Sequence[SummedScores],
-    work: PieceWork,
-    total: PieceSums,
+    scores: Sequence[FeatureResultFromSums],
+    work: ChunkWork,
+    total: ChunkSums,
     settings: dict[str, Any],
     backend: str,
     samplers: Mapping[Feature, FittedSampler],
@@ -315,4 +319,4 @@ def _result(
     told = {
         feature: groups for feature, one in samplers.items() if (groups := one.reporting_subgroups(feature)) is not None
     }
-    return replace(result, _source=Told(told))
+    return replace(result, _source=SubgroupsOnly(told))

@@ -12,7 +12,7 @@ from subgrove._importance.inference.intervals import interval_columns, paired_va
 from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
 from subgrove._importance.tables import loss_column
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.summed import with_rows
 from subgrove.exceptions import ParameterError
 
@@ -42,8 +42,8 @@ def differences(one: ImportanceResult, two: ImportanceResult) -> list[dict[str, 
 def _variance(
     one: ImportanceResult,
     two: ImportanceResult,
-    first: FeatureScores,
-    second: FeatureScores,
+    first: FeatureResult,
+    second: FeatureResult,
     losses: list[tuple[int, int]],
     place: int,
 ) -> float:
@@ -78,7 +78,7 @@ def _counts(result: ImportanceResult) -> Floats:
 
 
 def _line(
-    one: ImportanceResult, first: FeatureScores, second: FeatureScores, loss: tuple[int, int], variance: float
+    one: ImportanceResult, first: FeatureResult, second: FeatureResult, loss: tuple[int, int], variance: float
 ) -> dict[str, Any]:
     a, b = float(first.overall[loss[0]].mean()), float(second.overall[loss[1]].mean())
     n = float(first.sizes.sum())

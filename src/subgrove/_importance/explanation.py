@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._importance.tables import overall_line, subgroup_lines
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.summed import Scores
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.auto.choice import SamplerChoice
@@ -132,7 +132,7 @@ def _costs(result: ImportanceResult, score: Scores, at: int) -> list[str]:
 
 def _weighted(result: ImportanceResult, score: Scores) -> list[str]:
     """Which columns calibrate the estimate, and what it is without calibration."""
-    calibration = score.calibration if isinstance(score, FeatureScores) else None
+    calibration = score.calibration if isinstance(score, FeatureResult) else None
     if calibration is None or not calibration.is_used:
         return []
     further = result.settings["calibrated"]["further_rows"]

@@ -17,10 +17,10 @@ from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_once, read_table
 from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
-from subgrove._importance.checks import trained_on, warn_of_lone_rows, warn_of_same_rows
-from subgrove._importance.chunked import over_partitions, reject_with_partitions
+from subgrove._importance.checks import trained_on, warn_of_same_rows, warn_of_singletons
+from subgrove._importance.chunked import importance_of_chunks, reject_with_partitions
 from subgrove._importance.inference.sampler_variance import read_resamples, with_partition_noise
-from subgrove._importance.recompute import Source
+from subgrove._importance.recompute import ScoringSource
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device import DeviceModel, as_model, on_host
 from subgrove._models.predictor import (
@@ -32,14 +32,14 @@ from subgrove._models.predictor import (
     read_target,
     response_for,
 )
-from subgrove._scale.readers import is_partitioned
-from subgrove._scale.readers.options import SAMPLE, reject_without_partitions
+from subgrove._scale.readers import is_large
+from subgrove._scale.readers.options import SAMPLE_SIZE, reject_large_data_options
 from subgrove._scoring.adaptive_repeats import read_budget, reject_budget, repeats_used, warn_of_the_bound
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check.check import FidelityChecker
-from subgrove._scoring.prediction_shifts import answers_and_rest
-from subgrove._scoring.row_losses import ALL, Scoring, original_rows
-from subgrove._scoring.score import Question, score_features
+from subgrove._scoring.prediction_shifts import predictions_and_residuals
+from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
+from subgrove._scoring.score import ScoringContext, score_features
 from subgrove.exceptions import ParameterError
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -74,7 +74,7 @@ def importance(
     n_jobs: int | None = None,
     memory: float = 512,
     progress: bool | None = None,
-    sample: int = SAMPLE,
+    sample: int = SAMPLE_SIZE,
     row_key: str | None = None,
     checkpoint: str | Path | None = None,
     partition_rows: int | None = None,
@@ -194,11 +194,11 @@ def importance(
     >>> large.n_rows, large.settings["trained_on"], large.settings["left_out"]
     (366, 'sample', 365)
     """
-    if is_partitioned(X):
+    if is_large(X):
         reject_with_partitions(budget=budget, partition_resamples=partition_resamples)
         _reject_no_memory(memory)
         _reject_strange_certify(check_fidelity)
-        return over_partitions(
+        return importance_of_chunks(
             model,
             X,
             y,
@@ -220,7 +220,7 @@ def importance(
             checkpoint=checkpoint,
             partition_rows=partition_rows,
         )
-    reject_without_partitions(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
+    reject_large_data_options(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
     repeats = whole_number("n_repeats", n_repeats, least=1)
     enough = read_budget(budget, max_repeats, repeats)
     _reject_no_memory(memory)
@@ -230,10 +230,10 @@ def importance(
     model = as_model(model)
     losses = get_all(default_loss(model) if loss is None else loss)
     if isinstance(model, DeviceModel):
-        from subgrove._importance.on_device import Asked, goes_on_device, importance_on_device
+        from subgrove._importance.on_device import ImportanceSpec, goes_on_device, importance_on_device
 
         if goes_on_device(model, losses, response_method, enough, partition_resamples):
-            wanted = Asked(
+            wanted = ImportanceSpec(
                 sampler, train, features, given, losses, repeats, sample_weight, check_fidelity, start, progress
             )
             return importance_on_device(model, X, y, wanted)
@@ -246,7 +246,7 @@ def importance(
     reject_another_index(X, y=y, sample_weight=sample_weight)
     target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
     counted = read_counts(sample_weight, table.n_rows)
-    scoring = Scoring(losses, target, gives_probabilities(needed))
+    scoring = RowLosses(losses, target, gives_probabilities(needed))
     rows, kept = X, None
     if counted is not None and not (counted > 0).all():
         kept = np.flatnonzero(counted > 0)
@@ -271,15 +271,15 @@ def importance(
     scoring = scoring.settled(before)
     reject_weighted_scores(scoring, counted)
     reject_budget(enough, scoring.per_row)
-    answers, rest = answers_and_rest(before, scoring.target, probabilities=scoring.probabilities)
-    question = Question(
+    answers, rest = predictions_and_residuals(before, scoring.target, probabilities=scoring.probabilities)
+    question = ScoringContext(
         asked,
         frames,
         redrawn,
         fitted,
         scoring,
-        scoring.rows(before, ALL, original_rows),
-        scoring.whole(before, original_rows),
+        scoring.rows(before, ALL, describe_baseline_row),
+        scoring.whole(before, describe_baseline_row),
         counted,
         repeats,
         start,
@@ -291,7 +291,7 @@ def importance(
         _holds_copy(frames, batch, len(chosen), len(losses), memory),
     )
     scores = _score_all(question, chosen, n_jobs, progress)
-    warn_of_lone_rows(scores)
+    warn_of_singletons(scores)
     warn_of_the_bound(enough, scores, counted)
     if resamples:
         scores = with_partition_noise(
@@ -319,7 +319,7 @@ def importance(
     result = make_result(
         scores, scoring, (question.baseline, question.whole), counted, settings, X, kept, (answers, rest)
     )
-    return result._computed_from(Source.of(question, chosen, sampler, sets, train, model))
+    return result._computed_from(ScoringSource.of(question, chosen, sampler, sets, train, model))
 
 
 def _reject_no_memory(memory: Any) -> None:
@@ -354,21 +354,21 @@ def _original(model: Predictor, frames: Frames, batch: int) -> Predictions:
     for at in range(0, frames.n_rows, batch):
         piece = slice(at, min(at + batch, frames.n_rows))
         table = frames.changed(piece, {})
-        parts.append(model.predict(table, piece.stop - piece.start, partial(original_rows, start=at)))
+        parts.append(model.predict(table, piece.stop - piece.start, partial(describe_baseline_row, start=at)))
         model.writes = model.writes or not frames.holds(table, piece)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _score_all(
-    question: Question, features: tuple[Feature, ...], n_jobs: int | None, progress: bool | None
-) -> list[FeatureScores]:
+    question: ScoringContext, features: tuple[Feature, ...], n_jobs: int | None, progress: bool | None
+) -> list[FeatureResult]:
     total = question.frames.n_rows * question.n_repeats * len(features)
     workers = min(effective_jobs(n_jobs), len(features))
     with progress_bar(progress, total, "Asking the model") as done:
         if workers == 1:
             return score_features(question, features, done)
         shares = [features[at::workers] for at in range(workers)]
-        found: dict[Feature, FeatureScores] = {}
+        found: dict[Feature, FeatureResult] = {}
         for share, (scores, n_rows, n_calls) in zip(shares, parallel_map(_Work(question), shares, n_jobs), strict=True):
             found |= dict(zip(share, scores, strict=True))
             question.model.n_rows += n_rows
@@ -380,10 +380,10 @@ def _score_all(
 class _Work:
     """The share of one worker."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: ScoringContext) -> None:
         self.question = question
 
-    def __call__(self, features: tuple[Feature, ...]) -> tuple[list[FeatureScores], int, int]:
+    def __call__(self, features: tuple[Feature, ...]) -> tuple[list[FeatureResult], int, int]:
         question = replace(self.question, model=self.question.model.fresh())
         return score_features(question, features, _no_progress), question.model.n_rows, question.model.n_calls
 

@@ -19,8 +19,8 @@ from subgrove._data.to_containers import copied, without_columns
 from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
-from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.row_losses import ALL, Scoring, original_rows, weighted_mean
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 from subgrove.losses import get_all
 from subgrove.samplers.base import Feature, title
@@ -102,10 +102,10 @@ def loco(
         raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
     counted = read_counts(sample_weight, table.n_rows)
     target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
-    before = asked.predict(copied(X), table.n_rows, original_rows)
-    scoring = Scoring(losses, target, gives_probabilities(needed)).settled(before)
+    before = asked.predict(copied(X), table.n_rows, describe_baseline_row)
+    scoring = RowLosses(losses, target, gives_probabilities(needed)).settled(before)
     reject_weighted_scores(scoring, counted)
-    baseline, whole = scoring.rows(before, ALL, original_rows), scoring.whole(before, original_rows)
+    baseline, whole = scoring.rows(before, ALL, describe_baseline_row), scoring.whole(before, describe_baseline_row)
     work = _Refitting(model, X, (train_X, train_y), refit, scoring, needed, table.n_rows)
     scores = []
     with progress_bar(progress, len(chosen), "Refitting") as done:
@@ -133,7 +133,7 @@ class _Refitting:
     X: Any
     train: tuple[Any, Any]
     refit: Refit | None
-    scoring: Scoring
+    scoring: RowLosses
     response: str
     n_rows: int
 
@@ -186,12 +186,12 @@ def _training(train: Any) -> tuple[Any, Any]:
     return rows, y
 
 
-def _scores(feature: Feature, rows: Floats, whole: Floats, weights: Floats | None) -> FeatureScores:
+def _scores(feature: Feature, rows: Floats, whole: Floats, weights: Floats | None) -> FeatureResult:
     n = rows.shape[1]
     mean = np.where(np.isnan(whole), weighted_mean(rows, weights), whole)
     sizes = np.array([float(n) if weights is None else float(weights.sum())])
     unknown = np.full((len(rows), 1), np.nan)
-    return FeatureScores(
+    return FeatureResult(
         feature,
         (ALL_ROWS,),
         (),

@@ -24,16 +24,23 @@ from subgrove._importance.build_result import read_counts, versions
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device.host import host_table, on_host
 from subgrove._models.device.losses import on_tensors
-from subgrove._models.device.matrix import Matrix, Sender, matrix_of
+from subgrove._models.device.matrix import DeviceMatrix, Sender, matrix_of
 from subgrove._models.device.model import DeviceModel
 from subgrove._models.device.torch import is_tensor
 from subgrove._models.predictor import Target, read_target
-from subgrove._scoring.device_accumulate import Ground
-from subgrove._scoring.device_predict import DeviceAsker, Pending, Prepared, ahead, prepared, reject_not_finite
+from subgrove._scoring.device_accumulate import DeviceContext
+from subgrove._scoring.device_predict import (
+    DevicePredictor,
+    DrawnFeature,
+    PendingSums,
+    ahead,
+    prepared,
+    reject_not_finite,
+)
 from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import names_of
-from subgrove._scoring.score import drawn_by
-from subgrove._scoring.summed import SummedScores, scores_from_sums
+from subgrove._scoring.score import resample
+from subgrove._scoring.summed import FeatureResultFromSums, scores_from_sums
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
@@ -46,7 +53,7 @@ _MOST_WORKERS = 4  # threads that draw while a GPU works
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class ImportanceSpec:
     """What the user asked for, read: see `importance`."""
 
     sampler: Any
@@ -69,9 +76,9 @@ def goes_on_device(model: Any, losses: Sequence[Loss], response: Any, *others: A
     return all(loss.response_method in answers and on_tensors(loss) is not None for loss in losses)
 
 
-def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> ImportanceResult:
+def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: ImportanceSpec) -> ImportanceResult:
     """The importance of features for a model on a device."""
-    from subgrove._importance.checks import trained_on, warn_of_lone_rows, warn_of_same_rows
+    from subgrove._importance.checks import trained_on, warn_of_same_rows, warn_of_singletons
 
     host = host_table(X, model.columns)
     table = read_table(host, lenient=True)
@@ -106,7 +113,7 @@ def importance_on_device(model: DeviceModel, X: Any, y: Any, asked: Asked) -> Im
             baseline = asker.ask_originals()
             scores = _scored(asker, fitted, redrawn, features, asked, checker)
     warn_of_same_rows(fitted, mark.result(), redrawn, train, level=4)
-    warn_of_lone_rows(scores, level=4)
+    warn_of_singletons(scores, level=4)
     settings = {
         "method": "importance",
         "sampler": sampler_name(sampler),
@@ -143,36 +150,36 @@ def _own_matrix(X: Any, host: Any, model: DeviceModel) -> Any:
 
 def _asker(
     model: DeviceModel, matrix: Any, frames: Frames, target: Target, counted: Floats | None, losses: Sequence[Loss]
-) -> DeviceAsker:
+) -> DevicePredictor:
     send = Sender(model.device)
     names = frames.names if model.columns is None else model.columns
-    table = Matrix(matrix.contiguous(), names, send, frames.train_column)
+    table = DeviceMatrix(matrix.contiguous(), names, send, frames.train_column)
     weights = None if counted is None else send(np.append(counted, 0.0))
-    ground = Ground(table, weights, counted, len(losses), frames.n_rows)
+    ground = DeviceContext(table, weights, counted, len(losses), frames.n_rows)
     answers = target.numbers if model.gives == "value" else target.codes
     assert answers is not None
     n_classes = 0 if model.gives == "value" else len(target.classes)
     known = [loss for loss in map(on_tensors, losses) if loss is not None]
-    return DeviceAsker(model, ground, send(np.array(answers)), known, n_classes)
+    return DevicePredictor(model, ground, send(np.array(answers)), known, n_classes)
 
 
 def _scored(
-    asker: DeviceAsker,
+    asker: DevicePredictor,
     fitted: FittedSampler,
     table: Table,
     features: tuple[Feature, ...],
-    asked: Asked,
+    asked: ImportanceSpec,
     checker: FidelityChecker | None,
-) -> list[SummedScores]:
+) -> list[FeatureResultFromSums]:
     """Scores of features: each is asked for before those of the last one are read."""
     counted, n = asker.ground.counted, asker.ground.n_rows
 
-    def ready(feature: Feature) -> Prepared:
+    def ready(feature: Feature) -> DrawnFeature:
         rngs = Streams(asked.seed, title(feature), asked.n_repeats)
-        return prepared(feature, drawn_by(fitted, table, feature, rngs, counted), n)
+        return prepared(feature, resample(fitted, table, feature, rngs, counted), n)
 
-    scores: list[SummedScores] = []
-    waiting: tuple[Prepared, Pending, _Look] | None = None
+    scores: list[FeatureResultFromSums] = []
+    waiting: tuple[DrawnFeature, PendingSums, _Look] | None = None
     with progress_bar(asked.progress, len(features), "Asking the model") as done:
         for one in ahead(ready, features, _workers(asker.model, fitted)):
             look = _Look(one, checker)
@@ -190,7 +197,7 @@ def _scored(
 class _Look:
     """Sees the first draw of a feature, if a fidelity_check is asked for."""
 
-    def __init__(self, one: Prepared, checker: FidelityChecker | None) -> None:
+    def __init__(self, one: DrawnFeature, checker: FidelityChecker | None) -> None:
         self.one, self.checker = one, checker
         self.seen: Table | str | None = None
 
@@ -214,7 +221,7 @@ def _workers(model: DeviceModel, fitted: FittedSampler) -> int:
     return min(_MOST_WORKERS, os.cpu_count() or 1)
 
 
-def _read(one: Prepared, pending: Pending, look: _Look, counted: Floats | None) -> SummedScores:
+def _read(one: DrawnFeature, pending: PendingSums, look: _Look, counted: Floats | None) -> FeatureResultFromSums:
     """The scores of a feature, once its sums are there."""
     fidelity_check = look.fidelity_check()  # while the device works
     sums = pending.arrays()
@@ -222,7 +229,9 @@ def _read(one: Prepared, pending: Pending, look: _Look, counted: Floats | None) 
     return replace(_score(one.feature, one.redraw, sums, counted), fidelity_check=fidelity_check)
 
 
-def _score(feature: Feature, redraw: ResampledFeature, sums: dict[str, Floats], counted: Floats | None) -> SummedScores:
+def _score(
+    feature: Feature, redraw: ResampledFeature, sums: dict[str, Floats], counted: Floats | None
+) -> FeatureResultFromSums:
     groups, m = redraw.groups, sums["sums"].shape[1]
     sizes = np.bincount(groups.code, weights=counted, minlength=len(groups)).astype(np.float64)
     moments = sums["moments"]

@@ -15,9 +15,9 @@ import numpy as np
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
-from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.row_losses import original_rows
-from subgrove._scoring.score import Question, score_features
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.row_losses import describe_baseline_row
+from subgrove._scoring.score import ScoringContext, score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
@@ -28,7 +28,7 @@ _SAME = 1e-6  # relative difference of losses that may come from other batches
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class ScoringSource:
     """A question that was asked, without what takes memory and can be had again: tables that were read, and forests.
 
     Attributes
@@ -55,7 +55,7 @@ class Source:
         Whether resampled values come from training rows.
     """
 
-    question: Question
+    question: ScoringContext
     trees: Mapping[Feature, FittedSampler]
     told: Mapping[Feature, Partition]
     sampler: Any
@@ -68,8 +68,8 @@ class Source:
 
     @classmethod
     def of(
-        cls, question: Question, features: Sequence[Feature], sampler: Any, sets: Any, train: Any, model: Any
-    ) -> Source:
+        cls, question: ScoringContext, features: Sequence[Feature], sampler: Any, sets: Any, train: Any, model: Any
+    ) -> ScoringSource:
         """The source of a result of some features."""
         found = {feature: sampler_of(question.sampler, question.table, feature)[0] for feature in features}
         trees = {feature: one for feature, one in found.items() if one.split_columns(feature) is not None}
@@ -103,12 +103,12 @@ class Source:
         allowed = self.names if given is None else given
         return tuple(name for name in allowed if name not in feature)
 
-    def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureScores, int]:
+    def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureResult, int]:
         """Scores with the feature's tree cut back to some columns, and how many rows were asked for."""
         fitted = self.trees[feature].restricted(feature, columns)
         return self._scored(fitted, fitted.read(self.rows), feature)
 
-    def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureScores, int]:
+    def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureResult, int]:
         """Scores with the sampler fitted again, conditional on some columns."""
         table = read_table(self.rows, lenient=True)
         fitted, read = fitted_given(
@@ -116,7 +116,7 @@ class Source:
         )
         return self._scored(fitted, read, feature)
 
-    def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureScores, int]:
+    def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureResult, int]:
         frames = Frames(self.rows, table.columns, fitted.train)
         model = self.question.model.fresh()
         question = replace(self.question, sampler=fitted, table=table, frames=frames, model=model)
@@ -135,8 +135,8 @@ class Source:
             )
         question = self.question
         model, n = question.model.fresh(), min(LOOKED_AT, table.n_rows)
-        answers = model.predict(Frames(self.rows, table.columns).changed(slice(0, n), {}), n, original_rows)
-        now = question.scoring.rows(answers, slice(0, n), original_rows)
+        answers = model.predict(Frames(self.rows, table.columns).changed(slice(0, n), {}), n, describe_baseline_row)
+        now = question.scoring.rows(answers, slice(0, n), describe_baseline_row)
         before = question.baseline[:, :n]
         known = ~np.isnan(before)
         if not np.allclose(

@@ -35,7 +35,7 @@ from subgrove._importance.inference.variance_components import (
     read_sources,
     reject_partition,
 )
-from subgrove._importance.recompute import Source
+from subgrove._importance.recompute import ScoringSource
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import (
     loss_column,
@@ -229,7 +229,7 @@ class ImportanceResult:
         """
         reject_uncalibratable(self.weights, self.losses, self.per_row_losses)
         scores = [score.uncalibrated() for score in with_rows(self.scores, "calibrated")]
-        if not isinstance(self._source, Source):
+        if not isinstance(self._source, ScoringSource):
             raise ParameterError(
                 "Calibration needs the test rows, which a result that was loaded or unpickled, or that is of loco, "
                 "does not have. Compute it again with importance."

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from subgrove._core.files import write_text
 from subgrove._core.moments import Moments
 from subgrove._data.features import NamedGroup
-from subgrove._scoring.feature_result import Calibration, FeatureScores
+from subgrove._scoring.feature_result import Calibration, FeatureResult
 from subgrove._scoring.fidelity_check.check import FidelityCheck
-from subgrove._scoring.summed import Scores, SummedScores
+from subgrove._scoring.summed import Scores, FeatureResultFromSums
 from subgrove.exceptions import FormatError
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _index(values: Any) -> Any:
 def _score_dict(score: Scores) -> dict[str, Any]:
     fidelity_check = None if score.fidelity_check is None else asdict(score.fidelity_check)
     kept = {entry.name: getattr(score, entry.name) for entry in fields(score) if entry.name != "calibration"}
-    if isinstance(score, SummedScores):
+    if isinstance(score, FeatureResultFromSums):
         kept["moments"] = score.moments.array
     values = {**{name: packed(value) for name, value in kept.items()}, "fidelity_check": fidelity_check}
     calibration = getattr(score, "calibration", None)
@@ -114,11 +114,11 @@ def _score_from(values: dict[str, Any]) -> Scores:
     if values.get("calibration") is not None:
         arrays = {name: unpacked(one) for name, one in values["calibration"].items() if name != "plain"}
         plain = _score_from(values["calibration"]["plain"])
-        assert isinstance(plain, FeatureScores)
+        assert isinstance(plain, FeatureResult)
         kept["calibration"] = Calibration(**arrays, plain=plain)
     if "moments" in kept:
-        return SummedScores(**{**kept, "moments": Moments.from_array(kept["moments"])})
-    return FeatureScores(**kept)
+        return FeatureResultFromSums(**{**kept, "moments": Moments.from_array(kept["moments"])})
+    return FeatureResult(**kept)
 
 
 def packed(value: Any) -> Any:

@@ -20,7 +20,7 @@ from subgrove._importance.inference.variance_components import (
     subgroup_parts,
 )
 from subgrove._scoring.estimate_variance import overall_skewness, subgroup_skewness
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.summed import Scores
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def subgroup_lines(result: ImportanceResult, score: Scores, at: int) -> list[dic
 
 
 def _is_calibrated(score: Scores) -> bool:
-    return isinstance(score, FeatureScores) and score.calibration is not None and score.calibration.is_used
+    return isinstance(score, FeatureResult) and score.calibration is not None and score.calibration.is_used
 
 
 def subgroup_columns(score: Scores, k: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from subgrove._report.numbers import number, tidy, with_interval
 from subgrove._report.summary import CandidateSummary, Certificate, Estimate, FeatureSummary, SubgroupSummary
 from subgrove._report.trees import nodes_of
 from subgrove._report.wording import certificate_sentence, contrast, headline, one_step, reading, subgroup_sentence
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.summed import Scores, with_rows
 from subgrove._subgroups import Partition
 
@@ -80,7 +80,7 @@ def feature_summaries(asked: Asked, results: Results, done: Callable[[int], None
     return told, rows
 
 
-def _summary(asked: Asked, results: Results, score: FeatureScores, rank: int, curves: Curves) -> FeatureSummary:
+def _summary(asked: Asked, results: Results, score: FeatureResult, rank: int, curves: Curves) -> FeatureSummary:
     result, name = results.conditional, score.title
     other = next(one for one in results.marginal.scores if one.title == name)
     partition = result.subgroups.get(name)
@@ -119,7 +119,7 @@ def _summary(asked: Asked, results: Results, score: FeatureScores, rank: int, cu
 
 
 def _subgroups(
-    asked: Asked, results: Results, score: FeatureScores, partition: Partition | None
+    asked: Asked, results: Results, score: FeatureResult, partition: Partition | None
 ) -> tuple[SubgroupSummary, ...]:
     sizes = (asked.train.n,) if partition is None else partition.sizes
     told = []
@@ -153,7 +153,7 @@ def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...
     )
 
 
-def _story(results: Results, score: FeatureScores, told: FeatureSummary) -> list[str]:
+def _story(results: Results, score: FeatureResult, told: FeatureSummary) -> list[str]:
     """How it was redrawn, what that costs and where, whether to trust it, and what the others already tell."""
     result, name = results.conditional, told.feature
     loss = result.losses[0].replace("_", " ")
@@ -191,7 +191,7 @@ def _agrees(sentence: str, one: Estimate, baseline: float) -> bool:
 
 
 def _effect_sentences(
-    asked: Asked, results: Results, score: FeatureScores, series: TypedColumn, curves: Curves
+    asked: Asked, results: Results, score: FeatureResult, series: TypedColumn, curves: Curves
 ) -> list[str]:
     if curves.refused:
         return [tidy(f"There are no curves of {score.title}: {curves.refused}")]
@@ -217,7 +217,7 @@ def _moments(bounds: tuple[float, float], series: TypedColumn) -> tuple[str, str
     return (low.partition("T")[0], high.partition("T")[0]) if far else (low, high)
 
 
-def _middles(values: Floats, score: FeatureScores) -> list[tuple[float, float] | None]:
+def _middles(values: Floats, score: FeatureResult) -> list[tuple[float, float] | None]:
     """Where the middle 90 % of all rows lies, and that of each subgroup."""
     known = ~np.isnan(values)
     parts = [known] + [known & (score.code == k) for k in range(len(score.rules))]

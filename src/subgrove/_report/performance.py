@@ -18,7 +18,7 @@ from subgrove._models.predictor import Predictions, read_target
 from subgrove._report.inputs import Asked
 from subgrove._report.numbers import number, percent
 from subgrove._report.summary import Score
-from subgrove._scoring.row_losses import ALL, Scoring, original_rows
+from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
 from subgrove.losses import Loss, get
 
 WEAK = 0.1
@@ -92,7 +92,7 @@ def performance(asked: Asked) -> Performance:
     parts = []
     for at in range(0, X.n, _BATCH):
         rows = np.arange(at, min(at + _BATCH, X.n))
-        parts.append(model.predict(X.some(rows).X, len(rows), original_rows))
+        parts.append(model.predict(X.some(rows).X, len(rows), describe_baseline_row))
     answers = np.concatenate(parts) if len(parts) > 1 else parts[0]
     first = _judged(asked, asked.loss, answers)
     scores = (first.score(title_of(asked.loss)), *_others(asked, answers))
@@ -112,10 +112,10 @@ def _judged(asked: Asked, loss: Loss, answers: Predictions) -> _Judged:
     trained, tested = (
         read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities) for pair in (asked.train, asked.test)
     )
-    scoring = Scoring((loss,), tested, probabilities)
+    scoring = RowLosses((loss,), tested, probabilities)
     constant = _constant(loss, trained, asked.test.n, probabilities=probabilities)
-    own = scoring.rows(answers, ALL, original_rows)[0]
-    return _Judged(own, None if constant is None else scoring.rows(constant, ALL, original_rows)[0])
+    own = scoring.rows(answers, ALL, describe_baseline_row)[0]
+    return _Judged(own, None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0])
 
 
 def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.NDArray[Any] | None:

@@ -23,24 +23,24 @@ from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
-from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.prediction_shifts import Moves
-from subgrove._scoring.row_losses import Scoring
-from subgrove._scoring.sums import GroupSums, group_sums, left_by_draws, narrow
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.prediction_shifts import PredictionShifts
+from subgrove._scoring.row_losses import RowLosses
+from subgrove._scoring.sums import GroupSums, finite_population_correction, group_sums, to_float32
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ResampledFeature
 
 if TYPE_CHECKING:
-    from subgrove._scoring.score import Pass
+    from subgrove._scoring.score import PredictionJob
 
 
 @dataclass(eq=False)
-class Tally:
+class LossAccumulator:
     """Sums of one feature."""
 
     feature: Feature
     redraw: ResampledFeature
-    scoring: Scoring
+    scoring: RowLosses
     baseline: Floats
     whole: Floats
     weights: Floats | None
@@ -73,9 +73,9 @@ class Tally:
         self.among = True  # whether donors are of the same subgroup
         exact = self.redraw.exact
         self.cell_sums = np.zeros((n_losses, exact.n_cells if exact is not None else 0))
-        self.moves = None if self.answers is None else Moves(self.answers)
+        self.moves = None if self.answers is None else PredictionShifts(self.answers)
 
-    def add(self, one: Pass, predictions: Predictions, rows: Rows | None) -> None:
+    def add(self, one: PredictionJob, predictions: Predictions, rows: Rows | None) -> None:
         """Count the answers of one pass."""
         self.n_added += 1
         where = slice(None) if rows is None else rows
@@ -125,7 +125,7 @@ class Tally:
                 squares = counted[at] ** 2 / self.weights[column.rows]
                 self.donor_squares[at] += np.bincount(code, weights=squares, minlength=len(self.sizes))
 
-    def _add_exact(self, one: Pass, increase: Floats, rows: Rows | None) -> None:
+    def _add_exact(self, one: PredictionJob, increase: Floats, rows: Rows | None) -> None:
         assert rows is not None
         assert one.weights is not None
         self.total[:, rows] += increase * one.weights
@@ -136,7 +136,7 @@ class Tally:
         for at in self.scoring.per_row:
             self.cell_sums[at] += np.bincount(one.cells, weights=counted[at], minlength=self.cell_sums.shape[1])
 
-    def finished(self) -> FeatureScores:
+    def finished(self) -> FeatureResult:
         """Means in place of sums."""
         m = self.n_repeats
         rows = self.total
@@ -163,7 +163,7 @@ class Tally:
             kept.flags.writeable = False
         groups = self.redraw.groups
         moved, moved_variance = self._moved(drawn, exact)
-        return FeatureScores(
+        return FeatureResult(
             self.feature,
             groups.rules,
             groups.conditioning,
@@ -171,7 +171,7 @@ class Tally:
             self.code.astype(np.min_scalar_type(max(len(groups) - 1, 1))),
             self.sizes,
             rows,
-            narrow(influence),
+            to_float32(influence),
             repeats,
             overall,
             excess,
@@ -182,13 +182,13 @@ class Tally:
             moved_variance=moved_variance,
         )
 
-    def provisional(self) -> FeatureScores:
+    def provisional(self) -> FeatureResult:
         """What is known so far, without an end to the adding."""
         twin = copy.copy(self)
         twin.total, twin.given, twin.sums = self.total.copy(), self.given.copy(), self.sums.copy()
         return twin.finished()
 
-    def extended(self, redraw: ResampledFeature, n_repeats: int) -> Tally | None:
+    def extended(self, redraw: ResampledFeature, n_repeats: int) -> LossAccumulator | None:
         """A tally of more repeats that goes on where this one ended.
 
         None where that cannot be: where more repeats make the expectation of more rows exact, which were drawn so far.
@@ -208,7 +208,7 @@ class Tally:
             return None, None
         in_rows = np.broadcast_to(drawn, len(self.sizes)).take(self.code)
         means, variances = self.moves.means(self.n_repeats, in_rows, exact)
-        return narrow(means), narrow(variances)
+        return to_float32(means), to_float32(variances)
 
     def _fill_exact_repeats(self, rows: Floats, exact: npt.NDArray[np.bool_]) -> None:
         counted = rows[:, exact] if self.weights is None else rows[:, exact] * self.weights[exact]
@@ -218,7 +218,7 @@ class Tally:
 
     def _drawn(self) -> Floats:
         """Of each subgroup what drawing without replacement leaves of the variance over draws."""
-        return left_by_draws(self.redraw.population, self.n_repeats)
+        return finite_population_correction(self.redraw.population, self.n_repeats)
 
     def _excess(self, rows: Floats, given: Floats | None, exact: npt.NDArray[np.bool_] | None, drawn: Floats) -> Floats:
         """Variance in `influence` that more repeats would remove, by subgroup.

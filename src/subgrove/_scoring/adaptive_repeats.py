@@ -15,14 +15,14 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
-from subgrove._scoring.accumulate import Tally
+from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.estimate_variance import overall_variance
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 
 @dataclass(frozen=True)
-class Budget:
+class AdaptiveRepeats:
     """How small the Monte-Carlo error must be.
 
     Attributes
@@ -36,7 +36,7 @@ class Budget:
     share: float
     max_repeats: int
 
-    def needs_more(self, tally: Tally) -> bool:
+    def needs_more(self, tally: LossAccumulator) -> bool:
         """Whether a feature needs more redraws, and may have them."""
         return tally.n_repeats < self.max_repeats and not self.met(tally.provisional(), tally.weights)
 
@@ -44,7 +44,7 @@ class Budget:
         """The next number of repeats."""
         return min(2 * n_repeats, self.max_repeats)
 
-    def met(self, score: FeatureScores, weights: Floats | None) -> bool:
+    def met(self, score: FeatureResult, weights: Floats | None) -> bool:
         """Whether the error of the draws is small enough, for each loss that has a value for each row.
 
         The error of the test rows, where it is not known, asks for nothing.
@@ -56,7 +56,7 @@ class Budget:
         return bool((draws[known] <= self.share**2 * rows[known]).all())
 
 
-def read_budget(budget: Any, max_repeats: Any, n_repeats: int) -> Budget | None:
+def read_budget(budget: Any, max_repeats: Any, n_repeats: int) -> AdaptiveRepeats | None:
     """The user's `budget` and `max_repeats`, checked."""
     most = whole_number("max_repeats", max_repeats, least=1)
     if budget is None:
@@ -68,15 +68,15 @@ def read_budget(budget: Any, max_repeats: Any, n_repeats: int) -> Budget | None:
         )
     if most < n_repeats:
         raise ParameterError(f"max_repeats={most} is below n_repeats={n_repeats}. Raise it, or ask for fewer repeats.")
-    return Budget(float(budget), most)
+    return AdaptiveRepeats(float(budget), most)
 
 
-def repeats_used(scores: Sequence[FeatureScores]) -> dict[str, int]:
+def repeats_used(scores: Sequence[FeatureResult]) -> dict[str, int]:
     """How many repeats each feature had."""
     return {score.title: int(score.overall.shape[1]) for score in scores}
 
 
-def reject_budget(budget: Budget | None, per_row: Sequence[int]) -> None:
+def reject_budget(budget: AdaptiveRepeats | None, per_row: Sequence[int]) -> None:
     """Scores of all rows together have no error of the test rows to compare with."""
     if budget is not None and not per_row:
         raise ParameterError(
@@ -85,7 +85,7 @@ def reject_budget(budget: Budget | None, per_row: Sequence[int]) -> None:
         )
 
 
-def warn_of_the_bound(budget: Budget | None, scores: Sequence[FeatureScores], weights: Floats | None) -> None:
+def warn_of_the_bound(budget: AdaptiveRepeats | None, scores: Sequence[FeatureResult], weights: Floats | None) -> None:
     """Say which features had the most repeats and would have needed more."""
     short = [] if budget is None else [score.title for score in scores if not budget.met(score, weights)]
     if budget is not None and short:

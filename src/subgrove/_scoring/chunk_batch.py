@@ -1,4 +1,4 @@
-"""Rows of a piece that the model is asked for at once: a copy in which columns are written and put back.
+"""Rows of a chunk that the model is asked for at once: a copy in which columns are written and put back.
 
 Tables of one array (floats throughout) are held as one, rows one after the other: the model reads a row in one go, and
 nothing is copied for a redraw. Of other tables only the column that changes is replaced.
@@ -24,7 +24,7 @@ _FIRST_BITS = 20
 _REST = np.uint64(64 - _FIRST_BITS)
 
 
-def judged_rows(keys: Keys, left_out: Keys, weights: Floats | None) -> tuple[Rows, int]:
+def evaluated_rows(keys: Keys, left_out: Keys, weights: Floats | None) -> tuple[Rows, int]:
     """Numbers of the rows that are judged (not left out, and with a weight above 0), and how many are left out."""
     kept = np.ones(len(keys), dtype=np.bool_)
     if len(left_out):
@@ -47,7 +47,7 @@ def raw_column(table: Any, name: str) -> npt.NDArray[Any]:
 
 
 @dataclass(eq=False)
-class Batch:
+class ChunkBatch:
     """Rows for the model.
 
     Attributes
@@ -68,7 +68,7 @@ class Batch:
     tables: list[tuple[Any, Table]] = field(default_factory=list)
 
     @classmethod
-    def of(cls, table: Any, names: Sequence[str], where: slice | Rows) -> Batch:
+    def of(cls, table: Any, names: Sequence[str], where: slice | Rows) -> ChunkBatch:
         """A copy of some rows and columns that may be written to, as the model takes them."""
         if hasattr(table, "iloc"):
             if {table[name].dtype for name in names} == {np.dtype(np.float64)}:
@@ -81,7 +81,7 @@ class Batch:
         return cls(held.to_native(), held, names=tuple(names))
 
     @classmethod
-    def _of_floats(cls, table: Any, names: Sequence[str], where: slice | Rows) -> Batch:
+    def _of_floats(cls, table: Any, names: Sequence[str], where: slice | Rows) -> ChunkBatch:
         n = where.stop - where.start if isinstance(where, slice) else len(where)
         array = np.empty((n, len(names)))
         for place, name in enumerate(names):

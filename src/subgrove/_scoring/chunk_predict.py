@@ -14,22 +14,22 @@ from subgrove._core.kinds import Codes, Floats
 from subgrove._core.moments import Moments
 from subgrove._data.replace_columns import Changes, Frames, Rows, changes_of
 from subgrove._models.predictor import Predictions, Predictor
-from subgrove._scoring.chunk_batch import Batch
+from subgrove._scoring.chunk_batch import ChunkBatch
 from subgrove._scoring.chunk_sums import FeatureSums, sums_by_group
-from subgrove._scoring.row_losses import ALL, Scoring
+from subgrove._scoring.row_losses import ALL, RowLosses
 from subgrove.exceptions import SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ResampledFeature
 
 
 @dataclass(eq=False)
-class Asker:
+class ChunkPredictor:
     """Asks the model about redraws of the rows of a batch, and adds up."""
 
     model: Predictor
-    scoring: Scoring
+    scoring: RowLosses
     weights: Floats | None
-    batch: Batch
+    batch: ChunkBatch
     about: Callable[..., str]
     baseline: Floats = field(default_factory=lambda: np.empty((0, 0)))
 

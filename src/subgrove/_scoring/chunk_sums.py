@@ -1,4 +1,4 @@
-"""Sums over rows of a batch, of a piece, or of all pieces so far; they merge, and travel as plain arrays."""
+"""Sums over rows of a batch, of a chunk, or of all chunks so far; they merge, and travel as plain arrays."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._core.moments import Moments
-from subgrove._scale.engines import Sums
+from subgrove._scale.engines import ChunkArrays
 
 
 @dataclass(eq=False)
 class FeatureSums:
-    """Sums of one feature over the rows of a piece; empty until its subgroups are known."""
+    """Sums of one feature over the rows of a chunk; empty until its subgroups are known."""
 
     moments: Moments
     sums: Floats
@@ -63,8 +63,8 @@ class FeatureSums:
 
 
 @dataclass(eq=False)
-class PieceSums:
-    """Sums of all features over rows: of a batch, a piece, or all pieces so far."""
+class ChunkSums:
+    """Sums of all features over rows: of a batch, a chunk, or all chunks so far."""
 
     n_features: int
     n_losses: int
@@ -102,7 +102,7 @@ class PieceSums:
                 found |= {f"{number}.{name}": value for name, value in part.arrays().items()}
         return found
 
-    def add_arrays(self, arrays: Sums) -> None:
+    def add_arrays(self, arrays: ChunkArrays) -> None:
         """Count what another one gave as arrays."""
         assert self.baseline is not None
         self.baseline = self.baseline.merged(Moments.from_array(arrays["baseline"]))

@@ -26,7 +26,7 @@ from subgrove.exceptions import ModelError
 from subgrove.samplers.redraw import ResampledFeature
 
 if TYPE_CHECKING:
-    from subgrove._scoring.score import Pass, Question
+    from subgrove._scoring.score import PredictionJob, ScoringContext
 
 LEAST_ROWS = 20_000  # with fewer to be asked, looking takes as long as asking; and small batches serve many features
 MOST_ASKED = 0.75  # the share of rows that must still be asked at most
@@ -35,7 +35,7 @@ _LOOK = 1_000  # rows of a first look
 _EXACT = 2.0**53  # beyond it, whole numbers are not told apart in floats
 
 
-def classes_of(table: Table, frames: Frames) -> Rows | None:
+def row_classes(table: Table, frames: Frames) -> Rows | None:
     """A number for each row, the same for equal rows; None unless at most half of the rows are different."""
     if set(table.names) != set(frames.names) or table.unseen:
         return None
@@ -64,7 +64,7 @@ def _joined(table: Table, names: Sequence[str], rows: Rows | slice = slice(None)
 
 
 @dataclass(eq=False)
-class Repeated:
+class PredictionLookup:
     """What is known of one feature's rows, and passes that wait for what is not.
 
     Attributes
@@ -85,15 +85,15 @@ class Repeated:
         What rows of some passes were made for.
     """
 
-    question: Question
+    question: ScoringContext
     name: str
     train: bool
     own: Rows
     pool: Rows
     others: Rows
     progress: Callable[[int], None]
-    about: Callable[[list[Pass], int], About]
-    waiting: list[Pass] = field(default_factory=list)
+    about: Callable[[list[PredictionJob], int], About]
+    waiting: list[PredictionJob] = field(default_factory=list)
     n_waiting: int = 0
 
     def __post_init__(self) -> None:
@@ -107,12 +107,12 @@ class Repeated:
             self.place = np.full(n_cells, -1, dtype=np.int32)
             self.place[self.others * self.n_values + self.own] = np.arange(len(self.own))
 
-    def takes(self, one: Pass) -> bool:
+    def takes(self, one: PredictionJob) -> bool:
         """Whether a pass is of the kind that can be looked up."""
         column = one.changes.get(self.name)
         return isinstance(column, Donors) and column.train == self.train and len(one.changes) == 1
 
-    def add(self, one: Pass) -> None:
+    def add(self, one: PredictionJob) -> None:
         """Take a pass; ask once there is enough for a batch."""
         self.waiting.append(one)
         self.n_waiting += self.question.frames.n_rows if one.rows is None else len(one.rows)
@@ -140,7 +140,7 @@ class Repeated:
             start += n
         self.progress(len(rows))
 
-    def _with_own(self, passes: list[Pass], rows: Rows, donors: Rows) -> Predictions:
+    def _with_own(self, passes: list[PredictionJob], rows: Rows, donors: Rows) -> Predictions:
         """Predictions, where those of rows that are given their own value are known."""
         open_rows = np.flatnonzero(self.pool[donors] != self.own[rows])
         answers = self.known[rows]
@@ -151,7 +151,7 @@ class Repeated:
         return answers
 
     def _looked_up(
-        self, place: npt.NDArray[np.int32], passes: list[Pass], rows: Rows, donors: Rows, cells: Rows
+        self, place: npt.NDArray[np.int32], passes: list[PredictionJob], rows: Rows, donors: Rows, cells: Rows
     ) -> Predictions:
         """Predictions, each cell's asked for once."""
         new = np.flatnonzero(place[cells] < 0)
@@ -161,14 +161,14 @@ class Repeated:
         self.known = np.concatenate([self.known, self._asked(passes, rows, donors, new)])
         return self.known[place[cells]]
 
-    def _asked(self, passes: list[Pass], rows: Rows, donors: Rows, some: Rows) -> Predictions:
+    def _asked(self, passes: list[PredictionJob], rows: Rows, donors: Rows, some: Rows) -> Predictions:
         """The model's answers to some of the rows."""
         about, batch = self.about(passes, self.question.frames.n_rows), self.question.batch_rows
         answers = [self.known[:0]]
         for start in range(0, len(some), batch):
             at = some[start : start + batch]
             try:
-                answers.append(self._answer(rows[at], donors[at], _Picked(about, at)))
+                answers.append(self._answer(rows[at], donors[at], _RowSubset(about, at)))
             except ModelError:
                 self._find_the_one_that_fails(passes, rows, donors, at)
                 raise
@@ -178,19 +178,19 @@ class Repeated:
         table = self.question.frames.changed(rows, {self.name: Donors(donors, self.train)})
         return self.question.model.predict(table, len(rows), about)
 
-    def _find_the_one_that_fails(self, passes: list[Pass], rows: Rows, donors: Rows, at: Rows) -> None:
+    def _find_the_one_that_fails(self, passes: list[PredictionJob], rows: Rows, donors: Rows, at: Rows) -> None:
         """Ask for each pass of a failed batch alone, so that the error names the repeat."""
         start = 0
         for one in passes if len(passes) > 1 else ():
             end = start + (self.question.frames.n_rows if one.rows is None else len(one.rows))
             mine = at[(at >= start) & (at < end)]
             if len(mine):
-                self._answer(rows[mine], donors[mine], _Picked(one.about, mine - start))
+                self._answer(rows[mine], donors[mine], _RowSubset(one.about, mine - start))
             start = end
 
 
 @dataclass(frozen=True, eq=False)
-class _Picked:
+class _RowSubset:
     """What some of the rows of a batch were made for."""
 
     about: About
@@ -200,15 +200,15 @@ class _Picked:
         return self.about(None if row is None else int(self.rows[row]))
 
 
-def repeated_rows(
-    question: Question,
+def lookup_for(
+    question: ScoringContext,
     feature: Sequence[str],
     redraw: ResampledFeature,
-    first: Pass,
+    first: PredictionJob,
     n_repeats: int,
     progress: Callable[[int], None],
-    about: Callable[[list[Pass], int], About],
-) -> Repeated | None:
+    about: Callable[[list[PredictionJob], int], About],
+) -> PredictionLookup | None:
     """Whoever looks up the rows of a feature; None where that is not worth while."""
     n = question.frames.n_rows
     column = first.changes.get(feature[0])
@@ -225,10 +225,10 @@ def repeated_rows(
     if classes is None and _share_asked(pool, n_repeats) > MOST_ASKED:
         return None
     others = np.arange(n) if classes is None else _without(question.table, name, classes)
-    return Repeated(question, name, column.train, own, pool, others, progress, about)
+    return PredictionLookup(question, name, column.train, own, pool, others, progress, about)
 
 
-def _codes(question: Question, name: str, train: bool, few: bool) -> tuple[Rows, Rows] | None:
+def _codes(question: ScoringContext, name: str, train: bool, few: bool) -> tuple[Rows, Rows] | None:
     """Numbers of the values of rows, and of donors; None if `few` are asked for and a first look shows many."""
     if question.table.unseen.get(name):
         return None

@@ -14,14 +14,14 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Donors
-from subgrove._models.device.matrix import Matrix
-from subgrove._models.device.sums import DeviceSums, central_moments, scattered
+from subgrove._models.device.matrix import DeviceMatrix
+from subgrove._models.device.sums import DeviceGroupSums, central_moments, scattered
 from subgrove._models.device.torch import Tensor
 from subgrove.samplers.redraw import ExpectationTerm, ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)
-class Ground:
+class DeviceContext:
     """What the tallies of all features have in common, on the device.
 
     Attributes
@@ -36,7 +36,7 @@ class Ground:
         Numbers of losses and rows.
     """
 
-    matrix: Matrix
+    matrix: DeviceMatrix
     weights: Tensor | None
     counted: Floats | None
     n_losses: int
@@ -48,7 +48,7 @@ class Ground:
         return torch.zeros(*shape, dtype=torch.float64, device=self.matrix.send.device)
 
 
-class DeviceTally:
+class DeviceAccumulator:
     """Sums of one feature.
 
     Parameters
@@ -61,7 +61,7 @@ class DeviceTally:
         Number of redraws.
     """
 
-    def __init__(self, ground: Ground, redraw: ResampledFeature, n_repeats: int) -> None:
+    def __init__(self, ground: DeviceContext, redraw: ResampledFeature, n_repeats: int) -> None:
         self.ground, self.redraw, self.n_repeats = ground, redraw, n_repeats
         self.send = ground.matrix.send
         self.torch = self.send.torch
@@ -71,7 +71,7 @@ class DeviceTally:
         weighted = np.bincount(host, weights=ground.counted, minlength=groups)
         self.sizes = weighted.astype(np.float64)
         self.code = self.send(np.append(host, np.int32(0)))
-        self.groups: DeviceSums | None = None
+        self.groups: DeviceGroupSums | None = None
         self.total = ground.zeros(ground.n_losses, n + 1)
         self.given: Tensor | None = None  # in the order of the circles, if there are any
         self.cyclic_shift: Any = None
@@ -87,7 +87,7 @@ class DeviceTally:
         """Sums by subgroup of values (..., n + 1)."""
         if self.groups is None:
             order = self.code[:-1].sort(stable=True).indices if self.cyclic_shift is None else self.cyclic_shift.order
-            self.groups = DeviceSums(self.counts, order, self.send)
+            self.groups = DeviceGroupSums(self.counts, order, self.send)
         return self.groups(values)
 
     def add(self, repeat: int, column: Any, increase: Tensor, rows: Rows | None) -> None:

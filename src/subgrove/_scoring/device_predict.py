@@ -25,7 +25,7 @@ from subgrove._data.replace_columns import Changes, Donors, changes_of
 from subgrove._models.device.losses import TensorLoss
 from subgrove._models.device.model import DeviceModel
 from subgrove._models.device.torch import Tensor
-from subgrove._scoring.device_accumulate import DeviceTally, Ground
+from subgrove._scoring.device_accumulate import DeviceAccumulator, DeviceContext
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ResampledFeature
@@ -39,7 +39,7 @@ _AHEAD_BYTES = 2**28  # of draws that are made before they are needed
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class DrawnFeature:
     """A feature that is ready to be asked about: its redraw, and its draws, the first of which are there."""
 
     feature: Feature
@@ -47,10 +47,10 @@ class Prepared:
     draws: Iterable[Changes]
 
 
-def prepared(feature: Feature, redraw: ResampledFeature, n_rows: int) -> Prepared:
+def prepared(feature: Feature, redraw: ResampledFeature, n_rows: int) -> DrawnFeature:
     """Make the first draws of a feature, as many as memory allows."""
     if redraw.sampled is not None and not redraw.sampled.any():
-        return Prepared(feature, redraw, ())
+        return DrawnFeature(feature, redraw, ())
     draws = redraw.draws()
     first = list(islice(draws, 1))
     turns = first and all(
@@ -58,7 +58,7 @@ def prepared(feature: Feature, redraw: ResampledFeature, n_rows: int) -> Prepare
     )
     # Turns of the same circles hold nothing of their own.
     first += list(draws if turns else islice(draws, _AHEAD_BYTES // (8 * n_rows)))
-    return Prepared(feature, redraw, chain(first, draws))
+    return DrawnFeature(feature, redraw, chain(first, draws))
 
 
 def ahead(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> Iterator[R]:
@@ -76,7 +76,7 @@ def ahead(function: Callable[[T], R], tasks: Sequence[T], workers: int) -> Itera
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-class Pending:
+class PendingSums:
     """Sums on their way to the host."""
 
     def __init__(self, tensors: dict[str, Tensor], torch: Any) -> None:
@@ -100,7 +100,7 @@ class Pending:
         return {name: array.reshape(shape) for (name, shape), array in zip(self.shapes.items(), parts, strict=True)}
 
 
-class DeviceAsker:
+class DevicePredictor:
     """Asks a model about a table on its device.
 
     Parameters
@@ -118,7 +118,7 @@ class DeviceAsker:
     """
 
     def __init__(
-        self, model: DeviceModel, ground: Ground, y: Tensor, losses: Sequence[TensorLoss], n_classes: int
+        self, model: DeviceModel, ground: DeviceContext, y: Tensor, losses: Sequence[TensorLoss], n_classes: int
     ) -> None:
         self.model, self.ground, self.y, self.losses, self.n_classes = model, ground, y, losses, n_classes
         self.torch = ground.matrix.send.torch
@@ -140,11 +140,11 @@ class DeviceAsker:
             reject_not_finite(self._first_bad(self.baseline).cpu().numpy(), "original rows")
         return found
 
-    def ask(self, prepared: Prepared, n_repeats: int, drawn: Callable[[Changes], None]) -> Pending:
+    def ask(self, prepared: DrawnFeature, n_repeats: int, drawn: Callable[[Changes], None]) -> PendingSums:
         """Ask about a feature; `drawn` is told of the first draw."""
         matrix = self.ground.matrix
         matrix.start()
-        tally = DeviceTally(self.ground, prepared.redraw, n_repeats)
+        tally = DeviceAccumulator(self.ground, prepared.redraw, n_repeats)
         name = title(prepared.feature)
         flags = [self._exact_steps(tally, name)]
         sampled = prepared.redraw.sampled
@@ -167,9 +167,9 @@ class DeviceAsker:
                 tally.add(repeat, next(iter(changes.values())), self.increase, rows)
         finally:
             self._write(own)
-        return Pending({**tally.finished(), "bad": self.torch.stack(flags)}, self.torch)
+        return PendingSums({**tally.finished(), "bad": self.torch.stack(flags)}, self.torch)
 
-    def _exact_steps(self, tally: DeviceTally, name: str) -> Tensor:
+    def _exact_steps(self, tally: DeviceAccumulator, name: str) -> Tensor:
         bad = self._first_bad(self.increase[:, :0])
         exact = tally.redraw.exact
         for step in () if exact is None else exact.steps():

@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.skewness import SkewnessCorrection, skewness_correction
-from subgrove._scoring.summed import Scores, SummedScores, skewness_of_rows, spread_of_rows
+from subgrove._scoring.summed import Scores, FeatureResultFromSums, skewness_of_rows, spread_of_rows
 
 _MIN_SHARE = 0.1  # of a variance that is left when the Monte Carlo part is subtracted
 
@@ -23,19 +23,19 @@ def overall_variance(score: Scores, weights: Floats | None) -> Floats:
     n = score.sizes.sum()
     share = score.sizes / n
     excess = (score.excess * share).sum(axis=1)
-    if isinstance(score, SummedScores):
+    if isinstance(score, FeatureResultFromSums):
         return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
     return mean_variance(score.influence.astype(np.float64), weights, excess) + _further_variance(score)
 
 
-def _further_variance(score: FeatureScores) -> Floats:
+def _further_variance(score: FeatureResult) -> Floats:
     """Return the variance of a calibrated estimate that is due to the additional rows."""
     return np.zeros(len(score.rows)) if score.calibration is None else score.calibration.further_variance
 
 
 def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
     """Return the variance of the estimates of each loss and subgroup: (losses, subgroups)."""
-    if isinstance(score, SummedScores):
+    if isinstance(score, FeatureResultFromSums):
         return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
     if score.calibration is not None:
         return score.calibration.subgroup_variance
@@ -50,14 +50,14 @@ def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
 
 def overall_skewness(score: Scores, at: int, weights: Floats | None) -> SkewnessCorrection:
     """Return the skewness correction of the overall estimate of a loss."""
-    if isinstance(score, SummedScores):
+    if isinstance(score, FeatureResultFromSums):
         return skewness_of_rows(score.moments.line(at).together().row(0)).of(0)
     return skewness_correction(score.influence[at : at + 1].astype(np.float64), weights).of(0)
 
 
 def subgroup_skewness(score: Scores, at: int, weights: Floats | None) -> SkewnessCorrection:
     """Return the same for each subgroup; there is no correction for those without rows."""
-    if isinstance(score, SummedScores):
+    if isinstance(score, FeatureResultFromSums):
         return skewness_of_rows(score.moments.row(at))
     values = score.influence[at : at + 1].astype(np.float64)
     corrections = [SkewnessCorrection(np.zeros(1), np.full(1, np.inf)) for _ in score.rules]

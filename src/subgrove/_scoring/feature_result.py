@@ -34,7 +34,7 @@ class Calibration:
     weights: Floats
     further_variance: Floats
     subgroup_variance: Floats
-    plain: FeatureScores
+    plain: FeatureResult
     columns: tuple[str, ...] = ()
 
     @property
@@ -54,7 +54,7 @@ class Calibration:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureScores:
+class FeatureResult:
     """What was learned of one feature; arrays of losses first, then rows, repeats or subgroups.
 
     Attributes
@@ -132,7 +132,7 @@ class FeatureScores:
         """Number of rows."""
         return len(self.code)
 
-    def for_loss(self, at: int) -> FeatureScores:
+    def for_loss(self, at: int) -> FeatureResult:
         """The scores of one of several losses."""
         own = slice(at, at + 1)
         return replace(
@@ -147,6 +147,6 @@ class FeatureScores:
             calibration=None if self.calibration is None else self.calibration.for_loss(at),
         )
 
-    def uncalibrated(self) -> FeatureScores:
+    def uncalibrated(self) -> FeatureResult:
         """Return the scores in which all rows have the same weight."""
         return self if self.calibration is None else self.calibration.plain

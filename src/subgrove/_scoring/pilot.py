@@ -1,4 +1,4 @@
-"""Some hundred rows of data in partitions, on which things are tried out before all rows are asked for.
+"""Some hundred rows of large data, on which things are tried out before all rows are asked for.
 
 They tell whether the model, the losses and the sampler work at all; what the subgroups of each feature are; whether
 redraws pass for real data; and what a run can be told from another by, for its checkpoint.
@@ -20,12 +20,12 @@ from subgrove._data.fingerprint import digest_of, exact_digest, fingerprint, rou
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_like, read_table
 from subgrove._models.predictor import Predictions, Predictor, missing_in, read_target
-from subgrove._scale.readers import Partitioned
-from subgrove._scoring.chunk_batch import Batch, raw_column
-from subgrove._scoring.chunks import Names, PieceWork
+from subgrove._scale.readers import ChunkedData
+from subgrove._scoring.chunk_batch import ChunkBatch, raw_column
+from subgrove._scoring.chunks import ChunkWork, ColumnRoles
 from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
-from subgrove._scoring.row_losses import Scoring, original_rows
-from subgrove._scoring.score import drawn_by
+from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
+from subgrove._scoring.score import resample
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, title
@@ -33,7 +33,7 @@ from subgrove.samplers.redraw import ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)
-class Probe:
+class PilotRows:
     """Rows to try things out on.
 
     Attributes
@@ -50,8 +50,8 @@ class Probe:
 
     rows: Any
     keys: Keys
-    names: Names
-    scoring: Scoring
+    names: ColumnRoles
+    scoring: RowLosses
     answers: Predictions
 
     @classmethod
@@ -59,15 +59,15 @@ class Probe:
         cls,
         table: Any,
         keys: Keys,
-        names: Names,
+        names: ColumnRoles,
         model: Predictor,
         losses: tuple[Loss, ...],
         probabilities: bool,
         sampled: Any,
-    ) -> Probe:
+    ) -> PilotRows:
         """Ask the model about the rows; `sampled` are more rows, whose y tells which classes there are."""
         every = raw_column(sampled, names.target)
-        every = every[~missing_in(every)]  # where such rows are judged, their piece is told
+        every = every[~missing_in(every)]  # where such rows are judged, their chunk is told
         known = read_target(every, len(every), model.classes, losses, probabilities=probabilities)
         y = raw_column(table, names.target)
         kept = np.flatnonzero(~missing_in(y))
@@ -75,16 +75,16 @@ class Probe:
             raise InputError(f"y, {names.target!r}, is missing in all of {len(y)} rows drawn at random. Name another.")
         y, keys = y[kept], keys[kept]
         target = read_target(y, len(y), known.classes, losses, probabilities=probabilities)
-        rows = Batch.of(table, names.model, kept).table
+        rows = ChunkBatch.of(table, names.model, kept).table
         frames = Frames(rows, ())
         given = frames.changed(slice(0, len(y)), {})
-        answers = model.predict(given, len(y), original_rows)
+        answers = model.predict(given, len(y), describe_baseline_row)
         model.writes = model.writes or not frames.holds(given, slice(0, len(y)))
-        scoring = Scoring(losses, target, probabilities).settled(answers)
+        scoring = RowLosses(losses, target, probabilities).settled(answers)
         whole = [loss.name for loss in scoring.losses if not loss.per_row]
         if whole:
             raise ParameterError(
-                f"loss {', '.join(whole)} is a score of all rows together, and of data in partitions these are never "
+                f"loss {', '.join(whole)} is a score of all rows together, and of large data these are never "
                 f"all at hand. Use a loss that has a value for each row, such as 'log_loss' or 'squared_error'."
             )
         return cls(rows, keys, names, scoring, answers)
@@ -95,24 +95,24 @@ class Probe:
         if named is None and not hasattr(training, "columns"):
             raise InputError(
                 f"train must be a table with the columns of the model ({quote(self.names.model[:10])}"
-                f"{' ...' if len(self.names.model) > 10 else ''}), or such data in partitions; got "
+                f"{' ...' if len(self.names.model) > 10 else ''}), or such large data; got "
                 f"{type(training).__name__}, which has no names of columns."
             )
         present = list(training.columns if named is None else named)
         wanted = [name for name in self.names.model if name in present]
         return training.select(wanted) if hasattr(training, "select") else training[wanted]
 
-    def redraws(self, work: PieceWork) -> dict[Feature, ResampledFeature]:
+    def redraws(self, work: ChunkWork) -> dict[Feature, ResampledFeature]:
         """The redraw of each feature in these rows: the same as when the model is asked."""
-        batch = Batch.of(self.rows, self.names.model, slice(0, len(self.keys)))
+        batch = ChunkBatch.of(self.rows, self.names.model, slice(0, len(self.keys)))
         found: dict[Feature, ResampledFeature] = {}
         for feature, fitted in work.samplers.items():
             rngs = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
-            found[feature] = drawn_by(fitted.for_feature(feature), batch.read_by(fitted), feature, rngs, None)
+            found[feature] = resample(fitted.for_feature(feature), batch.read_by(fitted), feature, rngs, None)
         return found
 
     def fidelity_checks(
-        self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature]
+        self, work: ChunkWork, redraws: Mapping[Feature, ResampledFeature]
     ) -> dict[Feature, FidelityCheck]:
         """Whether redraws pass for real data, feature by feature."""
         checkers: dict[int, FidelityChecker] = {}
@@ -127,7 +127,7 @@ class Probe:
                 found[feature] = checker.check(feature, checker.first_draw(redraws[feature]))
         return found
 
-    def mark(self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature], data: Partitioned) -> str:
+    def mark(self, work: ChunkWork, redraws: Mapping[Feature, ResampledFeature], data: ChunkedData) -> str:
         """All that sums depend on, a line for each thing."""
         names, rows = self.names, fingerprint(read_table(self.rows, lenient=True))
         lines = {
@@ -148,7 +148,7 @@ class Probe:
         }
         return "\n".join(f"{what}: {value}" for what, value in lines.items())
 
-    def _of_samplers(self, work: PieceWork, redraws: Mapping[Feature, ResampledFeature]) -> str:
+    def _of_samplers(self, work: ChunkWork, redraws: Mapping[Feature, ResampledFeature]) -> str:
         """Of the subgroups of the rows, and what the first draw gives them."""
         digest = sha256()
         for feature, fitted in work.samplers.items():

@@ -16,7 +16,7 @@ from subgrove._data.replace_columns import Rows
 from subgrove._models.predictor import Predictions, Target
 
 
-def answers_and_rest(
+def predictions_and_residuals(
     predictions: Predictions, target: Target, *, probabilities: bool
 ) -> tuple[Floats | None, Floats | None]:
     """Predictions of the rows as they are, and what is left of the target: both (n, K), or None without numbers.
@@ -50,7 +50,7 @@ def _indicators(target: Target, answers: Floats) -> Floats | None:
     return np.asarray(target.codes[:, None] == np.arange(answers.shape[1]), dtype=np.float64)
 
 
-class Moves:
+class PredictionShifts:
     """Sums over redraws of how far the predictions of each row moved, and of the squares.
 
     Parameters

@@ -17,7 +17,7 @@ from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
 from subgrove.losses import Loss, from_metric
 
 
-def original_rows(row: int | None, start: int = 0) -> str:
+def describe_baseline_row(row: int | None, start: int = 0) -> str:
     """What the rows as they are were predicted for; `start` is the number of the first of them."""
     return "original rows" if row is None else f"original row {start + row}"
 
@@ -28,7 +28,7 @@ _ROUNDING = 1e-6  # how far beyond 0 and 1 a probability may be
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
+class RowLosses:
     """Losses of predictions.
 
     Attributes
@@ -70,12 +70,12 @@ class Scoring:
                     raise ModelError(f"loss {loss.name!r} is {values[at]} for the predictions ({about(None)}).")
         return values
 
-    def settled(self, predictions: Predictions) -> Scoring:
+    def settled(self, predictions: Predictions) -> RowLosses:
         """The same, once it is known which functions of the user give one number for all rows."""
         losses = []
         for loss in self.losses:
             if loss.per_row and loss.response_method == "any":
-                loss = _with_form(loss, self._value(loss, predictions, ALL, original_rows), len(predictions))
+                loss = _with_form(loss, self._value(loss, predictions, ALL, describe_baseline_row), len(predictions))
             losses.append(loss)
         return replace(self, losses=tuple(losses))
 

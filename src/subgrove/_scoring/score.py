@@ -25,19 +25,19 @@ from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors, Frames, Rows, changes_of
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions, Predictor
-from subgrove._scoring.accumulate import Tally
-from subgrove._scoring.adaptive_repeats import Budget
-from subgrove._scoring.deduplicate import classes_of, repeated_rows
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.accumulate import LossAccumulator
+from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
+from subgrove._scoring.deduplicate import lookup_for, row_classes
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check.check import FidelityChecker
-from subgrove._scoring.row_losses import Scoring
+from subgrove._scoring.row_losses import RowLosses
 from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.redraw import ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class ScoringContext:
     """Everything that the features of one call have in common.
 
     Attributes
@@ -74,7 +74,7 @@ class Question:
     frames: Frames
     table: Table
     sampler: FittedSampler
-    scoring: Scoring
+    scoring: RowLosses
     baseline: Floats
     whole: Floats
     weights: Floats | None
@@ -83,24 +83,24 @@ class Question:
     batch_rows: int
     checker: FidelityChecker | None = None
     answers: Floats | None = None
-    budget: Budget | None = None
+    budget: AdaptiveRepeats | None = None
     before: Predictions | None = None
     holds_copy: bool = False
 
     @cached_property
     def classes(self) -> Rows | None:
         """A number for each row, the same for equal rows, if these are many."""
-        return classes_of(self.table, self.frames)
+        return row_classes(self.table, self.frames)
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
+class PredictionJob:
     """Rows to be predicted once: those of one repeat, or of one value of an exact expectation.
 
     `rows` is None where these are all rows of the table; `repeat` is None in an exact expectation.
     """
 
-    tally: Tally
+    tally: LossAccumulator
     changes: Changes
     rows: Rows | None = None
     repeat: int | None = None
@@ -115,14 +115,14 @@ class Pass:
 
 
 def score_features(
-    question: Question, features: Sequence[Feature], progress: Callable[[int], None]
-) -> list[FeatureScores]:
+    question: ScoringContext, features: Sequence[Feature], progress: Callable[[int], None]
+) -> list[FeatureResult]:
     """Scores of features, one after the other, with batches that may hold several of them.
 
     With a budget, features that need more redraws are asked again, for those that were not asked yet.
     """
-    finished: dict[Feature, FeatureScores] = {}
-    open_tallies: dict[Feature, Tally] = {}
+    finished: dict[Feature, FeatureResult] = {}
+    open_tallies: dict[Feature, LossAccumulator] = {}
     redrawn: dict[Feature, Table | str | None] = {}
     n_repeats, left = question.n_repeats, list(features)
     while left:
@@ -138,20 +138,20 @@ def score_features(
 
 
 def _one_round(
-    question: Question,
+    question: ScoringContext,
     features: Sequence[Feature],
     n_repeats: int,
-    held: dict[Feature, Tally],
+    held: dict[Feature, LossAccumulator],
     redrawn: dict[Feature, Table | str | None],
     progress: Callable[[int], None],
-) -> dict[Feature, FeatureScores]:
+) -> dict[Feature, FeatureResult]:
     """Ask for so many repeats; those that need more are put into `held`, and taken from there by the next round.
 
     The first redraw of those that are finished is put into `redrawn`.
     """
-    asker = _Asker(question, progress)
-    waiting: list[Tally] = []
-    finished: dict[Feature, FeatureScores] = {}
+    asker = BatchPredictor(question, progress)
+    waiting: list[LossAccumulator] = []
+    finished: dict[Feature, FeatureResult] = {}
 
     def close() -> None:
         """Finish what has had all its answers, so that no more sums are held than are needed."""
@@ -173,13 +173,13 @@ def _one_round(
     return finished
 
 
-def _add_all(asker: _Asker, tally: Tally, passes: Iterator[Pass], n_repeats: int) -> int:
+def _add_all(asker: BatchPredictor, tally: LossAccumulator, passes: Iterator[PredictionJob], n_repeats: int) -> int:
     """Have a feature's passes asked, those of repeated rows once; how many there are."""
     first = next(passes, None)
     if first is None:
         return 0
     question = asker.question
-    known = repeated_rows(question, tally.feature, tally.redraw, first, n_repeats, asker.progress, _Together)
+    known = lookup_for(question, tally.feature, tally.redraw, first, n_repeats, asker.progress, BatchDescription)
     n_passes = 0
     for one in chain([first], passes):
         n_passes += 1
@@ -197,16 +197,16 @@ def _add_all(asker: _Asker, tally: Tally, passes: Iterator[Pass], n_repeats: int
 
 
 def _prepared(
-    question: Question, feature: Feature, n_repeats: int, before: Tally | None
-) -> tuple[Tally, Iterator[Pass]]:
+    question: ScoringContext, feature: Feature, n_repeats: int, before: LossAccumulator | None
+) -> tuple[LossAccumulator, Iterator[PredictionJob]]:
     """The sums of a feature, and what is to be asked for them; `before` has been asked already."""
     rngs = Streams(question.seed, title(feature), n_repeats)
     per_row = len(question.scoring.per_row) == len(question.scoring.losses)
-    redraw = drawn_by(question.sampler, question.table, feature, rngs, question.weights, exact=per_row)
+    redraw = resample(question.sampler, question.table, feature, rngs, question.weights, exact=per_row)
     more = None if before is None else before.extended(redraw, n_repeats)
     if before is not None and more is not None:
         return more, _passes(more, redraw, before.n_repeats)
-    tally = Tally(
+    tally = LossAccumulator(
         feature,
         redraw,
         question.scoring,
@@ -219,7 +219,7 @@ def _prepared(
     return tally, _passes(tally, redraw, 0, question.checker)
 
 
-def drawn_by(
+def resample(
     sampler: FittedSampler, table: Table, feature: Feature, rngs: Streams, weights: Floats | None, *, exact: bool = True
 ) -> ResampledFeature:
     """The redraw of a feature; what a sampler raises is told with the feature's name."""
@@ -234,13 +234,13 @@ def drawn_by(
 
 
 def _passes(
-    tally: Tally, redraw: ResampledFeature, done: int, checker: FidelityChecker | None = None
-) -> Iterator[Pass]:
+    tally: LossAccumulator, redraw: ResampledFeature, done: int, checker: FidelityChecker | None = None
+) -> Iterator[PredictionJob]:
     """What is to be asked after `done` repeats."""
     if redraw.exact is not None and not done:
         for step in redraw.exact.steps():
             if len(step.rows):
-                yield Pass(tally, step.changes, step.rows, None, step.weights, step.cells)
+                yield PredictionJob(tally, step.changes, step.rows, None, step.weights, step.cells)
     sampled = redraw.sampled
     if sampled is not None and not sampled.any():
         if checker is not None:
@@ -254,24 +254,24 @@ def _passes(
             tally.redrawn = checker.read_draw(changes)
         if rows is not None:
             changes = changes_of(changes, rows)
-        yield Pass(tally, changes, rows, repeat)
+        yield PredictionJob(tally, changes, rows, repeat)
 
 
 @dataclass(eq=False)
-class _Asker:
+class BatchPredictor:
     """Collects passes until a batch is full, then asks."""
 
-    question: Question
+    question: ScoringContext
     progress: Callable[[int], None]
-    whole: list[Pass] = field(default_factory=list)
-    parts: list[Pass] = field(default_factory=list)
+    whole: list[PredictionJob] = field(default_factory=list)
+    parts: list[PredictionJob] = field(default_factory=list)
     n_waiting: int = 0
     tile: Any = None
 
     def __post_init__(self) -> None:
         self.times = max(1, self.question.batch_rows // self.question.frames.n_rows)
 
-    def add(self, one: Pass) -> None:
+    def add(self, one: PredictionJob) -> None:
         """Take a pass; ask once there is enough for a batch."""
         if one.rows is None and self.question.frames.n_rows <= self.question.batch_rows:
             self.whole.append(one)
@@ -321,7 +321,7 @@ class _Asker:
             start += len(one.rows)
         self.parts, self.n_waiting = [], 0
 
-    def _ask_in_pieces(self, one: Pass, n_rows: int) -> None:
+    def _ask_in_pieces(self, one: PredictionJob, n_rows: int) -> None:
         """A pass that is larger than a batch."""
         pieces = []
         held = self._filled(one) if one.rows is None and self.question.holds_copy else None
@@ -338,27 +338,27 @@ class _Asker:
             self.progress(n)
         one.tally.add(one, np.concatenate(pieces), one.rows)
 
-    def _filled(self, one: Pass) -> Any:
+    def _filled(self, one: PredictionJob) -> Any:
         """The copy of the whole table, whose rows a batch is taken from as they lie, with the columns of a pass."""
         if self.tile is None:
             self.tile = self.question.frames.tile(1)
         self._built([one], lambda: self.tile.fill([one.changes]))
         return self.tile
 
-    def _built(self, passes: list[Pass], build: Callable[[], Any]) -> Any:
+    def _built(self, passes: list[PredictionJob], build: Callable[[], Any]) -> Any:
         """A table for the model; values that its columns cannot hold are the sampler's fault."""
         try:
             return build()
         except (SubgroveError, SubgroveWarning):
             raise
         except Exception as error:
-            about = _Together(passes, self.question.frames.n_rows)
+            about = BatchDescription(passes, self.question.frames.n_rows)
             raise SamplerError(
                 f"The sampler gave values that the table cannot hold ({about(None)}): {error}"
             ) from error
 
-    def _ask(self, table: Any, passes: list[Pass]) -> Predictions:
-        together = _Together(passes, self.question.frames.n_rows)
+    def _ask(self, table: Any, passes: list[PredictionJob]) -> Predictions:
+        together = BatchDescription(passes, self.question.frames.n_rows)
         try:
             answers = self.question.model.predict(table, together.n_rows, together)
         except ModelError:
@@ -367,18 +367,18 @@ class _Asker:
         self.progress(together.n_rows)
         return answers
 
-    def _find_the_one_that_fails(self, passes: list[Pass]) -> None:
+    def _find_the_one_that_fails(self, passes: list[PredictionJob]) -> None:
         """Ask for each pass of a failed batch alone, so that the error names the feature and the repeat."""
         for one in passes if len(passes) > 1 else ():
             rows: slice | Rows = slice(None) if one.rows is None else one.rows
             table = self.question.frames.changed(rows, one.changes)
-            self.question.model.predict(table, _Together([one], self.question.frames.n_rows).n_rows, one.about)
+            self.question.model.predict(table, BatchDescription([one], self.question.frames.n_rows).n_rows, one.about)
 
 
-class _Together:
+class BatchDescription:
     """What a batch of passes was made for."""
 
-    def __init__(self, passes: list[Pass], n_rows: int) -> None:
+    def __init__(self, passes: list[PredictionJob], n_rows: int) -> None:
         self.passes = passes
         self.ends = np.cumsum([n_rows if one.rows is None else len(one.rows) for one in passes])
         self.n_rows = int(self.ends[-1])

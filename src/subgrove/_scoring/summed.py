@@ -1,6 +1,6 @@
 """What is kept of a feature where rows are not: counts, sums and moments by subgroup.
 
-`SummedScores` is to data in partitions, and to models on a device, what `FeatureScores` is to a table in memory.
+`FeatureResultFromSums` is to data in partitions, and to models on a device, what `FeatureResult` is to a table in memory.
 Tables, intervals and plots are made from it; numbers of single rows are not.
 """
 
@@ -13,16 +13,16 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove._scoring.skewness import SkewnessCorrection, correction_from_moments
-from subgrove._scoring.sums import left_by_draws
+from subgrove._scoring.sums import finite_population_correction
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SummedScores:
+class FeatureResultFromSums:
     """What was learned of one feature, without its rows; arrays of losses first, then repeats or subgroups.
 
     Attributes
@@ -37,7 +37,7 @@ class SummedScores:
         Number of rows.
     moments : Moments (L, K)
         Of the mean increase of each row's loss, plus the row's share as a donor if donors are among the same rows: what
-        `FeatureScores.influence` holds. Its spread is the noise of the test rows.
+        `FeatureResult.influence` holds. Its spread is the noise of the test rows.
     repeats : float array (L, M, K)
         Increase in each repeat and subgroup.
     overall : float array (L, M)
@@ -82,7 +82,7 @@ class SummedScores:
         """Name in tables."""
         return title(self.feature)
 
-    def for_loss(self, at: int) -> SummedScores:
+    def for_loss(self, at: int) -> FeatureResultFromSums:
         """The scores of one of several losses."""
         own = slice(at, at + 1)
         return replace(
@@ -96,7 +96,7 @@ class SummedScores:
         )
 
 
-Scores = FeatureScores | SummedScores
+Scores = FeatureResult | FeatureResultFromSums
 
 
 def scores_from_sums(
@@ -113,7 +113,7 @@ def scores_from_sums(
     fidelity_check: FidelityCheck | None = None,
     *,
     independent: bool = False,
-) -> SummedScores:
+) -> FeatureResultFromSums:
     """Means and variances in place of sums.
 
     Parameters
@@ -139,7 +139,7 @@ def scores_from_sums(
         is, all rows tell together; else only the spread of repeats does.
     """
     sizes, m = moments.n[0], sums.shape[1]
-    left = left_by_draws(population, m)
+    left = finite_population_correction(population, m)
     with np.errstate(invalid="ignore", divide="ignore"):
         repeats, overall = sums / sizes, sums.sum(axis=2) / sizes.sum()
         if m < 2:
@@ -148,7 +148,7 @@ def scores_from_sums(
             excess = np.where(sizes > 0, spread / sizes, 0.0) / (m - 1) / m * left
             variance = excess / sizes if independent else repeats.var(axis=1, ddof=1) / m * left
     variance = np.where(np.asarray(n_drawn) == 0, 0.0, variance)  # exact, but for rounding
-    return SummedScores(
+    return FeatureResultFromSums(
         feature,
         *told,
         sizes,
@@ -178,9 +178,9 @@ def skewness_of_rows(moments: Moments) -> SkewnessCorrection:
     return SkewnessCorrection(found.third, np.where(moments.n > 0, found.df, np.inf))
 
 
-def with_rows(scores: Sequence[Scores], what: str) -> tuple[FeatureScores, ...]:
+def with_rows(scores: Sequence[Scores], what: str) -> tuple[FeatureResult, ...]:
     """The scores, which hold numbers for each row; refuses `what` where they do not."""
-    kept = tuple(score for score in scores if isinstance(score, FeatureScores))
+    kept = tuple(score for score in scores if isinstance(score, FeatureResult))
     if len(kept) < len(scores):
         raise ParameterError(
             f"{what} needs numbers for each row, and this result holds sums alone: of data in partitions, and of "

@@ -13,7 +13,7 @@ from subgrove._data.replace_columns import Rows
 _FLOAT32_MAX = 1e30
 
 
-def narrow(values: Floats) -> npt.NDArray[np.floating[Any]]:
+def to_float32(values: Floats) -> npt.NDArray[np.floating[Any]]:
     """In half the memory, if the numbers allow it: digits beyond the seventh do not matter for a standard error."""
     with np.errstate(invalid="ignore"):
         largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
@@ -55,7 +55,7 @@ class GroupSums:
         return sums
 
 
-def left_by_draws(population: Floats, n_repeats: int) -> Floats:
+def finite_population_correction(population: Floats, n_repeats: int) -> Floats:
     """Of each subgroup what drawing without replacement leaves of the variance over draws.
 
     With M repeats from N draws that is 1 - M / N. All N leave nothing, and are then drawn again: if M is a multiple of

@@ -20,9 +20,9 @@ from subgrove._core.random import stream
 from subgrove._importance.gap.order import Block, block_title, by_dependence, in_blocks
 from subgrove._importance.gap.result import OTHER_DRAWS, Gap, GapStep
 from subgrove._importance.inference.intervals import combined_variance
-from subgrove._importance.recompute import Source
+from subgrove._importance.recompute import ScoringSource
 from subgrove._scoring.estimate_variance import monte_carlo_variance
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import names_of
 from subgrove._scoring.summed import with_rows
 from subgrove.exceptions import ParameterError
@@ -113,7 +113,7 @@ def _for_loss(marginal: ImportanceResult, name: str) -> ImportanceResult:
     return marginal.for_loss(name)
 
 
-def _score_of(result: ImportanceResult, feature: Any) -> FeatureScores:
+def _score_of(result: ImportanceResult, feature: Any) -> FeatureResult:
     scores = with_rows(result.scores, "gap")
     if feature is None and len(scores) == 1:
         return scores[0]
@@ -124,7 +124,7 @@ def _score_of(result: ImportanceResult, feature: Any) -> FeatureScores:
     raise ParameterError(f"feature={feature!r} is not among the features of this result: {', '.join(result.features)}.")
 
 
-def _marginal_score(marginal: ImportanceResult, like: FeatureScores) -> FeatureScores:
+def _marginal_score(marginal: ImportanceResult, like: FeatureResult) -> FeatureResult:
     theirs = with_rows(marginal.scores, "gap")
     found = next((score for score in theirs if frozenset(score.feature) == frozenset(like.feature)), None)
     if found is None:
@@ -145,9 +145,9 @@ class _Sets:
     imp: ImportanceResult
     feature: Feature
     loss: str
-    ends: tuple[FeatureScores, FeatureScores]
+    ends: tuple[FeatureResult, FeatureResult]
     n_rows_predicted: int = 0
-    known: dict[Set, FeatureScores] = field(default_factory=dict)
+    known: dict[Set, FeatureResult] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.seed = int(self.imp.settings["random_state"])
@@ -163,7 +163,7 @@ class _Sets:
         self.known[frozenset()] = marginal
 
     @property
-    def source(self) -> Source:
+    def source(self) -> ScoringSource:
         """What the result was computed from."""
         source = self.imp._source
         if source is None:
@@ -171,7 +171,7 @@ class _Sets:
                 f"The steps of {title(self.feature)!r} need the model and the rows, which a result that was loaded or "
                 f"unpickled does not have. Compute it again with importance, and ask that result for its gap."
             )
-        assert isinstance(source, Source)
+        assert isinstance(source, ScoringSource)
         return source
 
     def _blocks(self) -> tuple[tuple[Block, ...], str]:
@@ -198,7 +198,7 @@ class _Sets:
         left = self.source.trees[self.feature].restricted(self.feature, columns).split_columns(self.feature)
         return frozenset(left or ())
 
-    def score(self, names: Set) -> FeatureScores:
+    def score(self, names: Set) -> FeatureResult:
         """Scores of the feature, conditional on some of the columns."""
         key = self._key(names)
         if key not in self.known:
@@ -217,7 +217,7 @@ class _Sets:
     def step(self, name: str, weights: Weights) -> GapStep:
         """One step: a sum of importances with factors."""
         factors: dict[int, float] = {}
-        scores: dict[int, FeatureScores] = {}
+        scores: dict[int, FeatureResult] = {}
         for names, factor in weights.items():
             found = self.score(names)
             scores[id(found)] = found
@@ -226,7 +226,7 @@ class _Sets:
         value = sum(factor * _estimate(score) for factor, score in terms)
         return GapStep(name, 0.0, 0.0, float(value), *self.noise(terms))
 
-    def noise(self, terms: Sequence[tuple[float, FeatureScores]]) -> tuple[float, float]:
+    def noise(self, terms: Sequence[tuple[float, FeatureResult]]) -> tuple[float, float]:
         """Standard error over test rows and over draws of a sum of estimates."""
         per_row = self.imp.per_row_losses[0]
         if not terms:
@@ -236,12 +236,12 @@ class _Sets:
         return float(np.sqrt(rows)), float(np.sqrt(draws))
 
 
-def _of_loss(score: FeatureScores, at: int) -> FeatureScores:
+def _of_loss(score: FeatureResult, at: int) -> FeatureResult:
     names = ("rows", "influence", "repeats", "overall", "excess", "mc_variance")
     return replace(score, **{name: getattr(score, name)[at : at + 1] for name in names})
 
 
-def _estimate(score: FeatureScores) -> float:
+def _estimate(score: FeatureResult) -> float:
     return float(score.overall[0].mean())
 
 

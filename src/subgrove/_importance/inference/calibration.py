@@ -28,8 +28,8 @@ from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._importance.inference.control_variates import ControlVariate, ControlVariateFit, RowFeatures
 from subgrove._scoring.estimate_variance import mean_variance, overall_variance, subgroup_variance
-from subgrove._scoring.feature_result import Calibration, FeatureScores
-from subgrove._scoring.sums import narrow
+from subgrove._scoring.feature_result import Calibration, FeatureResult
+from subgrove._scoring.sums import to_float32
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 from subgrove.samplers.fit import reject_other_kinds, training_rows
 
@@ -74,8 +74,8 @@ def reject_uncalibratable(weights: Floats | None, losses: Sequence[str], per_row
 
 
 def calibrated_scores(
-    scores: Sequence[FeatureScores], table: Table, further: Table, seed: int, *, uses_training_donors: bool
-) -> tuple[FeatureScores, ...]:
+    scores: Sequence[FeatureResult], table: Table, further: Table, seed: int, *, uses_training_donors: bool
+) -> tuple[FeatureResult, ...]:
     """Return the scores with calibrated estimates; warn of covariate shift between test and additional rows."""
     fit = ControlVariateFit.of(RowFeatures(table, further), seed)
     calibrated, shifted = [], []
@@ -106,7 +106,7 @@ def calibration_lines(scores: Sequence[Any], loss_columns: Sequence[Mapping[str,
     ]
 
 
-def _significant(fit: ControlVariateFit, score: FeatureScores, without: Collection[str]) -> list[ControlVariate]:
+def _significant(fit: ControlVariateFit, score: FeatureResult, without: Collection[str]) -> list[ControlVariate]:
     """Return control variates of the losses whose held-out predictions correlate with the contributions of rows."""
     variates = [fit.predict(one.astype(np.float64), without) for one in score.influence]
     return [
@@ -175,7 +175,7 @@ class _JointVariates:
         return squares * self.share / self.n_all
 
 
-def _with_weights(score: FeatureScores, variates: Sequence[ControlVariate], m: int) -> FeatureScores:
+def _with_weights(score: FeatureResult, variates: Sequence[ControlVariate], m: int) -> FeatureResult:
     """Return the scores as weighted means; weights are 1 where no control variate was found."""
     if not variates or m < 2:
         unchanged = Calibration(
@@ -195,18 +195,18 @@ def _with_weights(score: FeatureScores, variates: Sequence[ControlVariate], m: i
         plain=score,
         columns=tuple(dict.fromkeys(name for one in variates for name in one.columns)),
     )
-    influence = narrow(joint.residuals(values, slopes))
+    influence = to_float32(joint.residuals(values, slopes))
     return replace(_weighted(score, values, weights), influence=influence, calibration=calibration)
 
 
-def _contributions(score: FeatureScores) -> Floats:
+def _contributions(score: FeatureResult) -> Floats:
     """Contribution of each row; of rows that are no donors it is the increase itself, with all its digits."""
-    if np.array_equal(narrow(score.rows), score.influence):
+    if np.array_equal(to_float32(score.rows), score.influence):
         return score.rows
     return score.influence.astype(np.float64)
 
 
-def _weighted(score: FeatureScores, values: Floats, weights: Floats) -> FeatureScores:
+def _weighted(score: FeatureResult, values: Floats, weights: Floats) -> FeatureResult:
     """Return estimates of subgroups and of all rows as weighted means; every repeat is shifted by the same amount."""
     groups = len(score.rules)
     counts = np.bincount(score.code, minlength=groups)
@@ -227,7 +227,7 @@ def _weighted(score: FeatureScores, values: Floats, weights: Floats) -> FeatureS
 
 
 def _subgroup_variance(
-    score: FeatureScores, joint: _JointVariates, values: Floats, weights: Floats, shrinkage: float
+    score: FeatureResult, joint: _JointVariates, values: Floats, weights: Floats, shrinkage: float
 ) -> Floats:
     """Variance of the weighted mean of each subgroup; rows outside of it enter through the weights only."""
     n, groups = len(score.code), len(score.rules)

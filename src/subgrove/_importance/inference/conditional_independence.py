@@ -29,7 +29,7 @@ from subgrove._data.result_tables import as_count
 from subgrove._data.table import Table, read_table
 from subgrove._importance.inference.intervals import interval_columns
 from subgrove._importance.inference.residualize import unforetold
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.predictors import encoded_predictors
 
@@ -38,7 +38,7 @@ Asked = tuple[Floats, Floats]  # predictions of the rows as they are, and what t
 
 
 def tested(
-    scores: Sequence[FeatureScores],
+    scores: Sequence[FeatureResult],
     asked: Asked | None,
     X: Any,
     weights: Floats | None,
@@ -65,7 +65,7 @@ def tested(
     return lines
 
 
-def _reject_what_cannot_be_tested(scores: Sequence[FeatureScores], asked: Asked | None) -> None:
+def _reject_what_cannot_be_tested(scores: Sequence[FeatureResult], asked: Asked | None) -> None:
     if asked is None or any(score.moved is None for score in scores):
         raise ParameterError(
             "test needs predictions and a target that are numbers, or probabilities of a single target. It is not "
@@ -85,7 +85,7 @@ def _rows_once_more(X: Any, kept: Any, settings: Mapping[str, Any]) -> Table:
     return table
 
 
-def _products(score: FeatureScores, asked: Asked, table: Table, given: Sequence[str] | None, seed: int) -> Floats:
+def _products(score: FeatureResult, asked: Asked, table: Table, given: Sequence[str] | None, seed: int) -> Floats:
     """For each row the product of what is left of y and what is left of the prediction, summed over predictions.
 
     What is left is what the columns of `given` do not foretell, all others if None.

@@ -14,7 +14,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._scoring.estimate_variance import mean_variance
-from subgrove._scoring.feature_result import FeatureScores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.skewness import SkewnessCorrection, interval_multipliers
 
 
@@ -45,7 +45,7 @@ def interval_columns(
 
 
 def paired_variance(
-    one: FeatureScores, two: FeatureScores, losses: list[tuple[int, int]], weights: Any, *, same_draws: bool
+    one: FeatureResult, two: FeatureResult, losses: list[tuple[int, int]], weights: Any, *, same_draws: bool
 ) -> Floats:
     """Return the variance of the difference of two estimates on the same rows.
 
@@ -62,7 +62,7 @@ def paired_variance(
     return mean_variance(values, weights, np.asarray(excess))
 
 
-def combined_variance(terms: Sequence[tuple[float, FeatureScores]], weights: Floats | None) -> float:
+def combined_variance(terms: Sequence[tuple[float, FeatureResult]], weights: Floats | None) -> float:
     """Return the variance of a sum of estimates on the same rows with coefficients: terms are (coefficient, scores).
 
     Draws of different terms are taken to be independent.

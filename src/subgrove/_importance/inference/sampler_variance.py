@@ -20,8 +20,8 @@ from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._scoring.estimate_variance import monte_carlo_variance
-from subgrove._scoring.feature_result import FeatureScores
-from subgrove._scoring.score import Question
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.score import ScoringContext
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import FittedSampler
 
@@ -30,7 +30,7 @@ _LEAST_REPEATS, _MOST_REPEATS = 2, 10  # redraws of an estimate in a resample
 Refitted = Callable[
     [Any], tuple[FittedSampler, Table]
 ]  # from training rows to the sampler, and the test rows as it reads them
-Scored = Callable[[Question], Sequence[FeatureScores]]
+Scored = Callable[[ScoringContext], Sequence[FeatureResult]]
 
 
 def read_resamples(partition_resamples: Any, trained_on: str) -> int:
@@ -52,13 +52,13 @@ def read_resamples(partition_resamples: Any, trained_on: str) -> int:
 
 
 def with_partition_noise(
-    question: Question,
-    scores: Sequence[FeatureScores],
+    question: ScoringContext,
+    scores: Sequence[FeatureResult],
     train: Any,
     n_resamples: int,
     refitted: Refitted,
     scored: Scored,
-) -> list[FeatureScores]:
+) -> list[FeatureResult]:
     """The scores with their variance over samplers of other training rows; without `train` nothing is learned from."""
     if train is None:
         return [_told(score, np.zeros(len(score.rows)), n_resamples) for score in scores]
@@ -82,7 +82,7 @@ def with_partition_noise(
     return [_told(score, own, n_resamples) for score, own in zip(scores, variances, strict=True)]
 
 
-def _asked_again(question: Question, fitted: FittedSampler, redrawn: Table, seed: int) -> Question:
+def _asked_again(question: ScoringContext, fitted: FittedSampler, redrawn: Table, seed: int) -> ScoringContext:
     return replace(
         question,
         sampler=fitted,
@@ -96,5 +96,5 @@ def _asked_again(question: Question, fitted: FittedSampler, redrawn: Table, seed
     )
 
 
-def _told(score: FeatureScores, variance: Floats, n_resamples: int) -> FeatureScores:
+def _told(score: FeatureResult, variance: Floats, n_resamples: int) -> FeatureResult:
     return replace(score, partition_variance=variance, partition_resamples=n_resamples)

@@ -20,7 +20,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance, subgroup_variance
-from subgrove._scoring.summed import Scores, SummedScores
+from subgrove._scoring.summed import Scores, FeatureResultFromSums
 from subgrove.exceptions import ParameterError
 
 TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL = "test rows", "Monte Carlo", "sampler", "model"
@@ -92,7 +92,7 @@ def subgroup_parts(score: Scores, at: int, weights: Floats | None) -> dict[str, 
 def _draws_df(score: Scores, *, whole: bool = False) -> Any:
     """How many numbers, beyond their means, the noise of the draws was learned from: for each subgroup, or for all."""
     more = score.overall.shape[1] - 1.0
-    if isinstance(score, SummedScores) and score.independent:
+    if isinstance(score, FeatureResultFromSums) and score.independent:
         return more * (score.sizes.sum() if whole else np.maximum(score.sizes, 1.0))
     return more if whole else np.full(len(score.sizes), more)
 

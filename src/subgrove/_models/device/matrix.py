@@ -83,7 +83,7 @@ class Sender:
         return self(rows.astype(np.int32) if small else rows)
 
 
-class Turning:
+class DeviceCyclicShift:
     """The circles of a cyclic_shift on a device: what `CyclicShift` does, for tensors (..., n)."""
 
     def __init__(self, cyclic_shift: CyclicShift, send: Sender) -> None:
@@ -110,7 +110,7 @@ class Turning:
         return self.torch.cat(pieces, dim=-1)
 
 
-class Matrix:
+class DeviceMatrix:
     """A table on a device in which columns are written and put back.
 
     Parameters
@@ -133,7 +133,7 @@ class Matrix:
         self._own: dict[str, Tensor] = {}
         self._pool: dict[str, Tensor] = {}
         self._circled: dict[str, Tensor] = {}
-        self.turning: Turning | None = None
+        self.turning: DeviceCyclicShift | None = None
 
     def start(self) -> None:
         """Forget what was kept for the last feature."""
@@ -160,10 +160,10 @@ class Matrix:
             self._circled[name] = self.own(name).index_select(0, turning.order)
         return turning.taken(cyclic_shift, self._circled[name]).index_select(0, turning.place)
 
-    def turned_by(self, cyclic_shift: CyclicShift) -> Turning:
+    def turned_by(self, cyclic_shift: CyclicShift) -> DeviceCyclicShift:
         """The circles of a cyclic_shift; those of the last one, if they are the same."""
         if self.turning is None or self.turning.host_order is not cyclic_shift.order:
-            self.turning, self._circled = Turning(cyclic_shift, self.send), {}
+            self.turning, self._circled = DeviceCyclicShift(cyclic_shift, self.send), {}
         return self.turning
 
     def _pooled(self, name: str) -> Tensor:

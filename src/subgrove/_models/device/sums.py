@@ -19,7 +19,7 @@ _CHUNK = 1_024
 POWERS = (2, 3, 4)
 
 
-class DeviceSums:
+class DeviceGroupSums:
     """Sums of values by subgroup.
 
     Parameters

@@ -1,8 +1,8 @@
-"""Work on many pieces of data: here, in processes, on a Dask or Ray cluster."""
+"""Work on many chunks of data: here, in processes, on a Dask or Ray cluster."""
 
 from __future__ import annotations
 
-from subgrove._scale.engines.base import PieceLike, Sums
-from subgrove._scale.engines.schedule import carry_out
+from subgrove._scale.engines.base import ChunkArrays, SupportsChunk
+from subgrove._scale.engines.schedule import run_chunks
 
-__all__ = ["PieceLike", "Sums", "carry_out"]
+__all__ = ["ChunkArrays", "SupportsChunk", "run_chunks"]

@@ -1,7 +1,7 @@
-"""What an engine is: it is handed pieces, says which is done first, and gives its sums.
+"""What an engine is: it is handed chunks, says which is done first, and gives its sums.
 
 One loop (`run.py`) does the rest for every engine: order, retries, checkpoint, progress, cancelling. So an engine is
-four short methods. It holds the work from the start on, and ships it once to each worker, not once with each piece.
+four short methods. It holds the work from the start on, and ships it once to each worker, not once with each chunk.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-Sums = Mapping[str, np.ndarray]  # plain arrays only: they are saved without pickle
+ChunkArrays = Mapping[str, np.ndarray]  # plain arrays only: they are saved without pickle
 
 
-class PieceLike(Protocol):
-    """What a loop over pieces asks of a piece."""
+class SupportsChunk(Protocol):
+    """What a loop over chunks asks of a chunk."""
 
     @property
     def name(self) -> str:
-        """What people know the piece by."""
+        """What people know the chunk by."""
 
     @property
     def first_row(self) -> int:
@@ -32,11 +32,11 @@ class PieceLike(Protocol):
         """How many rows it has."""
 
 
-Work = Callable[[Any], Sums]
+Work = Callable[[Any], ChunkArrays]
 
 
 class WorkerLostError(Exception):
-    """The worker that had a piece is gone, or several were, one after the other; yet another one may do it."""
+    """The worker that had a chunk is gone, or several were, one after the other; yet another one may do it."""
 
     def __init__(self, message: str, n_workers: int = 1) -> None:
         super().__init__(message)
@@ -52,32 +52,32 @@ class Engine(ABC):
 
     #: What people know it by.
     name: str = ""
-    #: Whether a lost worker is known to have been lost with this very piece.
+    #: Whether a lost worker is known to have been lost with this very chunk.
     tells_which_was_lost: bool = True
 
     @abstractmethod
     def room(self) -> int:
-        """How many pieces may be under way at once: enough that no worker waits, few enough to cancel."""
+        """How many chunks may be under way at once: enough that no worker waits, few enough to cancel."""
 
     @abstractmethod
-    def start(self, piece: PieceLike) -> Any:
-        """A ticket for a piece that is now under way."""
+    def start(self, chunk: SupportsChunk) -> Any:
+        """A ticket for a chunk that is now under way."""
 
     @abstractmethod
     def first_done(self, tickets: Sequence[Any]) -> Any:
-        """One ticket whose piece is done, or has failed; waits for it."""
+        """One ticket whose chunk is done, or has failed; waits for it."""
 
     @abstractmethod
-    def sums(self, ticket: Any) -> Sums:
-        """Sums of a piece that is done; raises its error, WorkerLostError or ClusterLostError."""
+    def sums(self, ticket: Any) -> ChunkArrays:
+        """Sums of a chunk that is done; raises its error, WorkerLostError or ClusterLostError."""
 
     @abstractmethod
     def close(self, outstanding: Sequence[Any]) -> None:
-        """Give up pieces that nobody waits for any more, and leave nothing behind."""
+        """Give up chunks that nobody waits for any more, and leave nothing behind."""
 
 
-class Here(Engine):
-    """No other process: one piece after the other."""
+class SerialEngine(Engine):
+    """No other process: one chunk after the other."""
 
     name = "this process"
 
@@ -85,18 +85,18 @@ class Here(Engine):
         self.work = work
 
     def room(self) -> int:
-        """One piece, which is done when it is asked for."""
+        """One chunk, which is done when it is asked for."""
         return 1
 
-    def start(self, piece: PieceLike) -> partial[Sums]:
-        """The call that does the piece; a piece itself may hold what cannot be a key, such as levels of columns."""
-        return partial(self.work, piece)
+    def start(self, chunk: SupportsChunk) -> partial[ChunkArrays]:
+        """The call that does the chunk; a chunk itself may hold what cannot be a key, such as levels of columns."""
+        return partial(self.work, chunk)
 
-    def first_done(self, tickets: Sequence[partial[Sums]]) -> partial[Sums]:
+    def first_done(self, tickets: Sequence[partial[ChunkArrays]]) -> partial[ChunkArrays]:
         """The only one."""
         return tickets[0]
 
-    def sums(self, ticket: partial[Sums]) -> Sums:
+    def sums(self, ticket: partial[ChunkArrays]) -> ChunkArrays:
         """The work itself."""
         return ticket()
 

@@ -2,11 +2,11 @@
 
 ::
 
-    run.json             what the sums depend on (`mark`), the pieces, the version
-    piece-000017.npz     sums of piece 17, plain arrays, written under another name first
+    run.json             what the sums depend on (`mark`), the chunks, the version
+    chunk-000017.npz     sums of chunk 17, plain arrays, written under another name first
 
 Files are only ever added, whole, and the same run writes the same bytes whoever does it: two processes in one folder
-do some pieces twice and harm nothing. Another run is refused, with what differs.
+do some chunks twice and harm nothing. Another run is refused, with what differs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._scale.engines.base import PieceLike, Sums
+from subgrove._scale.engines.base import ChunkArrays, SupportsChunk
 from subgrove._version import __version__
 from subgrove.exceptions import FormatError, ParameterError, SubgroveWarning
 
@@ -42,33 +42,33 @@ class Checkpoint:
     digest: str
 
     def file(self, number: int) -> Path:
-        """Where sums of a piece are, or will be."""
-        return self.folder / f"piece-{number:06d}.npz"
+        """Where sums of a chunk are, or will be."""
+        return self.folder / f"chunk-{number:06d}.npz"
 
     def done(self, number: int) -> bool:
-        """Whether sums of a piece are there."""
+        """Whether sums of a chunk are there."""
         return self.file(number).exists()
 
     def read(self, number: int) -> dict[str, np.ndarray] | None:
-        """Sums of a piece; None, with a warning, if the file is damaged."""
+        """Sums of a chunk; None, with a warning, if the file is damaged."""
         try:
             with open(self.file(number), "rb") as file, np.load(file, allow_pickle=False) as saved:
                 sums = {name: saved[name] for name in saved.files}
             if str(sums.pop(OF)) != self.digest:
                 raise ValueError("it belongs to another run")
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-            text = f"{self.file(number)} cannot be used ({error}); its piece is done again."
+            text = f"{self.file(number)} cannot be used ({error}); its chunk is done again."
             warnings.warn(text, SubgroveWarning, stacklevel=2)
             return None
         return sums
 
-    def write(self, number: int, sums: Sums) -> None:
-        """Keep sums of a piece: whole, or not at all."""
-        with whole_file(self.file(number)) as temporary, open(temporary, "wb") as file:
+    def write(self, number: int, sums: ChunkArrays) -> None:
+        """Keep sums of a chunk: whole, or not at all."""
+        with atomic_file(self.file(number)) as temporary, open(temporary, "wb") as file:
             np.savez(file, **{OF: np.array(self.digest)}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
 
 
-def open_checkpoint(folder: Path | str, mark: str, pieces: Sequence[PieceLike], what: str) -> Checkpoint:
+def open_checkpoint(folder: Path | str, mark: str, chunks: Sequence[SupportsChunk], what: str) -> Checkpoint:
     """The folder for this run: made if it is not there, refused if it belongs to another one."""
     folder = Path(folder)
     run = {
@@ -76,24 +76,24 @@ def open_checkpoint(folder: Path | str, mark: str, pieces: Sequence[PieceLike], 
         "subgrove": __version__,
         "what": what,
         "mark": mark,
-        "pieces": [[piece.name, int(piece.first_row), int(piece.n_rows)] for piece in pieces],
+        "chunks": [[chunk.name, int(chunk.first_row), int(chunk.n_rows)] for chunk in chunks],
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ParameterError(f"checkpoint={str(folder)!r} cannot be made a folder: {error}. Name another.") from error
     if not (folder / "run.json").exists():
-        begin(folder, run)
+        write_run(folder, run)
     found = read_run(folder)
     if found != run:
         raise ParameterError(
-            f"checkpoint={str(folder)!r} holds another run: {'; '.join(differences(found, run))}. "
+            f"checkpoint={str(folder)!r} holds another run: {'; '.join(describe_differences(found, run))}. "
             f"Name another folder, or remove this one if what it holds is not needed."
         )
     return Checkpoint(folder, digest_of(run))
 
 
-def begin(folder: Path, run: dict[str, Any]) -> None:
+def write_run(folder: Path, run: dict[str, Any]) -> None:
     """Write what the run is, into a folder that holds nothing else."""
     others = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     if others and "run.json" not in others:
@@ -101,7 +101,7 @@ def begin(folder: Path, run: dict[str, Any]) -> None:
             f"checkpoint={str(folder)!r} is no checkpoint and is not empty: it holds {others[0]!r}"
             f"{f' and {len(others) - 1} more' if len(others) > 1 else ''}. Name a new or an empty folder."
         )
-    with whole_file(folder / "run.json") as temporary:
+    with atomic_file(folder / "run.json") as temporary:
         temporary.write_text(json.dumps(run, indent=1), encoding="utf-8")
 
 
@@ -116,7 +116,7 @@ def read_run(folder: Path) -> dict[str, Any]:
     return found
 
 
-def differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
+def describe_differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
     """In words, what two runs differ in; a mark is compared line by line."""
     words = [
         f"{key} {found.get(key)!r}, now {run[key]!r}" for key in ("subgrove", "what") if found.get(key) != run[key]
@@ -125,8 +125,8 @@ def differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
     gone, come = ([line for line in a if line not in b] for a, b in ((old, new), (new, old)))
     if gone or come:
         words.append(f"{', '.join(gone) or 'nothing'}, now {', '.join(come) or 'nothing'}")
-    if found.get("pieces") != run["pieces"]:
-        words.append(f"{len(found.get('pieces', []))} pieces, now {len(run['pieces'])} or others")
+    if found.get("chunks") != run["chunks"]:
+        words.append(f"{len(found.get('chunks', []))} chunks, now {len(run['chunks'])} or others")
     return words or ["its mark"]
 
 
@@ -136,7 +136,7 @@ def digest_of(run: dict[str, Any]) -> str:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """A temporary name beside `path`, renamed to it at the end; removed after an error."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:

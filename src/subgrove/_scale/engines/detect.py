@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from subgrove._core.parallel import effective_jobs
-from subgrove._scale.engines.base import Engine, Here, Work
+from subgrove._scale.engines.base import Engine, SerialEngine, Work
 from subgrove.exceptions import ParameterError
 
 JOBLIB_BACKENDS = {  # by the name of the class, so that none need be imported; the first that fits counts
@@ -23,31 +23,31 @@ JOBLIB_BACKENDS = {  # by the name of the class, so that none need be imported; 
 }
 
 
-def choose_engine(work: Work, n_jobs: int | None) -> Engine:
+def active_engine(work: Work, n_jobs: int | None) -> Engine:
     """The active engine, holding the work."""
     backend = configured_backend()
     kind = "" if backend is None else kind_of(backend)
     if kind == "dask" or (not kind and active_client() is not None):
-        from subgrove._scale.engines.with_dask import Dask
+        from subgrove._scale.engines.with_dask import DaskEngine
 
-        return Dask(work, getattr(backend, "client", None) or active_client(), n_jobs)
+        return DaskEngine(work, getattr(backend, "client", None) or active_client(), n_jobs)
     if kind == "ray" or (not kind and ray_is_active()):
-        from subgrove._scale.engines.with_ray import Ray
+        from subgrove._scale.engines.with_ray import RayEngine
 
-        return Ray(work, n_jobs)
+        return RayEngine(work, n_jobs)
     return local_engine(work, kind, backend, n_jobs)
 
 
 def local_engine(work: Work, kind: str, backend: Any, n_jobs: int | None) -> Engine:
     """Threads or processes of this machine, or neither."""
-    from subgrove._scale.engines.local import Processes, Threads
+    from subgrove._scale.engines.local import ProcessEngine, ThreadEngine
 
     n_workers = effective_jobs(n_jobs)
     if n_workers == 1 or kind == "sequential":
-        return Here(work)
+        return SerialEngine(work)
     if kind == "threads":
-        return Threads(work, n_workers)
-    return Processes(work, n_workers, getattr(backend, "inner_max_num_threads", None))
+        return ThreadEngine(work, n_workers)
+    return ProcessEngine(work, n_workers, getattr(backend, "inner_max_num_threads", None))
 
 
 def configured_backend() -> Any:
@@ -66,7 +66,7 @@ def kind_of(backend: Any) -> str:
         if name in names:
             return kind
     raise ParameterError(
-        f"joblib's backend {type(backend).__name__} is active, but data in partitions need one of 'loky', 'threading', "
+        f"joblib's backend {type(backend).__name__} is active, but large data need one of 'loky', 'threading', "
         f"'dask' or 'ray'. Choose one of them with joblib.parallel_config."
     )
 

@@ -4,8 +4,8 @@ Processes are loky's, as joblib's are, but in a pool of their own: a run can the
 that died, without touching what joblib is doing elsewhere. The pool is kept for the next call; processes that have had
 nothing to do for half a minute end. The work is a file that each process loads once.
 
-When a process dies, loky gives up all pieces that were under way and does not say which was its last. The loop then
-does these one by one, so that only the piece that ends processes is blamed for it.
+When a process dies, loky gives up all chunks that were under way and does not say which was its last. The loop then
+does these one by one, so that only the chunk that ends processes is blamed for it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from subgrove._scale.engines.base import Engine, PieceLike, Sums, Work, WorkerLostError
-from subgrove._scale.engines.serialize import Parcel, Reply, heard, held, parcel, reply_of
+from subgrove._scale.engines.base import ChunkArrays, Engine, SupportsChunk, Work, WorkerLostError
+from subgrove._scale.engines.serialize import (
+    ChunkReply,
+    PickledWork,
+    load_cached,
+    pickle_work,
+    run_with_warnings,
+    unwrap,
+)
 
 IDLE_SECONDS = 30
 THREAD_VARIABLES = (
@@ -39,7 +46,7 @@ THREAD_VARIABLES = (
 _kept: dict[tuple[Any, ...], Any] = {}  # the one pool, by its size and environment
 
 
-class Threads(Engine):
+class ThreadEngine(Engine):
     """Threads of this process: nothing is copied, and the model must allow several callers."""
 
     name = "threads"
@@ -50,27 +57,27 @@ class Threads(Engine):
         self.pool = ThreadPoolExecutor(n_workers, thread_name_prefix="subgrove")
 
     def room(self) -> int:
-        """A piece for each thread."""
+        """A chunk for each thread."""
         return self.n_workers
 
-    def start(self, piece: PieceLike) -> Future[Sums]:
+    def start(self, chunk: SupportsChunk) -> Future[ChunkArrays]:
         """A future of the sums."""
-        return self.pool.submit(self.work, piece)
+        return self.pool.submit(self.work, chunk)
 
-    def first_done(self, tickets: Sequence[Future[Sums]]) -> Future[Sums]:
+    def first_done(self, tickets: Sequence[Future[ChunkArrays]]) -> Future[ChunkArrays]:
         """Whichever is done; the oldest of several."""
         return first_of(tickets)
 
-    def sums(self, ticket: Future[Sums]) -> Sums:
+    def sums(self, ticket: Future[ChunkArrays]) -> ChunkArrays:
         """What the work gave, or its error."""
         return ticket.result()
 
     def close(self, outstanding: Sequence[Any]) -> None:
-        """Wait for pieces that threads are at: a thread cannot be stopped."""
+        """Wait for chunks that threads are at: a thread cannot be stopped."""
         self.pool.shutdown(wait=True, cancel_futures=True)
 
 
-class Processes(Engine):
+class ProcessEngine(Engine):
     """Processes of this machine, each with the work and its share of the cores."""
 
     name = "local processes"
@@ -79,7 +86,7 @@ class Processes(Engine):
     def __init__(self, work: Work, n_workers: int, threads_each: int | None = None) -> None:
         self.n_workers = n_workers
         self.environment = thread_limits(n_workers, threads_each)
-        sent = parcel(work)
+        sent = pickle_work(work)
         handle, name = tempfile.mkstemp(prefix="subgrove-", suffix=".work")
         self.file = Path(name)
         with os.fdopen(handle, "wb") as file:
@@ -87,32 +94,32 @@ class Processes(Engine):
         self.task = partial(in_process, self.file, sent.run, sent.version)
 
     def room(self) -> int:
-        """One piece at work and one waiting for each process."""
+        """One chunk at work and one waiting for each process."""
         return 2 * self.n_workers
 
-    def start(self, piece: PieceLike) -> Future[Reply]:
+    def start(self, chunk: SupportsChunk) -> Future[ChunkReply]:
         """A future of the reply; the pool is made anew if it broke."""
         try:
-            future: Future[Reply] = self._pool().submit(self.task, piece)
+            future: Future[ChunkReply] = self._pool().submit(self.task, chunk)
         except BrokenProcessPool:
             drop_pool()
-            future = self._pool().submit(self.task, piece)
+            future = self._pool().submit(self.task, chunk)
         return future
 
-    def first_done(self, tickets: Sequence[Future[Reply]]) -> Future[Reply]:
+    def first_done(self, tickets: Sequence[Future[ChunkReply]]) -> Future[ChunkReply]:
         """Whichever is done; the oldest of several."""
         return first_of(tickets)
 
-    def sums(self, ticket: Future[Reply]) -> Sums:
+    def sums(self, ticket: Future[ChunkReply]) -> ChunkArrays:
         """What the work gave, its error, or WorkerLostError."""
         try:
-            return heard(ticket.result())
+            return unwrap(ticket.result())
         except BrokenProcessPool as error:
             drop_pool()
             raise WorkerLostError(str(error).split("\n")[0]) from error
 
     def close(self, outstanding: Sequence[Any]) -> None:
-        """End processes that are at pieces nobody waits for; keep idle ones for the next call."""
+        """End processes that are at chunks nobody waits for; keep idle ones for the next call."""
         if outstanding:
             drop_pool()
         self.file.unlink(missing_ok=True)
@@ -162,6 +169,6 @@ def leave_interrupts_to_parent() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def in_process(file: Path, run: str, version: str, piece: PieceLike) -> Reply:
-    """What a process does with a piece."""
-    return reply_of(held(run, lambda: Parcel(run, version, file.read_bytes())), piece)
+def in_process(file: Path, run: str, version: str, chunk: SupportsChunk) -> ChunkReply:
+    """What a process does with a chunk."""
+    return run_with_warnings(load_cached(run, lambda: PickledWork(run, version, file.read_bytes())), chunk)

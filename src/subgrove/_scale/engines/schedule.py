@@ -1,13 +1,13 @@
-"""One loop for every engine: work on each piece, results in the order of pieces.
+"""One loop for every engine: work on each chunk, results in the order of chunks.
 
 What the loop promises, whatever the engine:
 
-- results come in the order of pieces, so that whoever adds them up gets the same bits everywhere;
-- a few pieces are under way for each worker, never all of them;
-- a piece whose worker died, or that raised, is tried again, then named in an error; an error that would come again (of
+- results come in the order of chunks, so that whoever adds them up gets the same bits everywhere;
+- a few chunks are under way for each worker, never all of them;
+- a chunk whose worker died, or that raised, is tried again, then named in an error; an error that would come again (of
   the model, of an argument) is raised at once;
 - what is done is kept in the checkpoint, if there is one, before anything else can fail;
-- when the caller stops, pieces under way are given up and nothing is left behind.
+- when the caller stops, chunks under way are given up and nothing is left behind.
 """
 
 from __future__ import annotations
@@ -19,92 +19,92 @@ from pathlib import Path
 from typing import Any
 
 from subgrove._core.parallel import effective_jobs, progress_bar
-from subgrove._scale.engines.base import ClusterLostError, Engine, PieceLike, Sums, Work, WorkerLostError
+from subgrove._scale.engines.base import ChunkArrays, ClusterLostError, Engine, SupportsChunk, Work, WorkerLostError
 from subgrove._scale.engines.checkpoint import Checkpoint, open_checkpoint
-from subgrove._scale.engines.detect import choose_engine
+from subgrove._scale.engines.detect import active_engine
 from subgrove.exceptions import ChunkError, ClusterError, ParameterError, SubgroveError
 
-AHEAD = 8  # results that wait for an earlier piece, for each piece under way
-PAUSE = 0.2  # seconds before a piece that raised is tried again, times the attempts so far
+AHEAD = 8  # results that wait for an earlier chunk, for each chunk under way
+PAUSE = 0.2  # seconds before a chunk that raised is tried again, times the attempts so far
 
 
-def carry_out(
+def run_chunks(
     work: Work,
-    pieces: Sequence[PieceLike],
+    chunks: Sequence[SupportsChunk],
     *,
     n_jobs: int | None = None,
     progress: bool | None = None,
-    what: str = "Pieces",
+    what: str = "Chunks",
     checkpoint: Path | str | None = None,
     mark: str = "",
     retries: int = 2,
-) -> Iterator[tuple[int, Sums]]:
-    """Work on each piece, by whichever engine is active.
+) -> Iterator[tuple[int, ChunkArrays]]:
+    """Work on each chunk, by whichever engine is active.
 
     Parameters
     ----------
     work : callable
-        Takes a piece, gives a mapping of names to arrays. It is pickled, and shipped once to each worker.
-    pieces : sequence
+        Takes a chunk, gives a mapping of names to arrays. It is pickled, and shipped once to each worker.
+    chunks : sequence
         Things with `name`, `first_row` and `n_rows`, small enough to be sent with each task.
     n_jobs : int or None
-        Processes on this machine; on a cluster, how many pieces may be worked on at once (None for all its workers).
+        Processes on this machine; on a cluster, how many chunks may be worked on at once (None for all its workers).
     progress : bool or None
         Whether to show a bar of the rows that are done; None if standard error is a terminal.
     what : str
         Words for the bar and for errors.
     checkpoint : path or None
-        A folder in which finished pieces are kept, and from which they are taken.
+        A folder in which finished chunks are kept, and from which they are taken.
     mark : str
         Everything that the sums depend on, a line for each thing. A checkpoint with another mark is refused.
     retries : int
-        How often a piece is tried again.
+        How often a chunk is tried again.
 
     Returns
     -------
     iterator of (int, mapping)
-        Number of the piece and its sums, in the order of pieces. Closing it cancels what is under way.
+        Number of the chunk and its sums, in the order of chunks. Closing it cancels what is under way.
     """
     effective_jobs(n_jobs)  # refuses what is no number of jobs
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ParameterError(f"retries must be a whole number >= 0; got {retries!r}.")
-    kept = None if checkpoint is None else open_checkpoint(checkpoint, mark, pieces, what)
-    return _Run(work, pieces, n_jobs, kept, retries).results(progress, what)
+    kept = None if checkpoint is None else open_checkpoint(checkpoint, mark, chunks, what)
+    return _Run(work, chunks, n_jobs, kept, retries).results(progress, what)
 
 
 class _Run:
     """The state of one loop: what is still to do, under way, done and not yet handed over."""
 
     def __init__(
-        self, work: Work, pieces: Sequence[PieceLike], n_jobs: int | None, kept: Checkpoint | None, retries: int
+        self, work: Work, chunks: Sequence[SupportsChunk], n_jobs: int | None, kept: Checkpoint | None, retries: int
     ) -> None:
         self.work = work
-        self.pieces = pieces
+        self.chunks = chunks
         self.n_jobs = n_jobs
         self.kept = kept
         self.retries = retries
-        self.todo = deque(n for n in range(len(pieces)) if kept is None or not kept.done(n))
+        self.todo = deque(n for n in range(len(chunks)) if kept is None or not kept.done(n))
         self.open = set(self.todo)
         self.suspects: deque[int] = deque()
         self.under_way: dict[Any, int] = {}
-        self.ready: dict[int, Sums] = {}
-        self.attempts = [0] * len(pieces)
+        self.ready: dict[int, ChunkArrays] = {}
+        self.attempts = [0] * len(chunks)
         self.engine: Engine | None = None
 
-    def results(self, progress: bool | None, what: str) -> Iterator[tuple[int, Sums]]:
-        """Sums in the order of pieces."""
-        total = sum(piece.n_rows for piece in self.pieces)
+    def results(self, progress: bool | None, what: str) -> Iterator[tuple[int, ChunkArrays]]:
+        """Sums in the order of chunks."""
+        total = sum(chunk.n_rows for chunk in self.chunks)
         try:
             with progress_bar(progress, total, what, unit="rows") as advance:
-                for number, piece in enumerate(self.pieces):
+                for number, chunk in enumerate(self.chunks):
                     sums = self._sums_of(number)
-                    advance(piece.n_rows)
+                    advance(chunk.n_rows)
                     yield number, sums
         finally:
             if self.engine is not None:
                 self.engine.close(list(self.under_way))
 
-    def _sums_of(self, number: int) -> Sums:
+    def _sums_of(self, number: int) -> ChunkArrays:
         while number not in self.ready:
             if number in self.open:
                 self._one_step(number)
@@ -117,9 +117,9 @@ class _Run:
         return self.ready.pop(number)
 
     def _one_step(self, number: int) -> None:
-        """Hand over as many pieces as there is room for, then take the first result."""
+        """Hand over as many chunks as there is room for, then take the first result."""
         if self.engine is None:
-            self.engine = choose_engine(self.work, self.n_jobs)
+            self.engine = active_engine(self.work, self.n_jobs)
         try:
             self._hand_over(self.engine, number)
             ticket = self.engine.first_done(list(self.under_way))
@@ -140,7 +140,7 @@ class _Run:
 
     def _start(self, engine: Engine, number: int) -> None:
         self.attempts[number] += 1
-        self.under_way[engine.start(self.pieces[number])] = number
+        self.under_way[engine.start(self.chunks[number])] = number
 
     def _take(self, engine: Engine, ticket: Any) -> None:
         number = self.under_way.pop(ticket)
@@ -172,18 +172,18 @@ class _Run:
         if attempts <= self.retries:
             time.sleep(PAUSE * attempts if not isinstance(error, WorkerLostError) else 0)
             return
-        piece = self.pieces[number]
+        chunk = self.chunks[number]
         cause = f"{error}" if isinstance(error, WorkerLostError | ChunkError) else f"{type(error).__name__}: {error}"
         raise ChunkError(
-            f"{piece.name} could not be done in {attempts} attempt{'s' if attempts > 1 else ''}. The last one: {cause}"
+            f"{chunk.name} could not be done in {attempts} attempt{'s' if attempts > 1 else ''}. The last one: {cause}"
             f"{'' if cause.endswith('.') else '.'} {self._how_to_go_on()}"
         ) from error
 
     def _how_to_go_on(self) -> str:
         if self.kept is None:
-            return "Nothing is kept of the other pieces; pass checkpoint='a folder' to keep them next time."
-        done = sum(self.kept.done(number) for number in range(len(self.pieces)))
+            return "Nothing is kept of the other chunks; pass checkpoint='a folder' to keep them next time."
+        done = sum(self.kept.done(number) for number in range(len(self.chunks)))
         return (
-            f"{done} of {len(self.pieces)} pieces are kept in {str(self.kept.folder)!r}: the same call with the same "
+            f"{done} of {len(self.chunks)} chunks are kept in {str(self.kept.folder)!r}: the same call with the same "
             f"checkpoint goes on from there."
         )

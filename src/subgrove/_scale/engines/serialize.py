@@ -13,19 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from subgrove._scale.engines.base import PieceLike, Sums, Work
+from subgrove._scale.engines.base import ChunkArrays, SupportsChunk, Work
 from subgrove._version import __version__
 from subgrove.exceptions import ClusterError, ParameterError
 
-Told = tuple[type[Warning], str]
-Reply = tuple[dict[str, Any], list[Told]]
+CaughtWarning = tuple[type[Warning], str]
+ChunkReply = tuple[dict[str, Any], list[CaughtWarning]]
 
 _held: dict[str, Work] = {}  # at most one run at a time: the work of a later run takes the place of an earlier one
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Parcel:
+class PickledWork:
     """Work, pickled; `run` tells it from the work of every other run."""
 
     run: str
@@ -33,7 +33,7 @@ class Parcel:
     data: bytes
 
 
-def parcel(work: Work) -> Parcel:
+def pickle_work(work: Work) -> PickledWork:
     """The work as bytes that another process can load, functions of the user's script included."""
     import cloudpickle
 
@@ -44,10 +44,10 @@ def parcel(work: Work) -> Parcel:
             f"The model, or another part of the work, cannot be sent to other processes: it cannot be pickled "
             f"({type(error).__name__}: {error}). Use n_jobs=1, or joblib.parallel_config(backend='threading')."
         ) from error
-    return Parcel(uuid.uuid4().hex, __version__, data)
+    return PickledWork(uuid.uuid4().hex, __version__, data)
 
 
-def unpacked(sent: Parcel) -> Work:
+def load_work(sent: PickledWork) -> Work:
     """The work again; refuses the parcel of another version, whose numbers could differ."""
     if sent.version != __version__:
         raise ParameterError(
@@ -64,26 +64,26 @@ def unpacked(sent: Parcel) -> Work:
     return work
 
 
-def held(run: str, fetch: Callable[[], Parcel]) -> Work:
+def load_cached(run: str, fetch: Callable[[], PickledWork]) -> Work:
     """Work of a run; `fetch` gives its parcel the first time that this process is asked."""
     with _lock:
         if run not in _held:
-            work = unpacked(fetch())
+            work = load_work(fetch())
             _held.clear()
             _held[run] = work
         return _held[run]
 
 
-def reply_of(work: Work, piece: PieceLike) -> Reply:
-    """Sums of a piece, and the warnings that were given meanwhile."""
+def run_with_warnings(work: Work, chunk: SupportsChunk) -> ChunkReply:
+    """Sums of a chunk, and the warnings that were given meanwhile."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        sums = work(piece)
+        sums = work(chunk)
     told = dict.fromkeys((entry.category, str(entry.message)) for entry in caught)
     return dict(sums), list(told)
 
 
-def heard(reply: Reply) -> Sums:
+def unwrap(reply: ChunkReply) -> ChunkArrays:
     """Sums of a reply; its warnings are given here."""
     sums, told = reply
     for category, message in told:

@@ -1,7 +1,7 @@
 """A Dask cluster: the work is a plugin that each worker gets once, workers that come later included.
 
-The scheduler gives pieces of a worker that died to others by itself, as often as its `allowed-failures` says; the loop
-counts these as attempts. Pieces that wait are cancelled when the run is; a piece that a worker is at is
+The scheduler gives chunks of a worker that died to others by itself, as often as its `allowed-failures` says; the loop
+counts these as attempts. Chunks that wait are cancelled when the run is; a chunk that a worker is at is
 finished there and thrown away, since Dask does not stop threads.
 """
 
@@ -17,15 +17,15 @@ from typing import Any
 
 import distributed
 
-from subgrove._scale.engines.base import ClusterLostError, Engine, PieceLike, Sums, Work, WorkerLostError
-from subgrove._scale.engines.serialize import Parcel, Reply, heard, parcel, reply_of, unpacked
+from subgrove._scale.engines.base import ChunkArrays, ClusterLostError, Engine, SupportsChunk, Work, WorkerLostError
+from subgrove._scale.engines.serialize import ChunkReply, PickledWork, load_work, pickle_work, run_with_warnings, unwrap
 from subgrove.exceptions import ClusterError, ParameterError, SubgroveWarning
 
 LOOK_AGAIN = 2.0  # seconds after which the scheduler is asked for its workers again
 PATIENCE = 60  # seconds without any worker before a user is told
 
 
-class Dask(Engine):
+class DaskEngine(Engine):
     """Workers of the cluster that a client is connected to."""
 
     def __init__(self, work: Work, client: Any, n_jobs: int | None) -> None:
@@ -37,13 +37,13 @@ class Dask(Engine):
         self.client = client
         self.name = f"the Dask cluster {client.scheduler.address}" if client.scheduler else "the Dask cluster"
         self.most = n_jobs if n_jobs is not None and n_jobs > 0 else None
-        self.sent = parcel(work)
+        self.sent = pickle_work(work)
         self.plugin = f"subgrove-{self.sent.run}"
         self.n_started = 0
         self.gone = False
         self.n_threads, self.look_again = 0, 0.0
         try:
-            client.register_plugin(Shipment(self.sent), name=self.plugin)
+            client.register_plugin(WorkPlugin(self.sent), name=self.plugin)
         except ModuleNotFoundError as error:
             raise ClusterError(
                 f"A Dask worker lacks a module: {error}. Install subgrove and what the model needs on every worker."
@@ -54,15 +54,15 @@ class Dask(Engine):
             ) from error
 
     def room(self) -> int:
-        """Two pieces for each thread that the workers have now."""
+        """Two chunks for each thread that the workers have now."""
         return 2 * max(self._n_threads(), 1) if self.most is None else self.most
 
-    def start(self, piece: PieceLike) -> Any:
+    def start(self, chunk: SupportsChunk) -> Any:
         """A future of the reply."""
         self.n_started += 1
         key = f"{self.plugin}-{self.n_started}"
         try:
-            return self.client.submit(on_worker, self.plugin, piece, key=key, pure=False)
+            return self.client.submit(run_on_worker, self.plugin, chunk, key=key, pure=False)
         except (OSError, RuntimeError) as error:
             raise self._lost() from error
 
@@ -75,16 +75,16 @@ class Dask(Engine):
                 return next(future for future in tickets if future in done)
             except TimeoutError:
                 if not warned and not self._n_threads():
-                    text = f"{self.name} has no worker; pieces wait until there is one."
+                    text = f"{self.name} has no worker; chunks wait until there is one."
                     warnings.warn(text, SubgroveWarning, stacklevel=2)
                     warned = True
             except (CancelledError, OSError) as error:
                 raise self._lost() from error
 
-    def sums(self, ticket: Any) -> Sums:
+    def sums(self, ticket: Any) -> ChunkArrays:
         """What the work gave, its error, or what was lost."""
         try:
-            return heard(ticket.result())
+            return unwrap(ticket.result())
         except distributed.KilledWorker as error:
             n_workers = error.allowed_failures + 1
             raise WorkerLostError(
@@ -113,14 +113,14 @@ class Dask(Engine):
 
     def _lost(self) -> ClusterLostError:
         self.gone = True
-        return ClusterLostError("its scheduler is gone, was restarted, or has cancelled the pieces")
+        return ClusterLostError("its scheduler is gone, was restarted, or has cancelled the chunks")
 
 
-class Shipment(distributed.WorkerPlugin):  # type: ignore[misc]  # Dask is optional, so its classes have no type here
-    """The work, held by a worker; loaded when its first piece comes."""
+class WorkPlugin(distributed.WorkerPlugin):  # type: ignore[misc]  # Dask is optional, so its classes have no type here
+    """The work, held by a worker; loaded when its first chunk comes."""
 
-    def __init__(self, sent: Parcel) -> None:
-        self.sent: Parcel | None = sent
+    def __init__(self, sent: PickledWork) -> None:
+        self.sent: PickledWork | None = sent
         self.work: Work | None = None
 
     def setup(self, worker: Any) -> None:
@@ -132,15 +132,15 @@ class Shipment(distributed.WorkerPlugin):  # type: ignore[misc]  # Dask is optio
         """The work, the same for all threads."""
         with self.lock:
             if self.work is None and self.sent is not None:
-                self.work, self.sent = unpacked(self.sent), None
+                self.work, self.sent = load_work(self.sent), None
         assert self.work is not None
         return self.work
 
 
-def on_worker(plugin: str, piece: PieceLike) -> Reply:
-    """What a worker does with a piece."""
+def run_on_worker(plugin: str, chunk: SupportsChunk) -> ChunkReply:
+    """What a worker does with a chunk."""
     shipment = distributed.get_worker().plugins[plugin]
     work = shipment.unpacked()
     if shipment.alone:
-        return reply_of(work, piece)
-    return dict(work(piece)), []  # warnings cannot be told apart between threads; they go to the worker's log
+        return run_with_warnings(work, chunk)
+    return dict(work(chunk)), []  # warnings cannot be told apart between threads; they go to the worker's log

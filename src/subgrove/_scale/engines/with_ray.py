@@ -9,12 +9,19 @@ from typing import Any
 import ray
 from ray import exceptions as failures
 
-from subgrove._scale.engines.base import ClusterLostError, Engine, PieceLike, Sums, Work, WorkerLostError
-from subgrove._scale.engines.serialize import Parcel, Reply, heard, held, parcel, reply_of
+from subgrove._scale.engines.base import ChunkArrays, ClusterLostError, Engine, SupportsChunk, Work, WorkerLostError
+from subgrove._scale.engines.serialize import (
+    ChunkReply,
+    PickledWork,
+    load_cached,
+    pickle_work,
+    run_with_warnings,
+    unwrap,
+)
 
 
-class Ray(Engine):
-    """Processes of the cluster that this process is connected to, a core for each piece."""
+class RayEngine(Engine):
+    """Processes of the cluster that this process is connected to, a core for each chunk."""
 
     name = "the Ray cluster"
 
@@ -22,18 +29,18 @@ class Ray(Engine):
         if not ray.is_initialized():  # asked for by joblib.parallel_config(backend="ray")
             ray.init()
         self.most = n_jobs if n_jobs is not None and n_jobs > 0 else None
-        self.sent = parcel(work)
+        self.sent = pickle_work(work)
         self.stored = ray.put(self.sent)
-        self.task = ray.remote(num_cpus=1, max_retries=0)(in_ray)
+        self.task = ray.remote(num_cpus=1, max_retries=0)(run_in_ray)
 
     def room(self) -> int:
-        """Two pieces for each core that the cluster has now."""
+        """Two chunks for each core that the cluster has now."""
         return 2 * max(int(ray.cluster_resources().get("CPU", 1)), 1) if self.most is None else self.most
 
-    def start(self, piece: PieceLike) -> Any:
+    def start(self, chunk: SupportsChunk) -> Any:
         """A reference to the reply; the work goes along as a reference too, which is not copied."""
         try:
-            return self.task.remote([self.stored], self.sent.run, piece)
+            return self.task.remote([self.stored], self.sent.run, chunk)
         except (failures.RaySystemError, ConnectionError) as error:
             raise ClusterLostError(str(error)) from error
 
@@ -42,10 +49,10 @@ class Ray(Engine):
         done, _ = ray.wait(list(tickets), num_returns=1)
         return done[0]
 
-    def sums(self, ticket: Any) -> Sums:
+    def sums(self, ticket: Any) -> ChunkArrays:
         """What the work gave, its error, or what was lost."""
         try:
-            return heard(ray.get(ticket))
+            return unwrap(ray.get(ticket))
         except failures.RayTaskError as error:
             raise (error.cause if isinstance(error.cause, Exception) else error) from None
         except failures.ObjectLostError as error:
@@ -64,11 +71,11 @@ class Ray(Engine):
         del self.stored
 
 
-def in_ray(stored: list[Any], run: str, piece: PieceLike) -> Reply:
-    """What a process of Ray does with a piece."""
+def run_in_ray(stored: list[Any], run: str, chunk: SupportsChunk) -> ChunkReply:
+    """What a process of Ray does with a chunk."""
 
-    def fetch() -> Parcel:
-        sent: Parcel = ray.get(stored[0])
+    def fetch() -> PickledWork:
+        sent: PickledWork = ray.get(stored[0])
         return sent
 
-    return reply_of(held(run, fetch), piece)
+    return run_with_warnings(load_cached(run, fetch), chunk)

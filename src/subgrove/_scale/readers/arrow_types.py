@@ -1,11 +1,11 @@
-"""How columns of Arrow look to the model: the same types in every piece, as if all rows had been read at once.
+"""How columns of Arrow look to the model: the same types in every chunk, as if all rows had been read at once.
 
-Three things depend on which rows are read together, and are made the same here for all pieces:
+Three things depend on which rows are read together, and are made the same here for all chunks:
 
 - A dictionary column becomes a categorical one with one set of levels. If all row groups hold the same levels in the
   same order, these; otherwise all levels that are found, sorted (levels that are ordered must agree).
-- Whole numbers with a missing value anywhere are float64 in pandas, in all pieces.
-- Booleans with a missing value anywhere are objects in pandas, in all pieces.
+- Whole numbers with a missing value anywhere are float64 in pandas, in all chunks.
+- Booleans with a missing value anywhere are objects in pandas, in all chunks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from subgrove.exceptions import ColumnError
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class ArrowTypes:
     """Types of columns, and how tables get them.
 
     Attributes
@@ -86,7 +86,7 @@ class View:
         for wanted in schema:
             array = batch.column(wanted.name)
             if wanted.name in self.levels:
-                array = coded(array, self.levels[wanted.name], wanted.type)
+                array = encode_levels(array, self.levels[wanted.name], wanted.type)
             elif array.type != wanted.type:
                 array = array.cast(wanted.type, safe=False)
             arrays.append(array)
@@ -95,7 +95,7 @@ class View:
     def _pandas(self, table: Any) -> Any:
         import pyarrow as pa
 
-        # Columns of Arrow are let go as they are converted, so that no piece is held twice.
+        # Columns of Arrow are let go as they are converted, so that no chunk is held twice.
         booleans = [f.name for f in table.schema if pa.types.is_boolean(f.type) and f.name in self.missing]
         frame = table.to_pandas(self_destruct=True, split_blocks=True)
         for name in booleans:
@@ -103,7 +103,7 @@ class View:
         return frame
 
 
-def coded(array: Any, levels: Any, kind: Any) -> Any:
+def encode_levels(array: Any, levels: Any, kind: Any) -> Any:
     """A dictionary array with these levels, from one that has others, or from plain values."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -117,7 +117,7 @@ def coded(array: Any, levels: Any, kind: Any) -> Any:
     return pa.DictionaryArray.from_arrays(codes, levels, ordered=kind.ordered)
 
 
-def one_set_of_levels(name: str, kind: Any, found: Sequence[Any]) -> Any:
+def common_levels(name: str, kind: Any, found: Sequence[Any]) -> Any:
     """The levels of a column from the dictionaries of all row groups."""
     import pyarrow as pa
 
@@ -141,7 +141,7 @@ def _reject_other_orders(name: str, longest: tuple[Any, ...], others: Sequence[t
             )
 
 
-def missing_matters(schema: Any) -> list[str]:
+def nullable_columns(schema: Any) -> list[str]:
     """Columns whose type in pandas depends on whether a value is missing."""
     import pyarrow as pa
 

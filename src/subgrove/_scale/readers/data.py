@@ -1,7 +1,7 @@
-"""Data in partitions: pieces that are read one at a time, and how many rows each has.
+"""Large data: chunks that are read one at a time, and how many rows each has.
 
-A piece holds where its rows are, not the rows. So pieces are small, can be sent to other processes, and are read there.
-Each piece knows the number of its first row among all rows; that makes draws and samples the same for any partitioning.
+A chunk holds where its rows are, not the rows. So chunks are small, can be sent to other processes, and are read there.
+Each chunk knows the number of its first row among all rows; that makes draws and samples the same for any partitioning.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ import numpy.typing as npt
 from subgrove._core.text import quote
 from subgrove.exceptions import InputError, ParameterError
 
-PARTITION_ROWS = 250_000
+CHUNK_ROWS = 250_000
 
 Places = npt.NDArray[np.intp]
 
 
-class Reader(Protocol):
-    """Where the rows of a piece are; picklable and small."""
+class ChunkReader(Protocol):
+    """Where the rows of a chunk are; picklable and small."""
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
         ...
 
     def take(self, columns: Sequence[str], places: Places) -> Any:
-        """Some of the rows, by their places in the piece, which increase."""
+        """Some of the rows, by their places in the chunk, which increase."""
         ...
 
 
 @dataclass(frozen=True)
-class Piece:
+class Chunk:
     """What one task handles: some rows that follow each other.
 
     Attributes
@@ -54,7 +54,7 @@ class Piece:
     name: str
     first_row: int
     n_rows: int
-    reader: Reader
+    reader: ChunkReader
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns of its rows, as a table in the user's kind of container."""
@@ -75,32 +75,32 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class Partitioned:
-    """Rows in pieces, the same columns in each.
+class ChunkedData:
+    """Rows in chunks, the same columns in each.
 
     Attributes
     ----------
-    pieces : tuple of Piece
+    chunks : tuple of Chunk
         In the order of their rows.
     columns : tuple of str
         Names of the columns, in order.
     n_rows : int
-        Rows of all pieces.
+        Rows of all chunks.
     backend : {"pandas", "polars", "pyarrow"}
-        Whose tables the pieces are read as, and results are given in.
+        Whose tables the chunks are read as, and results are given in.
     description : str
         What they come from, for people: "rows/ (12 Parquet files)".
     empty : table
-        The columns without a row: their types are those of each piece.
+        The columns without a row: their types are those of each chunk.
     beside : tuple of str
         Columns that are read by name only, since pandas made them its index; good as `row_key`.
     kept : object
-        What must live as long as the pieces, such as a temporary folder.
+        What must live as long as the chunks, such as a temporary folder.
     stamp : str
         Changes when a file is written again, though its name and its number of rows stay; "" if that is not known.
     """
 
-    pieces: tuple[Piece, ...]
+    chunks: tuple[Chunk, ...]
     columns: tuple[str, ...]
     n_rows: int
     backend: str
@@ -120,13 +120,13 @@ class Partitioned:
             )
 
 
-def is_partitioned(X: Any) -> bool:
-    """Whether X is data that `read_partitioned` takes: a path, a Dataset, a LazyFrame or a Dask frame."""
-    return isinstance(X, str | os.PathLike | Partitioned) or any(test(X) for test in (_is_dataset, _is_lazy, _is_dask))
+def is_large(X: Any) -> bool:
+    """Whether X is data that `read_chunks` takes: a path, a Dataset, a LazyFrame or a Dask frame."""
+    return isinstance(X, str | os.PathLike | ChunkedData) or any(test(X) for test in (_is_dataset, _is_lazy, _is_dask))
 
 
-def read_partitioned(X: Any, *, argument: str = "X", partition_rows: int | None = None) -> Partitioned:
-    """The pieces of data that need not fit in memory; none is read yet.
+def read_chunks(X: Any, *, argument: str = "X", chunk_rows: int | None = None) -> ChunkedData:
+    """The chunks of data that need not fit in memory; none is read yet.
 
     Parameters
     ----------
@@ -135,28 +135,28 @@ def read_partitioned(X: Any, *, argument: str = "X", partition_rows: int | None 
         "rows/*.parquet"; or what other libraries have for such data.
     argument : str, default "X"
         What it is called in errors.
-    partition_rows : int, optional
-        Most rows of a piece; 250,000 by default. Partitions of Dask are taken as they are.
+    chunk_rows : int, optional
+        Most rows of a chunk; 250,000 by default. Partitions of Dask are taken as they are.
     """
-    rows = _checked_rows(partition_rows)
-    if isinstance(X, Partitioned):
+    rows = _checked_rows(chunk_rows)
+    if isinstance(X, ChunkedData):
         return X
     if isinstance(X, str | os.PathLike):
-        from subgrove._scale.readers.parquet import of_path
+        from subgrove._scale.readers.parquet import chunks_of_path
 
-        found = of_path(os.fspath(X), argument, rows)
+        found = chunks_of_path(os.fspath(X), argument, rows)
     elif _is_dataset(X):
-        from subgrove._scale.readers.with_arrow import of_dataset
+        from subgrove._scale.readers.with_arrow import chunks_of_dataset
 
-        found = of_dataset(X, argument, rows)
+        found = chunks_of_dataset(X, argument, rows)
     elif _is_lazy(X):
-        from subgrove._scale.readers.with_polars import of_lazy
+        from subgrove._scale.readers.with_polars import chunks_of_lazy_frame
 
-        found = of_lazy(X, argument, rows)
+        found = chunks_of_lazy_frame(X, argument, rows)
     elif _is_dask(X):
-        from subgrove._scale.readers.with_dask import of_dask
+        from subgrove._scale.readers.with_dask import chunks_of_dask
 
-        found = of_dask(X, argument)
+        found = chunks_of_dask(X, argument)
     else:
         raise InputError(
             f"{argument} must be a path to Parquet, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame; "
@@ -167,15 +167,13 @@ def read_partitioned(X: Any, *, argument: str = "X", partition_rows: int | None 
     return found
 
 
-def _checked_rows(partition_rows: Any) -> int:
-    if partition_rows is None:
-        return PARTITION_ROWS
-    whole = isinstance(partition_rows, int | np.integer) and not isinstance(partition_rows, bool)
-    if not whole or partition_rows < 1:
-        raise ParameterError(
-            f"partition_rows must be a whole number >= 1, or None for {PARTITION_ROWS:,}; got {partition_rows!r}."
-        )
-    return int(partition_rows)
+def _checked_rows(chunk_rows: Any) -> int:
+    if chunk_rows is None:
+        return CHUNK_ROWS
+    whole = isinstance(chunk_rows, int | np.integer) and not isinstance(chunk_rows, bool)
+    if not whole or chunk_rows < 1:
+        raise ParameterError(f"chunk_rows must be a whole number >= 1, or None for {CHUNK_ROWS:,}; got {chunk_rows!r}.")
+    return int(chunk_rows)
 
 
 def _is_dataset(X: Any) -> bool:

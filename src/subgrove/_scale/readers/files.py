@@ -14,15 +14,15 @@ from hashlib import sha256
 from typing import Any
 
 from subgrove._core.text import quote
-from subgrove._scale.readers.arrow_types import View, missing_matters, one_set_of_levels
-from subgrove._scale.readers.paths import Found
+from subgrove._scale.readers.arrow_types import ArrowTypes, common_levels, nullable_columns
+from subgrove._scale.readers.paths import FoundFile
 from subgrove.exceptions import InputError
 
 BATCH_ROWS = 65_536
 
 
 @dataclass(frozen=True)
-class File:
+class ParquetFile:
     """A Parquet file as its footer describes it.
 
     Attributes
@@ -58,11 +58,11 @@ class File:
         return pq.ParquetFile(self.filesystem.open_input_file(self.path), pre_buffer=False, buffer_size=1 << 22)
 
 
-def footer(found: Found) -> tuple[File, Any]:
+def read_footer(found: FoundFile) -> tuple[ParquetFile, Any]:
     """What the end of a file says: rows of its groups, and its schema."""
     import pyarrow as pa
 
-    file = File(found.name, found.path, (), (), found.folders)
+    file = ParquetFile(found.name, found.path, (), (), found.folders)
     try:
         with file.open() as opened:
             metadata, schema = opened.metadata, opened.schema_arrow
@@ -75,7 +75,7 @@ def footer(found: Found) -> tuple[File, Any]:
     return replace(file, group_rows=sizes, groups=tuple(range(len(sizes)))), schema
 
 
-def stamp_of(files: Sequence[File]) -> str:
+def file_stamp(files: Sequence[ParquetFile]) -> str:
     """A short text that is another one after a file was written again: from sizes and times of change."""
     digest = sha256()
     for file in files:
@@ -89,12 +89,12 @@ def stamp_of(files: Sequence[File]) -> str:
     return digest.hexdigest()[:16]
 
 
-def view_of(files: Sequence[File], schema: Any, backend: str) -> View:
-    """How columns look in every piece of these files."""
-    return View(schema, _levels(files, schema), _missing(files, schema, backend), backend)
+def arrow_types_of(files: Sequence[ParquetFile], schema: Any, backend: str) -> ArrowTypes:
+    """How columns look in every chunk of these files."""
+    return ArrowTypes(schema, _levels(files, schema), _missing(files, schema, backend), backend)
 
 
-def reject_twice(names: Sequence[str], description: str) -> None:
+def reject_duplicate_names(names: Sequence[str], description: str) -> None:
     """No two columns share a name."""
     twice = sorted({name for name in names if list(names).count(name) > 1})
     if twice:
@@ -130,7 +130,7 @@ def common_schema(schemas: Sequence[tuple[str, Any]], argument: str) -> Any:
     return common
 
 
-def folder_columns(files: Sequence[File], argument: str) -> tuple[list[File], list[Any]]:
+def folder_columns(files: Sequence[ParquetFile], argument: str) -> tuple[list[ParquetFile], list[Any]]:
     """Values in names of folders become those of categorical columns: whole numbers if all are, else strings."""
     import pyarrow as pa
 
@@ -158,7 +158,7 @@ def index_columns(schema: Any) -> tuple[str, ...]:
     return tuple(name for name in index if isinstance(name, str) and name in schema.names)
 
 
-def _levels(files: Sequence[File], schema: Any) -> dict[str, Any]:
+def _levels(files: Sequence[ParquetFile], schema: Any) -> dict[str, Any]:
     """Levels of dictionary columns over all files; the one thing for which columns are read here."""
     import pyarrow as pa
 
@@ -178,11 +178,11 @@ def _levels(files: Sequence[File], schema: Any) -> dict[str, Any]:
         kind = schema.field(name).type
         if dictionaries and not isinstance(dictionaries[0], pa.Array):
             dictionaries = [pa.array(sorted(set(dictionaries)), kind.value_type)]
-        levels[name] = one_set_of_levels(name, kind, [one.cast(kind.value_type) for one in dictionaries])
+        levels[name] = common_levels(name, kind, [one.cast(kind.value_type) for one in dictionaries])
     return levels
 
 
-def _dictionaries(file: File, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
+def _dictionaries(file: ParquetFile, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
     import pyarrow as pa
 
     if not names:
@@ -195,11 +195,11 @@ def _dictionaries(file: File, names: Sequence[str]) -> Iterator[tuple[str, Any]]
                 yield name, encoded.dictionary
 
 
-def _missing(files: Sequence[File], schema: Any, backend: str) -> frozenset[str]:
+def _missing(files: Sequence[ParquetFile], schema: Any, backend: str) -> frozenset[str]:
     """Whole numbers and booleans of which a value is missing in some file."""
     if backend != "pandas":
         return frozenset()
-    asked = missing_matters(schema)
+    asked = nullable_columns(schema)
     found: set[str] = set()
     for file in files:
         left = [name for name in asked if name not in found and name not in dict(file.folders)]
@@ -207,7 +207,7 @@ def _missing(files: Sequence[File], schema: Any, backend: str) -> frozenset[str]
     return frozenset(found)
 
 
-def _missing_in(file: File, names: Sequence[str]) -> set[str]:
+def _missing_in(file: ParquetFile, names: Sequence[str]) -> set[str]:
     if not names:
         return set()
     with file.open() as opened:

@@ -13,27 +13,27 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.random import Keys, hash64, mix64
-from subgrove._scale.readers.data import Piece
+from subgrove._scale.readers.data import Chunk
 from subgrove.exceptions import ColumnError
 
 _STEP = 0x9E3779B97F4A7C15  # of splitmix64, from one number to the next
 
 
-def row_keys(piece: Piece, table: Any, row_key: str | None = None) -> Keys:
-    """A key for each row of a piece.
+def row_keys(chunk: Chunk, table: Any, row_key: str | None = None) -> Keys:
+    """A key for each row of a chunk.
 
     Parameters
     ----------
-    piece : Piece
-        The piece; without `row_key` it is all that is needed.
+    chunk : Chunk
+        The chunk; without `row_key` it is all that is needed.
     table : table
-        The rows of the piece, with the column `row_key`.
+        The rows of the chunk, with the column `row_key`.
     row_key : str, optional
         A column whose values differ from row to row: numbers, strings, dates.
     """
     if row_key is None:
-        return numbered_keys(piece.first_row, piece.n_rows)
-    return hashed(table[row_key], row_key)
+        return numbered_keys(chunk.first_row, chunk.n_rows)
+    return hash_column(table[row_key], row_key)
 
 
 def numbered_keys(first_row: int, n_rows: int) -> Keys:
@@ -41,12 +41,12 @@ def numbered_keys(first_row: int, n_rows: int) -> Keys:
     return mix64(np.arange(first_row, first_row + n_rows, dtype=np.uint64), _STEP)
 
 
-def salted(keys: Keys, seed: int, purpose: str) -> Keys:
+def salt_keys(keys: Keys, seed: int, purpose: str) -> Keys:
     """Whole numbers as good as random, from keys, a seed and what they are for."""
     return mix64(keys ^ np.uint64(hash64(f"{seed}/{purpose}")), _STEP)
 
 
-def hashed(column: Any, name: str) -> Keys:
+def hash_column(column: Any, name: str) -> Keys:
     """Keys from values: equal values, equal keys, whatever the container and the width of numbers."""
     values = _plain(column)
     _reject_missing(values, name)

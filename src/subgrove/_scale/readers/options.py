@@ -1,4 +1,4 @@
-"""Arguments that only data in partitions have a use for."""
+"""Arguments that only large data have a use for."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.text import quote
-from subgrove._scale.readers.data import Partitioned
+from subgrove._scale.readers.data import ChunkedData
 from subgrove.exceptions import ParameterError
 
-SAMPLE = 100_000
+SAMPLE_SIZE = 100_000
 """Rows that are drawn by default to fit samplers and to find grids."""
 
 
-def reject_without_partitions(
-    *, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any, least: int = SAMPLE
+def reject_large_data_options(
+    *, sample: Any, row_key: Any, checkpoint: Any, chunk_rows: Any, least: int = SAMPLE_SIZE
 ) -> None:
     """Rows in memory are all used, at once: none of these says anything about them."""
-    defaults = {"sample": least, "row_key": None, "checkpoint": None, "partition_rows": None}
-    given = {"sample": sample, "row_key": row_key, "checkpoint": checkpoint, "partition_rows": partition_rows}
+    defaults = {"sample": least, "row_key": None, "checkpoint": None, "chunk_rows": None}
+    given = {"sample": sample, "row_key": row_key, "checkpoint": checkpoint, "chunk_rows": chunk_rows}
     wrong = [name for name, value in given.items() if value is not defaults[name] and value != defaults[name]]
     if wrong:
         raise ParameterError(
-            f"{wrong[0]}={given[wrong[0]]!r} is for data in partitions, and X is a table in memory. Leave it out, or "
+            f"{wrong[0]}={given[wrong[0]]!r} is for large data, and X is a table in memory. Leave it out, or "
             f"pass X as a path to Parquet, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame."
         )
 
 
-def checked_sample(sample: Any) -> int:
+def check_sample_size(sample: Any) -> int:
     """How many rows to draw."""
     if isinstance(sample, bool) or not isinstance(sample, int | np.integer) or sample < 1:
         raise ParameterError(f"sample must be a whole number >= 1, of rows to draw; got {sample!r}.")
     return int(sample)
 
 
-def checked_name(name: Any, data: Partitioned, argument: str, why: str) -> str | None:
+def check_column_name(name: Any, data: ChunkedData, argument: str, why: str) -> str | None:
     """The name of a column of the data, or None."""
     if name is None:
         return None
@@ -48,8 +48,8 @@ def checked_name(name: Any, data: Partitioned, argument: str, why: str) -> str |
     return name
 
 
-def checked_folder(checkpoint: Any) -> Path | None:
-    """Where finished pieces are kept."""
+def check_checkpoint(checkpoint: Any) -> Path | None:
+    """Where finished chunks are kept."""
     if checkpoint is None:
         return None
     if not isinstance(checkpoint, str | Path):
@@ -59,7 +59,7 @@ def checked_folder(checkpoint: Any) -> Path | None:
     return Path(checkpoint)
 
 
-def model_columns(data: Partitioned, model: Any, known: tuple[str, ...], left_out: tuple[str | None, ...]) -> list[str]:
+def model_columns(data: ChunkedData, model: Any, known: tuple[str, ...], left_out: tuple[str | None, ...]) -> list[str]:
     """The columns that the model is given: those it was fitted on, if it says so; else those that are known; else all.
 
     A file mostly holds the target too, and it is no feature.
@@ -78,7 +78,7 @@ def model_columns(data: Partitioned, model: Any, known: tuple[str, ...], left_ou
     return found
 
 
-def _reject_other_number(found: list[str], model: Any, data: Partitioned) -> None:
+def _reject_other_number(found: list[str], model: Any, data: ChunkedData) -> None:
     """A model that was fitted on an array says how many columns it had, not which."""
     n = getattr(model, "n_features_in_", None)
     if isinstance(n, int | np.integer) and n != len(found):
@@ -90,6 +90,6 @@ def _reject_other_number(found: list[str], model: Any, data: Partitioned) -> Non
         )
 
 
-def selected(table: Any, columns: list[str]) -> Any:
-    """Some columns of a table that a piece gave."""
+def select_columns(table: Any, columns: list[str]) -> Any:
+    """Some columns of a table that a chunk gave."""
     return table.select(columns) if hasattr(table, "column_names") else table[columns]

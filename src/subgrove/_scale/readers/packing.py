@@ -12,7 +12,7 @@ import numpy.typing as npt
 Bytes = npt.NDArray[np.uint8]
 
 
-def packed(table: Any) -> Bytes:
+def pack_table(table: Any) -> Bytes:
     """A table as bytes."""
     if _kind(table) == "polars":  # which writes the format by itself
         buffer = io.BytesIO()
@@ -27,7 +27,7 @@ def packed(table: Any) -> Bytes:
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
-def unpacked(parts: Sequence[Bytes], empty: Any, columns: Sequence[str], order: npt.NDArray[np.intp]) -> Any:
+def unpack_tables(parts: Sequence[Bytes], empty: Any, columns: Sequence[str], order: npt.NDArray[np.intp]) -> Any:
     """One table from the bytes of several, its rows in another order, with the types of an empty one."""
     if _kind(empty) == "polars":
         import polars as pl

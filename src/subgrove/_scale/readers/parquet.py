@@ -1,7 +1,7 @@
-"""Parquet files in pieces: row groups are joined or cut until pieces have about as many rows as wanted.
+"""Parquet files in chunks: row groups are joined or cut until chunks have about as many rows as wanted.
 
-A row group that is larger than a piece is read as a stream, up to the piece's last row; so at most one batch of rows is
-held beside the piece.
+A row group that is larger than a chunk is read as a stream, up to the chunk's last row; so at most one batch of rows is
+held beside the chunk.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from subgrove._scale.readers.arrow_types import View
-from subgrove._scale.readers.data import Partitioned, Piece, Places
+from subgrove._scale.readers.arrow_types import ArrowTypes
+from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import (
     BATCH_ROWS,
-    File,
+    ParquetFile,
+    arrow_types_of,
     common_schema,
+    file_stamp,
     folder_columns,
-    footer,
     index_columns,
-    reject_twice,
-    stamp_of,
-    view_of,
+    read_footer,
+    reject_duplicate_names,
 )
 from subgrove._scale.readers.paths import parquet_files
 from subgrove.exceptions import InputError
 
 
 @dataclass(frozen=True)
-class Span:
+class RowSpan:
     """Rows of one file: some of its row groups, less `skip` rows at the start, `n_rows` in all."""
 
-    file: File
+    file: ParquetFile
     groups: tuple[int, ...]
     skip: int
     n_rows: int
@@ -71,7 +71,7 @@ def _with_folders(batch: Any, columns: Sequence[str], own: dict[str, Any]) -> An
     return pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-class Batches(Protocol):
+class SupportsBatches(Protocol):
     """Some rows of a file."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
@@ -80,10 +80,10 @@ class Batches(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BatchReader:
-    """The rows of one or more parts, each of which gives record batches, in the types that all pieces have."""
+    """The rows of one or more parts, each of which gives record batches, in the types that all chunks have."""
 
-    parts: tuple[Batches, ...]
-    view: View
+    parts: tuple[SupportsBatches, ...]
+    view: ArrowTypes
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
@@ -91,14 +91,14 @@ class BatchReader:
 
     def take(self, columns: Sequence[str], places: Places) -> Any:
         """Some rows; the others are let go batch by batch."""
-        return self.view.table(taken(self._batches(columns), places), columns)
+        return self.view.table(take_rows(self._batches(columns), places), columns)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
         for part in self.parts:
             yield from part.batches(columns)
 
 
-def taken(batches: Iterator[Any], places: Places) -> Iterator[Any]:
+def take_rows(batches: Iterator[Any], places: Places) -> Iterator[Any]:
     """Some rows of record batches, by their places among all rows, which increase."""
     start = 0
     for batch in batches:
@@ -110,8 +110,8 @@ def taken(batches: Iterator[Any], places: Places) -> Iterator[Any]:
             return
 
 
-def of_path(path: str, argument: str, partition_rows: int) -> Partitioned:
-    """The pieces of the Parquet files behind a path."""
+def chunks_of_path(path: str, argument: str, chunk_rows: int) -> ChunkedData:
+    """The chunks of the Parquet files behind a path."""
     try:
         import pyarrow  # noqa: F401  # asked for here, so that the error comes before anything else
     except ImportError:
@@ -120,68 +120,70 @@ def of_path(path: str, argument: str, partition_rows: int) -> Partitioned:
             f"Run: pip install 'subgrove[pyarrow]'"
         ) from None
     found = parquet_files(path, argument)
-    read = [footer(one) for one in found]
+    read = [read_footer(one) for one in found]
     files, folder_fields = folder_columns([file for file, _ in read], argument)
     schema = common_schema([(file.name, schema) for file, (_, schema) in zip(files, read, strict=True)], argument)
     for field in folder_fields:
         schema = schema.append(field) if field.name not in schema.names else schema
     counted = f"{len(files)} Parquet file{'s' if len(files) > 1 else ''}"
-    return of_files(files, schema, "pandas", f"{path} ({counted})", partition_rows)
+    return chunks_of_files(files, schema, "pandas", f"{path} ({counted})", chunk_rows)
 
 
-def of_files(files: Sequence[File], schema: Any, backend: str, description: str, partition_rows: int) -> Partitioned:
-    """The pieces of files that agree on a schema."""
-    reject_twice(schema.names, description)
-    view = view_of(files, schema, backend)
+def chunks_of_files(
+    files: Sequence[ParquetFile], schema: Any, backend: str, description: str, chunk_rows: int
+) -> ChunkedData:
+    """The chunks of files that agree on a schema."""
+    reject_duplicate_names(schema.names, description)
+    view = arrow_types_of(files, schema, backend)
     beside = index_columns(schema) if backend == "pandas" else ()
     columns = tuple(name for name in schema.names if name not in beside)
-    pieces = tuple(_pieces(files, partition_rows, view))
-    n_rows = sum(piece.n_rows for piece in pieces)
+    chunks = tuple(_chunks(files, chunk_rows, view))
+    n_rows = sum(chunk.n_rows for chunk in chunks)
     empty = view.table([], columns)
-    return Partitioned(pieces, columns, n_rows, backend, description, empty, beside, stamp=stamp_of(files))
+    return ChunkedData(chunks, columns, n_rows, backend, description, empty, beside, stamp=file_stamp(files))
 
 
-def _pieces(files: Sequence[File], most: int, view: View) -> Iterator[Piece]:
+def _chunks(files: Sequence[ParquetFile], most: int, view: ArrowTypes) -> Iterator[Chunk]:
     """Row groups in order, small ones together and large ones cut."""
-    first, held = 0, list[Span]()
+    first, held = 0, list[RowSpan]()
     for span in _row_groups(files):
         together = sum(one.n_rows for one in held)
         if held and together + span.n_rows > most:
-            yield _piece(held, first, view)
+            yield _chunk(held, first, view)
             first, held = first + together, []
         if span.n_rows <= most:
             held = _joined(held, span)
             continue
         for part in _cut(span, most):
-            yield _piece([part], first, view)
+            yield _chunk([part], first, view)
             first += part.n_rows
     if held:
-        yield _piece(held, first, view)
+        yield _chunk(held, first, view)
 
 
-def _row_groups(files: Sequence[File]) -> Iterator[Span]:
+def _row_groups(files: Sequence[ParquetFile]) -> Iterator[RowSpan]:
     for file in files:
         start = 0
         for group, n_rows in enumerate(file.group_rows):
             if n_rows:
-                yield Span(file, (group,), 0, n_rows, start)
+                yield RowSpan(file, (group,), 0, n_rows, start)
             start += n_rows
 
 
-def _joined(held: list[Span], span: Span) -> list[Span]:
+def _joined(held: list[RowSpan], span: RowSpan) -> list[RowSpan]:
     if held and held[-1].file is span.file:
         last = held[-1]
         return [*held[:-1], replace(last, groups=last.groups + span.groups, n_rows=last.n_rows + span.n_rows)]
     return [*held, span]
 
 
-def _cut(span: Span, most: int) -> Iterator[Span]:
+def _cut(span: RowSpan, most: int) -> Iterator[RowSpan]:
     """Parts of about the same size, each of at most so many rows."""
     borders = np.linspace(0, span.n_rows, -(-span.n_rows // most) + 1).round().astype(int).tolist()
     for low, high in pairwise(borders):
         yield replace(span, skip=low, n_rows=high - low, start=span.start + low)
 
 
-def _piece(spans: Sequence[Span], first_row: int, view: View) -> Piece:
+def _chunk(spans: Sequence[RowSpan], first_row: int, view: ArrowTypes) -> Chunk:
     name = spans[0].name if len(spans) == 1 else f"{spans[0].name} to {spans[-1].name}"
-    return Piece(name, first_row, sum(span.n_rows for span in spans), BatchReader(tuple(spans), view))
+    return Chunk(name, first_row, sum(span.n_rows for span in spans), BatchReader(tuple(spans), view))

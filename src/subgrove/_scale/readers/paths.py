@@ -15,7 +15,7 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """A file, its name for people, and the values that its folders stand for, as in "year=2024"."""
 
     path: str
@@ -23,7 +23,7 @@ class Found:
     folders: tuple[tuple[str, str | None], ...] = ()
 
 
-def parquet_files(path: str, argument: str) -> tuple[Found, ...]:
+def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
     """The files of a path, a folder or a pattern, in the order of their names."""
     if not path.strip():
         raise InputError(f"{argument} is an empty string. Pass the path of a Parquet file or folder; '.' is this one.")
@@ -32,7 +32,7 @@ def parquet_files(path: str, argument: str) -> tuple[Found, ...]:
     place = Path(path).expanduser()
     if place.is_file():
         _reject_text(place, argument, whole=place)
-        return (Found(str(place), place.name),)
+        return (FoundFile(str(place), place.name),)
     if place.is_dir():
         return _in_folder(place, argument)
     if glob.has_magic(path):
@@ -47,13 +47,13 @@ def parquet_files(path: str, argument: str) -> tuple[Found, ...]:
     )
 
 
-def _matched(place: Path, argument: str) -> tuple[Found, ...]:
+def _matched(place: Path, argument: str) -> tuple[FoundFile, ...]:
     if place.is_dir():
         return tuple(_files_below(place))
-    return (Found(str(place), place.name, _folders(place.parts[:-1])),) if _is_parquet(place) else ()
+    return (FoundFile(str(place), place.name, _folders(place.parts[:-1])),) if _is_parquet(place) else ()
 
 
-def _in_folder(folder: Path, argument: str) -> tuple[Found, ...]:
+def _in_folder(folder: Path, argument: str) -> tuple[FoundFile, ...]:
     found = tuple(_files_below(folder))
     if found:
         return found
@@ -67,11 +67,11 @@ def _in_folder(folder: Path, argument: str) -> tuple[Found, ...]:
     )
 
 
-def _files_below(folder: Path) -> list[Found]:
+def _files_below(folder: Path) -> list[FoundFile]:
     files = sorted(place for place in folder.rglob("*") if _is_parquet(place))
     below = [place.relative_to(folder) for place in files]
     return [
-        Found(str(place), name.as_posix(), _folders(name.parts[:-1]))
+        FoundFile(str(place), name.as_posix(), _folders(name.parts[:-1]))
         for place, name in zip(files, below, strict=True)
         if not any(part.startswith(("_", ".")) for part in name.parts)
     ]

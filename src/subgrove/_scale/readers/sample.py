@@ -16,27 +16,27 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.random import Keys
-from subgrove._scale.engines import Sums
-from subgrove._scale.readers.data import Partitioned, Piece, Places
-from subgrove._scale.readers.keys import numbered_keys, row_keys, salted
-from subgrove._scale.readers.packing import packed, unpacked
+from subgrove._scale.engines import ChunkArrays
+from subgrove._scale.readers.data import Chunk, ChunkedData, Places
+from subgrove._scale.readers.keys import numbered_keys, row_keys, salt_keys
+from subgrove._scale.readers.packing import pack_table, unpack_tables
 from subgrove.exceptions import ColumnError
 
-Run = Callable[[Callable[[Piece], Sums], Sequence[Piece]], Iterable[tuple[int, Sums]]]
+RunChunks = Callable[[Callable[[Chunk], ChunkArrays], Sequence[Chunk]], Iterable[tuple[int, ChunkArrays]]]
 
 _AT_ONCE = 1 << 20  # row numbers that are hashed at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
-    """Rows drawn from data in partitions.
+class SampledRows:
+    """Rows drawn from large data.
 
     Attributes
     ----------
     table : table
-        The rows, in random order, in the container of the pieces.
+        The rows, in random order, in the container of the chunks.
     keys : uint64 array
-        Their keys, in the same order; `row_keys` of a piece gives the same.
+        Their keys, in the same order; `row_keys` of a chunk gives the same.
     n : int
         How many there are.
     of : int
@@ -49,19 +49,19 @@ class Sample:
     of: int
 
 
-def one_after_another(work: Callable[[Piece], Sums], pieces: Sequence[Piece]) -> Iterable[tuple[int, Sums]]:
-    """The plainest way to carry out work: in this process, piece by piece."""
-    return ((number, work(piece)) for number, piece in enumerate(pieces))
+def run_serially(work: Callable[[Chunk], ChunkArrays], chunks: Sequence[Chunk]) -> Iterable[tuple[int, ChunkArrays]]:
+    """The plainest way to carry out work: in this process, chunk by chunk."""
+    return ((number, work(chunk)) for number, chunk in enumerate(chunks))
 
 
 def sample_rows(
-    data: Partitioned,
+    data: ChunkedData,
     columns: Sequence[str],
     n: int,
     seed: int,
     row_key: str | None = None,
-    run: Run = one_after_another,
-) -> Sample:
+    run: RunChunks = run_serially,
+) -> SampledRows:
     """A uniform sample of at most n rows, without replacement.
 
     Parameters
@@ -77,26 +77,26 @@ def sample_rows(
     row_key : str, optional
         The column that tells rows apart; then the order of rows does not matter either.
     run : function
-        Carries out work on pieces and gives (number of the piece, arrays) for each, as `carry_out` of the engines does.
+        Carries out work on chunks and gives (number of the chunk, arrays) for each, as `carry_out` of the engines does.
     """
     drawn = _smallest_numbers(data, n, seed) if row_key is None else _smallest_keys(data, n, seed, row_key, run)
     order = np.argsort(drawn.rows)
-    starts = np.array([piece.first_row for piece in data.pieces] + [data.n_rows])
+    starts = np.array([chunk.first_row for chunk in data.chunks] + [data.n_rows])
     borders = np.searchsorted(drawn.rows[order], starts)
-    asked = [k for k in range(len(data.pieces)) if borders[k + 1] > borders[k]]
-    pieces = [data.pieces[k] for k in asked]
+    asked = [k for k in range(len(data.chunks)) if borders[k + 1] > borders[k]]
+    chunks = [data.chunks[k] for k in asked]
     places = {
-        piece.first_row: drawn.rows[order[borders[k] : borders[k + 1]]] - piece.first_row
-        for k, piece in zip(asked, pieces, strict=True)
+        chunk.first_row: drawn.rows[order[borders[k] : borders[k + 1]]] - chunk.first_row
+        for k, chunk in zip(asked, chunks, strict=True)
     }
-    parts = [sums["rows"] for _, sums in run(_Taking(tuple(columns), places), pieces)]
+    parts = [sums["rows"] for _, sums in run(_TakeWork(tuple(columns), places), chunks)]
     back = np.empty_like(order)
     back[order] = np.arange(len(order))  # from the order of reading to that of the hash
-    return Sample(unpacked(parts, data.empty, columns, back), drawn.keys, len(drawn.keys), data.n_rows)
+    return SampledRows(unpack_tables(parts, data.empty, columns, back), drawn.keys, len(drawn.keys), data.n_rows)
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _SmallestHashes:
     """Numbers of rows, their keys and hashes; in the order of the hashes."""
 
     rows: npt.NDArray[np.int64]
@@ -104,36 +104,36 @@ class _Drawn:
     hashes: Keys
 
     @classmethod
-    def of(cls, rows: npt.NDArray[np.int64], keys: Keys, seed: int, n: int) -> _Drawn:
-        hashes = salted(keys, seed, "sample")
+    def of(cls, rows: npt.NDArray[np.int64], keys: Keys, seed: int, n: int) -> _SmallestHashes:
+        hashes = salt_keys(keys, seed, "sample")
         if len(keys) > n:
             near = np.argpartition(hashes, n)[: n + 1]
             rows, keys, hashes = rows[near], keys[near], hashes[near]
         order = np.lexsort((rows, hashes))[:n]
         return cls(rows[order], keys[order], hashes[order])
 
-    def merged(self, other: _Drawn, seed: int, n: int) -> _Drawn:
+    def merged(self, other: _SmallestHashes, seed: int, n: int) -> _SmallestHashes:
         rows, keys = np.concatenate([self.rows, other.rows]), np.concatenate([self.keys, other.keys])
-        return _Drawn.of(rows, keys, seed, n)
+        return _SmallestHashes.of(rows, keys, seed, n)
 
 
-def _smallest_numbers(data: Partitioned, n: int, seed: int) -> _Drawn:
-    drawn = _Drawn(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
+def _smallest_numbers(data: ChunkedData, n: int, seed: int) -> _SmallestHashes:
+    drawn = _SmallestHashes(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
     for start in range(0, data.n_rows, _AT_ONCE):
         stop = min(start + _AT_ONCE, data.n_rows)
         keys = numbered_keys(start, stop - start)
         rows = np.arange(start, stop)
         if len(drawn.hashes) == n:  # most rows are far from being among the smallest: they need no sorting
-            near = salted(keys, seed, "sample") < drawn.hashes[-1]
+            near = salt_keys(keys, seed, "sample") < drawn.hashes[-1]
             rows, keys = rows[near], keys[near]
-        drawn = drawn.merged(_Drawn.of(rows, keys, seed, n), seed, n)
+        drawn = drawn.merged(_SmallestHashes.of(rows, keys, seed, n), seed, n)
     return drawn
 
 
-def _smallest_keys(data: Partitioned, n: int, seed: int, row_key: str, run: Run) -> _Drawn:
-    drawn = _Drawn(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
-    for _, sums in run(_Keying(row_key, seed, n), data.pieces):
-        other = _Drawn(sums["rows"], sums["keys"], sums["hashes"])
+def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunChunks) -> _SmallestHashes:
+    drawn = _SmallestHashes(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
+    for _, sums in run(_HashWork(row_key, seed, n), data.chunks):
+        other = _SmallestHashes(sums["rows"], sums["keys"], sums["hashes"])
         drawn = drawn.merged(other, seed, n)
     same = len(drawn.keys) - len(np.unique(drawn.keys))
     if same:
@@ -145,26 +145,26 @@ def _smallest_keys(data: Partitioned, n: int, seed: int, row_key: str, run: Run)
 
 
 @dataclass(frozen=True)
-class _Keying:
-    """Work: the smallest hashes of a piece."""
+class _HashWork:
+    """Work: the smallest hashes of a chunk."""
 
     row_key: str
     seed: int
     n: int
 
-    def __call__(self, piece: Piece) -> Sums:
-        keys = row_keys(piece, piece.read([self.row_key]), self.row_key)
-        rows = np.arange(piece.first_row, piece.first_row + piece.n_rows)
-        drawn = _Drawn.of(rows, keys, self.seed, self.n)
+    def __call__(self, chunk: Chunk) -> ChunkArrays:
+        keys = row_keys(chunk, chunk.read([self.row_key]), self.row_key)
+        rows = np.arange(chunk.first_row, chunk.first_row + chunk.n_rows)
+        drawn = _SmallestHashes.of(rows, keys, self.seed, self.n)
         return {"rows": drawn.rows, "keys": drawn.keys, "hashes": drawn.hashes}
 
 
 @dataclass(frozen=True, eq=False)
-class _Taking:
-    """Work: the chosen rows of a piece, as bytes."""
+class _TakeWork:
+    """Work: the chosen rows of a chunk, as bytes."""
 
     columns: tuple[str, ...]
     places: Mapping[int, Places]
 
-    def __call__(self, piece: Piece) -> Sums:
-        return {"rows": packed(piece.take(self.columns, self.places[piece.first_row]))}
+    def __call__(self, chunk: Chunk) -> ChunkArrays:
+        return {"rows": pack_table(chunk.take(self.columns, self.places[chunk.first_row]))}

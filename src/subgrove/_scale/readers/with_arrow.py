@@ -1,4 +1,4 @@
-"""Datasets of pyarrow in pieces, each given as a pyarrow table.
+"""Datasets of pyarrow in chunks, each given as a pyarrow table.
 
 Parquet files without a filter are read as from a path. With a filter, rows are counted row group by row group, since
 nobody knows how many are left. Tables in memory are sliced.
@@ -10,35 +10,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from subgrove._scale.readers.arrow_types import View
-from subgrove._scale.readers.data import Partitioned, Piece, Places
-from subgrove._scale.readers.files import BATCH_ROWS, File, reject_twice, stamp_of, view_of
-from subgrove._scale.readers.parquet import BatchReader, of_files
+from subgrove._scale.readers.arrow_types import ArrowTypes
+from subgrove._scale.readers.data import Chunk, ChunkedData, Places
+from subgrove._scale.readers.files import BATCH_ROWS, ParquetFile, arrow_types_of, file_stamp, reject_duplicate_names
+from subgrove._scale.readers.parquet import BatchReader, chunks_of_files
 from subgrove.exceptions import InputError
 
 
-def of_dataset(X: Any, argument: str, partition_rows: int) -> Partitioned:
-    """The pieces of a Dataset."""
+def chunks_of_dataset(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
+    """The chunks of a Dataset."""
     import pyarrow.dataset as ds
 
     if isinstance(X, ds.InMemoryDataset):
-        return _of_table(X.to_table(), partition_rows)
+        return _of_table(X.to_table(), chunk_rows)
     parts = list(_file_datasets(X, argument))
     files = [(part, *found) for part in parts for found in _files(part, X.schema)]
     description = f"the Dataset {argument} ({len(files)} Parquet file{'s' if len(files) != 1 else ''})"
     if all(_filter(part) is None for part in parts):
-        return of_files([file for _, file, _ in files], X.schema, "pyarrow", description, partition_rows)
-    reject_twice(X.schema.names, description)
-    view = view_of([file for _, file, _ in files], X.schema, "pyarrow")
+        return chunks_of_files([file for _, file, _ in files], X.schema, "pyarrow", description, chunk_rows)
+    reject_duplicate_names(X.schema.names, description)
+    view = arrow_types_of([file for _, file, _ in files], X.schema, "pyarrow")
     groups = [
-        Kept(group, _filter(part), 0, _count(group, _filter(part), X.schema), file.name, X.schema)
+        FilteredRows(group, _filter(part), 0, _count(group, _filter(part), X.schema), file.name, X.schema)
         for part, file, fragment in files
         for group in fragment.split_by_row_group()
     ]
-    pieces = tuple(_pieces(groups, view, partition_rows))
-    n_rows, columns = sum(piece.n_rows for piece in pieces), tuple(X.schema.names)
-    stamp, empty = stamp_of([file for _, file, _ in files]), view.table([], columns)
-    return Partitioned(pieces, columns, n_rows, "pyarrow", description, empty, stamp=stamp)
+    chunks = tuple(_chunks(groups, view, chunk_rows))
+    n_rows, columns = sum(chunk.n_rows for chunk in chunks), tuple(X.schema.names)
+    stamp, empty = file_stamp([file for _, file, _ in files]), view.table([], columns)
+    return ChunkedData(chunks, columns, n_rows, "pyarrow", description, empty, stamp=stamp)
 
 
 def _file_datasets(X: Any, argument: str) -> Iterator[Any]:
@@ -52,7 +52,7 @@ def _file_datasets(X: Any, argument: str) -> Iterator[Any]:
     if not isinstance(X, ds.FileSystemDataset) or not isinstance(X.format, ds.ParquetFileFormat):
         kind = X.format.default_extname if isinstance(X, ds.FileSystemDataset) else type(X).__name__
         raise InputError(
-            f"{argument} is a Dataset of {kind}; pieces are read from Parquet, where row groups can be found without "
+            f"{argument} is a Dataset of {kind}; chunks are read from Parquet, where row groups can be found without "
             f"reading what is before them. Convert it once: "
             f"pyarrow.dataset.write_dataset({argument}, 'rows', format='parquet')"
         )
@@ -68,7 +68,7 @@ def _count(group: Any, kept: Any, schema: Any) -> int:
     return int(group.scanner(schema=schema, columns=[], filter=kept).count_rows())
 
 
-def _files(part: Any, schema: Any) -> Iterator[tuple[File, Any]]:
+def _files(part: Any, schema: Any) -> Iterator[tuple[ParquetFile, Any]]:
     """The files of a Dataset with their fragments; columns that a file does not have are missing in it."""
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem
@@ -81,7 +81,9 @@ def _files(part: Any, schema: Any) -> Iterator[tuple[File, Any]]:
         filesystem = None if isinstance(fragment.filesystem, LocalFileSystem) else fragment.filesystem
         numbers, rows = (tuple(values) for values in zip(*sizes, strict=True)) if sizes else ((), ())
         yield (
-            File(fragment.path.rpartition("/")[2], fragment.path, rows, numbers, tuple(folders.items()), filesystem),
+            ParquetFile(
+                fragment.path.rpartition("/")[2], fragment.path, rows, numbers, tuple(folders.items()), filesystem
+            ),
             fragment,
         )
 
@@ -104,7 +106,7 @@ def _unfiltered(part: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class FilteredRows:
     """The rows of a row group that a filter keeps, or some of them."""
 
     fragment: Any
@@ -128,30 +130,30 @@ class Kept:
                 return
 
 
-def _pieces(groups: Sequence[Kept], view: View, most: int) -> Iterator[Piece]:
-    first, held = 0, list[Kept]()
+def _chunks(groups: Sequence[FilteredRows], view: ArrowTypes, most: int) -> Iterator[Chunk]:
+    first, held = 0, list[FilteredRows]()
     for group in groups:
         together = sum(one.n_rows for one in held)
         if held and together + group.n_rows > most:
-            yield _piece(held, first, view)
+            yield _chunk(held, first, view)
             first, held = first + together, []
         for skip in range(0, group.n_rows, most):
             part = replace(group, skip=skip, n_rows=min(most, group.n_rows - skip))
             if group.n_rows <= most:
                 held.append(part)
                 continue
-            yield _piece([part], first, view)
+            yield _chunk([part], first, view)
             first += part.n_rows
     if held:
-        yield _piece(held, first, view)
+        yield _chunk(held, first, view)
 
 
-def _piece(parts: Sequence[Kept], first: int, view: View) -> Piece:
+def _chunk(parts: Sequence[FilteredRows], first: int, view: ArrowTypes) -> Chunk:
     n_rows = sum(part.n_rows for part in parts)
     names = list(dict.fromkeys(part.name for part in parts))
     files = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
     name = f"{files}, filtered rows {first:,} to {first + n_rows - 1:,}"
-    return Piece(name, first, n_rows, BatchReader(tuple(parts), view))
+    return Chunk(name, first, n_rows, BatchReader(tuple(parts), view))
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,15 +171,15 @@ class TableReader:
         return self.table.select(list(columns)).take(places)
 
 
-def _of_table(table: Any, most: int) -> Partitioned:
+def _of_table(table: Any, most: int) -> ChunkedData:
     names, n_rows = tuple(table.column_names), table.num_rows
-    reject_twice(names, "the Dataset")
+    reject_duplicate_names(names, "the Dataset")
     table = table.unify_dictionaries()
-    pieces = tuple(
-        Piece(
+    chunks = tuple(
+        Chunk(
             f"rows {first:,} to {min(first + most, n_rows) - 1:,}", first, min(most, n_rows - first), TableReader(part)
         )
         for first in range(0, n_rows, most)
         if (part := table.slice(first, most)) is not None
     )
-    return Partitioned(pieces, names, n_rows, "pyarrow", f"a Dataset of {n_rows:,} rows in memory", table.slice(0, 0))
+    return ChunkedData(chunks, names, n_rows, "pyarrow", f"a Dataset of {n_rows:,} rows in memory", table.slice(0, 0))

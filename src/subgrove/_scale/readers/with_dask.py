@@ -1,6 +1,6 @@
-"""Dask frames in pieces: its partitions, as they are.
+"""Dask frames in chunks: its partitions, as they are.
 
-Each piece holds the graph of its own partition, which is carried out where the piece is read. Rows are counted once, by
+Each chunk holds the graph of its own partition, which is carried out where the chunk is read. Rows are counted once, by
 whichever scheduler is active; levels of categorical columns that Dask does not know yet are found in another pass.
 """
 
@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from subgrove._scale.readers.data import Partitioned, Piece, Places
-from subgrove._scale.readers.files import reject_twice
+from subgrove._scale.readers.data import Chunk, ChunkedData, Places
+from subgrove._scale.readers.files import reject_duplicate_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class DaskReader:
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
         asked = self.partition[list(columns)]
-        # Carried out here and not by a scheduler: the piece is a task already. But what a cluster holds, it gives.
+        # Carried out here and not by a scheduler: the chunk is a task already. But what a cluster holds, it gives.
         rows = _from_cluster(asked) if self.persisted else asked.compute(scheduler="synchronous")
         rows = rows.reset_index(drop=True)
         if len(rows) != self.n_rows:
@@ -60,21 +60,21 @@ def _values(graph: Any) -> Iterator[Any]:
         yield getattr(value, "value", None)  # of a node that holds what was persisted
 
 
-def of_dask(X: Any, argument: str) -> Partitioned:
+def chunks_of_dask(X: Any, argument: str) -> ChunkedData:
     """The partitions of a Dask DataFrame."""
     names = tuple(map(str, X.columns))
-    reject_twice(names, f"the Dask frame {argument}")
+    reject_duplicate_names(names, f"the Dask frame {argument}")
     if names != tuple(X.columns):  # numbers, which are names by their digits, as elsewhere
         X = X.rename(columns=dict(zip(X.columns, names, strict=True)))
     unknown = [name for name, dtype in X.dtypes.items() if dtype == "category" and not X[name].cat.known]
     if unknown:
         X = X.categorize(columns=unknown)
     sizes = [int(size) for size in X.map_partitions(len, meta=("n", "int64")).compute()]
-    pieces, first, persisted = [], 0, _is_persisted(X)
+    chunks, first, persisted = [], 0, _is_persisted(X)
     for number, n_rows in enumerate(sizes):
         if n_rows:
             name = f"partition {number} of the Dask frame {argument}"
-            pieces.append(Piece(name, first, n_rows, DaskReader(X.get_partition(number), n_rows, persisted)))
+            chunks.append(Chunk(name, first, n_rows, DaskReader(X.get_partition(number), n_rows, persisted)))
         first += n_rows
     description = f"the Dask frame {argument} ({len(sizes)} partitions)"
-    return Partitioned(tuple(pieces), names, first, "pandas", description, X._meta.iloc[:0].reset_index(drop=True))
+    return ChunkedData(tuple(chunks), names, first, "pandas", description, X._meta.iloc[:0].reset_index(drop=True))

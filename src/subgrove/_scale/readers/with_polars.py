@@ -1,7 +1,7 @@
-"""Lazy frames of polars in pieces, each collected on its own as a polars frame.
+"""Lazy frames of polars in chunks, each collected on its own as a polars frame.
 
 A plan that only scans Parquet files (or a frame in memory) and computes row by row is sliced: polars then reads the row
-groups of the slice and no others. Any other plan (a filter, a join, a sort) would be carried out anew for each piece,
+groups of the slice and no others. Any other plan (a filter, a join, a sort) would be carried out anew for each chunk,
 and need not give rows in the same order each time; its rows are written to a temporary Parquet file once, as a stream,
 and that is sliced.
 """
@@ -16,7 +16,7 @@ from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
-from subgrove._scale.readers.data import Partitioned, Piece, Places
+from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove.exceptions import InputError
 
 # Lines of a plan whose slices cost what they hold.
@@ -47,7 +47,7 @@ class LazyReader:
         return rows
 
 
-class Kept:
+class TemporaryFolder:
     """A temporary folder that is removed when nobody holds it any more, or at the end of the program."""
 
     def __init__(self, place: Path) -> None:
@@ -55,25 +55,25 @@ class Kept:
         finalize(self, rmtree, place, ignore_errors=True)
 
 
-def of_lazy(X: Any, argument: str, partition_rows: int) -> Partitioned:
-    """The pieces of a LazyFrame."""
+def chunks_of_lazy_frame(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
+    """The chunks of a LazyFrame."""
     import polars as pl
 
     schema, kept = _schema(X, argument), None
     description = f"the LazyFrame {argument}"
     if not slices_are_cheap(X):
-        kept = Kept(Path(mkdtemp(prefix="subgrove-")))
+        kept = TemporaryFolder(Path(mkdtemp(prefix="subgrove-")))
         path = kept.place / "rows.parquet"
-        X.sink_parquet(path, row_group_size=partition_rows)
+        X.sink_parquet(path, row_group_size=chunk_rows)
         X, description = pl.scan_parquet(path, glob=False), f"{description} (written to a temporary file)"
     n_rows = int(X.select(pl.len()).collect().item())
-    pieces = tuple(
-        Piece(f"rows {first:,} to {first + n - 1:,} of {description}", first, n, LazyReader(X, first, n))
-        for first in range(0, n_rows, partition_rows)
-        if (n := min(partition_rows, n_rows - first))
+    chunks = tuple(
+        Chunk(f"rows {first:,} to {first + n - 1:,} of {description}", first, n, LazyReader(X, first, n))
+        for first in range(0, n_rows, chunk_rows)
+        if (n := min(chunk_rows, n_rows - first))
     )
     empty = pl.DataFrame(schema=schema)
-    return Partitioned(pieces, tuple(schema.names()), n_rows, "polars", description, empty, kept=kept)
+    return ChunkedData(chunks, tuple(schema.names()), n_rows, "polars", description, empty, kept=kept)
 
 
 def _schema(X: Any, argument: str) -> Any:

@@ -1,4 +1,4 @@
-"""Pieces and works for the tests of engines: small, picklable, and bad on request."""
+"""Chunks and works for the tests of engines: small, picklable, and bad on request."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from subgrove.exceptions import ModelError, SubgroveWarning
 
 @dataclass(frozen=True)
 class Rows:
-    """A piece: some numbers in a row."""
+    """A chunk: some numbers in a row."""
 
     first_row: int
     n_rows: int
@@ -28,13 +28,13 @@ class Rows:
         return f"rows {self.first_row} to {self.first_row + self.n_rows - 1}"
 
 
-def pieces(n: int = 10) -> list[Rows]:
+def chunks(n: int = 10) -> list[Rows]:
     return [Rows(start, 3) for start in range(0, 3 * n, 3)]
 
 
 @dataclass(frozen=True)
 class Add:
-    """Count and sum; says who did what in `log`, and is bad at the piece `at` for the first `times` times.
+    """Count and sum; says who did what in `log`, and is bad at the chunk `at` for the first `times` times.
 
     How: "raise" an error, a "model" error, "kill" the process, "warn", or "wait" a long time.
     """
@@ -46,13 +46,13 @@ class Add:
     seconds: float = 0.0
     seconds_of_wait: float = 60.0
 
-    def __call__(self, piece: Rows) -> Mapping[str, np.ndarray]:
+    def __call__(self, chunk: Rows) -> Mapping[str, np.ndarray]:
         with open(self.log, "a") as file:  # short appended lines are whole
-            file.write(f"{os.getpid()} {piece.first_row}\n")
+            file.write(f"{os.getpid()} {chunk.first_row}\n")
         time.sleep(self.seconds)
-        if piece.first_row == self.at and len(self.attempts()) <= self.times:
+        if chunk.first_row == self.at and len(self.attempts()) <= self.times:
             self.misbehave()
-        rows = np.arange(piece.first_row, piece.first_row + piece.n_rows)
+        rows = np.arange(chunk.first_row, chunk.first_row + chunk.n_rows)
         return {"n": np.array(len(rows)), "sum": np.array([rows.sum(), 0.1 * rows.sum()])}
 
     def misbehave(self) -> None:
@@ -68,13 +68,13 @@ class Add:
             time.sleep(self.seconds_of_wait)
 
     def lines(self) -> list[tuple[int, int]]:
-        """Process and first row of each piece that was begun."""
+        """Process and first row of each chunk that was begun."""
         if not self.log.exists():
             return []
         return [(int(pid), int(row)) for pid, row in (line.split() for line in self.log.read_text().splitlines())]
 
     def attempts(self) -> list[int]:
-        """First row of the bad piece, once for each attempt."""
+        """First row of the bad chunk, once for each attempt."""
         return [row for _, row in self.lines() if row == self.at]
 
 
@@ -83,12 +83,12 @@ def total(results: Iterable[tuple[int, Mapping[str, np.ndarray]]]) -> list[int]:
 
 
 def begun(work: Add) -> None:
-    """Wait until the bad piece is worked on."""
+    """Wait until the bad chunk is worked on."""
     for _ in range(600):
         if work.attempts():
             return
         time.sleep(0.05)
-    raise AssertionError("the piece was not begun within half a minute")
+    raise AssertionError("the chunk was not begun within half a minute")
 
 
 def runs(pid: int) -> bool:
@@ -110,5 +110,5 @@ class Loaded:
         self.__dict__ = state
         (self.folder / f"load-{os.getpid()}-{time.time_ns()}").touch()
 
-    def __call__(self, piece: Rows) -> dict[str, np.ndarray]:
-        return {"n": np.array(piece.n_rows)}
+    def __call__(self, chunk: Rows) -> dict[str, np.ndarray]:
+        return {"n": np.array(chunk.n_rows)}
