@@ -32,7 +32,7 @@ class Nothing:
 def cost_tables(options: Workload, engines: list[str]) -> str:
     """Two tables: what was measured, and the estimate."""
     from subgrove._scale.engines.serialize import load_work, pickle_work
-    from subgrove._scale.readers import read_chunks
+    from subgrove._scale.large_data import read_chunks
 
     model, data = options.model, read_chunks(options.path, chunk_rows=options.rows_each)
     frames: list[Any] = []

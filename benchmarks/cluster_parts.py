@@ -82,8 +82,11 @@ def judged(workload: Workload, **options: Any) -> Any:
         "check_fidelity": False,
         "progress": False,
     }
-    settings |= {"sampler": "subgroups", "sample": 2_000, "chunk_rows": workload.rows_each}
-    return sg.importance(workload.model, workload.path, "y", **settings, **options)
+    settings |= {"sampler": "subgroups"}
+    data = sg.LargeData(
+        workload.path, sample_size=2_000, chunk_rows=workload.rows_each, checkpoint=options.pop("checkpoint", None)
+    )
+    return sg.importance(workload.model, data, "y", **settings, **options)
 
 
 def write_folder(folder: Path, n_files: int, rows_each: int) -> None:

@@ -102,7 +102,7 @@ def job(way: str, folder: Path, sample: int) -> None:
             "n_jobs": 2,
             "progress": False,
         }
-        imp = sg.importance(model, path, "y", sample=sample, check_fidelity=False, **options)
+        imp = sg.importance(model, sg.LargeData(path, sample_size=sample), "y", check_fidelity=False, **options)
         n = int(imp.settings["n_rows_predicted"])
         more = {"importance": [round(value, 4) for value in imp.overall.sort_values("feature")["estimate"]]}
     else:

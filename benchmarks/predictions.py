@@ -203,8 +203,7 @@ def budget(share: float) -> list[str]:
         X,
         y,
         sampler="marginal",
-        n_repeats=2,
-        budget=share,
+        n_repeats=sg.AdaptiveRepeats(share=share, start=2),
         random_state=0,
         check_fidelity=False,
     )

@@ -69,7 +69,7 @@ print(imp.overall[["feature", "n", "estimate", "std_error", "conf_low", "conf_hi
 
 # %%
 # The numbers do not depend on how the rows are cut. What is random about a row depends on the row alone.
-again = sg.importance(model, rows, "fare", partition_rows=ROWS // 40, **options)
+again = sg.importance(model, sg.LargeData(rows, chunk_rows=ROWS // 40), "fare", **options)
 difference = np.abs(again.overall["estimate"] - imp.overall["estimate"]).max()
 print(f"chunks of {ROWS // 40:,} rows: largest difference {difference:.0e}")
 assert difference < 1e-10

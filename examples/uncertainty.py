@@ -31,12 +31,11 @@ features = ["bmi", "bp", "s5", "age"]
 
 # %%
 # Three sources of noise for the model at hand: other test rows, other redraws, and subgroups found on other training
-# rows. The last one is known if subgroups are found again on halves of the training rows, which `partition_resamples`
-# does.
+# rows. The last one is known if subgroups are found again on halves of the training rows, which
+# `with_sampler_variance` does.
 options: dict[str, Any] = {"sampler": "subgroups", "features": features, "loss": "absolute_error", "random_state": 1}
-imp = sg.importance(
-    model, X_test, y_test, train=X_train, n_repeats=10, partition_resamples=5 if SMALL else 20, **options
-)
+imp = sg.importance(model, X_test, y_test, train=X_train, n_repeats=10, **options)
+imp = imp.with_sampler_variance(5 if SMALL else 20)
 print(imp.variance_components.round(3).to_string(index=False))
 assert (imp.variance_components["largest"] != "Monte Carlo").all()
 
@@ -52,9 +51,9 @@ width = {name: result.overall.set_index("feature")["std_error"] for name, result
 print(pd.DataFrame(width).round(2).to_string())
 
 # %%
-# More redraws make the smallest of these smaller, and nothing else. `budget=0.1` draws until the noise of the draws
-# is a tenth of that of the test rows, feature by feature.
-enough = sg.importance(model, X_test, y_test, train=X_train, budget=0.1, **options)
+# More redraws make the smallest of these smaller, and nothing else. `AdaptiveRepeats(share=0.1)` adds repeats until
+# the Monte-Carlo error is a tenth of the error due to the test rows, feature by feature.
+enough = sg.importance(model, X_test, y_test, train=X_train, n_repeats=sg.AdaptiveRepeats(share=0.1), **options)
 print(enough.settings["repeats_used"])
 
 # %%

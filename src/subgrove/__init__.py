@@ -21,10 +21,13 @@ from subgrove._importance import (
 )
 from subgrove._models.device import DeviceModel, on_device
 from subgrove._report import Report, report
+from subgrove._scale import LargeData
+from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
 from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups, stability
 from subgrove._version import __version__
 
 __all__ = [
+    "AdaptiveRepeats",
     "Dependence",
     "DepthChoice",
     "DepthProfile",
@@ -35,6 +38,7 @@ __all__ = [
     "Gap",
     "GapStep",
     "ImportanceResult",
+    "LargeData",
     "ModelFidelity",
     "Partition",
     "RefitsResult",

@@ -82,10 +82,11 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
         train = scenario.sample(400, random_state=run)
         options = {"train": train.X, "features": ["x1"], "n_repeats": 30, "random_state": run, "sampler": "subgroups"}
         resamples = 10 if run < 20 else None
-        imp = importance(scenario.model, test.X, test.y, partition_resamples=resamples, **options)  # type: ignore[arg-type]
+        imp = importance(scenario.model, test.X, test.y, **options)  # type: ignore[arg-type]
         estimates.append(imp.overall["estimate"][0])
         draws.append(imp.overall["mc_error"][0] ** 2)
         if resamples:
+            imp = imp.with_sampler_variance(resamples)
             told.append(imp.variance_components["sampler"][0] ** 2)
     real = np.var(estimates, ddof=1) - np.mean(draws)
     assert real > 0

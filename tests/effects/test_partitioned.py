@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import subgrove as sg
 from subgrove.exceptions import InputError, ModelError, ParameterError, UnseenValueWarning
+from tests.large_data_options import effect
 
 
 def made(n: int, seed: int) -> pd.DataFrame:
@@ -66,9 +67,9 @@ def test_pieces_add_up_to_what_all_rows_give(
     subgroups = groups if grouped else None
     rows = frame[["x", "z", "u", "level"]]
     counted = None if weights is None else frame[weights]
-    expected = sg.effect(model, rows, feature, kind=kind, subgroups=subgroups, sample_weight=counted, grid_resolution=6)
+    expected = effect(model, rows, feature, kind=kind, subgroups=subgroups, sample_weight=counted, grid_resolution=6)
     asked: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "sample_weight": weights, "grid_resolution": 6}
-    found = sg.effect(model, str(path), feature, partition_rows=700, **asked)
+    found = effect(model, sg.LargeData(str(path), chunk_rows=700), feature, **asked)
     same(found, expected)
     assert found.sampled == (3_000, 3_000)
 
@@ -78,8 +79,8 @@ def test_two_features_and_several_outputs(path: Path, frame: pd.DataFrame) -> No
         return np.column_stack([model(X), np.asarray(X["u"])])
 
     for feature in (["x", "level"], ["x", "u"]):
-        expected = sg.effect(two, frame, feature, grid_resolution=4)
-        same(sg.effect(two, path, feature, grid_resolution=4, partition_rows=1_000), expected)
+        expected = effect(two, frame, feature, grid_resolution=4)
+        same(effect(two, sg.LargeData(path, chunk_rows=1_000), feature, grid_resolution=4), expected)
 
 
 def test_classes_keep_their_names(path: Path, frame: pd.DataFrame) -> None:
@@ -88,19 +89,19 @@ def test_classes_keep_their_names(path: Path, frame: pd.DataFrame) -> None:
         target = np.array(classes)[np.arange(3_000) % len(classes)]
         tree = DecisionTreeClassifier(max_depth=3, random_state=1).fit(rows, target)
         for output in (None, classes[0], 1):
-            expected = sg.effect(tree, rows, "u", grid_resolution=4, output=output)
-            same(sg.effect(tree, path, "u", grid_resolution=4, output=output, partition_rows=800), expected)
+            expected = effect(tree, rows, "u", grid_resolution=4, output=output)
+            same(effect(tree, sg.LargeData(path, chunk_rows=800), "u", grid_resolution=4, output=output), expected)
 
 
 @pytest.mark.parametrize("grid", [[-1.0, 0.0, 2.0], "quantiles"])
 @pytest.mark.parametrize("kind", ["pdp", "ale", "mplot"])
 def test_a_grid_is_the_same_with_a_small_sample(path: Path, frame: pd.DataFrame, kind: Any, grid: Any) -> None:
-    found = sg.effect(model, path, "x", kind=kind, grid=grid, sample=300)
+    found = effect(model, sg.LargeData(path, sample_size=300), "x", kind=kind, grid=grid)
     assert found.sampled == (300, 3_000)
     assert found.support["n"].tolist() == [3_000]
     assert found.support["missing"].tolist() == [int(frame["x"].isna().sum())]
     if grid != "quantiles":
-        expected = sg.effect(model, frame, "x", kind=kind, grid=grid)
+        expected = effect(model, frame, "x", kind=kind, grid=grid)
         assert_frame_equal(
             found.curves.drop(columns=["in_box", "in_whiskers"]), expected.curves[found.curves.columns[:-2]]
         )
@@ -108,16 +109,16 @@ def test_a_grid_is_the_same_with_a_small_sample(path: Path, frame: pd.DataFrame,
 
 def test_numbers_do_not_depend_on_pieces_or_jobs(path: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "one.parquet")
-    asked: dict[str, Any] = {"sample": 500, "grid_resolution": 5, "kind": "ale"}
-    one = sg.effect(model, tmp_path / "one.parquet", "x", **asked)
-    many = sg.effect(model, path, "x", partition_rows=150, **asked)
+    asked: dict[str, Any] = {"sample_size": 500, "grid_resolution": 5, "kind": "ale"}
+    one = effect(model, tmp_path / "one.parquet", "x", **asked)
+    many = effect(model, sg.LargeData(path, chunk_rows=150), "x", **asked)
     assert_frame_equal(one.curves, many.curves, rtol=1e-12)
 
 
 def test_each_container_gives_its_own_tables(path: Path) -> None:
-    expected = sg.effect(model, path, "x", grid_resolution=5)
-    lazy = sg.effect(model, pl.scan_parquet(path), "x", grid_resolution=5)
-    arrow = sg.effect(model, ds.dataset(path), "x", grid_resolution=5)
+    expected = effect(model, path, "x", grid_resolution=5)
+    lazy = effect(model, pl.scan_parquet(path), "x", grid_resolution=5)
+    arrow = effect(model, ds.dataset(path), "x", grid_resolution=5)
     assert isinstance(lazy.curves, pl.DataFrame)
     assert type(arrow.curves).__module__.startswith("pyarrow")
     for found in (lazy, arrow):
@@ -125,17 +126,19 @@ def test_each_container_gives_its_own_tables(path: Path) -> None:
 
 
 def test_rows_asked_are_counted(path: Path, frame: pd.DataFrame) -> None:
-    assert sg.effect(model, path, "x", grid_resolution=5).n_rows_predicted == 5 * 3_000
-    assert sg.effect(model, path, "x", grid_resolution=5, kind="mplot").n_rows_predicted == frame["x"].notna().sum()
+    assert effect(model, path, "x", grid_resolution=5).n_rows_predicted == 5 * 3_000
+    assert effect(model, path, "x", grid_resolution=5, kind="mplot").n_rows_predicted == frame["x"].notna().sum()
     # Box statistics at levels are those of the sample.
-    assert sg.effect(model, path, "level", sample=100).n_rows_predicted == 3 * 3_000 + 3 * 100
+    assert effect(model, sg.LargeData(path, sample_size=100), "level").n_rows_predicted == 3 * 3_000 + 3 * 100
 
 
 def test_single_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:
-    found = sg.effect(model, path, "x", kind="ice", grid_resolution=4, sample=200)
+    found = effect(model, sg.LargeData(path, sample_size=200), "x", kind="ice", grid_resolution=4)
     assert found.support["n"].tolist() == [200]
     assert found.sampled == (200, 3_000)
-    split = sg.effect(model, path, "x", interactions=True, grid_resolution=4, sample=500, subgroups=groups)
+    split = effect(
+        model, sg.LargeData(path, sample_size=500), "x", interactions=True, grid_resolution=4, subgroups=groups
+    )
     assert split.heterogeneity is not None
     assert int(split.support["n"].sum()) == 500
 
@@ -147,24 +150,24 @@ def test_the_model_gets_the_columns_it_knows(path: Path, frame: pd.DataFrame, gr
         seen.append(tuple(X.columns))
         return X["x"].fillna(0)
 
-    sg.effect(noting, path, "x", grid_resolution=2, subgroups=groups)
+    effect(noting, path, "x", grid_resolution=2, subgroups=groups)
     assert set(seen) == {("x", "z", "u", "level")}
     tree = DecisionTreeClassifier(max_depth=2).fit(frame[["w", "u"]], frame["y"] > 0.5)
-    assert len(sg.effect(tree, path, "u", grid_resolution=3).curves) == 3
+    assert len(effect(tree, path, "u", grid_resolution=3).curves) == 3
     with pytest.raises(ParameterError, match=r"feature_names_in_\) names 'other'"):
-        sg.effect(DecisionTreeClassifier().fit(frame[["w"]].set_axis(["other"], axis=1), frame["y"] > 0.5), path, "u")
+        effect(DecisionTreeClassifier().fit(frame[["w"]].set_axis(["other"], axis=1), frame["y"] > 0.5), path, "u")
 
 
 def test_levels_that_the_sample_lacks_are_told(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": np.arange(2_000.0), "level": ["a", "b"] * 999 + ["rare"] * 2})
     rows.to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample does not"):
-        found = sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "level", kind="mplot", sample=50)
+        found = effect(lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", sample_size=50), "level", kind="mplot")
     assert found.curves["n"].tolist() == [999, 999]
     rows["level"] = rows["level"].astype("category")
     rows.to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample does not"):
-        known = sg.effect(lambda X: X["x"], tmp_path / "rows.parquet", "level", sample=50)
+        known = effect(lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", sample_size=50), "level")
     assert known.support["count"].sum() == 2_000  # a categorical column tells of the level, but no row can be taken
 
 
@@ -177,15 +180,15 @@ def test_a_checkpoint_of_another_model_or_of_changed_data_is_refused(tmp_path: P
 
     factor = 1.0
     call: dict[str, Any] = {"kind": "pdp", "grid_resolution": 3, "checkpoint": tmp_path / "kept"}
-    first = sg.effect(asked, file, "u", **call).curves
-    assert_frame_equal(sg.effect(asked, file, "u", **call).curves, first)
+    first = effect(asked, file, "u", **call).curves
+    assert_frame_equal(effect(asked, file, "u", **call).curves, first)
     factor = 2.0  # a function that was edited has the same name
     with pytest.raises(ParameterError, match="holds another run: model: "):
-        sg.effect(asked, file, "u", **call)
+        effect(asked, file, "u", **call)
     factor = 1.0
     frame.assign(x=frame["x"] + 1).to_parquet(file)
     with pytest.raises(ParameterError, match=r"holds another run: .*files: "):
-        sg.effect(asked, file, "u", **call)
+        effect(asked, file, "u", **call)
 
 
 def test_what_goes_wrong_is_told_with_the_piece(path: Path) -> None:
@@ -195,7 +198,7 @@ def test_what_goes_wrong_is_told_with_the_piece(path: Path) -> None:
         return model(X)
 
     with pytest.raises(ModelError, match=r"^0.parquet, rows 0 to 399: The model raised RuntimeError .*it burns"):
-        sg.effect(burns, path, "u", kind="pdp", grid_resolution=2, sample=10, partition_rows=400)
+        effect(burns, sg.LargeData(path, sample_size=10, chunk_rows=400), "u", kind="pdp", grid_resolution=2)
 
 
 def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
@@ -205,37 +208,36 @@ def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
         calls.append(len(X))
         return X["u"]
 
-    asked: dict[str, Any] = {"grid_resolution": 3, "checkpoint": tmp_path / "kept", "partition_rows": 900}
-    first = sg.effect(counting, path, "u", **asked)
+    asked: dict[str, Any] = {"grid_resolution": 3, "checkpoint": tmp_path / "kept", "chunk_rows": 900}
+    first = effect(counting, path, "u", **asked)
     before = len(calls)
-    again = sg.effect(counting, path, "u", **asked)
+    again = effect(counting, path, "u", **asked)
     assert calls[before:] == [400]  # what the run is known by
     assert_frame_equal(first.curves, again.curves)
 
 
-@pytest.mark.parametrize("given", [{"sample": 10}, {"row_key": "x"}, {"checkpoint": "kept"}, {"partition_rows": 5}])
-def test_arguments_for_partitions_are_refused_for_tables(frame: pd.DataFrame, given: Any) -> None:
-    with pytest.raises(ParameterError, match=f"{next(iter(given))}=.* is for data in partitions"):
-        sg.effect(model, frame, "x", **given)
+def test_table_in_memory_is_not_large_data(frame: pd.DataFrame) -> None:
+    with pytest.raises(ParameterError, match=r"LargeData takes a path .* got DataFrame"):
+        sg.LargeData(frame)
 
 
 def test_what_cannot_be_is_told(path: Path) -> None:
     with pytest.raises(ParameterError, match=r"feature names 'nope', which .* does not have"):
-        sg.effect(model, path, "nope")
+        effect(model, path, "nope")
     with pytest.raises(ParameterError, match="weights must be the name of a column"):
-        sg.effect(model, path, "x", sample_weight=np.ones(3_000))
+        effect(model, path, "x", sample_weight=np.ones(3_000))
     with pytest.raises(ParameterError, match="row_key names 'id'"):
-        sg.effect(model, path, "x", row_key="id")
-    with pytest.raises(ParameterError, match="sample must be a whole number"):
-        sg.effect(model, path, "x", sample=0)
+        effect(model, sg.LargeData(path, row_key="id"), "x")
+    with pytest.raises(ParameterError, match="sample_size must be a whole number"):
+        effect(model, sg.LargeData(path, sample_size=0), "x")
     with pytest.raises(InputError, match="No row of X has a value of 'x' within grid"):
-        sg.effect(model, path, "x", kind="ale", grid=[90.0, 99.0])
+        effect(model, path, "x", kind="ale", grid=[90.0, 99.0])
 
 
 def test_a_piece_may_count_for_nothing(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": np.arange(100.0), "w": [0.0] * 50 + [1.0] * 50})
     rows.to_parquet(tmp_path / "rows.parquet", row_group_size=50)
-    found = sg.effect(
-        lambda X: X["x"], tmp_path / "rows.parquet", "x", kind="mplot", sample_weight="w", partition_rows=50
+    found = effect(
+        lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", chunk_rows=50), "x", kind="mplot", sample_weight="w"
     )
     assert found.support["n"].tolist() == [50]

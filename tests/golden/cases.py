@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import sklearn
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import r2_score
@@ -603,7 +604,8 @@ def weighted_rows() -> Any:
 @case
 def budget_of_repeats() -> Any:
     """As many repeats as the noise of the draws needs."""
-    return _numeric_by_sampler("subgroups", True, linear_fit(), budget=0.3, max_repeats=40, features=["x0", "x1"])
+    repeats = sg.AdaptiveRepeats(share=0.3, start=4, max_repeats=40)
+    return _numeric_by_sampler("subgroups", True, linear_fit(), n_repeats=repeats, features=["x0", "x1"])
 
 
 @case
@@ -618,7 +620,7 @@ def noise_of_the_partition() -> Any:
     }
     found = {}
     for sampler in ("subgroups", "auto"):
-        imp = sg.importance(numeric_model, X, y, sampler=sampler, partition_resamples=8, **options)
+        imp = sg.importance(numeric_model, X, y, sampler=sampler, **options).with_sampler_variance(8)
         every = imp.with_noise("test rows", "Monte Carlo", "sampler")
         found[sampler] = {
             "noise": columns_of(imp.variance_components),
@@ -637,7 +639,8 @@ def two_jobs() -> Any:
 @case
 def one_job_small_batches() -> Any:
     """One process with little memory; the numbers are those of two processes."""
-    return _numeric_by_sampler("subgroups", True, linear_fit(), memory=0.01)
+    with sklearn.config_context(working_memory=0.01):
+        return _numeric_by_sampler("subgroups", True, linear_fit())
 
 
 @case
@@ -1056,19 +1059,20 @@ def parquet_in_pieces() -> Any:
         for number, start in enumerate(range(0, 900, 300)):
             part = whole.iloc[start : start + 300]
             part.to_parquet(Path(folder) / f"{number}.parquet", row_group_size=120, index=False)
-        options: dict[str, Any] = {"sample": 300, "row_key": "key", "sample_weight": "weight", "partition_rows": 100}
+        rows = sg.LargeData(folder, sample_size=300, row_key="key", chunk_rows=100)
+        options: dict[str, Any] = {"sample_weight": "weight"}
         choice: dict[str, Any] = {"features": ["a", "colour", "size"], "n_repeats": 2, "random_state": 1, **options}
         found = {
-            sampler: importance_numbers(sg.importance(model, folder, "y", sampler=sampler, **choice), rows=False)
+            sampler: importance_numbers(sg.importance(model, rows, "y", sampler=sampler, **choice), rows=False)
             for sampler in ("auto", "subgroups")
         }
         for kind in ("pdp", "ale", "mplot"):
             for feature in ("a", "colour"):
-                effect = sg.effect(model, folder, feature, kind=kind, grid_resolution=4, **options)
+                effect = sg.effect(model, rows, feature, kind=kind, grid_resolution=4, **options)
                 found[f"{kind}_{feature}"] = {**effect_numbers(effect), "sampled": plain(effect.sampled)}
         groups = sg.find_subgroups(mixed(300, 1)[0], features=["a"])
         found["in_subgroups"] = effect_numbers(
-            sg.effect(model, folder, "a", subgroups=groups, grid_resolution=3, **options)
+            sg.effect(model, rows, "a", subgroups=groups, grid_resolution=3, **options)
         )
         return found
 

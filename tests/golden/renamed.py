@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 COLUMNS: dict[str, str] = {
+    "chunks": "pieces",
+    "sample_size": "sample",
+    "adaptive_share": "budget",
+    "sampler_resamples": "partition_resamples",
     "random_state": "seed",
     "n_rows_predicted": "n_rows_asked",
     "rows_predicted": "rows_asked",

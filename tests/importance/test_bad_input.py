@@ -238,11 +238,6 @@ def test_number_of_repeats(n_repeats: Any) -> None:
     refused(ParameterError, r"n_repeats must be a whole number >= 1; got ", n_repeats=n_repeats)
 
 
-@pytest.mark.parametrize("memory", [0, -3, np.nan, "512", True, None])
-def test_memory(memory: Any) -> None:
-    refused(ParameterError, r"memory must be a number of MB above 0; got ", memory=memory)
-
-
 @pytest.mark.parametrize("n_jobs", [0, "2", True, 1.5])
 def test_number_of_jobs(n_jobs: Any) -> None:
     refused(ParameterError, r"n_jobs must be a whole number other than 0", n_jobs=n_jobs)
@@ -255,7 +250,7 @@ def test_seed(seed: Any) -> None:
 
 @pytest.mark.parametrize(
     "option",
-    [{"n_repeats": 0}, {"memory": 0}, {"n_jobs": 0}, {"random_state": -1}, {"loss": "mse"}, {"features": ["c"]}],
+    [{"n_repeats": 0}, {"n_jobs": 0}, {"random_state": -1}, {"loss": "mse"}, {"features": ["c"]}],
 )
 def test_wrong_arguments_cost_no_prediction(option: dict[str, Any]) -> None:
     asked: list[int] = []

@@ -11,6 +11,7 @@ import pytest
 import subgrove as sg
 from subgrove._core.kinds import Floats
 from subgrove.exceptions import ParameterError, SubgroveWarning
+from tests.large_data_options import importance
 
 N = 120
 
@@ -42,7 +43,11 @@ class Counting:
 
 
 def run(asked: Any = model, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(asked, X, Y, **{"sampler": "marginal", "n_repeats": 4, "random_state": 1, **options})
+    return importance(asked, X, Y, **{"sampler": "marginal", "n_repeats": 4, "random_state": 1, **options})
+
+
+def adaptive(share: Any, start: int = 4, max_repeats: int = 1000) -> sg.AdaptiveRepeats:
+    return sg.AdaptiveRepeats(share=share, start=start, max_repeats=max_repeats)
 
 
 def same(one: sg.ImportanceResult, two: sg.ImportanceResult) -> None:
@@ -54,14 +59,14 @@ def same(one: sg.ImportanceResult, two: sg.ImportanceResult) -> None:
 @pytest.mark.parametrize("feature", ["a", "b", "few"])
 @pytest.mark.parametrize("share", [0.5, 0.2])
 def test_numbers_are_those_of_as_many_repeats(feature: str, share: float) -> None:
-    found = run(budget=share, features=[feature])
+    found = run(n_repeats=adaptive(share), features=[feature])
     used = found.settings["repeats_used"][feature]
     assert used in (4, 8, 16, 32, 64, 128)
     same(found, run(n_repeats=used, features=[feature]))
 
 
 def test_error_of_the_draws_is_within_the_budget_and_was_not_before() -> None:
-    found = run(budget=0.15)
+    found = run(n_repeats=adaptive(0.15))
     table = found.variance_components.set_index("feature")
     assert (table["Monte Carlo"] <= 0.15 * table["test rows"]).all()
     used = found.settings["repeats_used"]
@@ -74,7 +79,7 @@ def test_error_of_the_draws_is_within_the_budget_and_was_not_before() -> None:
 
 def test_features_that_are_done_are_not_asked_again_and_others_go_on() -> None:
     asked = Counting()
-    found = run(asked, budget=0.2, features=["a", "b", "c", "level"])
+    found = run(asked, n_repeats=adaptive(0.2), features=["a", "b", "c", "level"])
     used = found.settings["repeats_used"]
     assert used["c"] == used["level"] == 4  # nothing moves; and what is exact is done
     assert used["b"] > 4
@@ -84,14 +89,14 @@ def test_features_that_are_done_are_not_asked_again_and_others_go_on() -> None:
 
 
 def test_many_repeats_that_make_an_expectation_exact_end_there() -> None:
-    found = run(budget=0.001, features=["few"])
+    found = run(n_repeats=adaptive(0.001), features=["few"])
     assert found.settings["repeats_used"]["few"] == 16  # of 15 values, 14 are other ones
     assert found.overall["mc_error"][0] == 0
 
 
 @pytest.mark.parametrize("options", [{"n_jobs": 2}, {"memory": 1e-9}, {"features": ["few", "b", "a", "level", "c"]}])
 def test_jobs_batches_and_order_change_no_digit(options: dict[str, Any]) -> None:
-    one, two = run(budget=0.2), run(budget=0.2, **options)
+    one, two = run(n_repeats=adaptive(0.2)), run(n_repeats=adaptive(0.2), **options)
     assert one.settings["repeats_used"] == two.settings["repeats_used"]
     names = list(one.features)
     pd.testing.assert_frame_equal(
@@ -102,7 +107,7 @@ def test_jobs_batches_and_order_change_no_digit(options: dict[str, Any]) -> None
 def test_weights_and_cross_fitting_go_on_where_they_ended() -> None:
     weights = np.arange(N) % 3 + 1
     for options in ({"sample_weight": weights}, {"sampler": sg.samplers.SubgroupSampler(min_samples_leaf=15)}):
-        found = run(budget=0.3, features=["b"], **options)
+        found = run(n_repeats=adaptive(0.3), features=["b"], **options)
         used = found.settings["repeats_used"]["b"]
         assert used > 4
         same(found, run(n_repeats=used, features=["b"], **options))
@@ -110,20 +115,20 @@ def test_weights_and_cross_fitting_go_on_where_they_ended() -> None:
 
 def test_bound_is_kept_and_told() -> None:
     with pytest.warns(SubgroveWarning, match=r"max_repeats=6 .* above 0.01 .* for 'b'"):
-        found = run(budget=0.01, max_repeats=6, features=["b"])
+        found = run(n_repeats=adaptive(0.01, max_repeats=6), features=["b"])
     assert found.settings["repeats_used"] == {"b": 6}
     same(found, run(n_repeats=6, features=["b"]))
 
 
 def test_single_repeat_is_not_enough_to_know_the_error() -> None:
-    assert run(n_repeats=1, budget=100, features=["b"]).settings["repeats_used"]["b"] == 2
+    assert run(n_repeats=adaptive(100, start=1), features=["b"]).settings["repeats_used"]["b"] == 2
 
 
 def test_bad_budgets() -> None:
     for budget in (0, -1, True, "0.1", np.inf):
-        with pytest.raises(ParameterError, match="budget must be a share above 0"):
-            run(budget=budget)
-    with pytest.raises(ParameterError, match="max_repeats=3 is below n_repeats=4"):
-        run(budget=0.1, max_repeats=3)
+        with pytest.raises(ParameterError, match="share must be a number above 0"):
+            run(n_repeats=adaptive(budget))
+    with pytest.raises(ParameterError, match="max_repeats=3 is below start=4"):
+        run(n_repeats=adaptive(0.1, max_repeats=3))
     with pytest.raises(ParameterError, match="score of all rows together"):
-        run(budget=0.1, loss="root_mean_squared_error")
+        run(n_repeats=adaptive(0.1), loss="root_mean_squared_error")

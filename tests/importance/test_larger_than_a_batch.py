@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 
 import subgrove as sg
 
@@ -37,9 +38,10 @@ def first_column(X: Any) -> Any:
 def test_numbers_do_not_depend_on_batches(make: Any, memory: float, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = asked(make, first_column)
     monkeypatch.setattr(sys.modules["subgrove._importance.importance"], "_BATCH_ROWS", 100)
-    pieces = asked(make, first_column, memory=memory)
-    assert pieces.settings["n_calls"] == 3 * (1 + 3 * 4)
-    pd.testing.assert_frame_equal(pieces.per_row, whole.per_row, check_exact=True)
+    with config_context(working_memory=memory):
+        batches = asked(make, first_column)
+    assert batches.settings["n_calls"] == 3 * (1 + 3 * 4)
+    pd.testing.assert_frame_equal(batches.per_row, whole.per_row, check_exact=True)
 
 
 @pytest.mark.parametrize("make", CONTAINERS.values(), ids=list(CONTAINERS))
@@ -52,4 +54,4 @@ def test_one_copy_serves_all_features_and_repeats(make: Any, monkeypatch: pytest
         return np.array(first_column(X))
 
     asked(make, model)
-    assert len(set(places[3:])) == 3  # three pieces of one copy; the first three are the rows as they are
+    assert len(set(places[3:])) == 3  # three batches of one copy; the first three are the baseline rows

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import subgrove as sg
+from tests.large_data_options import importance
 
 Floats = npt.NDArray[np.float64]
 N = 160
@@ -67,12 +68,12 @@ def by_hand(ask: Any, loss: Any, X: Any, y: Any, feature: str, n_repeats: int = 
 
 def check(model: Any, X: Any, y: Any, features: list[str], ask: Any, own_loss: Any, **options: Any) -> None:
     """Importances are those computed by hand."""
-    result = sg.importance(model, X, y, sampler=Rolled(), n_repeats=3, random_state=0, features=features, **options)
+    result = importance(model, X, y, sampler=Rolled(), n_repeats=3, random_state=0, features=features, **options)
     for line in result.overall.itertuples():
         assert line.estimate == pytest.approx(by_hand(ask, own_loss, X, y, line.feature), rel=1e-9, abs=1e-12)
     assert result.overall["estimate"].abs().max() > 0
     for sampler in ("marginal", "subgroups"):
-        found = sg.importance(model, X, y, sampler=sampler, n_repeats=2, random_state=0, features=features, **options)
+        found = importance(model, X, y, sampler=sampler, n_repeats=2, random_state=0, features=features, **options)
         assert np.isfinite(found.overall["estimate"]).all()
 
 
@@ -113,8 +114,8 @@ def test_pipeline_that_scales_in_place_changes_neither_the_table_nor_other_resul
             "random_state": 0,
             "memory": 1e-9,
         }  # many batches
-        one = sg.importance(unsafe, table, Y, **options).overall
-        two = sg.importance(safe, table.copy(), Y, **options).overall
+        one = importance(unsafe, table, Y, **options).overall
+        two = importance(safe, table.copy(), Y, **options).overall
         np.testing.assert_allclose(one["estimate"], two["estimate"], rtol=1e-9)
         assert np.array_equal(np.asarray(table), before)
 
@@ -134,9 +135,9 @@ def test_native_categories_of_polars() -> None:
     train, test = (pl.from_pandas(table).with_columns(pl.col("city").cast(pl.Enum(CITIES))) for table in (TRAIN, X))
     model = HistGradientBoostingRegressor(categorical_features="from_dtype", max_iter=30, random_state=0)
     model.fit(train, TRAIN_Y)
-    found = sg.importance(model, test, Y, sampler="marginal", features=["city"], n_repeats=5, random_state=0)
+    found = importance(model, test, Y, sampler="marginal", features=["city"], n_repeats=5, random_state=0)
     frame = X.assign(city=pd.Categorical(X["city"], CITIES))
-    again = sg.importance(lambda X: model.predict(pl.from_pandas(X).cast({"city": pl.Enum(CITIES)})), frame, Y,
+    again = importance(lambda X: model.predict(pl.from_pandas(X).cast({"city": pl.Enum(CITIES)})), frame, Y,
                           sampler="marginal", features=["city"], n_repeats=5, random_state=0)  # fmt: skip
     assert found.overall["estimate"][0] == pytest.approx(again.overall["estimate"][0], rel=1e-12)
 
@@ -180,8 +181,8 @@ def test_predictions_come_in_any_form(kind: str) -> None:
         values: Floats = np.round(X["size"].to_numpy() * 8) / 8 if kind != "whole numbers" else X["rooms"].to_numpy()
         return values
 
-    one = sg.importance(lambda X: make(plain(X)), X, Y, sampler="marginal", n_repeats=2, random_state=0)
-    two = sg.importance(plain, X, Y, sampler="marginal", n_repeats=2, random_state=0)
+    one = importance(lambda X: make(plain(X)), X, Y, sampler="marginal", n_repeats=2, random_state=0)
+    two = importance(plain, X, Y, sampler="marginal", n_repeats=2, random_state=0)
     np.testing.assert_allclose(one.overall["estimate"], two.overall["estimate"], rtol=1e-12)
 
 
@@ -198,7 +199,7 @@ def test_y_comes_in_any_form() -> None:
     ]
     numbers += [pa.array(Y), pa.chunked_array([Y[:50], Y[50:]])]
     found = {
-        sg.importance(lambda X: X["size"], X, y, sampler="marginal", features=["size"], random_state=0).overall[
+        importance(lambda X: X["size"], X, y, sampler="marginal", features=["size"], random_state=0).overall[
             "estimate"
         ][0]
         for y in numbers
@@ -208,7 +209,7 @@ def test_y_comes_in_any_form() -> None:
     labels: list[Any] = [LABEL, LABEL.tolist(), pd.Series(LABEL), pd.Series(LABEL, dtype="category"), pl.Series(LABEL)]
     labels += [pl.Series(LABEL, dtype=pl.Categorical), pa.array(LABEL.tolist()), LABEL.astype(object)]
     found = {
-        sg.importance(model, X, y, sampler="marginal", features=["size"], random_state=0).overall["estimate"][0]
+        importance(model, X, y, sampler="marginal", features=["size"], random_state=0).overall["estimate"][0]
         for y in labels
     }
     assert len(found) == 1
@@ -224,12 +225,10 @@ def test_several_outputs_of_a_regression_count_by_their_mean() -> None:
 
     check(model, array, both, ["x0", "x1", "x2"], model.predict, loss)
     outputs = [
-        sg.importance(
-            lambda X, k=k: model.predict(X)[:, k], array, both[:, k], sampler="marginal", random_state=0
-        ).overall
+        importance(lambda X, k=k: model.predict(X)[:, k], array, both[:, k], sampler="marginal", random_state=0).overall
         for k in range(2)
     ]
-    together = sg.importance(model, array, pd.DataFrame(both), sampler="marginal", random_state=0).overall["estimate"]
+    together = importance(model, array, pd.DataFrame(both), sampler="marginal", random_state=0).overall["estimate"]
     np.testing.assert_allclose(together, (outputs[0]["estimate"] + outputs[1]["estimate"]) / 2, rtol=1e-9)
 
 
@@ -243,9 +242,9 @@ def several_labels() -> tuple[Any, Any, Any]:
 def test_several_outputs_of_a_classifier_count_by_their_mean(name: str) -> None:
     """The user saw: ValueError of NumPy about indices and dimensions."""
     array, both, model = several_labels()
-    together = sg.importance(model, array, both, sampler="marginal", loss=name, random_state=0).overall["estimate"]
+    together = importance(model, array, both, sampler="marginal", loss=name, random_state=0).overall["estimate"]
     outputs = [
-        sg.importance(
+        importance(
             lambda X, k=k: model.predict_proba(X)[k], array, both[:, k], sampler="marginal", loss=name, random_state=0
         ).overall["estimate"]
         for k in range(2)
@@ -260,8 +259,8 @@ def test_labels_of_several_outputs_are_wrong_by_their_share() -> None:
 
 def test_function_that_gives_probabilities_of_several_outputs_is_a_classifier_too() -> None:
     array, both, model = several_labels()
-    one = sg.importance(model.predict_proba, array, both, sampler="marginal", loss="log_loss", random_state=0).overall
-    two = sg.importance(model, array, both, sampler="marginal", loss="log_loss", random_state=0).overall
+    one = importance(model.predict_proba, array, both, sampler="marginal", loss="log_loss", random_state=0).overall
+    two = importance(model, array, both, sampler="marginal", loss="log_loss", random_state=0).overall
     pd.testing.assert_frame_equal(one, two)
 
 
@@ -274,7 +273,7 @@ def test_loss_that_is_not_named_suits_the_model() -> None:
         (lambda X: X[:, 0], Y, "squared_error"),
     ]
     for model, y, loss in cases:
-        assert sg.importance(model, array, y, sampler="marginal", n_repeats=2, random_state=0).losses == (loss,)
+        assert importance(model, array, y, sampler="marginal", n_repeats=2, random_state=0).losses == (loss,)
 
 
 def test_metrics_of_scikit_learn_are_losses() -> None:

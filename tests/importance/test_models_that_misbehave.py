@@ -10,9 +10,11 @@ import numpy.typing as npt
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
 
 import subgrove as sg
 from subgrove.exceptions import ModelError
+from tests.large_data_options import importance
 
 Floats = npt.NDArray[np.float64]
 RNG = np.random.default_rng(0)
@@ -60,7 +62,7 @@ def test_error_of_the_model_names_feature_and_repeat(
         "n_jobs": n_jobs,
     }
     with pytest.raises(ModelError, match=rf"RuntimeError on 50 rows \(feature '{names[1]}', repeat 0\): no such row"):
-        sg.importance(FailsOn("raises"), table, Y, **options)
+        importance(FailsOn("raises"), table, Y, **options)
     assert np.array_equal(np.asarray(table), np.asarray(before))
     assert list(tmp_path.iterdir()) == []
 
@@ -68,8 +70,9 @@ def test_error_of_the_model_names_feature_and_repeat(
 @pytest.mark.parametrize(("kind", "shown"), [("nan", "nan"), ("infinite", "inf")])
 @pytest.mark.parametrize("memory", [512, 1e-9])
 def test_prediction_that_is_not_finite_names_feature_repeat_and_row(kind: str, shown: str, memory: float) -> None:
-    with pytest.raises(ModelError, match=rf"not finite, the first {shown} \(feature 'x1', repeat 0, row 0\)"):
-        sg.importance(FailsOn(kind), ARRAY, Y, sampler="marginal", n_repeats=4, random_state=0, memory=memory)
+    words = rf"not finite, the first {shown} \(feature 'x1', repeat 0, row 0\)"
+    with config_context(working_memory=memory), pytest.raises(ModelError, match=words):
+        importance(FailsOn(kind), ARRAY, Y, sampler="marginal", n_repeats=4, random_state=0)
 
 
 def test_prediction_that_is_not_finite_in_an_exact_expectation_is_told() -> None:
@@ -77,7 +80,7 @@ def test_prediction_that_is_not_finite_in_an_exact_expectation_is_told() -> None
         return np.where(X[:, 2] != ARRAY[X[:, -1].astype(int), 2], np.nan, X[:, 0])
 
     with pytest.raises(ModelError, match="feature 'x2', exact expectation"):
-        sg.importance(model, ARRAY, Y, sampler="marginal", features=["x2"], n_repeats=10, random_state=0)
+        importance(model, ARRAY, Y, sampler="marginal", features=["x2"], n_repeats=10, random_state=0)
 
 
 def test_row_of_a_bad_prediction_is_counted_from_the_first_row_also_in_batches() -> None:
@@ -88,8 +91,8 @@ def test_row_of_a_bad_prediction_is_counted_from_the_first_row_also_in_batches()
     def model(X: Floats) -> Floats:
         return np.where(X[:, 0] == 1.0, np.nan, 0.0)
 
-    with pytest.raises(ModelError, match="original row 2200"):
-        sg.importance(model, array, np.zeros(3000), sampler="marginal", memory=1e-9)
+    with config_context(working_memory=1e-9), pytest.raises(ModelError, match="original row 2200"):
+        importance(model, array, np.zeros(3000), sampler="marginal")
 
 
 def test_model_that_fails_on_the_rows_as_they_are_says_so() -> None:
@@ -97,7 +100,7 @@ def test_model_that_fails_on_the_rows_as_they_are_says_so() -> None:
         raise KeyError("colour")
 
     with pytest.raises(ModelError, match=r"KeyError on 50 rows \(original rows\): 'colour'") as caught:
-        sg.importance(model, ARRAY, Y, sampler="marginal")
+        importance(model, ARRAY, Y, sampler="marginal")
     assert isinstance(caught.value.__cause__, KeyError)
 
 
@@ -152,8 +155,8 @@ def test_model_that_writes_to_its_table_corrupts_nothing(model: Any, table: Any,
     # Batches of 1000 rows hold 20 of 120 passes, so that what one call spoils would show in the next.
     options: dict[str, Any] = {"sampler": "marginal", "n_repeats": 40, "random_state": 0}
     for more in ({}, {"memory": 1e-9}, {"n_jobs": 2} if model is in_place and table is ARRAY else {"n_jobs": 1}):
-        found = sg.importance(Estimator(model) if as_estimator else model, given, Y, **options, **more).overall
-        pd.testing.assert_frame_equal(found, sg.importance(careful, table.copy(), Y, **options).overall)
+        found = importance(Estimator(model) if as_estimator else model, given, Y, **options, **more).overall
+        pd.testing.assert_frame_equal(found, importance(careful, table.copy(), Y, **options).overall)
     pd.testing.assert_frame_equal(pd.DataFrame(given), pd.DataFrame(table), check_exact=True)
 
 
@@ -164,8 +167,8 @@ def test_model_that_fills_missing_values_in_place_corrupts_nothing(as_frame: boo
     table: Any = pd.DataFrame(array, columns=["x0", "x1", "x2", "x3"]) if as_frame else array
     before = table.copy()
     options: dict[str, Any] = {"sampler": "marginal", "n_repeats": 40, "random_state": 0, "memory": 1e-9}
-    found = sg.importance(filled, table, Y, **options).overall
-    pd.testing.assert_frame_equal(found, sg.importance(careful, before, Y, **options).overall)
+    found = importance(filled, table, Y, **options).overall
+    pd.testing.assert_frame_equal(found, importance(careful, before, Y, **options).overall)
     assert np.array_equal(np.asarray(table), np.asarray(before), equal_nan=True)
 
 
@@ -176,15 +179,15 @@ def test_model_that_adds_a_column_to_a_polars_frame_corrupts_nothing() -> None:
         X.insert_column(0, pl.Series("new", np.zeros(len(X))))
         return X["a"].to_numpy() * 2 + X["b"].to_numpy()
 
-    found = sg.importance(model, table, Y, sampler="marginal", n_repeats=3, random_state=0).overall
+    found = importance(model, table, Y, sampler="marginal", n_repeats=3, random_state=0).overall
     assert table.columns == ["a", "b", "c", "row"]
-    expected = sg.importance(careful, FRAME, Y, sampler="marginal", n_repeats=3, random_state=0).overall
+    expected = importance(careful, FRAME, Y, sampler="marginal", n_repeats=3, random_state=0).overall
     assert found["estimate"].to_list() == expected["estimate"].tolist()
 
 
 def test_model_that_gives_a_part_of_its_table_as_prediction_corrupts_nothing() -> None:
-    one = sg.importance(lambda X: X[:, 0], ARRAY, Y, sampler="marginal", n_repeats=4, random_state=0).overall
-    two = sg.importance(lambda X: X[:, 0].copy(), ARRAY, Y, sampler="marginal", n_repeats=4, random_state=0).overall
+    one = importance(lambda X: X[:, 0], ARRAY, Y, sampler="marginal", n_repeats=4, random_state=0).overall
+    two = importance(lambda X: X[:, 0].copy(), ARRAY, Y, sampler="marginal", n_repeats=4, random_state=0).overall
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 

@@ -37,7 +37,7 @@ def run(**options: Any) -> sg.ImportanceResult:
 
 
 PLAIN = run()
-WITH_PARTITION = run(partition_resamples=6)
+WITH_PARTITION = PLAIN.with_sampler_variance(6)
 
 
 def test_default_covers_test_rows_and_redraw() -> None:
@@ -95,7 +95,7 @@ def test_partition_is_covered_on_request_only() -> None:
 
 
 def test_what_is_not_known_is_refused_with_the_argument_that_makes_it_known() -> None:
-    with pytest.raises(ParameterError, match="partition_resamples=20"):
+    with pytest.raises(ParameterError, match="with_sampler_variance"):
         PLAIN.with_noise("sampler")
     with pytest.raises(ParameterError, match="importance_over_refits"):
         PLAIN.with_noise("model")
@@ -146,41 +146,42 @@ class Counting:
 
 def test_resamples_ask_for_the_rows_that_are_documented() -> None:
     asked = Counting()
-    result = sg.importance(asked, X, Y, train=TRAIN, n_repeats=4, partition_resamples=3, features=["a"], random_state=1)
+    result = sg.importance(asked, X, Y, train=TRAIN, n_repeats=4, features=["a"], random_state=1).with_sampler_variance(
+        3
+    )
     assert asked.rows == 150 * (1 + 4 + 3 * 4)
     assert result.settings["n_rows_predicted"] == asked.rows
     many = Counting()
-    sg.importance(many, X, Y, train=TRAIN, n_repeats=15, partition_resamples=3, features=["a"], random_state=1)
+    sg.importance(many, X, Y, train=TRAIN, n_repeats=15, features=["a"], random_state=1).with_sampler_variance(3)
     assert many.rows == 150 * (1 + 15 + 3 * 10)
 
 
 def test_sampler_that_learns_nothing_has_no_noise_of_the_partition_and_no_cost() -> None:
     asked = Counting()
-    result = sg.importance(
-        asked, X, Y, sampler="marginal", n_repeats=4, partition_resamples=3, features=["a"], random_state=1
-    )
+    result = sg.importance(asked, X, Y, sampler="marginal", n_repeats=4, features=["a"], random_state=1)
+    result = result.with_sampler_variance(3)
     assert asked.rows == 150 * (1 + 4)
     assert result.variance_components["sampler"].tolist() == [0.0]
 
 
 def test_resamples_are_refused_where_nothing_can_be_fitted_again() -> None:
-    with pytest.raises(ParameterError, match="train is missing"):
-        run(train=None, sampler=sg.samplers.SubgroupSampler(min_samples_leaf=20), partition_resamples=3)
-    with pytest.raises(ParameterError, match="it came fitted"):
-        run(train=None, sampler=sg.find_subgroups(TRAIN), partition_resamples=3)
-    with pytest.raises(ParameterError, match="partition_resamples"):
-        run(partition_resamples=1)
+    with pytest.raises(ParameterError, match="cross-fitted"):
+        run(train=None, sampler=sg.samplers.SubgroupSampler(min_samples_leaf=20)).with_sampler_variance(3)
+    with pytest.raises(ParameterError, match="was passed fitted"):
+        run(train=None, sampler=sg.find_subgroups(TRAIN)).with_sampler_variance(3)
+    with pytest.raises(ParameterError, match="n_resamples must be"):
+        PLAIN.with_sampler_variance(1)
 
 
 def test_resamples_do_not_depend_on_jobs_or_other_features() -> None:
-    alone = run(partition_resamples=3, features=["b"]).variance_components["sampler"][0]
-    assert run(partition_resamples=3, n_jobs=2).variance_components["sampler"][1] == pytest.approx(alone, rel=1e-12)
+    alone = run(features=["b"]).with_sampler_variance(3).variance_components["sampler"][0]
+    assert PLAIN.with_sampler_variance(3, n_jobs=2).variance_components["sampler"][1] == pytest.approx(alone, rel=1e-12)
 
 
 def test_several_losses_keep_their_own_noise_of_the_partition() -> None:
-    both = run(partition_resamples=3, loss=["squared_error", "absolute_error"])
+    both = run(loss=["squared_error", "absolute_error"]).with_sampler_variance(3)
     for loss in both.losses:
-        one = run(partition_resamples=3, loss=loss)
+        one = run(loss=loss).with_sampler_variance(3)
         np.testing.assert_allclose(
             both.for_loss(loss).variance_components["sampler"], one.variance_components["sampler"], rtol=1e-9
         )

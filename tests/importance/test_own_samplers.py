@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn import config_context
 
 import subgrove as sg
 from subgrove.exceptions import ColumnError, ParameterError, SamplerError
@@ -136,9 +137,8 @@ def test_array_of_whole_numbers_widens_for_the_redraws_that_need_it_only() -> No
     def make(X: Any, feature: str, rng: np.random.Generator) -> Any:
         return rng.normal(size=len(X)) if feature == "x0" else X[rng.permutation(len(X)), 1]
 
-    sg.importance(
-        model, array, np.zeros(400), sampler=Sampler(make), train=array, n_repeats=2, random_state=0, memory=1e-9
-    )  # batches of 1000 rows: the two repeats of a feature
+    with config_context(working_memory=1e-9):  # batches of 1000 rows: the two repeats of a feature
+        sg.importance(model, array, np.zeros(400), sampler=Sampler(make), train=array, n_repeats=2, random_state=0)
     assert seen == [np.dtype(np.int64), np.dtype(np.float64), np.dtype(np.int64)]
 
 

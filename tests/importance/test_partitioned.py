@@ -14,13 +14,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
 
 import subgrove as sg
 from subgrove._core.random import KeyedStreams
-from subgrove._scale.readers import read_chunks, row_keys, sample_rows
+from subgrove._scale.large_data import read_chunks
+from subgrove._scale.readers import row_keys, sample_rows
 from subgrove._scoring.summed import with_rows
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.redraw import ResampledFeature
+from tests.large_data_options import importance
 
 N = 700
 COLUMNS = ["a", "b", "c", "level", "flag"]
@@ -52,7 +55,7 @@ ASKED: dict[str, Any] = {
     "features": ["a", "level", "flag"],
     "n_repeats": 3,
     "random_state": 1,
-    "sample": 250,
+    "sample_size": 250,
     "check_fidelity": False,
     "progress": False,
 }
@@ -74,7 +77,7 @@ def with_ids(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(path: Path) -> sg.ImportanceResult:
-    return sg.importance(model, path, "y", **ASKED)
+    return importance(model, path, "y", **ASKED)
 
 
 def assert_same(one: sg.ImportanceResult, two: sg.ImportanceResult, rtol: float = 1e-12) -> None:
@@ -91,7 +94,7 @@ def assert_same(one: sg.ImportanceResult, two: sg.ImportanceResult, rtol: float 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 97, 300])
 def test_numbers_are_the_same_for_any_partitions(path: Path, whole: sg.ImportanceResult, chunk_rows: int) -> None:
-    again = sg.importance(model, path, "y", chunk_rows=chunk_rows, **ASKED)
+    again = importance(model, sg.LargeData(path, chunk_rows=chunk_rows), "y", **ASKED)
     assert_same(again, whole)
     assert (again.by_subgroup["n"] == whole.by_subgroup["n"]).all()
     assert again.settings["chunks"] > N // chunk_rows
@@ -100,12 +103,14 @@ def test_numbers_are_the_same_for_any_partitions(path: Path, whole: sg.Importanc
 def test_numbers_are_the_same_for_files_and_other_batches(tmp_path: Path, whole: sg.ImportanceResult) -> None:
     for number, part in enumerate(np.array_split(np.arange(N), [50, 400])):
         DATA.drop(columns=["id", "weight"]).iloc[part].to_parquet(tmp_path / f"part-{number}.parquet")
-    assert_same(sg.importance(model, tmp_path, "y", memory=1e-6, **ASKED), whole)
+    with config_context(working_memory=1e-6):
+        found = importance(model, tmp_path, "y", **ASKED)
+    assert_same(found, whole)
 
 
 def test_numbers_are_the_same_for_any_number_of_jobs(path: Path, whole: sg.ImportanceResult) -> None:
     with joblib.parallel_config(backend="threading"):
-        again = sg.importance(model, path, "y", n_jobs=3, chunk_rows=97, **ASKED)
+        again = importance(model, sg.LargeData(path, chunk_rows=97), "y", n_jobs=3, **ASKED)
     assert_same(again, whole)
 
 
@@ -115,9 +120,9 @@ def test_with_a_row_key_the_order_of_rows_does_not_matter(tmp_path: Path) -> Non
     for seed in (1, 2):
         place = tmp_path / f"{seed}.parquet"
         DATA.sample(frac=1, random_state=seed).to_parquet(place)
-        found.append(sg.importance(model, place, "y", chunk_rows=150 * seed, **asked))
+        found.append(importance(model, sg.LargeData(place, chunk_rows=150 * seed), "y", **asked))
     assert_same(found[0], found[1], rtol=1e-10)
-    other = sg.importance(model, place, "y", **{**asked, "row_key": None, "features": ["a"]}).overall
+    other = importance(model, place, "y", **{**asked, "row_key": None, "features": ["a"]}).overall
     assert abs(other["estimate"][0] - found[0].overall["estimate"][0]) > 1e-6
 
 
@@ -135,7 +140,7 @@ def test_other_containers_have_the_same_numbers(path: Path, whole: sg.Importance
     def asked(X: Any) -> Any:
         return model(X.to_pandas())
 
-    found = sg.importance(asked, X, "y", **ASKED)
+    found = importance(asked, X, "y", **ASKED)
     estimates = np.asarray(found.overall["estimate"], dtype=float)
     np.testing.assert_allclose(estimates, whole.overall["estimate"], rtol=1e-12)
     assert found.backend == ("pyarrow" if kind == "dataset" else "polars")
@@ -178,13 +183,15 @@ def test_tables_are_those_of_rows_in_memory_with_the_same_draws(with_ids: Path, 
         "features": list(features), "n_repeats": 3, "random_state": 1, "loss": ["squared_error", "absolute_error"],
         "check_fidelity": False, "progress": False,
     }  # fmt: skip
-    outside = sg.importance(asked, with_ids, "y", sampler=fitted, sample_weight=weights, chunk_rows=200, **call)
+    outside = importance(
+        asked, sg.LargeData(with_ids, chunk_rows=200), "y", sampler=fitted, sample_weight=weights, **call
+    )
     data = read_chunks(with_ids)
     keys = row_keys(data.chunks[0], None)
     counted = DATA["weight"].to_numpy() if weights else None
     kept = slice(None) if counted is None else counted > 0
     sampler = Keyed(fitted.columns, fitted.train, fitted=fitted, keys=keys[kept])
-    inside = sg.importance(model, DATA[COLUMNS], DATA["y"], sampler=sampler, sample_weight=counted, **call)
+    inside = importance(model, DATA[COLUMNS], DATA["y"], sampler=sampler, sample_weight=counted, **call)
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(inside.scores, "the test"))
     assert_same(_without_draws(outside), _without_draws(replace(inside, scores=wide)), rtol=1e-10)
     pd.testing.assert_frame_equal(outside.repeats, inside.repeats, rtol=1e-10)
@@ -201,7 +208,7 @@ def _without_draws(found: sg.ImportanceResult) -> sg.ImportanceResult:
 @pytest.mark.parametrize("n_repeats", [2, 5])
 def test_the_noise_of_the_draws_is_learned_from_all_rows(path: Path, n_repeats: int) -> None:
     call = {**ASKED, "sampler": "marginal", "features": ["a"], "n_repeats": n_repeats, "train": TRAIN}
-    found = [sg.importance(model, path, "y", **{**call, "random_state": seed}) for seed in range(30)]
+    found = [importance(model, path, "y", **{**call, "random_state": seed}) for seed in range(30)]
     estimates = np.array([one.overall["estimate"][0] for one in found])
     stated = np.array([one.overall["mc_error"][0] for one in found])
     assert stated.std() < 0.2 * stated.mean()  # two repeats alone would tell it within a factor of several
@@ -220,7 +227,7 @@ def test_rows_that_the_sampler_is_fitted_on_are_not_judged(with_ids: Path) -> No
         seen.update(X["id"].tolist())
         return model(X)
 
-    found = sg.importance(asked, with_ids, "y", **ASKED)
+    found = importance(asked, with_ids, "y", **ASKED)
     sampled = sample_rows(read_chunks(with_ids), ["id"], 250, 1).table["id"].tolist()
     assert found.settings["left_out"] == 250
     assert found.n_rows == N - 250
@@ -236,7 +243,7 @@ def test_the_model_is_asked_for_the_rows_that_are_documented(path: Path) -> None
         asked_for.append(len(X))
         return model(X)
 
-    found = sg.importance(asked, path, "y", train=TRAIN, **{**ASKED, "sampler": "marginal", "features": ["a", "flag"]})
+    found = importance(asked, path, "y", train=TRAIN, **{**ASKED, "sampler": "marginal", "features": ["a", "flag"]})
     others = N  # a flag has one other value
     assert sum(asked_for) == found.settings["n_rows_predicted"] == 400 + N + 3 * N + others
     assert len(asked_for) == found.settings["n_calls"]
@@ -246,26 +253,26 @@ def test_the_model_is_asked_for_the_rows_that_are_documented(path: Path) -> None
 
 def test_training_rows_may_be_in_partitions_and_a_sampler_fitted_before(path: Path, tmp_path: Path) -> None:
     TRAIN.assign(more=1.0).to_parquet(tmp_path / "train.parquet")
-    call = {**ASKED, "sample": 100_000}
-    given = sg.importance(model, path, "y", train=tmp_path / "train.parquet", **call)
-    assert given.settings["sample"] == len(TRAIN)
+    call = {**ASKED, "sample_size": 100_000}
+    given = importance(model, path, "y", train=tmp_path / "train.parquet", **call)
+    assert given.settings["sample_size"] == len(TRAIN)
     assert given.n_rows == N
     groups = sg.find_subgroups(TRAIN, features=["a", "level", "flag"])
-    found = sg.importance(model, path, "y", **{**call, "sampler": groups, "features": None, "train": TRAIN})
+    found = importance(model, path, "y", **{**call, "sampler": groups, "features": None, "train": TRAIN})
     assert found.features == ("a", "level", "flag")
     assert found.subgroups["a"].rules == groups["a"].rules
     fitted = sg.samplers.SubgroupSampler(donors="train", groups=groups).fit(TRAIN)
-    before = sg.importance(model, path, "y", **{**call, "sampler": fitted})
+    before = importance(model, path, "y", **{**call, "sampler": fitted})
     assert_same(before, found)
     assert before.settings["trained_on"] == "before"
 
 
 def test_given_is_the_marginal_importance_without_columns_and_the_usual_one_with_all(path: Path) -> None:
     call = {**ASKED, "features": ["a"]}
-    none = sg.importance(model, path, "y", given=[], **call)
-    marginal = sg.importance(model, path, "y", **{**call, "sampler": "marginal"})
+    none = importance(model, path, "y", given=[], **call)
+    marginal = importance(model, path, "y", **{**call, "sampler": "marginal"})
     assert none.overall["estimate"][0] == pytest.approx(marginal.overall["estimate"][0], rel=1e-12)
-    some = sg.importance(model, path, "y", given=["b", "level"], **call)
+    some = importance(model, path, "y", given=["b", "level"], **call)
     assert set(some.scores[0].conditioning) <= {"b", "level"}
     assert some.settings["given"] == {"a": ["b", "level"]}
 
@@ -284,8 +291,8 @@ def test_classes_are_judged_by_their_probabilities(tmp_path: Path) -> None:
         "check_fidelity": False,
         "random_state": 1,
     }
-    found = sg.importance(classifier, tmp_path / "rows.parquet", "label", train=TRAIN[["a", "b"]], **call)
-    inside = sg.importance(classifier, table[["a", "b"]], label, **call)
+    found = importance(classifier, tmp_path / "rows.parquet", "label", train=TRAIN[["a", "b"]], **call)
+    inside = importance(classifier, table[["a", "b"]], label, **call)
     assert found.baseline == pytest.approx(inside.baseline, rel=1e-12)
     apart = (found.overall["estimate"] - inside.overall["estimate"]).abs()
     assert (apart < 4 * np.hypot(found.overall["mc_error"], inside.overall["mc_error"])).all()
@@ -304,7 +311,7 @@ def test_a_model_that_writes_to_its_table_changes_nothing(tmp_path: Path) -> Non
         return answer
 
     call = {**ASKED, "features": ["a", "b", ["a", "b"]]}
-    one, two = (sg.importance(each, tmp_path / "rows.parquet", "y", **call) for each in (tidy, writes))
+    one, two = (importance(each, tmp_path / "rows.parquet", "y", **call) for each in (tidy, writes))
     assert_same(one, two)
 
 
@@ -316,35 +323,35 @@ def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.Impo
         return model(X)
 
     call = {**ASKED, "chunk_rows": 97, "checkpoint": tmp_path / "kept"}
-    assert_same(sg.importance(asked, path, "y", **call), whole)
+    assert_same(importance(asked, path, "y", **call), whole)
     asked_for.clear()
-    assert_same(sg.importance(asked, path, "y", **call), whole)
+    assert_same(importance(asked, path, "y", **call), whole)
     assert asked_for == [400]  # what the run is known by
     with pytest.raises(sg.exceptions.ParameterError, match="holds another run: model"):
-        sg.importance(lambda X: 2 * model(X), path, "y", **call)
+        importance(lambda X: 2 * model(X), path, "y", **call)
     with pytest.raises(sg.exceptions.ParameterError, match="random_state: 1"):
-        sg.importance(asked, path, "y", **{**call, "random_state": 2})
+        importance(asked, path, "y", **{**call, "random_state": 2})
 
 
 def test_a_checkpoint_of_data_that_changed_since_is_refused(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "rows.parquet"
     shutil.copy(path, copy)
     call = {**ASKED, "chunk_rows": 200, "checkpoint": tmp_path / "kept"}
-    sg.importance(model, copy, "y", **call)
+    importance(model, copy, "y", **call)
     changed = pd.read_parquet(path)
     changed["y"] += 1  # the columns of the model stay, and so do the rows it is tried out on
     changed.to_parquet(copy)
     with pytest.raises(sg.exceptions.ParameterError, match=r"holds another run: files: .*, rows looked at: "):
-        sg.importance(model, copy, "y", **call)
+        importance(model, copy, "y", **call)
     call |= {"checkpoint": tmp_path / "of a frame", "features": ["a"]}
     of_frame, now = (pl.from_pandas(rows).lazy() for rows in (pd.read_parquet(path), changed))
-    sg.importance(lambda X: X["a"], of_frame, "y", **call)
+    importance(lambda X: X["a"], of_frame, "y", **call)
     with pytest.raises(sg.exceptions.ParameterError, match="holds another run: rows looked at: "):
-        sg.importance(lambda X: X["a"], now, "y", **call)  # where nothing but the rows can tell
+        importance(lambda X: X["a"], now, "y", **call)  # where nothing but the rows can tell
 
 
 def test_a_result_of_partitions_is_saved_shown_and_told(path: Path, tmp_path: Path) -> None:
-    whole = sg.importance(model, path, "y", **{**ASKED, "sampler": "auto", "features": ["a"], "check_fidelity": True})
+    whole = importance(model, path, "y", **{**ASKED, "sampler": "auto", "features": ["a"], "check_fidelity": True})
     whole.save(tmp_path / "result.json")
     again = sg.ImportanceResult.load(tmp_path / "result.json")
     pd.testing.assert_frame_equal(again.overall, whole.overall, check_exact=True)

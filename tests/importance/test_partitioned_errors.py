@@ -21,6 +21,7 @@ from subgrove.exceptions import (
     SubgroveError,
     UnseenValueWarning,
 )
+from tests.large_data_options import importance
 
 N = 300
 RNG = np.random.default_rng(3)
@@ -49,7 +50,7 @@ def refused(kind: type[Exception], words: str, *given: Any, **options: Any) -> N
         **options,
     }
     with pytest.raises(kind, match=words) as caught:
-        sg.importance(*given, **asked)
+        importance(*given, **asked)
     assert isinstance(caught.value, SubgroveError)
 
 
@@ -66,14 +67,13 @@ class Own:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"budget": 0.1}, "budget=0.1 is not there for large data: each round.* Choose n_repeats"),
-        ({"partition_resamples": 5}, "partition_resamples=5 is not there for large data"),
+        ({"n_repeats": sg.AdaptiveRepeats()}, "is not there for large data: each round.* Pass a number"),
         ({"sampler": "forest_nodes"}, "values of other rows that are redrawn.* Use 'auto', 'subgroups'"),
         ({"sampler": sg.samplers.Imputation(residuals="test")}, "Use residuals='oob'"),
         ({"sampler": sg.samplers.Marginal(fixed_points=True)}, "fixed_points=True has no meaning"),
         ({"sampler": Own()}, "sampler 'Own' is your own and draws from random generators.* a table in memory"),
         ({"sampler": "strange"}, "sampler='strange' is not a sampler"),
-        ({"sample": 1}, "sample must be a whole number >= 2"),
+        ({"sample_size": 1}, "sample_size must be a whole number >= 2"),
         ({"row_key": "nowhere"}, "row_key names 'nowhere', which .* does not have. Its columns: 'a', 'b', 'w', 'y'"),
         (
             {"sample_weight": DATA["w"]},
@@ -81,7 +81,6 @@ class Own:
         ),
         ({"features": ["y"]}, "features names 'y', but X has the columns 'a', 'b', 'w'"),
         ({"chunk_rows": 0}, "chunk_rows must be a whole number >= 1"),
-        ({"memory": 0}, "memory must be a number of MB above 0"),
         ({"check_fidelity": "yes"}, "check_fidelity must be True or False"),
         (
             {"loss": sg.losses.from_metric(lambda y, p: float(np.mean(p)), name="average")},
@@ -93,10 +92,7 @@ def test_arguments_that_partitions_do_not_take(path: Path, options: dict[str, An
     refused(ParameterError, words, model, path, "y", **options)
 
 
-@pytest.mark.parametrize("name", ["row_key", "checkpoint", "chunk_rows", "sample"])
-def test_arguments_that_a_table_in_memory_does_not_take(name: str) -> None:
-    words = f"{name}=7 is for large data, and X is a table in memory. Leave it out"
-    refused(ParameterError, words, model, DATA[["a", "b"]], DATA["y"], **{name: 7})
+def test_name_of_the_target_is_for_large_data() -> None:
     refused(InputError, "y must be a column with one value for each row; got str", model, DATA[["a", "b"]], "y")
 
 
@@ -199,8 +195,8 @@ def test_a_model_of_an_array_with_fewer_columns_is_told(path: Path) -> None:
         def predict(self, X: Any) -> Any:
             return np.asarray(X)[:, 0]
 
-    refused(ParameterError, "fitted on 2 columns without names, and .* has 3 .*: 'a', 'b', 'w'", Trained(), path, "y")
-    assert sg.importance(
+    refused(ParameterError, "fitted on 2 columns without names, but .* has 3 .*: 'a', 'b', 'w'", Trained(), path, "y")
+    assert importance(
         Trained(), path, "y", sample_weight="w", sampler="marginal", n_repeats=1, random_state=1, check_fidelity=False
     )
 
@@ -212,10 +208,10 @@ def test_a_missing_y_is_told_by_its_row_among_all_rows(tmp_path: Path) -> None:
     asked: dict[str, Any] = {
         "loss": "zero_one",
         "chunk_rows": 100,
-        "sample": 40,
+        "sample_size": 40,
     }  # rows of the sample are not judged
     with pytest.raises(InputError, match="rows 200 to 299: y, 'y', is missing in ") as told:
-        sg.importance(said, tmp_path / "rows.parquet", "y", sampler="marginal", n_repeats=1, random_state=1, **asked)
+        importance(said, tmp_path / "rows.parquet", "y", sampler="marginal", n_repeats=1, random_state=1, **asked)
     found = re.search(r"in (\d+) of .* the first of them row (\d+)\.", str(told.value))
     assert found is not None
     assert int(found[1]) < 100
@@ -244,7 +240,7 @@ def test_levels_that_training_did_not_have_are_told_of(tmp_path: Path) -> None:
     table.to_parquet(tmp_path / "rows.parquet")
     groups = sg.find_subgroups(train, features=["a"], given=["level"])
     with pytest.warns(UnseenValueWarning, match="'new'"):
-        found = sg.importance(
+        found = importance(
             model,
             tmp_path / "rows.parquet",
             "y",

@@ -12,6 +12,7 @@ import pytest
 import subgrove as sg
 from subgrove._scoring import deduplicate as repeated
 from subgrove.exceptions import ModelError
+from tests.large_data_options import importance
 
 RNG = np.random.default_rng(0)
 N, M = 600, 5
@@ -48,9 +49,9 @@ def both(monkeypatch: pytest.MonkeyPatch, X: Any, **options: Any) -> tuple[Any, 
     """The result, and how many rows are asked for with and without looking; both give the same numbers."""
     few, all_rows = Counting(), Counting()
     options = {"random_state": 1, "n_repeats": M, "check_fidelity": False} | options
-    found = sg.importance(few, X, Y, **options)
+    found = importance(few, X, Y, **options)
     monkeypatch.setattr(repeated, "LEAST_ROWS", 10**9)
-    expected = sg.importance(all_rows, X, Y, **options)
+    expected = importance(all_rows, X, Y, **options)
     assert found.settings["n_rows_predicted"] == few.rows
     for table in ("overall", "by_subgroup", "per_row", "repeats"):
         pd.testing.assert_frame_equal(getattr(found, table), getattr(expected, table), check_exact=True)
@@ -91,13 +92,13 @@ def test_in_a_table_of_few_different_rows_none_is_asked_for_twice(always: Any, c
     different = len(LEVELS.drop_duplicates())
     X = LEVELS if container == "pandas" else pl.from_pandas(LEVELS)
     few = Counting()
-    found = sg.importance(few, X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
+    found = importance(few, X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
     assert few.rows <= N + 3 * 3 * 3 * 2 * 3  # the rows as they are, and at most every combination for each feature
     assert few.rows == found.settings["n_rows_predicted"]
     assert different == 18  # all combinations are there, so that nothing is left to ask
     assert few.rows == N
     always.setattr(repeated, "LEAST_ROWS", 10**9)
-    expected = sg.importance(Counting(), X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
+    expected = importance(Counting(), X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
     assert pd.DataFrame(found.overall).equals(pd.DataFrame(expected.overall))
 
 
@@ -122,9 +123,9 @@ def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
             "random_state": 2,
             "check_fidelity": False,
         }
-        found = sg.importance(Classifier(), ZEROS, y, **options)
+        found = importance(Classifier(), ZEROS, y, **options)
         always.setattr(repeated, "LEAST_ROWS", 10**9)
-        expected = sg.importance(Classifier(), ZEROS, y, **options)
+        expected = importance(Classifier(), ZEROS, y, **options)
         always.setattr(repeated, "LEAST_ROWS", 0)
         pd.testing.assert_frame_equal(found.overall, expected.overall, check_exact=True)
         assert found.settings["n_rows_predicted"] < expected.settings["n_rows_predicted"]
@@ -132,11 +133,11 @@ def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
 
 def test_continuous_and_small_tables_are_asked_for_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting()
-    sg.importance(counting, ZEROS, Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
+    importance(counting, ZEROS, Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
     assert counting.rows == N * (1 + 3 * M)  # below the least number of rows
     monkeypatch.setattr(repeated, "LEAST_ROWS", 0)
     other = Counting()
-    sg.importance(other, ZEROS[["b", "c"]], Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
+    importance(other, ZEROS[["b", "c"]], Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
     assert other.rows == N * (1 + 2 * M)
 
 
@@ -153,9 +154,9 @@ def test_whole_numbers_that_floats_cannot_tell_apart_are_not_taken_for_equal(alw
         "random_state": 1,
         "check_fidelity": False,
     }
-    found = sg.importance(model, X, Y, **options).overall
+    found = importance(model, X, Y, **options).overall
     always.setattr(repeated, "LEAST_ROWS", 10**9)
-    pd.testing.assert_frame_equal(found, sg.importance(model, X, Y, **options).overall, check_exact=True)
+    pd.testing.assert_frame_equal(found, importance(model, X, Y, **options).overall, check_exact=True)
 
 
 def test_error_names_the_repeat(always: Any) -> None:
@@ -165,6 +166,6 @@ def test_error_names_the_repeat(always: Any) -> None:
         return np.zeros(N)
 
     with pytest.raises(ModelError, match=r"RuntimeError on \d+ rows \(feature 'zero', repeat 0\): only these rows"):
-        sg.importance(
+        importance(
             model, ZEROS, Y, features=["zero"], sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False
         )

@@ -350,7 +350,7 @@ def test_progress_is_shown_when_asked_for(
     shown = run(progress=True, n_jobs=n_jobs)
     out, err = capfd.readouterr()
     assert out == ""
-    assert "Asking the model" in err
+    assert "Predicting" in err
     assert equal(shown.overall, RESULT.overall)
 
 

@@ -15,7 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 
-from subgrove._scale.readers import ChunkedData, is_large, read_chunks, sample_rows
+from subgrove._scale import is_large
+from subgrove._scale.large_data import read_chunks
+from subgrove._scale.readers import ChunkedData, sample_rows
 from subgrove._scale.readers.with_polars import slices_are_cheap
 from subgrove.exceptions import InputError
 

@@ -16,7 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 from pandas.testing import assert_frame_equal
 
-from subgrove._scale.readers import ChunkedData, is_large, read_chunks
+from subgrove._scale import is_large
+from subgrove._scale.large_data import read_chunks
+from subgrove._scale.readers import ChunkedData
 from subgrove._scale.readers.parquet import BatchReader
 from subgrove.exceptions import ColumnError, InputError, ParameterError
 

@@ -10,7 +10,8 @@ import pytest
 from pandas.testing import assert_frame_equal
 from scipy.stats import chi2
 
-from subgrove._scale.readers import read_chunks, row_keys, sample_rows
+from subgrove._scale.large_data import read_chunks
+from subgrove._scale.readers import row_keys, sample_rows
 from subgrove._scale.readers.sample import _smallest_numbers
 from subgrove.exceptions import ColumnError
 

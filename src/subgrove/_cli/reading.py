@@ -159,9 +159,10 @@ def _read_folder(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read a sample of the rows of several Parquet files."""
     import pyarrow as pa
 
-    from subgrove._scale.readers import read_partitioned, sample_rows
+    from subgrove._scale.large_data import read_chunks
+    from subgrove._scale.readers import sample_rows
 
-    data = read_partitioned(str(options.data), argument="DATA")
+    data = read_chunks(str(options.data), argument="DATA")
     sample = sample_rows(data, select(data.columns), options.sample_size, options.random_state)
     table = pa.Table.from_pandas(sample.table, preserve_index=False)
     return RawTable(raw_columns(table), tuple(range(sample.n)), sample.of)

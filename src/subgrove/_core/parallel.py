@@ -35,6 +35,13 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+def working_memory() -> float:
+    """Return the memory budget for temporary tables in MiB, `sklearn.get_config()["working_memory"]`."""
+    from sklearn import get_config
+
+    return float(get_config()["working_memory"])
+
+
 def effective_jobs(n_jobs: int | None) -> int:
     """How many workers joblib would use: `n_jobs`, or what the active configuration says."""
     from joblib import effective_n_jobs

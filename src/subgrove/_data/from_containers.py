@@ -146,7 +146,7 @@ def _how_to_read(X: Any) -> str:
         way = "pandas.read_parquet(path)"
     if way is None:
         return ""
-    return f" Only importance and effect take data in partitions; read the rows first ({way}), or some of them if many."
+    return f" Only importance and effect take large data; read the rows first ({way}), or some of them if many."
 
 
 def names_and_rows(X: Any) -> tuple[tuple[str, ...], int]:

@@ -42,18 +42,10 @@ from subgrove._effects.validate import (
     read_source,
 )
 from subgrove._models.predictor import Predictor
+from subgrove._scale import LargeData
 from subgrove._scale.engines import ChunkArrays, run_chunks
-from subgrove._scale.readers import (
-    Chunk,
-    ChunkedData,
-    check_checkpoint,
-    check_column_name,
-    check_sample_size,
-    model_columns,
-    read_chunks,
-    sample_rows,
-    select_columns,
-)
+from subgrove._scale.large_data import check_column_name, model_columns, select_columns
+from subgrove._scale.readers import Chunk, ChunkedData, sample_rows
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, UnseenValueWarning
 
@@ -61,16 +53,13 @@ _LOOKED_AT = 400  # rows that tell the model and the data of a checkpoint from o
 SEED = 0  # of the sample: the same call gives the same numbers
 
 
-def effect_of_partitions(
-    model: Any, X: Any, weights: Any, asked: EffectSpec, sample: Any, row_key: Any, checkpoint: Any, partition_rows: Any
-) -> Effect:
+def effect_of_partitions(model: Any, X: LargeData, weights: Any, asked: EffectSpec) -> Effect:
     """The effect of a feature over all rows of data in partitions."""
-    data = read_chunks(X, partition_rows=partition_rows)
+    data = X.read()
     names = feature_names(asked.feature)
     data.reject_unknown(names, "feature")
     weight = check_column_name(weights, data, "weights", "whose values say how often rows count")
-    key = check_column_name(row_key, data, "row_key", "whose values tell rows apart")
-    folder, n = check_checkpoint(checkpoint), check_sample_size(sample)
+    key, folder, n = X.row_key, X.folder, X.sample_size
     known = tuple(column.name for column in asked.subgroups.columns) if isinstance(asked.subgroups, Subgroups) else ()
     columns = model_columns(data, model, known, (weight, key))
     run = partial(run_chunks, n_jobs=asked.n_jobs, what="Sampling rows")

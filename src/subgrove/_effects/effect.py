@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 from subgrove._effects.in_memory import EffectSpec, effect_in_memory
 from subgrove._effects.result import Effect
-from subgrove._scale.readers import SAMPLE_SIZE, is_large, reject_large_data_options
+from subgrove._scale import as_large, is_large
 from subgrove._subgroups import Partition, Subgroups
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
@@ -29,10 +28,6 @@ def effect(
     sample_weight: Any = None,
     n_jobs: int | None = None,
     memory: float = 512,
-    sample: int = SAMPLE_SIZE,
-    row_key: str | None = None,
-    checkpoint: str | Path | None = None,
-    partition_rows: int | None = None,
 ) -> Effect:
     """Curves of the prediction against a feature: one for all rows, or one in each subgroup.
 
@@ -40,10 +35,10 @@ def effect(
     ----------
     model : object with predict or predict_proba, or function
         A fitted model, or a function from a table like X to one number (or one line of numbers) for each row.
-    X : pandas or polars frame, pyarrow table or 2-d array; or data in partitions
+    X : pandas or polars frame, pyarrow table or 2-d array; or LargeData
         Rows to take means over, best those that the model was not trained on; columns of an array are called x0, x1,
-        and so on. It is not changed. Data in partitions need not fit in memory: the path of a Parquet file, of a folder
-        of them or a pattern, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame. Of these the model is given the
+        and so on. It is not changed. `LargeData` need not fit in memory; a bare path to Parquet, a pyarrow Dataset, a
+        polars LazyFrame or a Dask DataFrame stands for `LargeData` with its defaults. The model is then given the
         columns that it was fitted on (`feature_names_in_`), else those of `subgroups`, else all.
     feature : str, or pair of str
         The feature; two of them give a surface (kind "pdp").
@@ -88,15 +83,6 @@ def effect(
         Number of jobs that ask at once, as joblib counts them. The numbers are the same for any.
     memory : float, default 512
         MiB that the tables given to the model may take.
-    sample : int, default 100_000
-        Of data in partitions: rows that are drawn, uniformly, for the grid, box statistics and outliers, and for all of
-        kind "ice" and of `interactions`. Curves that are means, and counts, are of all rows.
-    row_key : str, optional
-        Of data in partitions: a column whose values tell rows apart. With it the order of rows does not matter, either.
-    checkpoint : path, optional
-        Of data in partitions: a folder in which sums of finished pieces are kept. The same call goes on from there.
-    partition_rows : int, optional
-        Of data in partitions: most rows of a piece, 250,000 by default. It changes no number.
 
     Returns
     -------
@@ -172,7 +158,7 @@ def effect(
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     test.X.to_parquet(f"{folder}/rows.parquet")
-    ...     found = sg.effect(model, f"{folder}/rows.parquet", "temp", grid_resolution=3, partition_rows=50)
+    ...     found = sg.effect(model, sg.LargeData(f"{folder}/rows.parquet", chunk_rows=50), "temp", grid_resolution=3)
     >>> found.curves["n"].tolist(), found.sampled
     ([219, 219, 219], (219, 219))
     """
@@ -180,8 +166,7 @@ def effect(
         feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs, memory
     )
     if not is_large(X):
-        reject_large_data_options(sample=sample, row_key=row_key, checkpoint=checkpoint, partition_rows=partition_rows)
         return effect_in_memory(model, X, sample_weight, asked)
     from subgrove._effects.chunked import effect_of_partitions
 
-    return effect_of_partitions(model, X, sample_weight, asked, sample, row_key, checkpoint, partition_rows)
+    return effect_of_partitions(model, as_large(X), sample_weight, asked)

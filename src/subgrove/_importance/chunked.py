@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from subgrove._core.parallel import working_memory
 from subgrove._core.random import Keys, read_seed
 from subgrove._core.validate import whole_number
 from subgrove._data.features import parse_features
@@ -23,9 +23,10 @@ from subgrove._data.table import read_table
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device import as_model
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, response_for
+from subgrove._scale import LargeData, as_large, is_large
 from subgrove._scale.engines import run_chunks
-from subgrove._scale.readers import ChunkedData, SampledRows, is_large, read_chunks, sample_rows
-from subgrove._scale.readers.options import check_checkpoint, check_column_name, model_columns
+from subgrove._scale.large_data import check_column_name, model_columns
+from subgrove._scale.readers import ChunkedData, SampledRows, sample_rows
 from subgrove._scoring.chunk_sums import ChunkSums
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
 from subgrove._scoring.pilot import PilotRows
@@ -47,9 +48,7 @@ _LEAST_ROWS = 1_000
 _COPIES = 6  # how many times the size of a batch it takes to build and predict it
 _ASKING = "Asking the model"
 _WHY_NOT = {
-    "budget": "each round of redraws would read all data again. Choose n_repeats: with many rows, few redraws do.",
-    "partition_resamples": "each resample would read all data again. Call importance with a table in memory of some "
-    "of the rows, whose noise of the partition is the same.",
+    "n_repeats": "each round of repeats would read all data again. Pass a number; with many rows, few repeats suffice.",
 }
 
 
@@ -62,7 +61,7 @@ class SubgroupsOnly:
 
 def importance_of_chunks(
     model: Any,
-    X: Any,
+    X: LargeData,
     y: Any,
     *,
     sampler: Any,
@@ -70,28 +69,23 @@ def importance_of_chunks(
     features: Any,
     given: Any,
     loss: Any,
-    n_repeats: int,
+    n_repeats: Any,
     weights: Any,
     response: str | None,
     check_fidelity: bool,
     seed: int | None,
     n_jobs: int | None,
-    memory: float,
     progress: bool | None,
-    sample: int,
-    row_key: str | None,
-    checkpoint: str | Path | None,
-    chunk_rows: int | None,
 ) -> ImportanceResult:
     """What `importance` gives for large data; arguments are those of it."""
     repeats = whole_number("n_repeats", n_repeats, least=1)
-    size = whole_number("sample", sample, least=2)
-    start, folder = read_seed(seed), check_checkpoint(checkpoint)
+    size = whole_number("sample_size", X.sample_size, least=2)
+    start, row_key = read_seed(seed), X.row_key
     model = as_model(model)
     losses = get_all(default_loss(model) if loss is None else loss)
     needed = response_for(losses, response)
     asked = read_model(model, needed)
-    data = read_chunks(X, chunk_rows=chunk_rows)
+    data = X.read()
     names = read_names(data, y, weights, row_key, model)
     sampler = with_columns(sampler)
     method = from_training(sampler)
@@ -114,14 +108,14 @@ def importance_of_chunks(
         gives_probabilities(needed),
         repeats,
         start,
-        _batch_rows(len(names.model), memory),
+        _batch_rows(len(names.model), working_memory()),
         np.sort(drawn.left_out),
     )
     redraws = probe.redraws(work)
     mark = probe.mark(work, redraws, data)
     total = ChunkSums(len(chosen), len(losses), repeats)
     results = run_chunks(
-        work, data.chunks, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=folder, mark=mark
+        work, data.chunks, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=X.folder, mark=mark
     )
     for _, sums in results:
         total.add_arrays(sums)
@@ -152,7 +146,7 @@ def importance_of_chunks(
         "n_repeats": repeats,
         "random_state": start,
         "trained_on": drawn.trained_on,
-        "sample": drawn.n_sampled,
+        "sample_size": drawn.n_sampled,
         "left_out": total.n_left_out,
         "data": data.description,
         "chunks": len(data.chunks),
@@ -244,7 +238,7 @@ def _parted(found: SampledRows, n: int) -> tuple[Any, Any]:
 def _training(train: Any, names: ColumnRoles, size: int, seed: int, run: Any) -> tuple[Any, str, int]:
     if not is_large(train):
         return training_rows(train), "train", 0
-    data = read_chunks(train, argument="train")
+    data = as_large(train).read("train")
     data.reject_unknown(names.model, "train (the columns of the model)")
     key = names.row_key if names.row_key in (*data.columns, *data.beside) else None
     found = sample_rows(data, names.model, size, seed, key, run)

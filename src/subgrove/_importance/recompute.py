@@ -15,16 +15,35 @@ import numpy as np
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
+from subgrove._importance.inference.sampler_variance import with_partition_noise
+from subgrove._models.predictor import Predictor
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import describe_baseline_row
-from subgrove._scoring.score import ScoringContext, score_features
+from subgrove._scoring.score import ScoringContext, score_all, score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.conditioning import Given, fitted_given, sampler_of
+from subgrove.samplers.fit import fitted_sampler
 
 LOOKED_AT = 100  # rows that the model is asked for to see that it is the same one
 _SAME = 1e-6  # relative difference of losses that may come from other batches
+
+
+def fit_sampler(
+    sampler: Any,
+    given: Mapping[Feature, Given] | None,
+    rows: Any,
+    table: Table,
+    train: Any,
+    features: Sequence[Feature],
+    model: Any,
+    seed: int,
+) -> tuple[FittedSampler, Table]:
+    """Fit the sampler, feature by feature if these have columns to be conditional on; return it with its table."""
+    if given is None:
+        return fitted_sampler(sampler, rows, table, train, features, model, seed)
+    return fitted_given(sampler, given, rows, table, train, model, seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +134,30 @@ class ScoringSource:
             self.sampler, {feature: columns}, self.rows, table, self.train, self.model, self.question.seed
         )
         return self._scored(fitted, read, feature)
+
+    def sampler_variance(
+        self, scores: Sequence[FeatureResult], n_resamples: int, *, learned: bool, n_jobs: int | None
+    ) -> tuple[list[FeatureResult], Predictor]:
+        """Return the scores with their variance over samplers fitted on halves of train, and the model that counted.
+
+        `learned` is False for a sampler that learns nothing from its training rows.
+        """
+        features = tuple(score.feature for score in scores)
+        table = read_table(self.rows, lenient=True)
+        context = replace(self.question, model=self.question.model.fresh(), frames=Frames(self.rows, table.columns))
+
+        def refitted(half: Any) -> tuple[FittedSampler, Table]:
+            return fit_sampler(self.sampler, self.sets, self.rows, table, half, features, self.model, context.seed)
+
+        varied = with_partition_noise(
+            context,
+            scores,
+            self.train if learned else None,
+            n_resamples,
+            refitted,
+            lambda again: score_all(again, features, n_jobs, False),
+        )
+        return varied, context.model
 
     def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureResult, int]:
         frames = Frames(self.rows, table.columns, fitted.train)

@@ -33,7 +33,6 @@ def relative_importance(
     sample_weight: Any = None,
     response_method: str | None = None,
     random_state: int | None = None,
-    memory: float = 512,
 ) -> RelativeImportance:
     """Importance of a feature, conditional on more and more columns: from none (marginal) to all (conditional).
 
@@ -47,7 +46,7 @@ def relative_importance(
         Which columns are added, one after the other; a list among them is added at once. Columns that are not named
         come together at the end. If not given, the five that the feature depends on most, the strongest first, then
         the others together.
-    sampler, train, loss, n_repeats, weights, response, seed, memory : optional
+    sampler, train, loss, n_repeats, weights, response, seed : optional
         As for `importance`. The sampler is fitted for each step anew; one that cannot be told which columns to
         condition on has two steps, none and all.
 
@@ -110,7 +109,6 @@ def relative_importance(
             sample_weight=sample_weight,
             response_method=response_method,
             random_state=start,
-            memory=memory,
             progress=False,
         )._computed_from(None)
         for given in sets

@@ -530,6 +530,33 @@ class ImportanceResult:
 
         return gap_between(self, marginal, feature, loss, average=average)
 
+    def with_sampler_variance(self, n_resamples: int = 20, *, n_jobs: int | None = None) -> ImportanceResult:
+        """Return the result with the variance due to the training rows of the sampler.
+
+        The sampler is fitted again on random halves of `train`, and the importance is computed with each. Include this
+        source of noise in intervals with `.with_noise("test rows", "Monte Carlo", "sampler")`.
+
+        Parameters
+        ----------
+        n_resamples : int, default 20
+            Number of halves. Each needs as many predictions as the importance itself, with at most 10 repeats.
+        n_jobs : int, optional
+            Number of processes.
+        """
+        from subgrove._importance.inference.sampler_variance import read_resamples
+
+        n = read_resamples(n_resamples, self.settings["trained_on"])
+        if not hasattr(self._source, "sampler_variance"):
+            raise ParameterError(
+                "with_sampler_variance needs the model and the rows, which results from a file, of large data and of "
+                "models on a device do not hold. Call importance with a table in memory, then this method."
+            )
+        learned = self.settings["trained_on"] != "nothing"
+        scores, model = self._source.sampler_variance(self.scores, n, learned=learned, n_jobs=n_jobs)
+        counts = {"n_rows_predicted": model.n_rows, "n_calls": model.n_calls}
+        predicted = {name: self.settings[name] + count for name, count in counts.items()}
+        return replace(self, scores=tuple(scores), settings={**self.settings, **predicted, "sampler_resamples": n})
+
     def _computed_from(self, source: Any) -> ImportanceResult:
         return replace(self, _source=source)
 

@@ -16,7 +16,7 @@ from subgrove._core.moments import Moments
 from subgrove._data.features import NamedGroup
 from subgrove._scoring.feature_result import Calibration, FeatureResult
 from subgrove._scoring.fidelity_check.check import FidelityCheck
-from subgrove._scoring.summed import Scores, FeatureResultFromSums
+from subgrove._scoring.summed import FeatureResultFromSums, Scores
 from subgrove.exceptions import FormatError
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,18 +22,49 @@ from subgrove.exceptions import ParameterError, SubgroveWarning
 
 @dataclass(frozen=True)
 class AdaptiveRepeats:
-    """How small the Monte-Carlo error must be.
+    """Number of repeats that depends on the Monte-Carlo error, for `importance(..., n_repeats=AdaptiveRepeats())`.
 
-    Attributes
+    Repeats are doubled until the Monte-Carlo error of a feature is small compared with the error due to the test rows.
+    Features that have reached this are not resampled again.
+
+    Parameters
     ----------
-    share : float
-        Most that it may be, as a share of the error of the test rows.
-    max_repeats : int
-        Most repeats of a feature, also if the error is larger then.
+    share : float, default 0.1
+        Maximum Monte-Carlo error, as a share of the standard error due to the test rows.
+    start : int, default 10
+        Number of repeats to start with.
+    max_repeats : int, default 1000
+        Maximum number of repeats of a feature.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> repeats = sg.AdaptiveRepeats(share=0.2, start=5)
+    >>> imp = sg.importance(
+    ...     lambda X: 100 * X["temp"], test.X, test.y, features=["temp"], n_repeats=repeats, random_state=1
+    ... )
+    >>> imp.settings["repeats_used"]["temp"] > 5
+    True
     """
 
-    share: float
-    max_repeats: int
+    share: float = 0.1
+    start: int = 10
+    max_repeats: int = 1000
+
+    def __post_init__(self) -> None:
+        share = self.share
+        if isinstance(share, bool) or not isinstance(share, int | float | np.number) or not 0 < share < np.inf:
+            raise ParameterError(
+                f"share must be a number above 0, such as 0.1 for a Monte-Carlo error of at most a tenth of the "
+                f"standard error due to the test rows; got {share!r}."
+            )
+        whole_number("start", self.start, least=1)
+        whole_number("max_repeats", self.max_repeats, least=1)
+        if self.max_repeats < self.start:
+            raise ParameterError(
+                f"max_repeats={self.max_repeats} is below start={self.start}. Raise it, or lower start."
+            )
 
     def needs_more(self, tally: LossAccumulator) -> bool:
         """Whether a feature needs more redraws, and may have them."""
@@ -54,21 +84,6 @@ class AdaptiveRepeats:
         rows = overall_variance(score, weights)
         known = ~np.isnan(rows)
         return bool((draws[known] <= self.share**2 * rows[known]).all())
-
-
-def read_budget(budget: Any, max_repeats: Any, n_repeats: int) -> AdaptiveRepeats | None:
-    """The user's `budget` and `max_repeats`, checked."""
-    most = whole_number("max_repeats", max_repeats, least=1)
-    if budget is None:
-        return None
-    if isinstance(budget, bool) or not isinstance(budget, int | float | np.number) or not 0 < budget < np.inf:
-        raise ParameterError(
-            f"budget must be a share above 0, such as 0.1 for a Monte-Carlo error of at most a tenth of the error of "
-            f"the test rows; got {budget!r}."
-        )
-    if most < n_repeats:
-        raise ParameterError(f"max_repeats={most} is below n_repeats={n_repeats}. Raise it, or ask for fewer repeats.")
-    return AdaptiveRepeats(float(budget), most)
 
 
 def repeats_used(scores: Sequence[FeatureResult]) -> dict[str, int]:

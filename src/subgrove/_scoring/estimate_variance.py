@@ -13,7 +13,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.skewness import SkewnessCorrection, skewness_correction
-from subgrove._scoring.summed import Scores, FeatureResultFromSums, skewness_of_rows, spread_of_rows
+from subgrove._scoring.summed import FeatureResultFromSums, Scores, skewness_of_rows, spread_of_rows
 
 _MIN_SHARE = 0.1  # of a variance that is left when the Monte Carlo part is subtracted
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import one_blas_thread
+from subgrove._core.parallel import effective_jobs, one_blas_thread, parallel_map, progress_bar
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors, Frames, Rows, changes_of
 from subgrove._data.table import Table
@@ -395,3 +395,39 @@ def _joined(columns: list[Any]) -> Any:
     if isinstance(columns[0], Donors):
         return Donors(np.concatenate([column.rows for column in columns]), columns[0].train, columns[0].representatives)
     return np.concatenate(columns)
+
+
+def score_all(
+    question: ScoringContext, features: tuple[Feature, ...], n_jobs: int | None, progress: bool | None
+) -> list[FeatureResult]:
+    """Score features in several processes."""
+    total = question.frames.n_rows * question.n_repeats * len(features)
+    workers = min(effective_jobs(n_jobs), len(features))
+    with progress_bar(progress, total, "Predicting") as done:
+        if workers == 1:
+            return score_features(question, features, done)
+        shares = [features[at::workers] for at in range(workers)]
+        found: dict[Feature, FeatureResult] = {}
+        for share, (scores, n_rows, n_calls) in zip(
+            shares, parallel_map(_FeatureWork(question), shares, n_jobs), strict=True
+        ):
+            found |= dict(zip(share, scores, strict=True))
+            question.model.n_rows += n_rows
+            question.model.n_calls += n_calls
+            done(n_rows)
+        return [found[feature] for feature in features]
+
+
+class _FeatureWork:
+    """The share of one worker."""
+
+    def __init__(self, question: ScoringContext) -> None:
+        self.question = question
+
+    def __call__(self, features: tuple[Feature, ...]) -> tuple[list[FeatureResult], int, int]:
+        question = replace(self.question, model=self.question.model.fresh())
+        return score_features(question, features, _no_progress), question.model.n_rows, question.model.n_calls
+
+
+def _no_progress(done: int) -> None:
+    """Workers in other processes show no bar."""

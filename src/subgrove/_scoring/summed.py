@@ -1,6 +1,6 @@
 """What is kept of a feature where rows are not: counts, sums and moments by subgroup.
 
-`FeatureResultFromSums` is to data in partitions, and to models on a device, what `FeatureResult` is to a table in memory.
+`FeatureResultFromSums` is to large data and models on a device what `FeatureResult` is to a table in memory.
 Tables, intervals and plots are made from it; numbers of single rows are not.
 """
 

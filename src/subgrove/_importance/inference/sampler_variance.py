@@ -33,20 +33,18 @@ Refitted = Callable[
 Scored = Callable[[ScoringContext], Sequence[FeatureResult]]
 
 
-def read_resamples(partition_resamples: Any, trained_on: str) -> int:
-    """The number of resamples, 0 if none; raises where the sampler is not fitted on training rows of this call."""
-    if partition_resamples is None:
-        return 0
-    n = whole_number("partition_resamples", partition_resamples, least=2)
+def read_resamples(n_resamples: Any, trained_on: str) -> int:
+    """Return the number of resamples; raise unless the sampler was fitted on `train`."""
+    n = whole_number("n_resamples", n_resamples, least=2)
     if trained_on == "cross-fitted":
         raise ParameterError(
-            f"partition_resamples={n} fits the sampler again on halves of the training rows, and train is missing: "
-            f"cross-fitted, each row would be both trained on and judged. Pass train."
+            "with_sampler_variance fits the sampler on halves of the training rows, but this sampler was cross-fitted "
+            "on the test rows. Pass train to importance."
         )
     if trained_on == "before":
         raise ParameterError(
-            f"partition_resamples={n} fits the sampler again, but it came fitted. Pass one that is not, such as "
-            f"sampler='subgroups', with train."
+            "with_sampler_variance fits the sampler again, but it was passed fitted. Pass one to be fitted, such as "
+            "sampler='subgroups', with train."
         )
     return n
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance, subgroup_variance
-from subgrove._scoring.summed import Scores, FeatureResultFromSums
+from subgrove._scoring.summed import FeatureResultFromSums, Scores
 from subgrove.exceptions import ParameterError
 
 TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL = "test rows", "Monte Carlo", "sampler", "model"
@@ -28,7 +28,7 @@ SOURCES = (TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)
 _HOW = {
     TEST_ROWS: "It needs a loss that has a value for each row.",
     MONTE_CARLO: "This result has no redraws.",
-    SAMPLER: "Pass train and partition_resamples=20 to importance, which then refits the sampler on halves of train.",
+    SAMPLER: "Pass train to importance and call .with_sampler_variance() on the result.",
     MODEL: "Use importance_over_refits, which fits the model again and again; one fitted model cannot tell.",
 }
 

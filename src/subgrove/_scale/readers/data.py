@@ -6,8 +6,6 @@ Each chunk knows the number of its first row among all rows; that makes draws an
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,9 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.text import quote
-from subgrove.exceptions import InputError, ParameterError
-
-CHUNK_ROWS = 250_000
+from subgrove.exceptions import ParameterError
 
 Places = npt.NDArray[np.intp]
 
@@ -118,74 +114,3 @@ class ChunkedData:
             raise ParameterError(
                 f"{argument} names {quote(unknown)}, which {self.description} does not have. Its columns: {listed}."
             )
-
-
-def is_large(X: Any) -> bool:
-    """Whether X is data that `read_chunks` takes: a path, a Dataset, a LazyFrame or a Dask frame."""
-    return isinstance(X, str | os.PathLike | ChunkedData) or any(test(X) for test in (_is_dataset, _is_lazy, _is_dask))
-
-
-def read_chunks(X: Any, *, argument: str = "X", chunk_rows: int | None = None) -> ChunkedData:
-    """The chunks of data that need not fit in memory; none is read yet.
-
-    Parameters
-    ----------
-    X : str or path, pyarrow Dataset, polars LazyFrame, Dask DataFrame
-        A Parquet file, a folder of them (also one with folders such as "year=2024"), or a pattern such as
-        "rows/*.parquet"; or what other libraries have for such data.
-    argument : str, default "X"
-        What it is called in errors.
-    chunk_rows : int, optional
-        Most rows of a chunk; 250,000 by default. Partitions of Dask are taken as they are.
-    """
-    rows = _checked_rows(chunk_rows)
-    if isinstance(X, ChunkedData):
-        return X
-    if isinstance(X, str | os.PathLike):
-        from subgrove._scale.readers.parquet import chunks_of_path
-
-        found = chunks_of_path(os.fspath(X), argument, rows)
-    elif _is_dataset(X):
-        from subgrove._scale.readers.with_arrow import chunks_of_dataset
-
-        found = chunks_of_dataset(X, argument, rows)
-    elif _is_lazy(X):
-        from subgrove._scale.readers.with_polars import chunks_of_lazy_frame
-
-        found = chunks_of_lazy_frame(X, argument, rows)
-    elif _is_dask(X):
-        from subgrove._scale.readers.with_dask import chunks_of_dask
-
-        found = chunks_of_dask(X, argument)
-    else:
-        raise InputError(
-            f"{argument} must be a path to Parquet, a pyarrow Dataset, a polars LazyFrame or a Dask DataFrame; "
-            f"got {type(X).__name__}."
-        )
-    if not found.n_rows:
-        raise InputError(f"{argument}, {found.description}, has no rows. Pass data with at least one.")
-    return found
-
-
-def _checked_rows(chunk_rows: Any) -> int:
-    if chunk_rows is None:
-        return CHUNK_ROWS
-    whole = isinstance(chunk_rows, int | np.integer) and not isinstance(chunk_rows, bool)
-    if not whole or chunk_rows < 1:
-        raise ParameterError(f"chunk_rows must be a whole number >= 1, or None for {CHUNK_ROWS:,}; got {chunk_rows!r}.")
-    return int(chunk_rows)
-
-
-def _is_dataset(X: Any) -> bool:
-    module = sys.modules.get("pyarrow.dataset")
-    return module is not None and isinstance(X, module.Dataset)
-
-
-def _is_lazy(X: Any) -> bool:
-    module = sys.modules.get("polars")
-    return module is not None and isinstance(X, module.LazyFrame)
-
-
-def _is_dask(X: Any) -> bool:
-    module = sys.modules.get("dask.dataframe")
-    return module is not None and isinstance(X, module.DataFrame)
