@@ -227,10 +227,12 @@ def report(
         test,
         n_repeats=min(repeats, 20),
         random_state=1,
-        title="Rented bikes: what the forest uses",
-        target="rented bikes a day",
-        description=f"Random forest of {trees} trees on one-hot columns",
-        origin=f"Trained on {len(train.X)} of {len(train.X) + len(test.X)} days. {train.source}",
+        labels={
+            "title": "Rented bikes: what the forest uses",
+            "target": "rented bikes a day",
+            "description": f"Random forest of {trees} trees on one-hot columns",
+            "origin": f"Trained on {len(train.X)} of {len(train.X) + len(test.X)} days. {train.source}",
+        },
         progress=False,
     )
 

@@ -1,4 +1,4 @@
-"""The page in a real browser: it opens from a file without a complaint, its controls work, its numbers are right."""
+"""The page in a browser: it opens from a file without errors, its controls work, its numbers are right."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def shown_names(rows: Locator) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_pages_open_from_a_file_without_a_complaint_and_ask_for_nothing(opener: Opener, name: str) -> None:
+def test_pages_open_from_a_file_without_errors_and_requests(opener: Opener, name: str) -> None:
     opened = opener(name)
     opened.page.evaluate(OPEN)
     opened.page.mouse.wheel(0, 5000)
@@ -30,7 +30,7 @@ def test_pages_open_from_a_file_without_a_complaint_and_ask_for_nothing(opener: 
     assert opened.requests == [opened.page.url]
 
 
-def test_a_script_that_is_not_the_pages_own_is_refused(opener: Opener) -> None:
+def test_other_scripts_are_blocked(opener: Opener) -> None:
     opened = opener("bike")
     opened.page.evaluate(STRANGE)
     assert opened.page.evaluate("window.hit") is None
@@ -55,9 +55,9 @@ def test_numbers_on_the_page_are_those_of_the_summary(opener: Opener, name: str)
     cells = opened.page.locator("#ranking tbody tr").evaluate_all(
         "rows => rows.map(row => [0, 2, 3].map(at => row.cells[at].textContent.trim()))"
     )
-    for (name, *told), one in zip(cells, opened.summary.features, strict=True):
+    for (name, *numbers), one in zip(cells, opened.summary.features, strict=True):
         assert name == one.feature
-        for words, estimate in zip(told, (one.conditional, one.marginal), strict=True):
+        for words, estimate in zip(numbers, (one.conditional, one.marginal), strict=True):
             assert_rounded(words, estimate)
     values = opened.page.locator(".subgroups td[data-value]").evaluate_all("all => all.map(one => +one.dataset.value)")
     assert values == [value for one in opened.summary.features for value in subgroup_values(one)]
@@ -66,8 +66,8 @@ def test_numbers_on_the_page_are_those_of_the_summary(opener: Opener, name: str)
 def assert_rounded(words: str, estimate: Estimate) -> None:
     """The words are the estimate and the ends of its interval, to the digits that they have."""
     known = [one for one in (estimate.estimate, estimate.conf_low, estimate.conf_high) if one is not None]
-    told = words.replace("\u2212", "-").replace(",", "").replace(" to ", " ").split()
-    for word, value in zip(told, known, strict=True):
+    numbers = words.replace("\u2212", "-").replace(",", "").replace(" to ", " ").split()
+    for word, value in zip(numbers, known, strict=True):
         decimals = len(word.partition(".")[2])
         assert abs(float(word) - value) <= 0.5001 * 10**-decimals, (words, estimate)
 
@@ -77,7 +77,7 @@ def subgroup_values(feature: FeatureSummary) -> list[float]:
     return [one.estimate.estimate for one in several if one.estimate is not None]
 
 
-def test_the_list_is_sorted_by_what_is_chosen(opener: Opener) -> None:
+def test_the_list_is_sorted_by_the_selected_column(opener: Opener) -> None:
     opened = opener("bike")
     rows, features = opened.page.locator("#ranking tbody tr"), opened.summary.features
     by_marginal = sorted(features, key=lambda one: -one.marginal.estimate)
@@ -99,7 +99,7 @@ def test_search_finds_features_in_all_lists(opener: Opener) -> None:
     assert shown_names(opened.page.locator("#ranking tbody tr")) == wanted
     assert shown_names(opened.page.locator("details.feature")) == wanted
     assert shown_names(opened.page.locator(".contents li[data-name]")) == wanted
-    assert opened.page.locator(".found").first.inner_text() == f"{len(wanted)} of 100"
+    assert opened.page.locator(".matches").first.inner_text() == f"{len(wanted)} of 100"
     opened.page.locator(".find").last.fill("no such thing")
     assert opened.page.locator(".none").is_visible()
 
@@ -127,7 +127,7 @@ def test_a_subgroup_is_hidden_in_all_pictures_of_its_feature_and_comes_back(open
     assert curves.evaluate_all("all => all.every(one => getComputedStyle(one).visibility === 'visible')")
 
 
-def test_values_are_told_by_pointer_and_by_keys(opener: Opener) -> None:
+def test_values_are_shown_by_pointer_and_by_keys(opener: Opener) -> None:
     opened = opener("bike")
     chart, tip = opened.page.locator("svg.curves").first, opened.page.locator("#tip")
     chart.evaluate("one => one.scrollIntoView({behavior: 'instant', block: 'center'})")
@@ -139,10 +139,10 @@ def test_values_are_told_by_pointer_and_by_keys(opener: Opener) -> None:
     assert tip.is_hidden()
     opened.page.locator(".panel .toggle").nth(3).focus()
     opened.page.keyboard.press("Tab")
-    before = tip.inner_text()
+    earlier = tip.inner_text()
     opened.page.keyboard.press("ArrowRight")
-    assert before.startswith("temp = ")
-    assert tip.inner_text() != before
+    assert earlier.startswith("temp = ")
+    assert tip.inner_text() != earlier
     opened.page.keyboard.press("Escape")
     assert tip.is_hidden()
 
@@ -151,12 +151,12 @@ def test_values_are_told_by_pointer_and_by_keys(opener: Opener) -> None:
 def test_the_switch_turns_light_to_dark_and_back(opener: Opener, dark: bool) -> None:
     page = opener("bike", dark=dark).page
     ground = "getComputedStyle(document.body).backgroundColor"
-    before = page.evaluate(ground)
+    earlier = page.evaluate(ground)
     page.locator("#theme").click()
     assert page.locator("#theme").get_attribute("aria-pressed") == str(not dark).lower()
-    assert page.evaluate(ground) != before
+    assert page.evaluate(ground) != earlier
     page.locator("#theme").click()
-    assert page.evaluate(ground) == before
+    assert page.evaluate(ground) == earlier
 
 
 @pytest.mark.parametrize("name", PAGES)

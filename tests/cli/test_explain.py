@@ -155,9 +155,9 @@ def test_standard_output_holds_only_the_page(houses: Path, folder: Path) -> None
 def test_unknown_fidelity_is_not_printed_as_failed(houses: Path) -> None:
     result = invoke("explain", houses, "-t", "price", *QUICK, "--json", "out.json")
     fidelity = {
-        one.feature: one.certificate.verdict
+        one.feature: one.fidelity.verdict
         for one in sg.Report.load("out.json").summary.features
-        if one.certificate is not None
+        if one.fidelity is not None
     }
     assert "unknown" in fidelity.values()
     for name, verdict in fidelity.items():

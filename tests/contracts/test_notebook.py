@@ -1,4 +1,4 @@
-"""Contracts of what results show in a notebook: every result does, escapes, stays small, and asks the model nothing."""
+"""Contracts of notebook views: every result has one, escapes text, stays small, and calls no model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
-from tests.test_notebook import walked
+from subgrove._report.numbers import number
+from tests.report.test_notebook_frame import walked
 
 SCRIPT, QUOTED, LEVELS = "<script>alert(1)</script>", 'a & "b"', ["<b>x</b>", "y", "z"]
 PARTS = {"DeviceModel", "GapStep"}  # a model, and a row of a result
@@ -31,32 +32,34 @@ def frame(n: int = 130, seed: int = 0) -> tuple[pd.DataFrame, npt.NDArray[np.flo
     return X, first + rng.normal(size=n)
 
 
-class Asked:
+class ClosableModel:
     """A model that can be closed."""
 
     closed = False
 
     def predict(self, X: Any) -> Any:
-        assert not self.closed, "the model was asked"
+        assert not self.closed, "the model was called"
         return X[SCRIPT].to_numpy() * (X["kind"] == LEVELS[0]).to_numpy() + X[QUOTED].to_numpy()
 
 
 @cache
 def results() -> dict[str, Any]:
-    """Results of every class; the model they are of answers no more."""
-    model, (X, y), (train, y_train) = Asked(), frame(), frame(260, seed=1)
-    asked: dict[str, Any] = {"n_repeats": 3, "random_state": 1}
+    """Results of every class, with a model that is closed afterwards."""
+    model, (X, y), (train, y_train) = ClosableModel(), frame(), frame(260, seed=1)
+    options: dict[str, Any] = {"n_repeats": 3, "random_state": 1}
     groups = sg.find_subgroups(train)
-    given = sg.importance(model, X, y, sampler=groups, **asked)
-    marginal = sg.importance(model, X, y, sampler="marginal", **asked)
+    given = sg.importance(model, X, y, sampler=groups, **options)
+    marginal = sg.importance(model, X, y, sampler="marginal", **options)
     effects = [sg.effect(model, X, SCRIPT, subgroups=groups, grid_resolution=5), sg.effect(model, X, "kind")]
-    profile = sg.depth_profile(train, features=[SCRIPT, "alone"], model=model, test=(X, y), max_depth=2, **asked)
+    profile = sg.depth_profile(train, features=[SCRIPT, "alone"], model=model, test=(X, y), max_depth=2, **options)
     found = {
         "importance": given,
-        "importance chosen": sg.importance(model, X, y, train=train, loss=["squared_error", "absolute_error"], **asked),
-        "importance of few rows": sg.importance(model, X[:2], y[:2], sampler="marginal", **asked),
+        "importance chosen": sg.importance(
+            model, X, y, train=train, loss=["squared_error", "absolute_error"], **options
+        ),
+        "importance of few rows": sg.importance(model, X[:2], y[:2], sampler="marginal", **options),
         "importance of a score": sg.importance(
-            model, X, y, sampler="marginal", loss="root_mean_squared_error", **asked
+            model, X, y, sampler="marginal", loss="root_mean_squared_error", **options
         ),
         "importance of one loss": marginal,
         "loco": sg.loco(Linear().fit(train, y_train), X, y, train=(train, y_train)),
@@ -73,7 +76,7 @@ def results() -> dict[str, Any]:
         ),
         "model fidelity": sg.model_fidelity(model, X, {"<i>PDP</i>": effects}, y=y),
         "gap": given.explain_gap(marginal, SCRIPT),
-        "relative": sg.relative_importance(model, X, y, SCRIPT, train=train, sampler="subgroups", **asked),
+        "relative": sg.relative_importance(model, X, y, SCRIPT, train=train, sampler="subgroups", **options),
         "refits": sg.importance_over_refits(Linear(), X, y, sampler="marginal", n_refits=3, random_state=1),
         "depth profile": profile,
         "depth profile without a model": sg.depth_profile(train, features=[SCRIPT, "alone"], max_depth=2),
@@ -178,15 +181,15 @@ def test_numbers_are_those_of_the_table() -> None:
     imp = results()["importance"]
     cells = walked(html_of("importance")).text
     top = imp.overall.sort_values("estimate", ascending=False).iloc[0]
-    assert cells[cells.index(top["feature"]) + 1] == f"{top['estimate']:.3g}"
-    assert f"{top['conf_low']:.3g} to {top['conf_high']:.3g}" in cells
+    assert cells[cells.index(top["feature"]) + 1] == number(top["estimate"])
+    assert f"{number(top['conf_low'])} to {number(top['conf_high'])}" in cells
 
 
 def test_redraws_that_fail_are_marked() -> None:
     imp = results()["importance of one loss"]
     failed = (imp.fidelity_checks["fidelity"] == "failed").sum()
     assert failed > 0
-    assert walked(html_of("importance of one loss")).text.count("fail !") == failed
+    assert walked(html_of("importance of one loss")).text.count("failed !") == failed
 
 
 def test_rules_are_shown_whole() -> None:
@@ -207,10 +210,10 @@ def test_of_many_features_twenty_are_shown() -> None:
     assert "and 25 more" in groups._repr_html_()
 
 
-def test_where_nothing_is_dependent_nothing_is_said_to_mislead() -> None:
+def test_without_dependence_nothing_is_called_misleading() -> None:
     found = sg.dependence(frame()[0][["alone"]].assign(other=np.arange(130) % 7.0), n_trees=10, random_state=1)
     assert found.dependent == ()
-    assert "No feature foretold by at least 20%." in walked(found._repr_html_()).text
+    assert "No feature with an R2 of 20% or more." in walked(found._repr_html_()).text
 
 
 def test_a_moment_is_shown_to_the_minute() -> None:

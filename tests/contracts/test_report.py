@@ -1,21 +1,21 @@
-"""Contracts of reports: rows that were asked for, jobs, containers, features, and input that stays as it was."""
+"""Contracts of reports: number of rows predicted, jobs, containers, features, and unchanged input."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from msgspec.structs import replace
 
 import subgrove as sg
 
 from .test_importance import TRAIN, Counting, X, Y, closed_form, each_container, frozen, unchanged
 
-SETTINGS: dict[str, Any] = {"n_repeats": 3, "random_state": 3, "created": ""}
+SETTINGS: dict[str, Any] = {"n_repeats": 3, "random_state": 3, "labels": {"created": ""}}
 Y_TRAIN = closed_form(TRAIN)
 
 
@@ -25,16 +25,16 @@ def summary(table: Any = X, train: Any = TRAIN, model: Any = closed_form, **more
 
 @cache
 def expected() -> Any:
-    """The report that others are compared with."""
+    """The reference report."""
     return summary()
 
 
-def test_the_methods_part_says_how_many_rows_the_model_was_asked_for() -> None:
+def test_the_methods_section_has_the_number_of_rows_predicted() -> None:
     model = Counting()
     found = summary(model=model)
-    asked = {one.name: one.value for one in found.methods.rows_predicted}
-    assert asked["all together"] == model.rows == sum(asked.values()) / 2
-    assert all(isinstance(value, int) and value > 0 for value in asked.values())
+    predicted = {one.name: one.value for one in found.methods.rows_predicted}
+    assert predicted["total"] == model.rows == sum(predicted.values()) / 2
+    assert all(isinstance(value, int) and value > 0 for value in predicted.values())
 
 
 def test_the_number_of_jobs_changes_no_digit_and_the_seed_does() -> None:
@@ -46,12 +46,12 @@ def test_the_number_of_jobs_changes_no_digit_and_the_seed_does() -> None:
 @each_container
 def test_containers_change_no_number_and_are_not_changed(make: Callable[[pd.DataFrame], Any]) -> None:
     table, train = make(X), make(TRAIN)
-    before = frozen(table), frozen(train)
+    copies = frozen(table), frozen(train)
     found = summary(table, train)
     assert found.features == expected().features
     assert replace(found, methods=expected().methods) == expected()  # versions name the packages that are loaded
-    assert unchanged(table, before[0])
-    assert unchanged(train, before[1])
+    assert unchanged(table, copies[0])
+    assert unchanged(train, copies[1])
 
 
 def test_a_subset_of_features_changes_no_importance() -> None:
@@ -64,27 +64,27 @@ def test_a_subset_of_features_changes_no_importance() -> None:
         )
 
 
-def test_reading_and_writing_a_report_asks_the_model_for_nothing() -> None:
+def test_reading_and_writing_a_report_predicts_nothing() -> None:
     model = Counting()
     found = sg.report(model, (TRAIN, Y_TRAIN), (X, Y), **SETTINGS)
-    before = model.rows
+    n_rows = model.rows
     found.to_html()
     found.to_markdown()
     found.to_json()
     repr(found)
-    assert model.rows == before
+    assert model.rows == n_rows
 
 
 @pytest.mark.parametrize("n", [1, 4])
-def test_more_rows_than_are_used_are_told(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_of_the_rows_is_reported(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("subgrove._report.inputs.MOST_ROWS", 100 // n)
     monkeypatch.setattr("subgrove._report.inputs.EFFECT_ROWS", 60 // n)
     monkeypatch.setattr("subgrove._report.inputs._FEWEST_ROWS", 10)
     found = summary(features=["a"])
     settings = {one.name: one.value for one in found.methods.settings}
-    assert (settings["rows of importance"], settings["rows of curves"]) == (100 // n, 60 // n)
+    assert (settings["rows for importance"], settings["rows for curves"]) == (100 // n, 60 // n)
     assert found.data.n_test == len(X)
     assert sum(found.features[0].distribution.counts) == 100 // n
     assert found.features[0].lines[0].n == 60 // n
-    assert sum("drawn at random" in sentence for sentence in found.methods.sentences) == 2
+    assert sum("random sample" in sentence for sentence in found.methods.sentences) == 2
     assert np.isfinite(found.features[0].conditional.estimate)

@@ -1017,9 +1017,8 @@ def dependence_of_columns() -> Any:
 
 def _report(model: Any, y_train: Any, y_test: Any, **options: Any) -> Any:
     train, test = options.pop("tables")
-    made = sg.report(
-        model, (train, y_train), (test, y_test), random_state=1, created="2024-01-01", n_repeats=2, **options
-    )
+    labels = {"created": "2024-01-01", "target": options.pop("target")}
+    made = sg.report(model, (train, y_train), (test, y_test), random_state=1, labels=labels, n_repeats=2, **options)
     values = json.loads(made.to_json())
     values["methods"].pop("versions")
     return values

@@ -23,6 +23,12 @@ COLUMNS: dict[str, str] = {
     "noise.sampler": "partition",
     "uncalibrated_estimate": "estimate_before",
     "uncalibrated_std_error": "std_error_before",
+    "candidates.score_gap": "behind",
+    "candidates.complexity": "parts",
+    "features.fidelity": "certificate",
+    "features.marginal_fidelity": "marginal_certificate",
+    "gap.start": "before",
+    "gap.end": "after",
 }
 """New key -> key when recorded: columns of tables and keys of dictionaries.
 

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from subgrove._report.summary import (
     CandidateSummary,
-    Certificate,
     ColumnSummary,
+    CurveSummary,
     DataSummary,
     DependenceSummary,
     Distribution,
     Estimate,
     FeatureSummary,
-    GapPart,
-    Line,
+    FidelitySummary,
+    GapStepSummary,
     MethodSummary,
     ModelSummary,
+    PredictorShare,
     Score,
     Setting,
-    Share,
     SubgroupSummary,
     Summary,
     TreeNode,
@@ -44,32 +45,41 @@ def estimate(value: float, error: float) -> Estimate:
     )
 
 
-def certificate(verdict: str = "passed") -> Certificate:
+def fidelity(verdict: str = "passed") -> FidelitySummary:
     auc = 0.51 if verdict == "passed" else 0.83
-    return Certificate(verdict, auc, 0.004, f"A forest tells redrawn rows from real ones with an AUC of {auc}.")
+    return FidelitySummary(
+        verdict, auc, 0.004, f"A forest distinguishes resampled from real rows with an AUC of {auc}."
+    )
 
 
 def numeric_line(
     kind: str, subgroup: int | None, f: Callable[[float], float], output: str | None = None, n: int = 25
-) -> Line:
+) -> CurveSummary:
     x = tuple(round(1.5 * at, 2) for at in range(n))
     y = tuple(f(one) for one in x)
     near = tuple(2 if n / 4 < at < 3 * n / 4 else 1 if n / 8 < at < 7 * n / 8 else 0 for at in range(n))
     wide = tuple(0.04 * abs(max(y) - min(y)) + 0.001 for _ in x)
     low, high = (tuple(v + s * w for v, w in zip(y, wide, strict=True)) for s in (-1, 1))
-    return Line(kind, output, subgroup, x, y, low, high, near, 50)
+    return CurveSummary(kind, output, subgroup, x, y, low, high, near, 50)
 
 
-def level_line(kind: str, subgroup: int | None, levels: Sequence[str], f: Callable[[float], float]) -> Line:
+def level_line(kind: str, subgroup: int | None, levels: Sequence[str], f: Callable[[float], float]) -> CurveSummary:
     y = tuple(f(float(at)) for at in range(len(levels)))
     near = tuple(0 if subgroup == 1 and at == 2 else 2 for at in range(len(levels)))
-    return Line(kind, None, subgroup, tuple(levels), y, tuple(v - 90 for v in y), tuple(v + 90 for v in y), near, 50)
+    return CurveSummary(
+        kind, None, subgroup, tuple(levels), y, tuple(v - 90 for v in y), tuple(v + 90 for v in y), near, 50
+    )
 
 
 def subgroups_of(values: Sequence[float], rules: Sequence[str] = RULES) -> tuple[SubgroupSummary, ...]:
     return tuple(
         SubgroupSummary(
-            at, rules[at], 120 + at, 54 + at, estimate(value, 40.0), f"Where {rules[at]}, it costs {value:.0f}."
+            at,
+            rules[at],
+            120 + at,
+            54 + at,
+            estimate(value, 40.0),
+            f"Where {rules[at]}, its importance is {value:.0f}.",
         )
         for at, value in enumerate(values)
     )
@@ -91,7 +101,7 @@ def histogram(center: float, n: int = 20) -> tuple[int, ...]:
     return tuple(round(18 * math.exp(-(((at - center) / 4) ** 2))) for at in range(n))
 
 
-def numeric_lines(lower: float, output: str | None) -> list[Line]:
+def numeric_lines(lower: float, output: str | None) -> list[CurveSummary]:
     def in_subgroup(g: int) -> Callable[[float], float]:
         return lambda x: 3500 + 700 * g + 600 * math.tanh((x - 10) / (4 + g))
 
@@ -112,22 +122,22 @@ def numeric_feature(name: str = "temp", rank: int = 1, outputs: Sequence[str | N
         rank=rank,
         conditional=estimate(303.2 / rank, 21.0),
         marginal=estimate(694.1 / rank, 25.3),
-        headline=f"{name} matters: knowing the other columns, it still saves {303.2 / rank:.0f} bikes of error.",
+        headline=f"{name} is important given the other features: {303.2 / rank:.0f} bikes.",
         sampler="subgroups",
         candidates=(
             CandidateSummary("subgroups", 0.812, 0.0, 0.01, 4, True),
             CandidateSummary("shifted subgroups", 0.831, 0.019, 0.012, 4, False),
             CandidateSummary("marginal", 1.204, 0.392, 0.03, 1, False),
         ),
-        certificate=certificate(),
-        marginal_certificate=certificate("failed"),
+        fidelity=fidelity(),
+        marginal_fidelity=fidelity("failed"),
         gap=(
-            GapPart("season", 694.1 / rank, 318.9 / rank, 375.2 / rank, 49.9),
-            GapPart("hum", 318.9 / rank, 303.2 / rank, 15.7 / rank, 7.4),
+            GapStepSummary("season", 694.1 / rank, 318.9 / rank, 375.2 / rank, 49.9),
+            GapStepSummary("hum", 318.9 / rank, 303.2 / rank, 15.7 / rank, 7.4),
         ),
         story=(
-            f"Shuffled alone, {name} costs {694.1 / rank:.0f} (absolute error).",
-            "season already tells 54 % of that; hum tells nothing more that is clear of noise (2 %).",
+            f"Shuffling {name} raises the absolute error by {694.1 / rank:.0f}.",
+            "54 % of that is shared with season; the share of hum (2 %) is within noise.",
         ),
         tree=two_level_tree(),
         subgroups=subgroups_of((463.8, 264.6, -33.8, 13.6)),
@@ -143,7 +153,7 @@ def level_feature(
 ) -> FeatureSummary:
     counts = tuple(70 - 60 * at // len(levels) for at in range(len(levels)))
     half = tuple(n // 2 for n in counts)
-    rest = tuple(n - h for n, h in zip(counts, half, strict=True))
+    others = tuple(n - h for n, h in zip(counts, half, strict=True))
     return replace(
         numeric_feature(name, rank),
         kind="nominal",
@@ -159,25 +169,25 @@ def level_feature(
             level_line("pdp", 0, levels, lambda x: 4800 - 200 * x),
             level_line("pdp", 1, levels, lambda x: 4200 - 500 * x),
         ),
-        distribution=Distribution((), tuple(levels), counts, (half, rest), 0),
+        distribution=Distribution((), tuple(levels), counts, (half, others), 0),
     )
 
 
-def lonely_feature(name: str = "holiday", rank: int = 3) -> FeatureSummary:
+def independent_feature(name: str = "holiday", rank: int = 3) -> FeatureSummary:
     """A feature without subgroups, intervals, fidelity_checks, candidates or gap."""
-    alone = Estimate(4.0, None, None, None, None, None, "nothing")
+    estimate_only = Estimate(4.0, None, None, None, None, None, "nothing")
     return replace(
         level_feature(name, rank, ("NO", "YES")),
-        conditional=alone,
-        marginal=alone,
+        conditional=estimate_only,
+        marginal=estimate_only,
         sampler="marginal",
         candidates=(),
-        certificate=None,
-        marginal_certificate=None,
+        fidelity=None,
+        marginal_fidelity=None,
         gap=(),
         story=(),
         tree=(TreeNode(None, "", "", 512, None, 0),),
-        subgroups=(SubgroupSummary(0, "all rows", None, 219, alone, ""),),
+        subgroups=(SubgroupSummary(0, "all rows", None, 219, estimate_only, ""),),
         lines=(level_line("pdp", None, ("NO", "YES"), lambda x: 4600 - 30 * x),),
         distribution=Distribution((), ("NO", "YES"), (200, 19), ((200, 19),), 0),
         effect_sentences=(),
@@ -185,14 +195,14 @@ def lonely_feature(name: str = "holiday", rank: int = 3) -> FeatureSummary:
 
 
 def dependence_of(features: Sequence[FeatureSummary]) -> tuple[DependenceSummary, ...]:
-    shares = (Share("season", 0.41), Share("hum", 0.12), Share("wind", 0.03))
+    shares = (PredictorShare("season", 0.41), PredictorShare("hum", 0.12), PredictorShare("wind", 0.03))
     return tuple(
         DependenceSummary(
             one.feature,
             max(0.0, 0.72 - 0.6 * at / len(features)),
             shares,
             at < len(features) / 3,
-            f"The other columns foretell much of {one.feature}." if at < len(features) / 3 else "",
+            f"The other columns predict {one.feature} well." if at < len(features) / 3 else "",
         )
         for at, one in enumerate(features)
     )
@@ -210,7 +220,7 @@ def model_summary(verdict: str = "good") -> ModelSummary:
             Score("squared error", 402_311.0, 31_002.0, 3_716_202.0, 0.89),
         ),
         verdict,
-        ("On rows it has not seen, the model is off by 466 bikes; the best constant answer is off by 1,561.",),
+        ("On held-out rows, the error of the model is 466 bikes; that of the best constant prediction is 1,561.",),
     )
 
 
@@ -229,15 +239,15 @@ def summary_of(features: Sequence[FeatureSummary], verdict: str = "good") -> Sum
         model=model_summary(verdict),
         data=DataSummary(512, 219, columns, ("Rows were split at random: 512 to train, 219 to explain.",)),
         highlights=(
-            "temp matters most among what the other columns do not tell: 303 \u00b1 41 bikes.",
-            "Shuffling temp makes impossible rows; its ordinary importance of 694 is more than twice too large.",
-            "On humid summer days temp does not matter: \u221234 \u00b1 78.",
+            "temp is most important given the other columns: 303 \u00b1 41 bikes.",
+            "Shuffling temp creates unrealistic rows; its marginal importance of 694 is more than twice as large.",
+            "On humid summer days temp adds little: \u221234 \u00b1 78.",
         ),
         dependence=dependence_of(features),
-        dependence_sentences=("Of 9 features, 3 can be foretold from the others.",),
+        dependence_sentences=("3 of 9 features are predicted by the others.",),
         features=tuple(features),
         methods=MethodSummary(
-            ("Conditional importance redraws a feature within its subgroups and measures how much the loss rises.",),
+            ("Conditional importance resamples a feature within its subgroups and measures the increase of the loss.",),
             (Setting("seed", 1), Setting("n_repeats", 5), Setting("max_depth", 2), Setting("n_jobs", None)),
             (Setting("subgrove", "0.1.0"), Setting("python", "3.12")),
             (Setting("importance", 19_710), Setting("effects", 40_515), Setting("in all", 60_225)),
@@ -255,7 +265,7 @@ def bike_like() -> Summary:
         level_feature("season", 5, ("WINTER", "SPRING", "SUMMER", "FALL")),
         level_feature("weekday", 6, ("MON", "TUE", "WED", "THU", "FRI", "SAT", "SUN")),
     ]
-    return summary_of([*numeric, *levels, lonely_feature("holiday", 7)])
+    return summary_of([*numeric, *levels, independent_feature("holiday", 7)])
 
 
 def many_features(n: int = 100) -> Summary:
@@ -313,9 +323,9 @@ def odd() -> Summary:
         conditional=Estimate(0.0, 0.0, 0.0, 0.0, None, 0.0, ""),
         tree=(TreeNode(None, "", "", 5, None, 0),),
         subgroups=subgroups_of((0.0,), ("all rows",)),
-        lines=(Line("pdp", None, None, (2.0,), (3.0,), (None,), (None,), (2,), 5),),
+        lines=(CurveSummary("pdp", None, None, (2.0,), (3.0,), (None,), (None,), (2,), 5),),
         distribution=Distribution((2.0, 2.0), (), (5,), ((5,),), 0),
-        gap=(GapPart("the others", 0.0, 0.0, 0.0, None),),
+        gap=(GapStepSummary("the others", 0.0, 0.0, 0.0, None),),
     )
     no_rows = replace(
         one_value,

@@ -47,8 +47,8 @@ def closed_form(X: Any) -> Any:
 @cache
 def odd_report() -> sg.Report:
     """All kinds of columns."""
-    notes = {"when": "read as dates"}
-    return sg.report(closed_form, TRAIN, TEST, n_repeats=3, random_state=1, created=CREATED, column_notes=notes)
+    labels = {"created": CREATED, "columns": {"when": "read as dates"}}
+    return sg.report(closed_form, TRAIN, TEST, n_repeats=3, random_state=1, labels=labels)
 
 
 @cache
@@ -59,4 +59,5 @@ def bike_report() -> sg.Report:
     def model(X: pd.DataFrame) -> Any:
         return 1900 + 140 * X["temp"].clip(upper=24) + 1900 * (X["yr"] == "2012") - 12 * X["hum"]
 
-    return sg.report(model, train, test, features=["temp", "hum", "yr"], n_repeats=5, random_state=1, created=CREATED)
+    labels = {"created": CREATED}
+    return sg.report(model, train, test, features=["temp", "hum", "yr"], n_repeats=5, random_state=1, labels=labels)

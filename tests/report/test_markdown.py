@@ -1,13 +1,13 @@
-"""Markdown holds what the summary holds, and nothing from the data becomes markup."""
+"""Markdown has the content of the summary, and escapes text from the data."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
-from subgrove._report.markdown import escaped, text
+from subgrove._report.markdown import escaped, markdown
 
 from . import hand_made
 from .reports import SCRIPT, bike_report, odd_report
@@ -17,10 +17,10 @@ def test_every_sentence_and_importance_is_in_it() -> None:
     report = bike_report()
     text = report.to_markdown()
     summary = report.summary
-    told = [*summary.highlights, *summary.cautions, *summary.methods.sentences, *summary.dependence_sentences]
+    sentences = [*summary.highlights, *summary.cautions, *summary.methods.sentences, *summary.dependence_sentences]
     for one in summary.features:
-        told += [one.headline, *one.story, *one.effect_sentences, *(part.sentence for part in one.subgroups)]
-    assert [sentence for sentence in told if escaped(sentence) not in text] == []
+        sentences += [one.headline, *one.story, *one.effect_sentences, *(part.sentence for part in one.subgroups)]
+    assert [sentence for sentence in sentences if escaped(sentence) not in text] == []
 
 
 def test_tables_have_as_many_cells_in_each_row_as_in_their_head() -> None:
@@ -36,10 +36,10 @@ def test_tables_have_as_many_cells_in_each_row_as_in_their_head() -> None:
             assert cells == head, line
 
 
-def test_rows_of_subgroups_are_counted_in_whole_numbers() -> None:
+def test_numbers_of_rows_are_integers() -> None:
     summary = hand_made.bike_like()
     groups = tuple(replace(group, n_train=54) for group in summary.features[0].subgroups)
-    lines = text(replace(summary, features=(replace(summary.features[0], subgroups=groups),))).splitlines()
+    lines = markdown(replace(summary, features=(replace(summary.features[0], subgroups=groups),))).splitlines()
     assert sum("| 54 |" in line for line in lines) == len(groups)
     assert not any("54.0" in line for line in lines)
 
@@ -52,7 +52,7 @@ def test_no_markup_comes_from_the_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
+    ("text", "shown"),
     [
         ("a|b", r"a\|b"),
         ("`x` <b> [y](z)", r"\`x\` \<b\> \[y\](z)"),
@@ -64,5 +64,5 @@ def test_no_markup_comes_from_the_data() -> None:
         ("a & b", r"a \& b"),
     ],
 )
-def test_what_means_something_in_markdown_is_escaped(given: str, shown: str) -> None:
-    assert escaped(given) == shown
+def test_markdown_syntax_is_escaped(text: str, shown: str) -> None:
+    assert escaped(text) == shown

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subgrove._report.numbers import alike, counted, fixed, listed, number, percent, short, tidy, with_interval
+from subgrove._core.text import common_decimals, count_of, fixed, listed, number, percent
+from subgrove._report.numbers import short, tidy, with_interval
 from subgrove._report.summary import Estimate
 
 numbers = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-200)
@@ -27,7 +28,7 @@ def test_a_number_is_within_half_a_percent_of_what_is_shown(value: float) -> Non
 @given(st.lists(numbers, min_size=1, max_size=4), st.floats(0, 1e6))
 def test_what_is_not_zero_is_not_shown_as_zero_and_keeps_its_sign(values: list[float], precision: float) -> None:
     largest = max(abs(value) for value in values)
-    for value, text in zip(values, alike(values, precision), strict=True):
+    for value, text in zip(values, common_decimals(values, precision), strict=True):
         assert not text.startswith("-") or value < 0
         assert read(text) == pytest.approx(value, rel=0.006, abs=max(precision, largest / 10) * 0.06)
 
@@ -47,21 +48,21 @@ def test_what_is_not_zero_is_not_shown_as_zero_and_keeps_its_sign(values: list[f
 def test_numbers_beside_each_other_have_the_same_decimals(
     values: list[float], precision: float, shown: list[str]
 ) -> None:
-    assert alike(values, precision) == shown
+    assert common_decimals(values, precision) == shown
 
 
-def test_an_interval_is_told_with_its_level_and_an_estimate_without_one_alone() -> None:
+def test_an_interval_has_its_level_and_an_estimate_may_have_none() -> None:
     one = Estimate(4.12, 4.5, -4.81, 13.05, 0.2, 0.1, "test rows")
     assert with_interval(one, 0.95) == "4.1 (95 % interval -4.8 to 13.1)"
     assert with_interval(Estimate(4.12, None, None, None, None, None, "none"), 0.95) == "4.12"
 
 
 def test_one_row_is_one_row() -> None:
-    assert [counted(n, "row") for n in (0, 1, 2, 1500)] == ["0 rows", "1 row", "2 rows", "1,500 rows"]
+    assert [count_of(n, "row") for n in (0, 1, 2, 1500)] == ["0 rows", "1 row", "2 rows", "1,500 rows"]
     assert [listed(names) for names in (["a"], ["a", "b"], list("abcdef"))] == ["a", "a and b", "a, b, c, d and 2 more"]
 
 
-def test_shares_are_whole_percents_but_not_wrongly_none_or_all() -> None:
+def test_shares_are_integer_percents_but_never_wrongly_0_or_100() -> None:
     assert [percent(share) for share in (0.0, 0.002, 0.5, 0.998, 1.0)] == [
         "0 %",
         "less than 1 %",

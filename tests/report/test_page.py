@@ -1,4 +1,4 @@
-"""The page says what the summary says, stands alone, and takes nothing from the data for markup."""
+"""The page has the content of the summary, is self-contained, and escapes text from the data."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 
-from subgrove._report.render import page
+from subgrove._report.numbers import estimate_parts
+from subgrove._report.page import page
 from subgrove._report.summary import Summary
-from subgrove._report.typography import estimate_parts
 from tests.report import hand_made
 
 VOID = {"meta", "input", "wbr"}
@@ -78,7 +78,7 @@ def test_every_element_is_closed(name: str) -> None:
 
 
 @each
-def test_the_page_has_no_address_outside_of_itself(name: str) -> None:
+def test_the_page_has_no_external_url(name: str) -> None:
     reader = read(name)
     assert all(link.startswith("#") for link in reader.values("href"))
     assert reader.values("src") == reader.values("srcset") == reader.values("action") == []
@@ -134,17 +134,17 @@ def test_points_are_json_that_holds_the_curves() -> None:
 def test_every_sentence_of_the_summary_is_on_the_page(name: str) -> None:
     text = plain("".join(read(name).texts))
     summary = SUMMARIES[name]
-    told = [summary.title, *summary.highlights, *summary.model.sentences, *summary.cautions, *summary.warnings]
-    told += [*summary.dependence_sentences, *summary.methods.sentences, *summary.data.sentences]
-    told += [one.sentence for one in summary.dependence]
+    texts = [summary.title, *summary.highlights, *summary.model.sentences, *summary.cautions, *summary.warnings]
+    texts += [*summary.dependence_sentences, *summary.methods.sentences, *summary.data.sentences]
+    texts += [one.sentence for one in summary.dependence]
     for feature in summary.features:
-        told += [feature.headline, *feature.story, *feature.effect_sentences]
-        told += [group.sentence for group in feature.subgroups if len(feature.subgroups) > 1]
-    assert [sentence for sentence in told if plain(sentence) not in text] == []
+        texts += [feature.headline, *feature.story, *feature.effect_sentences]
+        texts += [group.sentence for group in feature.subgroups if len(feature.subgroups) > 1]
+    assert [sentence for sentence in texts if plain(sentence) not in text] == []
 
 
 @each
-def test_exact_values_stand_beside_rounded_ones(name: str) -> None:
+def test_rounded_values_have_exact_ones_in_attributes(name: str) -> None:
     summary = SUMMARIES[name]
     rows = [attributes for tag, attributes in read(name).elements if tag == "tr" and "data-conditional" in attributes]
     assert [float(row["data-conditional"] or "nan") for row in rows] == [
@@ -157,7 +157,7 @@ def test_exact_values_stand_beside_rounded_ones(name: str) -> None:
 
 @pytest.mark.parametrize(("verdict", "words"), [("weak", "This model is weak"), ("useless", "This model is useless")])
 def test_a_bad_model_is_marked(verdict: str, words: str) -> None:
-    features = [hand_made.lonely_feature()]
+    features = [hand_made.independent_feature()]
     assert words in page(hand_made.summary_of(features, verdict))
     assert words not in page(hand_made.summary_of(features))
 
@@ -174,23 +174,21 @@ def test_the_page_is_small_enough_to_send_even_with_three_classes() -> None:
     assert fifteen + 85 * (fifteen - five) / 10 < 6e6
 
 
-def test_many_features_are_closed_at_first_and_few_are_open() -> None:
+def test_many_features_are_initially_closed_and_few_are_open() -> None:
     for name, is_open in (("many", False), ("bike", True)):
         found = [a for tag, a in read(name).elements if tag == "details" and a.get("class") == "feature"]
         assert all(("open" in attributes) == is_open for attributes in found)
 
 
 def test_the_same_summary_gives_the_same_bytes() -> None:
-    again = Summary.from_dict(json.loads(json.dumps(SUMMARIES["bike"].to_dict())))
+    again = Summary.from_json(json.dumps(SUMMARIES["bike"].to_dict()))
     assert page(again) == written("bike")
 
 
-def test_rows_that_could_not_be_judged_are_not_called_failing() -> None:
-    unknown = hand_made.certificate("unknown")
-    features = [
-        replace(one, certificate=unknown, marginal_certificate=unknown) for one in hand_made.bike_like().features
-    ]
+def test_unknown_fidelity_is_not_called_failed() -> None:
+    unknown = hand_made.fidelity("unknown")
+    features = [replace(one, fidelity=unknown, marginal_fidelity=unknown) for one in hand_made.bike_like().features]
     reader = Reader(page(hand_made.summary_of(features)))
-    assert "do not pass" not in [text.strip() for text in reader.texts]
-    assert [text.strip() for text in reader.texts].count("not known") == 2 * len(features)
-    assert not {"bad", "fails"} & {word for given in reader.values("class") for word in given.split()}
+    assert "failed" not in [text.strip() for text in reader.texts]
+    assert [text.strip() for text in reader.texts].count("unknown") == 2 * len(features)
+    assert not {"bad", "failed"} & {word for names in reader.values("class") for word in names.split()}

@@ -1,4 +1,4 @@
-"""Colours of the page: words and marks have the contrast that WCAG 2 AA asks for, subgroups are told apart."""
+"""Colours of the page: text and marks have the contrast of WCAG 2 AA, subgroups are distinguishable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from subgrove._report.charts.palette import DARK, LIGHT, MARKS, N_COLORS, WORDS, letter, subgroup_class
+from subgrove._report.charts.palette import DARK, MARKS, WORDS, letter, subgroup_class
+from subgrove.plots._palette import LIGHT, N_COLORS
 
 Floats = npt.NDArray[np.float64]
 THEMES = {"light": LIGHT, "dark": DARK}
@@ -44,7 +45,7 @@ def lab(color: Floats) -> Floats:
 
 @each
 @pytest.mark.parametrize("ground", ["paper", "panel"])
-def test_words_are_seen(theme: str, ground: str) -> None:
+def test_text_has_contrast(theme: str, ground: str) -> None:
     colors = THEMES[theme]
     assert {
         name: contrast(colors[name], colors[ground]) for name in WORDS if contrast(colors[name], colors[ground]) < 4.5
@@ -52,7 +53,7 @@ def test_words_are_seen(theme: str, ground: str) -> None:
 
 
 @each
-def test_marks_are_seen(theme: str) -> None:
+def test_marks_have_contrast(theme: str) -> None:
     colors = THEMES[theme]
     assert {
         name: contrast(colors[name], colors["paper"]) for name in MARKS if contrast(colors[name], colors["paper"]) < 3
@@ -61,13 +62,13 @@ def test_marks_are_seen(theme: str) -> None:
 
 @each
 @pytest.mark.parametrize("vision", VISIONS)
-def test_the_four_subgroups_of_the_usual_depth_are_told_apart(theme: str, vision: str) -> None:
+def test_the_four_subgroups_of_the_default_depth_are_distinguishable(theme: str, vision: str) -> None:
     """A distance of 10 in CIE 1976 is several times what is just noticed (2.3)."""
     seen = [lab(np.array(VISIONS[vision]) @ linear(THEMES[theme][f"s{at}"])) for at in range(1, 5)]
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(seen, 2)) > 10
 
 
-def test_more_subgroups_than_colours_have_other_lines() -> None:
+def test_more_subgroups_than_colours_have_other_line_styles() -> None:
     looks = [subgroup_class(place) for place in range(2 * N_COLORS)]
     assert len(set(looks)) == len(looks)
 

@@ -1,4 +1,4 @@
-"""How good the model is, against numbers worked out by hand and by scikit-learn."""
+"""Performance of the model, against numbers computed by hand and by scikit-learn."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 from sklearn import metrics
 
-from subgrove._report.inputs import read_asked
+from subgrove._report.inputs import read_inputs
 from subgrove._report.performance import Performance, performance
 
 N = 400
 
 
-def judged(model: Any, y: Any, y_train: Any = None, loss: Any = None) -> Performance:
+def performance_of(model: Any, y: Any, y_train: Any = None, loss: Any = None) -> Performance:
     X = pd.DataFrame({"a": np.linspace(-1, 1, N), "b": np.tile([0.0, 1.0], N // 2)})
     trained = y if y_train is None else y_train
-    return performance(read_asked(model, (X, trained), (X, y), None, loss, "auto", 2, 3, 1, None, None))
+    return performance(read_inputs(model, (X, trained), (X, y), None, loss, "auto", 2, 3, 1, None, None))
 
 
 RNG = np.random.default_rng(5)
@@ -32,17 +32,17 @@ def sigmoid(X: pd.DataFrame) -> Any:
 
 
 def test_scores_of_numbers_are_those_of_scikit_learn() -> None:
-    found = {one.name: one for one in judged(lambda X: 2 * X["a"], Y).scores}
-    foretold = np.linspace(-2, 2, N)
-    assert found["mean absolute error"].value == pytest.approx(metrics.mean_absolute_error(Y, foretold))
+    found = {one.name: one for one in performance_of(lambda X: 2 * X["a"], Y).scores}
+    predicted = np.linspace(-2, 2, N)
+    assert found["mean absolute error"].value == pytest.approx(metrics.mean_absolute_error(Y, predicted))
     assert found["mean absolute error"].constant == pytest.approx(np.abs(Y - np.median(Y)).mean())
-    assert found["root mean squared error"].value == pytest.approx(metrics.root_mean_squared_error(Y, foretold))
-    assert found["R squared"].value == pytest.approx(metrics.r2_score(Y, foretold))
-    assert found["mean absolute error"].std_error == pytest.approx(np.abs(Y - foretold).std(ddof=1) / np.sqrt(N))
+    assert found["root mean squared error"].value == pytest.approx(metrics.root_mean_squared_error(Y, predicted))
+    assert found["R squared"].value == pytest.approx(metrics.r2_score(Y, predicted))
+    assert found["mean absolute error"].std_error == pytest.approx(np.abs(Y - predicted).std(ddof=1) / np.sqrt(N))
 
 
 def test_scores_of_classes_are_those_of_scikit_learn() -> None:
-    found = {one.name: one for one in judged(sigmoid, LABELS).scores}
+    found = {one.name: one for one in performance_of(sigmoid, LABELS).scores}
     second = np.asarray(sigmoid(pd.DataFrame({"a": np.linspace(-1, 1, N)})))
     truth = LABELS == "yes"
     assert found["log loss"].value == pytest.approx(metrics.log_loss(truth, second))
@@ -52,7 +52,7 @@ def test_scores_of_classes_are_those_of_scikit_learn() -> None:
 
 
 def test_the_error_of_the_area_is_that_of_a_bootstrap() -> None:
-    score = judged(sigmoid, LABELS).scores[-1]
+    score = performance_of(sigmoid, LABELS).scores[-1]
     second, truth = np.asarray(sigmoid(pd.DataFrame({"a": np.linspace(-1, 1, N)}))), LABELS == "yes"
     rng = np.random.default_rng(1)
     drawn = [rng.integers(0, N, N) for _ in range(400)]
@@ -62,23 +62,23 @@ def test_the_error_of_the_area_is_that_of_a_bootstrap() -> None:
 
 
 @pytest.mark.parametrize(("slope", "verdict"), [(2.0, "good"), (0.1, "weak"), (0.0, "useless"), (-2.0, "useless")])
-def test_the_verdict_is_by_what_is_saved_of_the_constant_answer(slope: float, verdict: str) -> None:
-    found = judged(lambda X: slope * X["a"] + float(np.median(Y)) * (slope == 0), Y)
+def test_the_verdict_depends_on_the_skill_over_a_constant_prediction(slope: float, verdict: str) -> None:
+    found = performance_of(lambda X: slope * X["a"] + float(np.median(Y)) * (slope == 0), Y)
     assert found.verdict == verdict
-    assert ("does not foretell" in " ".join(found.sentences)) == (verdict == "useless")
+    assert ("does not predict" in " ".join(found.sentences)) == (verdict == "useless")
 
 
-def test_the_constant_answer_is_that_of_the_training_rows() -> None:
-    assert judged(lambda X: 2 * X["a"], Y, Y + 1).scores[0].constant == pytest.approx(
+def test_the_constant_prediction_is_that_of_the_training_rows() -> None:
+    assert performance_of(lambda X: 2 * X["a"], Y, Y + 1).scores[0].constant == pytest.approx(
         np.abs(Y - np.median(Y + 1)).mean()
     )
-    shares = judged(sigmoid, LABELS, np.array(["yes"] * 100 + ["no"] * 300)).scores[0]
+    shares = performance_of(sigmoid, LABELS, np.array(["yes"] * 100 + ["no"] * 300)).scores[0]
     assert shares.constant == pytest.approx(-np.log(np.where(LABELS == "yes", 0.25, 0.75)).mean())
 
 
-def test_a_loss_of_ones_own_has_no_known_constant() -> None:
-    found = judged(lambda X: 2 * X["a"], Y, loss=lambda y, prediction: np.abs(y - prediction) ** 3)
+def test_a_custom_loss_has_no_known_constant() -> None:
+    found = performance_of(lambda X: 2 * X["a"], Y, loss=lambda y, prediction: np.abs(y - prediction) ** 3)
     assert found.scores[0].constant is None
-    assert "not known" in found.sentences[-1]
-    quantile = judged(lambda X: 2 * X["a"], Y, loss="quantile").scores[0]
-    assert quantile.skill == pytest.approx(judged(lambda X: 2 * X["a"], Y).scores[0].skill)
+    assert "is unknown" in found.sentences[-1]
+    quantile = performance_of(lambda X: 2 * X["a"], Y, loss="quantile").scores[0]
+    assert quantile.skill == pytest.approx(performance_of(lambda X: 2 * X["a"], Y).scores[0].skill)

@@ -21,7 +21,7 @@ FIDELITY_NOTES = {
     "failed": "resampled rows are unrealistic",
     "unknown": "realism of resampled rows unknown",
 }
-_REPORT_OPTIONS = ("max_depth", "n_repeats", "loss", "title", "n_jobs")
+_REPORT_OPTIONS = ("max_depth", "n_repeats", "loss", "n_jobs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +72,12 @@ def demo(options: DemoOptions, output: Output) -> None:
         held_out,
         loss="absolute_error",
         random_state=options.random_state,
-        title="Bike rentals per day",
-        target="cnt",
-        description=model.describe(),
-        origin=f"Trained by subgrove demo on {TRAIN_SHARE:.0%} of the days. {learned.source}",
+        labels={
+            "title": "Bike rentals per day",
+            "target": "cnt",
+            "description": model.describe(),
+            "origin": f"Trained by subgrove demo on {TRAIN_SHARE:.0%} of the days. {learned.source}",
+        },
         n_jobs=options.n_jobs,
         progress=output.progress,
     )
@@ -199,10 +201,13 @@ def _report(options: ExplainOptions, table: FileTable, fitted: FittedModel, outp
         (fitted.test.X, fitted.test.y),
         features=_features(options, fitted.train.X) or None,
         random_state=options.random_state,
-        target=options.target,
-        description=fitted.description,
-        origin=fitted.origin,
-        column_notes={one.name: one.note for one in table.columns if one.note and one.name in names},
+        labels={
+            "title": options.title,
+            "target": options.target,
+            "description": fitted.description,
+            "origin": fitted.origin,
+            "columns": {one.name: one.note for one in table.columns if one.note and one.name in names},
+        },
         progress=output.progress,
         **{name: value for name, value in settings.items() if value is not None},
     )
@@ -236,7 +241,7 @@ def print_importance(summary: Any, output: Output) -> None:
             number(one.conditional.estimate),
             _interval(one.conditional),
             number(one.marginal.estimate),
-            "" if one.certificate is None else FIDELITY_NOTES.get(one.certificate.verdict, ""),
+            "" if one.fidelity is None else FIDELITY_NOTES.get(one.fidelity.verdict, ""),
         )
         for one in summary.features
     ]

@@ -1,13 +1,87 @@
-"""Names and numbers in messages."""
+"""Names, lists and numbers in sentences, messages, tables and pictures: the one number format of the package."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 
 TOGETHER = " + "
 """Between the names of features that share a tree."""
+_SMALL, _LARGE = 1e-4, 1e9  # beyond these, numbers are written with a power of ten
+_MORE_DIGITS = 6  # that may be added so that a bound above 0 is not shown as 0
 
 
 def quote(names: Iterable[str]) -> str:
     """Names as they stand in a message."""
     return ", ".join(repr(name) for name in names)
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names as in a sentence, "a, b and 3 more"; at most `most` of them."""
+    shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def count_of(n: float, one: str, several: str = "") -> str:
+    """Return a count with its noun, such as "1,204 rows"."""
+    return f"{n:,.0f} {one if n == 1 else several or one + 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent; what is above 0 is never written as 0, what is below 1 never as 100."""
+    if 0 < share < 0.005:
+        return "less than 1 %"
+    if 0.995 < share < 1:
+        return "more than 99 %"
+    return f"{round(100 * share)} %"
+
+
+def number(value: float) -> str:
+    """Return a number with three significant digits, or all digits before the decimal point."""
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size < _SMALL or size >= _LARGE:
+        return f"{value:.2e}"
+    return fixed(value, max(0, 2 - math.floor(math.log10(size)))) if size < 100 else fixed(value, 0)
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return a number with so many decimals; what rounds to 0 has no sign."""
+    text = f"{value:,.{decimals}f}"
+    return text.removeprefix("-") if float(text.replace(",", "")) == 0 else text
+
+
+def common_decimals(values: Sequence[float], precision: float) -> list[str]:
+    """Return numbers with the same decimals: those that `precision` needs for two significant digits.
+
+    A number other than 0 is not shown as 0, so that an interval above 0 is seen to be above 0.
+    """
+    largest = max((abs(value) for value in values), default=0.0)
+    size = precision if precision > 0 else largest / 10
+    if largest == 0:
+        return ["0"] * len(values)
+    if largest >= _LARGE or size < _SMALL:
+        return [f"{value + 0.0:.2e}" if value else "0" for value in values]
+    decimals = max(0, 1 - math.floor(math.log10(size)))
+    for more in range(_MORE_DIGITS):
+        if all(value == 0 or float(f"{value:.{decimals + more}f}") != 0 for value in values):
+            decimals += more
+            break
+    texts = [fixed(value, decimals) for value in values]
+    if decimals and all(text.endswith(f".{'0' * decimals}") for text in texts):
+        return [text.partition(".")[0] for text in texts]
+    return texts
+
+
+def tick_label(value: float, step: float) -> str:
+    """Return the label of a tick, with as many digits as distinguish it from ticks one `step` away."""
+    if abs(value) < step / 2:
+        return "0"
+    places = -math.floor(math.log10(step) + 1e-9)
+    times = step / 10.0**-places  # the other way round, 10.0 to the power of 309 would be too large
+    if abs(times - round(times)) > 1e-6:
+        places += 1  # steps of 0.25
+    if abs(value) >= _LARGE or step < _SMALL:
+        return f"{value:.{max(0, places + math.floor(math.log10(abs(value)) + 1e-9))}e}"
+    return f"{value:,.{max(0, places)}f}"

@@ -1,4 +1,4 @@
-"""A report on a model: everything this package tells of it, as one page, Markdown or JSON."""
+"""Reports on a model as a page, Markdown or JSON, and notebook views of all results."""
 
 from subgrove._report import notebook
 from subgrove._report.report import Report, report

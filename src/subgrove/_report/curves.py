@@ -1,4 +1,4 @@
-"""Curves of a feature: PDP and ALE of all rows, PDP in each subgroup, of every output that is shown."""
+"""Curves of a feature (PDP and ALE over all rows, PDP in each subgroup, for each output) and its distribution."""
 
 from __future__ import annotations
 
@@ -15,76 +15,79 @@ from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
 from subgrove._effects.support import FeatureSupport
 from subgrove._effects.tables import EffectGroup
-from subgrove._report.distribution import MOST_LEVELS
-from subgrove._report.inputs import Asked
-from subgrove._report.summary import Line
+from subgrove._report.inputs import ReportInputs
+from subgrove._report.summary import CurveSummary, Distribution
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ModelError, SubgroveError
 
 SHOWN_CLASSES = 3
-"""Classes that have curves, the most frequent ones."""
+"""Number of classes that have curves, the most frequent ones."""
 LEVEL = 0.95
+BINS = 20
+MOST_LEVELS = 30
+"""Number of levels that are shown, the most frequent ones; the others are pooled."""
+POOLED = "other levels"
 _DIGITS = 7  # of the numbers of curves
 _LABELS = 5  # on the axis of dates
 
 
 @dataclass(frozen=True)
-class Curves:
-    """Lines of a feature, labels of its axis, rows that the model was asked for, and why there are no lines."""
+class FeatureCurves:
+    """Curves of a feature, labels of its axis, the number of rows predicted, and why there are no curves."""
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[CurveSummary, ...] = ()
     x_labels: tuple[tuple[float, str], ...] = ()
     rows_predicted: int = 0
-    refused: str = ""
+    error: str = ""
 
 
-class Votes:
-    """A classifier without probabilities, asked for the share of rows that it puts in each class."""
+class LabelShares:
+    """A classifier without probabilities, as one that predicts 1 for its label and 0 for the other classes."""
 
     def __init__(self, model: Any, classes: tuple[Any, ...]) -> None:
         self.model = model
         self.classes_ = np.asarray(classes)
 
     def predict_proba(self, X: Any) -> Floats:
-        """1 for the class that is predicted, 0 for others."""
+        """Return 1 for the predicted class, 0 for the others."""
         same: Floats = (np.asarray(self.model.predict(X))[:, None] == self.classes_).astype(np.float64)
         return same
 
 
-def curves_of(asked: Asked, feature: str, partition: Partition | None) -> Curves:
-    """Curves of one feature; where they cannot be drawn, the reason."""
+def curves_of(inputs: ReportInputs, feature: str, partition: Partition | None) -> FeatureCurves:
+    """Return the curves of one feature, or the reason why there are none."""
     try:
-        return _curves(asked, feature, partition)
+        return _curves(inputs, feature, partition)
     except ModelError:
         raise
-    except SubgroveError as refused:
-        return Curves(refused=str(refused))
+    except SubgroveError as error:
+        return FeatureCurves(error=str(error))
 
 
-def _curves(asked: Asked, feature: str, partition: Partition | None) -> Curves:
-    model, X = _answering(asked), asked.drawn.X
-    more: dict[str, Any] = {"n_jobs": asked.n_jobs}
-    if (points := _frequent(asked.drawn.table.series(feature))) is not None:
+def _curves(inputs: ReportInputs, feature: str, partition: Partition | None) -> FeatureCurves:
+    model, X = _model_for_curves(inputs), inputs.drawn.X
+    more: dict[str, Any] = {"n_jobs": inputs.n_jobs}
+    if (points := _frequent(inputs.drawn.table.series(feature))) is not None:
         more["grid"] = points
-    found = [effect(model, X, feature, kind="pdp", **more), effect(model, X, feature, kind="ale", **more)]
-    lines = [line for one in found for line in _lines(asked, one, whole=True)]
+    effects = [effect(model, X, feature, kind="pdp", **more), effect(model, X, feature, kind="ale", **more)]
+    lines = [line for one in effects for line in _lines(inputs, one, all_rows=True)]
     if partition is not None and len(partition) > 1:
-        found.append(effect(model, X, feature, kind="pdp", subgroups=partition, **more))
-        lines += _lines(asked, found[-1], whole=False)
-    labels = _labels(found[0].infos[0], [line for line in lines if line.kind == "pdp"])
-    return Curves(tuple(lines), labels, sum(one.n_rows_predicted for one in found))
+        effects.append(effect(model, X, feature, kind="pdp", subgroups=partition, **more))
+        lines += _lines(inputs, effects[-1], all_rows=False)
+    labels = _labels(effects[0].infos[0], [line for line in lines if line.kind == "pdp"])
+    return FeatureCurves(tuple(lines), labels, sum(one.n_rows_predicted for one in effects))
 
 
-def _answering(asked: Asked) -> Any:
-    """What is asked for curves: the model, or its votes where it tells classes without probabilities."""
-    model = asked.model
-    if asked.task == "classification" and hasattr(model, "predict") and not hasattr(model, "predict_proba"):
-        return Votes(model, asked.classes)
+def _model_for_curves(inputs: ReportInputs) -> Any:
+    """Return the model, or its labels as shares where it predicts classes without probabilities."""
+    model = inputs.model
+    if inputs.task == "classification" and hasattr(model, "predict") and not hasattr(model, "predict_proba"):
+        return LabelShares(model, inputs.classes)
     return model
 
 
 def _frequent(series: TypedColumn) -> list[str] | None:
-    """The most frequent levels, of a column with very many."""
+    """Return the most frequent levels of a column with very many; None for all."""
     if series.info.kind == "numeric":
         return None
     values = np.asarray(series.values, dtype=np.float64) - (series.info.kind == "ordered")
@@ -96,29 +99,29 @@ def _frequent(series: TypedColumn) -> list[str] | None:
     return [series.info.levels[at] for at in sorted(order[: MOST_LEVELS - 1])]
 
 
-def _lines(asked: Asked, found: Effect, *, whole: bool) -> list[Line]:
-    """Lines of an effect: those of the outputs that are shown."""
-    outputs = _shown(asked, len(found.outputs))
+def _lines(inputs: ReportInputs, result: Effect, *, all_rows: bool) -> list[CurveSummary]:
+    """Return the curves of the shown outputs of an effect."""
+    outputs = _shown(inputs, len(result.outputs))
     return [
-        _line(found.kind, curve, found.groups[curve.subgroup], at, name, whole=whole)
+        _line(result.kind, curve, result.groups[curve.subgroup], at, name, all_rows=all_rows)
         for at, name in outputs
-        for curve in found.lines
+        for curve in result.lines
     ]
 
 
-def _shown(asked: Asked, n_outputs: int) -> list[tuple[int, str | None]]:
-    """Places and names of the outputs that have lines."""
-    classes = [str(label) for label in asked.classes]
+def _shown(inputs: ReportInputs, n_outputs: int) -> list[tuple[int, str | None]]:
+    """Return the positions and names of the outputs that have curves."""
+    classes = [str(label) for label in inputs.classes]
     if n_outputs == 1:
         return [(0, classes[1] if len(classes) == 2 else None)]
     if len(classes) == n_outputs == 2:
         return [(1, classes[1])]
     if len(classes) == n_outputs:
-        return [(at, classes[at]) for at in sorted(asked.common[:SHOWN_CLASSES])]
+        return [(at, classes[at]) for at in sorted(inputs.common[:SHOWN_CLASSES])]
     return [(at, str(at)) for at in range(min(n_outputs, SHOWN_CLASSES))]
 
 
-def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | None, *, whole: bool) -> Line:
+def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | None, *, all_rows: bool) -> CurveSummary:
     from scipy.special import stdtrit
 
     axis, estimate = curve.axes[0], curve.estimate[:, at]
@@ -127,10 +130,10 @@ def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | No
     x: list[float | str] = [
         point_text(axis.info, point) if has_levels(axis.info) else float(point) for point in axis.points[known].tolist()
     ]
-    return Line(
+    return CurveSummary(
         kind,
         output,
-        None if whole else curve.subgroup,
+        None if all_rows else curve.subgroup,
         tuple(x),
         tuple(_rounded(estimate[known])),
         tuple(_or_none((estimate - margin)[known])),
@@ -153,10 +156,63 @@ def _or_none(values: npt.NDArray[np.float64]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in _rounded(values)]
 
 
-def _labels(info: ColumnInfo, lines: list[Line]) -> tuple[tuple[float, str], ...]:
-    """Dates and durations along the axis."""
+def _labels(info: ColumnInfo, lines: list[CurveSummary]) -> tuple[tuple[float, str], ...]:
+    """Return labels of dates and durations along the axis."""
     if not (info.is_date or info.is_duration) or not lines:
         return ()
     points = sorted({float(value) for line in lines for value in line.x})
     places = np.unique(np.linspace(0, len(points) - 1, min(_LABELS, len(points))).round().astype(int)).tolist()
     return tuple((points[at], point_text(info, points[at])) for at in places)
+
+
+def distribution(series: TypedColumn, code: npt.NDArray[np.integer], n_groups: int) -> Distribution:
+    """Return the distribution of one column; `code` is the subgroup of each row."""
+    if series.info.kind == "numeric":
+        return _of_numeric(np.asarray(series.values, dtype=np.float64), code, n_groups)
+    values = np.asarray(series.values, dtype=np.float64) - (series.info.kind == "ordered")
+    known = np.isfinite(values) & (values >= 0)
+    counts = np.bincount(values[known].astype(np.intp), minlength=len(series.info.levels))
+    shown = _shown_levels(counts)
+    place = np.full(len(counts), len(shown), dtype=np.intp)
+    place[shown] = np.arange(len(shown))
+    pooled = int((counts > 0).sum()) > len(shown)
+    names = tuple(series.info.levels[at] for at in shown) + ((POOLED,) if pooled else ())
+    cells = place[values[known].astype(np.intp)]
+    return Distribution((), names, *_counts(cells, code[known], len(names), n_groups), int((~known).sum()))
+
+
+def _shown_levels(counts: npt.NDArray[np.integer]) -> list[int]:
+    """Return the positions of all levels that occur, or of the most frequent ones."""
+    present = [at for at in range(len(counts)) if counts[at] > 0]
+    if len(present) > MOST_LEVELS:
+        present = sorted(sorted(present, key=lambda at: (-int(counts[at]), at))[: MOST_LEVELS - 1])
+    return present
+
+
+def _of_numeric(values: Floats, code: npt.NDArray[np.integer], n_groups: int) -> Distribution:
+    known = np.isfinite(values)
+    edges = _edges(values[known])
+    cells = np.clip(np.searchsorted(edges, values[known], side="right") - 1, 0, max(len(edges) - 2, 0))
+    counts = _counts(cells, code[known], max(len(edges) - 1, 0), n_groups)
+    return Distribution(tuple(edges.tolist()), (), *counts, int((~known).sum()))
+
+
+def _edges(values: Floats) -> Floats:
+    """Return the edges of equal bins; one bin for each of few integers."""
+    if not len(values):
+        return np.empty(0)
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        width = max(abs(low) * 0.01, 0.5)
+        return np.array([low - width, high + width])
+    if high - low < BINS and not (values % 1).any():
+        return np.arange(low - 0.5, high + 1)
+    return 2 * np.linspace(low / 2, high / 2, BINS + 1)  # the range may be wider than a float holds
+
+
+def _counts(
+    cells: npt.NDArray[np.intp], code: npt.NDArray[np.integer], n_cells: int, n_groups: int
+) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+    each = np.zeros((n_groups, n_cells), dtype=np.int64)
+    np.add.at(each, (code.astype(np.intp), cells), 1)
+    return tuple(each.sum(axis=0).tolist()), tuple(tuple(row) for row in each.tolist())

@@ -1,4 +1,4 @@
-"""Which features depend on which: forests on some training rows, their number bounded by the number of columns."""
+"""Dependence between features: random forests on a sample of training rows, smaller ones for many columns."""
 
 from __future__ import annotations
 
@@ -8,97 +8,99 @@ from dataclasses import dataclass
 import numpy as np
 
 from subgrove._core.random import stream
+from subgrove._core.text import count_of, listed, percent
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.predict_column import LEAST_ROWS
-from subgrove._report.inputs import Asked
-from subgrove._report.numbers import counted, listed, percent, tidy
-from subgrove._report.summary import Certificate, DependenceSummary, Share
+from subgrove._report.inputs import ReportInputs
+from subgrove._report.numbers import tidy
+from subgrove._report.summary import DependenceSummary, FidelitySummary, PredictorShare
 from subgrove._report.wording import dependence_sentence
 
 DEPENDENT = 0.2
-"""Share from which on a feature is called dependent."""
-_WORK = 6e7  # trees asked about rows, in all: forests of many columns have fewer trees
+"""Explained share from which on a feature is called dependent."""
+_WORK = 6e7  # predictions of trees in all: forests of many columns have fewer trees
 _MOST_ROWS, _FEW_ROWS, _MANY_COLUMNS = 2_000, 600, 30
 _TREES = (10, 100)  # fewest and most
-_MOST_PAIRS = 20_000  # features times columns that are looked at
-_SHOWN = 10  # columns that a feature is foretold by
+_MOST_PAIRS = 20_000  # features times columns
+_SHOWN = 10  # predictors of a feature
 _LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class Foretold:
-    """Forests of the features, with how many rows and trees they were grown."""
+class DependenceForests:
+    """The dependence of the features (None if it could not be computed), and the size of the forests."""
 
-    found: Dependence | None
+    result: Dependence | None
     n_rows: int
     n_trees: int
 
 
-def foretold(asked: Asked, first: Sequence[str]) -> Foretold:
-    """Grow the forests; of `first`, in their order, as many as may be looked at."""
-    columns = asked.train.table.names
-    if len(columns) < 2 or asked.train.n < LEAST_ROWS:
-        return Foretold(None, 0, 0)
+def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> DependenceForests:
+    """Grow the forests; of the features in `first`, in their order, as many as the budget allows."""
+    columns = inputs.train.table.names
+    if len(columns) < 2 or inputs.train.n < LEAST_ROWS:
+        return DependenceForests(None, 0, 0)
     most = _FEW_ROWS if len(columns) > _MANY_COLUMNS else _MOST_ROWS
-    rows = np.arange(asked.train.n)
-    if asked.train.n > most:
-        rows = np.sort(stream(asked.seed, "rows of forests").choice(asked.train.n, most, replace=False))
+    rows = np.arange(inputs.train.n)
+    if inputs.train.n > most:
+        rows = np.sort(stream(inputs.seed, "rows of forests").choice(inputs.train.n, most, replace=False))
     names = list(first)[: max(_TREES[0], _MOST_PAIRS // len(columns))]
     n_trees = int(np.clip(_WORK / (len(names) * len(columns) * len(rows)), *_TREES))
-    found = dependence(
-        asked.train.some(rows).X,
+    result = dependence(
+        inputs.train.some(rows).X,
         features=[name for name in columns if name in names],
         n_trees=n_trees,
         threshold=DEPENDENT,
-        random_state=asked.seed,
-        n_jobs=asked.n_jobs,
+        random_state=inputs.seed,
+        n_jobs=inputs.n_jobs,
         progress=False,
     )
-    return Foretold(found, len(rows), n_trees)
+    return DependenceForests(result, len(rows), n_trees)
 
 
 def dependence_summaries(
-    told: Foretold, features: Sequence[str], fidelity_checks: Mapping[str, Certificate | None]
+    forests: DependenceForests, features: Sequence[str], shuffled: Mapping[str, FidelitySummary | None]
 ) -> tuple[DependenceSummary, ...]:
-    """How much of each feature the others foretell, and whether shuffling it makes rows that do not occur."""
-    by_name = {} if told.found is None else {one.feature: one for one in told.found.found}
+    """Return how well the others predict each feature, and whether `shuffled` rows are realistic."""
+    by_name = {} if forests.result is None else {one.feature: one for one in forests.result.found}
     summaries = []
     for name in features:
         one = by_name.get(name)
         explained = None if one is None or np.isnan(one.explained) else float(one.explained)
         shares = {} if one is None else {c: s for c, s in one.shares.items() if s == s and s >= _LEAST_SHARE}
         strongest = sorted(shares, key=lambda column: -shares[column])[:_SHOWN]
-        by = tuple(Share(column, float(shares[column])) for column in strongest)
-        certificate = fidelity_checks.get(name)
-        verdict = "unknown" if certificate is None else certificate.verdict
+        predictors = tuple(PredictorShare(column, float(shares[column])) for column in strongest)
+        fidelity = shuffled.get(name)
+        verdict = "unknown" if fidelity is None else fidelity.verdict
         misleads = verdict == "failed" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
-        note = "it was not looked at" if one is None else one.note
-        sentence = dependence_sentence(name, explained, by, misleads, certificate, note)
-        summaries.append(DependenceSummary(name, explained, by, misleads, sentence))
+        note = "it was not computed" if one is None else one.note
+        sentence = dependence_sentence(name, explained, predictors, misleads, fidelity, note)
+        summaries.append(DependenceSummary(name, explained, predictors, misleads, sentence))
     return tuple(summaries)
 
 
 def dependence_sentences(summaries: Sequence[DependenceSummary]) -> tuple[str, ...]:
-    """What the table of dependence comes to."""
+    """Return the findings of the dependence table."""
     known = [one for one in summaries if one.explained is not None]
     if not known:
-        return ("How far features depend on each other could not be looked at: too few rows or columns.",)
+        return ("Dependence between features was not computed: there are too few rows or columns.",)
     strong = sorted((one for one in known if (one.explained or 0) >= DEPENDENT), key=lambda one: -(one.explained or 0))
-    told = []
+    sentences = []
     if not strong:
-        told.append(f"No feature is foretold by the others by {percent(DEPENDENT)} or more, as far as forests can see.")
+        sentences.append(f"No feature has an R2 of {percent(DEPENDENT)} or more given the others (random forest).")
     else:
         names = listed([f"{one.feature} ({percent(min(one.explained or 0, 1.0))})" for one in strong])
-        told.append(
-            f"{counted(len(strong), 'feature')} of {len(known)} {'is' if len(strong) == 1 else 'are'} foretold by the "
-            f"others by {percent(DEPENDENT)} or more: {names}."
+        verb = "is" if len(strong) == 1 else "are"
+        sentences.append(
+            f"{len(strong)} of {count_of(len(known), 'feature')} {verb} predicted by the others with an R2 of "
+            f"{percent(DEPENDENT)} or more: {names}."
         )
     wrong = [one.feature for one in summaries if one.misleads]
     if wrong:
-        told.append(
-            f"Ordinary permutation importance of {listed(wrong)} asks the model about rows that the data do not have, "
-            f"so read the conditional number there."
+        sentences.append(
+            f"Permutation importance of {listed(wrong)} evaluates the model on unrealistic rows; use the conditional "
+            "importance there."
         )
     else:
-        told.append("Shuffling a feature alone was not seen to make rows that the data do not have.")
-    return tuple(tidy(sentence) for sentence in told)
+        sentences.append("Rows with one shuffled feature are realistic here, so permutation importance is reliable.")
+    return tuple(tidy(sentence) for sentence in sentences)

@@ -1,4 +1,4 @@
-"""What curves show, in sentences: rising, falling, flat or neither, by how much over the middle 90 % of the rows."""
+"""The shapes of curves in sentences: rising, falling, flat or neither, and by how much over the middle 90 % of rows."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from typing import Literal
 
 import numpy as np
 
-from subgrove._report.numbers import alike, number, short, tidy
-from subgrove._report.summary import Line
+from subgrove._core.text import common_decimals, number
+from subgrove._report.numbers import short, tidy
+from subgrove._report.summary import CurveSummary
 
 FLAT = 0.05
 """A curve is flat if it moves by less than this share of the standard deviation of the predictions."""
 _BACK = 0.1  # a curve still rises if it goes back by no more than this share of how far it moves
-_MOST_SUBGROUPS = 8  # that have a sentence of their own
+_MOST_SUBGROUPS = 8  # that have a sentence each
 
 Shape = Literal["flat", "rises", "falls", "rises, then falls", "falls, then rises", "goes up and down"]
 
 
 @dataclass(frozen=True)
-class Course:
-    """How a curve of numbers goes between two values of the feature.
+class CurveShape:
+    """The shape of a curve between two values of the feature.
 
     Attributes
     ----------
     shape : str
     low, high : float
-        Between which values of the feature.
+        The two values of the feature.
     start, end : float
         Prediction at these.
     least, most : float
-        Prediction at the lowest and the highest point between.
+        Lowest and highest prediction between them.
     turn : float
-        Value of the feature at the highest (or lowest) point, where the curve turns.
+        Value of the feature at the turning point.
     """
 
     shape: Shape
@@ -46,8 +47,8 @@ class Course:
     turn: float
 
 
-def course(line: Line, low: float, high: float, spread: float) -> Course | None:
-    """How a curve goes between two values of the feature; None where it has fewer than two points there."""
+def curve_shape(line: CurveSummary, low: float, high: float, spread: float) -> CurveShape | None:
+    """Return the shape of a curve between two values of the feature; None if it has fewer than two points there."""
     x = np.array([float(value) for value in line.x])
     y = np.array(line.y)
     if len(x) < 2 or not low < high:
@@ -71,100 +72,106 @@ def course(line: Line, low: float, high: float, spread: float) -> Course | None:
         shape = "falls"
     else:
         shape, turn = _turning(values, at)
-    return Course(shape, low, high, *ends, least, most, turn)
+    return CurveShape(shape, low, high, *ends, least, most, turn)
 
 
 def _turning(values: np.ndarray, at: np.ndarray) -> tuple[Shape, float]:
-    """Whether a curve turns once, and where."""
+    """Return whether a curve has one turning point, and where."""
     size = float(values.max() - values.min())
     for sign, shape in ((1.0, "rises, then falls"), (-1.0, "falls, then rises")):
         top = int((sign * values).argmax())
-        before, after = np.diff(sign * values[: top + 1]), np.diff(sign * values[top:])
-        back = -float(before[before < 0].sum()) + float(after[after > 0].sum())
+        rise, fall = np.diff(sign * values[: top + 1]), np.diff(sign * values[top:])
+        back = -float(rise[rise < 0].sum()) + float(fall[fall > 0].sum())
         if 0 < top < len(values) - 1 and back <= _BACK * size:
             return shape, float(at[top])  # type: ignore[return-value]  # a literal of the two above
     return "goes up and down", float(at[int(values.argmax())])
 
 
-def course_words(one: Course, unit: str) -> str:
-    """How a curve goes, in words: "rises by 2,310, from 3,010 to 5,320"."""
+def shape_words(one: CurveShape) -> str:
+    """Return a shape in words, such as "rises by 2,310, from 3,010 to 5,320"."""
     size = one.most - one.least
     if one.shape == "flat":
-        return f"is flat: it moves by {number(size)}{unit}"
-    low, high, start, end, change = alike([one.least, one.most, one.start, one.end, abs(one.end - one.start)], size)
+        return f"is flat: it changes by {number(size)}"
+    low, high, start, end, change = common_decimals(
+        [one.least, one.most, one.start, one.end, abs(one.end - one.start)], size
+    )
     if one.shape in ("rises", "falls"):
-        return f"{one.shape} by {change}{unit}, from {start} to {end}"
+        return f"{one.shape} by {change}, from {start} to {end}"
     if one.shape == "goes up and down":
-        return f"goes up and down between {low} and {high}{unit}"
+        return f"goes up and down between {low} and {high}"
     peak = high if one.shape == "rises, then falls" else low
-    return f"{one.shape}: from {start} over {peak} at {number(one.turn)} to {end}{unit}"
+    return f"{one.shape}: from {start} over {peak} at {number(one.turn)} to {end}"
 
 
 def numeric_sentences(
     name: str,
-    lines: Sequence[Line],
+    lines: Sequence[CurveSummary],
     bounds: Sequence[tuple[float, float] | None],
     rules: Sequence[str],
     spread: float,
     ends: tuple[str, str] | None,
 ) -> list[str]:
-    """Sentences of one output. `bounds` are the middle 90 % of all rows, then those of each subgroup.
+    """Return the sentences on one output. `bounds` are the middle 90 % of all rows, then of each subgroup.
 
-    `ends` are the first of these in words, where numbers stand for dates.
+    `ends` are the first of these as text, where numbers stand for dates.
     """
-    told: list[str] = []
-    whole = next((line for line in lines if line.kind == "pdp" and line.subgroup is None), None)
-    found = None if whole is None or bounds[0] is None else course(whole, *bounds[0], spread)
-    if whole is not None and found is not None:
-        of = f"mean probability of class {whole.output}" if whole.output is not None else "mean prediction"
-        shown = ends or tuple(alike([found.low, found.high], found.high - found.low))
-        told.append(
-            f"Over the middle 90 % of the rows ({name} from {shown[0]} to {shown[1]}), the {of} {_words(found, ends)}."
+    sentences: list[str] = []
+    overall = next((line for line in lines if line.kind == "pdp" and line.subgroup is None), None)
+    shape = None if overall is None or bounds[0] is None else curve_shape(overall, *bounds[0], spread)
+    if overall is not None and shape is not None:
+        shown = ends or tuple(common_decimals([shape.low, shape.high], shape.high - shape.low))
+        sentences.append(
+            f"Over the middle 90 % of the rows ({name} from {shown[0]} to {shown[1]}), the {_output(overall)} "
+            f"{_words(shape, ends)}."
         )
-        told += _against_ale(name, lines, found, bounds[0], spread, whole.output)
-    parts = [line for line in lines if line.kind == "pdp" and line.subgroup is not None]
-    for line in parts[:_MOST_SUBGROUPS]:
+        sentences += _against_ale(name, lines, shape, bounds[0], spread, overall.output)
+    by_subgroup = [line for line in lines if line.kind == "pdp" and line.subgroup is not None]
+    for line in by_subgroup[:_MOST_SUBGROUPS]:
         assert line.subgroup is not None
         own = bounds[1 + line.subgroup]
-        inside = None if own is None else course(line, *own, spread)
+        inside = None if own is None else curve_shape(line, *own, spread)
         if inside is not None:
-            told.append(f"Where {short(rules[line.subgroup])}, it {_words(inside, ends)}.")
-    return [tidy(sentence) for sentence in told]
+            sentences.append(f"Where {short(rules[line.subgroup])}, it {_words(inside, ends)}.")
+    return [tidy(sentence) for sentence in sentences]
 
 
-def _words(one: Course, ends: tuple[str, str] | None) -> str:
-    """In words; a turn among dates is left out, for it is a number here."""
+def _output(line: CurveSummary) -> str:
+    return f"mean probability of class {line.output}" if line.output is not None else "mean prediction"
+
+
+def _words(one: CurveShape, ends: tuple[str, str] | None) -> str:
+    """Return a shape in words, without the turning point for dates, which are numbers here."""
     if ends is not None and one.shape in ("rises, then falls", "falls, then rises"):
         return one.shape
-    return course_words(one, "")
+    return shape_words(one)
 
 
 def _against_ale(
     name: str,
-    lines: Sequence[Line],
-    found: Course,
+    lines: Sequence[CurveSummary],
+    shape: CurveShape,
     bounds: tuple[float, float] | None,
     spread: float,
     output: str | None,
 ) -> list[str]:
-    """Where steps between neighbouring rows tell another story than one value for all rows."""
+    """Return where the ALE curve, of differences between neighbouring rows, differs from the PDP."""
     ale = next((line for line in lines if line.kind == "ale" and line.output == output), None)
-    near = None if ale is None or bounds is None else course(ale, *bounds, spread)
+    near = None if ale is None or bounds is None else curve_shape(ale, *bounds, spread)
     if near is None:
         return []
-    one, two = found.end - found.start, near.end - near.start
+    one, two = shape.end - shape.start, near.end - near.start
     if abs(one - two) <= 2 * FLAT * spread or abs(one - two) <= 0.5 * max(abs(one), abs(two)):
         return []
-    told = alike([one, two], min(abs(value) for value in (one, two) if value) if one or two else 1.0)
+    changes = common_decimals([one, two], min(abs(value) for value in (one, two) if value) if one or two else 1.0)
     return [
-        f"The ALE curve, which compares rows that are near, changes by {told[1]} where the PDP changes by {told[0]}: "
-        f"the PDP averages over rows in which {name} does not have such values."
+        f"The ALE curve, which compares neighbouring rows, changes by {changes[1]} where the PDP changes by "
+        f"{changes[0]}: the PDP averages over combinations with {name} that do not occur."
     ]
 
 
-def level_sentences(name: str, lines: Sequence[Line], rules: Sequence[str], spread: float) -> list[str]:
-    """Sentences of one output of a feature with levels: which has the highest and the lowest mean."""
-    told = []
+def level_sentences(name: str, lines: Sequence[CurveSummary], rules: Sequence[str], spread: float) -> list[str]:
+    """Return the sentences on one output of a feature with levels: the highest and the lowest mean."""
+    sentences = []
     for line in [line for line in lines if line.kind == "pdp"][: 1 + _MOST_SUBGROUPS]:
         # a level that no row of the subgroup has is beyond the data
         seen = [(y, str(x)) for x, y, support in zip(line.x, line.y, line.support, strict=True) if support]
@@ -172,14 +179,15 @@ def level_sentences(name: str, lines: Sequence[Line], rules: Sequence[str], spre
             continue
         least, most = min(seen), max(seen)
         start = "In all rows" if line.subgroup is None else f"Where {short(rules[line.subgroup])}"
-        of = f"mean probability of class {line.output}" if line.output is not None else "mean prediction"
         size = most[0] - least[0]
         if size <= FLAT * spread or size == 0:
-            told.append(f"{start}, the {of} hardly differs between levels of {name} (by {number(size)}).")
-        else:
-            high, low, by = alike([most[0], least[0], size], size)
-            told.append(
-                f"{start}, the {of} is highest for {name} = {most[1]} ({high}) and lowest for {least[1]} ({low}), a "
-                f"difference of {by}."
+            sentences.append(
+                f"{start}, the {_output(line)} hardly differs between levels of {name} (by {number(size)})."
             )
-    return [tidy(sentence) for sentence in told]
+        else:
+            high, low, by = common_decimals([most[0], least[0], size], size)
+            sentences.append(
+                f"{start}, the {_output(line)} is highest for {name} = {most[1]} ({high}) and lowest for {least[1]} "
+                f"({low}), a difference of {by}."
+            )
+    return [tidy(sentence) for sentence in sentences]

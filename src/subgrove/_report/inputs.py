@@ -1,9 +1,10 @@
-"""What a report is asked about, checked once: the model, its rows, the task and the loss."""
+"""The inputs of a report, validated once: model, rows, task, loss, sampler and labels."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -33,19 +34,19 @@ from subgrove.samplers.base import FittedSampler, Sampler
 from subgrove.samplers.fit import read_sampler
 
 MOST_ROWS = 20_000
-"""Test rows that importance is computed on, at random if there are more."""
+"""Test rows on which importance is computed, a random sample if there are more."""
 EFFECT_ROWS = 1_000
-"""Test rows that curves are means over, at random if there are more; fewer where features are many."""
+"""Test rows over which curves are means, a random sample if there are more; fewer where features are many."""
 _CURVE_ROWS, _FEWEST_ROWS = 25_000, 300  # of all features together, and of one
-_ASKED_ROWS = 1_000_000  # redrawn rows of each importance that repeats are chosen for
+_RESAMPLED_ROWS = 1_000_000  # rows of each importance, from which the number of repeats follows
 _FEWEST, _MOST = 5, 20  # repeats
-_SMALLEST, _LARGEST = 1e-70, 1e70  # sizes of y whose fourth powers, of which errors of scores are made, floats hold
+_SMALLEST, _LARGEST = 1e-70, 1e70  # sizes of y whose fourth powers, from which standard errors follow, are floats
 SURE_TASKS = {"probability": "classification", "label": "classification", "value": "regression"}
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """Rows and their target, as the user gave them; `table` is how they are read."""
+class LabelledRows:
+    """Rows and their target as passed by the user, and the table that was read from them."""
 
     X: Any
     y: Any
@@ -56,26 +57,55 @@ class Pair:
         """Number of rows."""
         return self.table.n_rows
 
-    def some(self, rows: Rows) -> Pair:
-        """Some of the rows; the same object, where these are all."""
+    def some(self, rows: Rows) -> LabelledRows:
+        """Return some of the rows; the same object if these are all."""
         if len(rows) == self.n:
             return self
         part = Frames(self.X, self.table.columns).changed(rows, {})
-        return Pair(part, np.asarray(self.y)[rows], read_table(part, lenient=True))
+        return LabelledRows(part, np.asarray(self.y)[rows], read_table(part, lenient=True))
+
+
+@dataclass(frozen=True)
+class ReportLabels:
+    """Texts for the page; None for the default."""
+
+    title: str | None = None
+    target: str | None = None
+    description: str | None = None
+    origin: str | None = None
+    created: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def read_labels(labels: Any) -> ReportLabels:
+    """Return the labels of a report; the creation time is now unless it is given."""
+    values = {} if labels is None else labels
+    names = [one.name for one in fields(ReportLabels)]
+    if not isinstance(values, Mapping) or not set(values) <= set(names):
+        shown = quote(values) if isinstance(values, Mapping) else type(values).__name__
+        raise ParameterError(f"labels must be a mapping with keys among {quote(names)}; got {shown}.")
+    for name, value in values.items():
+        kind = Mapping if name == "columns" else str
+        if value is not None and not isinstance(value, kind):
+            raise ParameterError(
+                f"labels[{name!r}] must be {'a mapping' if kind is Mapping else 'a str'}; got {type(value).__name__}."
+            )
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return ReportLabels(**{"created": now, **{name: value for name, value in values.items() if value is not None}})
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What is asked, checked.
+class ReportInputs:
+    """Validated inputs.
 
     Attributes
     ----------
     model : object
-        The user's.
-    train, test : Pair
-        The rows it was trained on and all rows it is judged on.
-    used, drawn : Pair
-        Test rows that importance, and that curves, are computed on.
+        The user's model.
+    train, test : LabelledRows
+        Training rows and test rows.
+    used, drawn : LabelledRows
+        Test rows on which importance, and curves, are computed.
     features : tuple of str
     task : {"regression", "classification"}
     target : str
@@ -83,21 +113,21 @@ class Asked:
     classes : tuple
         Labels of the classes, in the order of probabilities.
     common : tuple of int
-        Places of the classes, the most frequent first.
+        Positions of the classes, the most frequent first.
     loss : Loss
     targets : pair of Target
         y of training and of test rows, as losses compare it.
     sampler : object
-        As `importance` takes it, with the depth that was asked for.
+        As `importance` takes it, with the given depth.
     max_depth, n_repeats, seed : int
     n_jobs : int or None
     """
 
     model: Any
-    train: Pair
-    test: Pair
-    used: Pair
-    drawn: Pair
+    train: LabelledRows
+    test: LabelledRows
+    used: LabelledRows
+    drawn: LabelledRows
     features: tuple[str, ...]
     task: str
     target: str
@@ -113,22 +143,22 @@ class Asked:
 
     @property
     def probabilities(self) -> bool:
-        """Whether the model is asked for probabilities of classes."""
+        """Whether the model predicts probabilities of classes."""
         return gives_probabilities(response_for((self.loss,), None))
 
     @property
     def fitted_on(self) -> Any:
-        """Training rows for the sampler; None where it was fitted before."""
+        """Training rows for the sampler; None where it is already fitted."""
         groups = getattr(self.sampler, "groups", None)
-        before = isinstance(self.sampler, FittedSampler | Subgroups | Partition)
-        return None if before or (groups is not None and self.sampler.donors != "train") else self.train.X
+        fitted = isinstance(self.sampler, FittedSampler | Subgroups | Partition)
+        return None if fitted or (groups is not None and self.sampler.donors != "train") else self.train.X
 
     def reader(self) -> Predictor:
-        """The model as the loss asks it."""
+        """Return the model, with the response method of the loss."""
         return read_model(self.model, response_for((self.loss,), None))
 
 
-def read_asked(
+def read_inputs(
     model: Any,
     train: Any,
     test: Any,
@@ -137,65 +167,62 @@ def read_asked(
     sampler: Any,
     max_depth: Any,
     n_repeats: Any,
-    seed: Any,
+    random_state: Any,
     target: str | None,
     n_jobs: int | None,
-) -> Asked:
-    """The user's arguments, checked."""
+) -> ReportInputs:
+    """Return the validated arguments of `report`."""
     trained, tested = read_pair(train, "train"), read_pair(test, "test")
     _reject_other_columns(trained.table.names, tested.table.names)
-    effective_jobs(n_jobs)  # refuses what is no number of jobs
-    start, depth = read_seed(seed), whole_number("max_depth", max_depth, least=0)
+    effective_jobs(n_jobs)  # raises if n_jobs is invalid
+    seed, depth = read_seed(random_state), whole_number("max_depth", max_depth, least=0)
     names = _features(features, tested.table.names)
-    chosen = _loss(loss, model, tested.y)
-    task = SURE_TASKS.get(chosen.response_method) or ("classification" if is_classifier(model) else "regression")
-    asks = read_model(model, response_for((chosen,), None))
-    probabilities = gives_probabilities(response_for((chosen,), None))
-    targets = _targets(asks, chosen, trained, tested, probabilities=probabilities)
-    used = tested.some(_some_rows(tested.n, MOST_ROWS, start, "rows of the report"))
-    return Asked(
-        model,
-        trained,
-        tested,
-        used,
-        used.some(_some_rows(used.n, _of_curves(len(names)), start, "rows of curves")),
-        names,
-        task,
-        target if target is not None else str(getattr(tested.y, "name", None) or "y"),
-        targets[1].classes if task == "classification" else (),
-        _by_frequency(targets[0]) if task == "classification" else (),
-        chosen,
-        targets,
-        _sampler(sampler, depth),
-        depth,
-        _repeats(n_repeats, used.n, len(names)),
-        start,
-        n_jobs,
+    row_loss = _loss(loss, model, tested.y)
+    task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
+    predictor = read_model(model, response_for((row_loss,), None))
+    probabilities = gives_probabilities(response_for((row_loss,), None))
+    targets = _targets(predictor, row_loss, trained, tested, probabilities=probabilities)
+    used = tested.some(_some_rows(tested.n, MOST_ROWS, seed, "rows of the report"))
+    return ReportInputs(
+        model=model,
+        train=trained,
+        test=tested,
+        used=used,
+        drawn=used.some(_some_rows(used.n, _n_curve_rows(len(names)), seed, "rows of curves")),
+        features=names,
+        task=task,
+        target=target if target is not None else str(getattr(tested.y, "name", None) or "y"),
+        classes=targets[1].classes if task == "classification" else (),
+        common=_by_frequency(targets[0]) if task == "classification" else (),
+        loss=row_loss,
+        targets=targets,
+        sampler=_sampler(sampler, depth),
+        max_depth=depth,
+        n_repeats=_repeats(n_repeats, used.n, len(names)),
+        seed=seed,
+        n_jobs=n_jobs,
     )
 
 
-def read_pair(given: Any, argument: str) -> Pair:
-    """Rows and target of a data set or of a pair."""
-    if hasattr(given, "X") and hasattr(given, "y"):
-        X, y = given.X, given.y
-    elif isinstance(given, tuple | list) and len(given) == 2:
-        X, y = given
+def read_pair(rows: Any, argument: str) -> LabelledRows:
+    """Return the rows and target of a data set or of a pair."""
+    if hasattr(rows, "X") and hasattr(rows, "y"):
+        X, y = rows.X, rows.y
+    elif isinstance(rows, tuple | list) and len(rows) == 2:
+        X, y = rows
     else:
         raise ParameterError(
-            f"{argument} must be a pair (X, y), or have .X and .y; got {type(given).__name__}. "
+            f"{argument} must be a pair (X, y), or have .X and .y; got {type(rows).__name__}. "
             f"Pass {argument}=(X, y), the table of features and the column of the target."
         )
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] != 1):
         what = "no target" if y is None else f"a target of shape {np.shape(y)}"
-        raise InputError(f"{argument} has {what}; a report tells of one target. Pass one value of y for each row.")
+        raise InputError(f"{argument} has {what}; a report has one target. Pass one value of y for each row.")
     table = read_table(X, argument=f"{argument}.X", lenient=True)
     for at, name in enumerate(table.names):
         if not name.strip():
-            raise InputError(
-                f"{argument}.X has a column without a name ({name!r}, at place {at}), which no sentence can tell of. "
-                f"Give it a name."
-            )
-    return Pair(X, y, table)
+            raise InputError(f"{argument}.X has a column without a name ({name!r}, at position {at}). Give it a name.")
+    return LabelledRows(X, y, table)
 
 
 def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:
@@ -208,34 +235,34 @@ def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None
 
 
 def _features(features: Any, columns: tuple[str, ...]) -> tuple[str, ...]:
-    asked = parse_features(features, columns)
-    groups = [members for members in asked if len(members) > 1]
+    parsed = parse_features(features, columns)
+    groups = [members for members in parsed if len(members) > 1]
     if groups:
         raise ParameterError(
-            f"features has the group {quote(groups[0])}; a report tells of one feature at a time. "
-            f"Name columns one by one, and use sg.importance for the group."
+            f"features has the group {quote(groups[0])}; a report has one feature at a time. "
+            "Name columns one by one, and use sg.importance for the group."
         )
-    return tuple(name for (name,) in asked)
+    return tuple(name for (name,) in parsed)
 
 
 def _loss(loss: Any, model: Any, y: Any) -> Loss:
-    """The loss, or that of the task: a report has one, with a value for each row."""
-    found = get_all(default_loss(model, y) if loss is None else loss)
-    if len(found) > 1:
-        raise ParameterError(f"loss names {len(found)} losses; a report is told in one. Name one of them.")
-    if not found[0].per_row:
+    """Return the loss, or the default of the task: a report has one, with a value for each row."""
+    losses = get_all(default_loss(model, y) if loss is None else loss)
+    if len(losses) > 1:
+        raise ParameterError(f"loss has {len(losses)} losses; a report has one. Name one of them.")
+    if not losses[0].per_row:
         raise ParameterError(
-            f"loss={found[0].name!r} is a score of all rows together, which has no value in a subgroup and no "
+            f"loss={losses[0].name!r} is a score of all rows together, which has no value in a subgroup and no "
             f"interval. Name a loss that has a value for each row, such as 'absolute_error', 'log_loss' or 'brier'."
         )
-    return found[0]
+    return losses[0]
 
 
 def default_loss(model: Any, y: Any) -> str:
-    """The loss of the task, as a reader of a report expects it: numbers in the unit of the target."""
+    """Return the default loss of the task; for numbers, one in the unit of the target."""
     if is_classifier(model) or not _are_numbers(y):
-        asks = hasattr(model, "predict_proba") or not hasattr(model, "predict")
-        return "log_loss" if asks else "zero_one"
+        probabilities = hasattr(model, "predict_proba") or not hasattr(model, "predict")
+        return "log_loss" if probabilities else "zero_one"
     return "absolute_error"
 
 
@@ -247,9 +274,11 @@ def _are_numbers(y: Any) -> bool:
     return np.asarray(y).dtype.kind not in "US"
 
 
-def _targets(asks: Predictor, loss: Loss, train: Pair, test: Pair, *, probabilities: bool) -> tuple[Target, Target]:
-    """y of training and test rows; classes that a model does not tell are those of both."""
-    classes = asks.classes
+def _targets(
+    predictor: Predictor, loss: Loss, train: LabelledRows, test: LabelledRows, *, probabilities: bool
+) -> tuple[Target, Target]:
+    """Return y of training and test rows; the classes are those of the model, or else those of both."""
+    classes = predictor.classes
     if not classes and loss.response_method in ("probability", "label"):
         classes = tuple(np.unique(np.concatenate([np.asarray(test.y), np.asarray(train.y)])).tolist())
     read = []
@@ -264,12 +293,12 @@ def _targets(asks: Predictor, loss: Loss, train: Pair, test: Pair, *, probabilit
 
 
 def reject_extreme(values: Any, what: str) -> None:
-    """Refuse a target whose scores floats cannot hold."""
+    """Raise if the scores of a target would overflow or underflow."""
     largest = float(np.abs(values).max(initial=0.0))
     if largest and not _SMALLEST < largest < _LARGEST:
         raise InputError(
-            f"{what} has values up to {largest:g} in size; squares of squares of such numbers are beyond what a float "
-            f"can hold. {'Divide' if largest > 1 else 'Multiply'} it by a number, and train on that."
+            f"{what} has values up to {largest:g} in size; fourth powers of such numbers are beyond the range "
+            f"of floats. {'Divide' if largest > 1 else 'Multiply'} it by a constant, and train on that."
         )
 
 
@@ -279,7 +308,7 @@ def _by_frequency(target: Target) -> tuple[int, ...]:
 
 
 def _sampler(sampler: Any, max_depth: int) -> Any:
-    """The sampler, told by subgroups of the depth that was asked for, if it goes by a name."""
+    """Return the sampler; one that is named gets the depth."""
     if not isinstance(sampler, str):
         if isinstance(sampler, Sampler):
             _reject_unconditional(sampler)
@@ -298,18 +327,18 @@ def _sampler(sampler: Any, max_depth: int) -> Any:
 def _reject_unconditional(method: Sampler) -> None:
     if not method.conditional:
         raise ParameterError(
-            f"sampler={method.name!r} does not look at other columns, but a report sets a conditional importance "
-            f"beside the marginal one. Use 'auto', 'subgroups' or another conditional sampler."
+            f"sampler={method.name!r} does not condition on other columns, but a report compares conditional "
+            f"with marginal importance. Use 'auto', 'subgroups' or another conditional sampler."
         )
 
 
 def _repeats(n_repeats: Any, n_rows: int, n_features: int) -> int:
     if n_repeats is not None:
         return whole_number("n_repeats", n_repeats, least=1)
-    return int(np.clip(_ASKED_ROWS // max(n_rows * n_features, 1), _FEWEST, _MOST))
+    return int(np.clip(_RESAMPLED_ROWS // max(n_rows * n_features, 1), _FEWEST, _MOST))
 
 
-def _of_curves(n_features: int) -> int:
+def _n_curve_rows(n_features: int) -> int:
     return int(np.clip(_CURVE_ROWS // n_features, _FEWEST_ROWS, EFFECT_ROWS))
 
 

@@ -1,19 +1,20 @@
-"""A report as Markdown: everything it says, for places where a page cannot go. What comes from the data is escaped."""
+"""A report as Markdown, with the whole content of the page. Text from the data is escaped."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 
-from subgrove._report.numbers import number, percent, with_interval
-from subgrove._report.summary import Certificate, FeatureSummary, Score, Setting, Summary
+from subgrove._core.text import number, percent
+from subgrove._report.numbers import with_interval
+from subgrove._report.summary import Estimate, FeatureSummary, FidelitySummary, Score, Setting, Summary
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
-_START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")  # what would begin a list, or underline a heading
+_START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")  # the start of a list, or the underline of a heading
 
 
-def text(summary: Summary) -> str:
-    """The whole report."""
+def markdown(summary: Summary) -> str:
+    """Return the whole report as Markdown."""
     parts = [
         *_head(summary),
         *_model(summary),
@@ -23,13 +24,13 @@ def text(summary: Summary) -> str:
         *_methods(summary),
         *_data(summary),
         *_section("What not to conclude", summary.cautions),
-        *(_section("What was noticed", summary.warnings) if summary.warnings else []),
+        *(_section("Warnings", summary.warnings) if summary.warnings else []),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def escaped(value: object) -> str:
-    """Text that Markdown shows as it is, on one line."""
+    """Return text that Markdown shows literally, on one line."""
     plain = re.sub(r"[\s\x00-\x1f\x7f]+", " ", str(value)).strip()
     return _START.sub(r"\1\\", _SPECIAL.sub(r"\\\1", plain))
 
@@ -50,18 +51,18 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def _head(summary: Summary) -> list[str]:
-    made = [f"Made {escaped(summary.created)}."] if summary.created else []
-    return [f"# {escaped(summary.title)}", *made, *_bullets(summary.highlights)]
+    created = [f"Created {escaped(summary.created)}."] if summary.created else []
+    return [f"# {escaped(summary.title)}", *created, *_bullets(summary.highlights)]
 
 
 def _model(summary: Summary) -> list[str]:
     model = summary.model
     kind = f"{model.description}: {model.task}, target {model.target}."
     classes = f" Classes: {', '.join(model.classes)}." if model.classes else ""
-    told = [escaped(f"{kind}{classes} {model.origin}".strip())]
-    marked = [f"**This model is {model.verdict}.**"] if model.verdict != "good" else []
-    scores = _table(("measure", "value", "standard error", "constant answer", "skill"), map(_score, model.scores))
-    return ["## The model", *told, *marked, *_bullets(model.sentences), scores]
+    description = escaped(f"{kind}{classes} {model.origin}".strip())
+    verdict = [f"**This model is {model.verdict}.**"] if model.verdict != "good" else []
+    scores = _table(("measure", "value", "standard error", "constant prediction", "skill"), map(_score, model.scores))
+    return ["## Model performance", description, *verdict, *_bullets(model.sentences), scores]
 
 
 def _score(one: Score) -> tuple[str, ...]:
@@ -83,8 +84,8 @@ def _dependence(summary: Summary) -> list[str]:
         )
         for one in summary.dependence
     ]
-    head = ("feature", "foretold by the others", "by", "shuffling misleads", "in words")
-    return [*_section("Which features depend on which", summary.dependence_sentences), _table(head, rows)]
+    head = ("feature", "R2 given the others", "predictors", "shuffling is misleading", "in words")
+    return [*_section("Dependence between features", summary.dependence_sentences), _table(head, rows)]
 
 
 def _importance(summary: Summary) -> list[str]:
@@ -94,20 +95,21 @@ def _importance(summary: Summary) -> list[str]:
             one.feature,
             with_interval(one.conditional, summary.level),
             with_interval(one.marginal, summary.level),
-            _verdict(one.certificate),
-            _verdict(one.marginal_certificate),
+            _verdict(one.fidelity),
+            _verdict(one.marginal_fidelity),
             one.sampler,
             one.headline,
         )
         for one in summary.features
     ]
     loss = escaped(summary.loss.replace("_", " "))
-    told = f"How much the {loss} grows ({escaped(summary.loss_unit)}); it is {number(summary.baseline)} as things are."
-    head = ("rank", "feature", "conditional", "marginal", "redrawn rows", "shuffled rows", "redrawn by", "in words")
-    return ["## Importance", told, _table(head, rows)]
+    unit = escaped(summary.loss_unit)
+    lead = f"Increase of the {loss} ({unit}) when a feature is resampled; the baseline is {number(summary.baseline)}."
+    head = ("rank", "feature", "conditional", "marginal", "fidelity", "fidelity, shuffled", "sampler", "in words")
+    return ["## Importance", lead, _table(head, rows)]
 
 
-def _verdict(one: Certificate | None) -> str:
+def _verdict(one: FidelitySummary | None) -> str:
     return "" if one is None else one.verdict
 
 
@@ -115,33 +117,38 @@ def _feature(summary: Summary, one: FeatureSummary) -> list[str]:
     parts = [f"## {one.rank}. {escaped(one.feature)}", escaped(one.headline), *_bullets(one.story)]
     if one.candidates:
         rows = [
-            (c.name, _known(c.score), _known(c.behind), _known(c.std_error), c.parts, "yes" if c.chosen else "")
+            (
+                c.name,
+                _known(c.score),
+                _known(c.score_gap),
+                _known(c.std_error),
+                c.complexity,
+                "yes" if c.selected else "",
+            )
             for c in one.candidates
         ]
-        head = ("candidate", "score", "behind", "standard error", "parts", "chosen")
-        parts += ["### Ways of redrawing that were compared", _table(head, rows)]
+        head = ("sampler", "score", "score gap", "standard error", "complexity", "selected")
+        parts += ["### Samplers that were compared", _table(head, rows)]
     if one.gap:
-        rows_of_gap = [(g.column, *map(_known, (g.before, g.after, g.step, g.noise))) for g in one.gap]
+        rows_of_gap = [(g.column, *map(_known, (g.start, g.end, g.step, g.noise))) for g in one.gap]
         parts += [
             "### From marginal to conditional importance",
-            _table(("known from here on", "before", "after", "step", "noise"), rows_of_gap),
+            _table(("column held fixed", "from", "to", "step", "standard error"), rows_of_gap),
         ]
     if len(one.tree) > 1:
-        parts += ["### Its tree", _tree(one)]
+        parts += ["### Tree", _tree(one)]
     subgroups = [
         (s.subgroup, s.rule, "" if s.n_train is None else s.n_train, s.n, _estimate(summary, s.estimate), s.sentence)
         for s in one.subgroups
     ]
     head = ("subgroup", "rule", "training rows", "test rows", "importance", "in words")
-    parts += ["### Its subgroups", _table(head, subgroups), *_section("Its curves", one.effect_sentences, 3)]
+    parts += ["### Subgroups", _table(head, subgroups), *_section("Curves", one.effect_sentences, 3)]
     for output in dict.fromkeys(line.output for line in one.lines):
         parts += [*([escaped(f"Output: {output}")] if output is not None else []), _curves(one, output)]
-    return [*parts, *_spread(one)]
+    return [*parts, *_distribution(one)]
 
 
 def _estimate(summary: Summary, one: object) -> str:
-    from subgrove._report.summary import Estimate
-
     return with_interval(one, summary.level) if isinstance(one, Estimate) else ""
 
 
@@ -174,7 +181,7 @@ def _x(value: float | str, labels: dict[float, str]) -> str:
     return value if isinstance(value, str) else labels.get(value, number(value))
 
 
-def _spread(one: FeatureSummary) -> list[str]:
+def _distribution(one: FeatureSummary) -> list[str]:
     spread = one.distribution
     if spread.levels:
         cells = [f"{level}: {n}" for level, n in zip(spread.levels, spread.counts, strict=True)]
@@ -192,14 +199,14 @@ def _methods(summary: Summary) -> list[str]:
         return [(one.name, "" if one.value is None else one.value) for one in settings]
 
     return [
-        *_section("How each number was computed", methods.sentences),
+        *_section("Methods", methods.sentences),
         _table(("setting", "value"), shown(methods.settings)),
         _table(("package", "version"), shown(methods.versions)),
-        _table(("rows that the model was asked for", "number"), shown(methods.rows_predicted)),
+        _table(("rows predicted", "number"), shown(methods.rows_predicted)),
     ]
 
 
 def _data(summary: Summary) -> list[str]:
     rows = [(one.name, one.kind, one.n_missing, one.values, one.note) for one in summary.data.columns]
     head = ("column", "kind", "missing in test rows", "values", "note")
-    return [*_section("The data", summary.data.sentences), _table(head, rows)]
+    return [*_section("Data", summary.data.sentences), _table(head, rows)]

@@ -1,4 +1,4 @@
-"""How each number of a report was computed: in sentences, settings, versions, and rows that the model was asked for."""
+"""The methods section of a report: how each number was computed, settings, versions, numbers of rows predicted."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import platform
 import sys
 from typing import Any
 
+from subgrove._core.text import count_of, percent
 from subgrove._report.curves import SHOWN_CLASSES
-from subgrove._report.dependence import Foretold
-from subgrove._report.inputs import Asked
-from subgrove._report.numbers import counted, percent
-from subgrove._report.performance import CLEAR, WEAK
+from subgrove._report.dependence import DependenceForests
+from subgrove._report.inputs import ReportInputs
+from subgrove._report.performance import SIGNIFICANT, WEAK
 from subgrove._report.summary import MethodSummary, Setting
+from subgrove._report.wording import IMPORTANT
 from subgrove._version import __version__
 from subgrove.samplers.fit import sampler_name
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "narwhals", "pandas", "polars", "pyarrow", "lightgbm", "xgboost")
 _SOURCE = (
     "The method of conditional subgroups is that of Molnar, König, Bischl and Casalicchio (2023), Model-agnostic "
-    "feature importance and effects with dependent features, Data Mining and Knowledge Discovery. How subgrove does "
-    "it, and how to read this page, is in its documentation: Report, Why, How it works."
+    "feature importance and effects with dependent features, Data Mining and Knowledge Discovery. The documentation of "
+    "subgrove describes the implementation and this page."
 )
 _UNITS = {
     "absolute_error": "units of {}",
@@ -30,13 +31,13 @@ _UNITS = {
 }
 
 
-def loss_unit(asked: Asked) -> str:
-    """What an importance of 1 means."""
-    return _UNITS.get(asked.loss.name, f"{asked.loss.name.replace('_', ' ')} of {{}}").format(asked.target)
+def loss_unit(inputs: ReportInputs) -> str:
+    """Return the unit of importance, in words."""
+    return _UNITS.get(inputs.loss.name, f"{inputs.loss.name.replace('_', ' ')} of {{}}").format(inputs.target)
 
 
 def model_description(model: Any) -> str:
-    """What the model is, in a few words."""
+    """Return the type of the model, in a few words."""
     steps = getattr(model, "steps", None)
     if isinstance(steps, list) and steps:
         return f"{type(model).__name__} of {', '.join(type(step).__name__ for _, step in steps)}"
@@ -45,24 +46,26 @@ def model_description(model: Any) -> str:
     return f"function {getattr(model, '__name__', type(model).__name__)}"
 
 
-def method_summary(asked: Asked, level: float, told: Foretold, rows: dict[str, int], gaps: int) -> MethodSummary:
-    """The methods part."""
+def method_summary(
+    inputs: ReportInputs, level: float, forests: DependenceForests, rows: dict[str, int], gaps: int
+) -> MethodSummary:
+    """Return the methods section."""
     settings = [
-        Setting("loss", asked.loss.name),
-        Setting("sampler", sampler_name(asked.sampler)),
-        Setting("max_depth", asked.max_depth),
-        Setting("n_repeats", asked.n_repeats),
-        Setting("random_state", asked.seed),
+        Setting("loss", inputs.loss.name),
+        Setting("sampler", sampler_name(inputs.sampler)),
+        Setting("max_depth", inputs.max_depth),
+        Setting("n_repeats", inputs.n_repeats),
+        Setting("random_state", inputs.seed),
         Setting("level", level),
-        Setting("features", len(asked.features)),
-        Setting("rows of importance", asked.used.n),
-        Setting("rows of curves", asked.drawn.n),
-        Setting("training rows of forests of dependence", told.n_rows),
-        Setting("trees of forests of dependence", told.n_trees),
-        Setting("features whose gap is told column by column", gaps),
+        Setting("features", len(inputs.features)),
+        Setting("rows for importance", inputs.used.n),
+        Setting("rows for curves", inputs.drawn.n),
+        Setting("training rows of dependence forests", forests.n_rows),
+        Setting("trees of dependence forests", forests.n_trees),
+        Setting("features with a gap by column", gaps),
     ]
-    asked_for = [*(Setting(name, n) for name, n in rows.items()), Setting("all together", sum(rows.values()))]
-    return MethodSummary(tuple(_sentences(asked, told)), tuple(settings), _versions(), tuple(asked_for))
+    predicted = [*(Setting(name, n) for name, n in rows.items()), Setting("total", sum(rows.values()))]
+    return MethodSummary(tuple(_sentences(inputs, forests)), tuple(settings), _versions(), tuple(predicted))
 
 
 def _versions() -> tuple[Setting, ...]:
@@ -78,47 +81,51 @@ def _versions() -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def _sentences(asked: Asked, told: Foretold) -> list[str]:
-    loss = asked.loss.name.replace("_", " ")
-    said = [
-        f"Importance is how much the mean {loss} of the test rows grows when a feature is redrawn, mean of "
-        f"{counted(asked.n_repeats, 'redraw')}.",
+def _sentences(inputs: ReportInputs, forests: DependenceForests) -> list[str]:
+    loss = inputs.loss.name.replace("_", " ")
+    sentences = [
+        f"Importance is the increase of the mean {loss} on the test rows when a feature is resampled, averaged over "
+        f"{count_of(inputs.n_repeats, 'repeat')}. A feature is called important if its interval lies above 0 and the "
+        f"increase is at least {percent(IMPORTANT)} of the baseline loss.",
         "Marginal importance shuffles the feature among all test rows (permutation importance). Conditional importance "
-        "redraws it given the other columns, by what was learned on training rows.",
+        "resamples it given the other columns, with a sampler that is fitted on training rows.",
     ]
-    if sampler_name(asked.sampler) == "auto":
-        said.append(
-            "How a feature is redrawn was chosen on training rows: the simplest candidate within one standard error of "
-            "the one that foretells the feature best in rows it has not seen."
+    if sampler_name(inputs.sampler) == "auto":
+        sentences.append(
+            "The sampler of a feature was selected on training rows: the simplest candidate within one standard error "
+            "of the best held-out score."
         )
-    said += [
-        f"Subgroups are those of the feature's tree, at most {counted(asked.max_depth, 'split')} deep; redrawing may "
-        "use deeper ones. A feature that is redrawn from all rows, by a sum of columns or by a forest has one.",
-        "A certificate asks whether a classifier can tell redrawn rows from real ones, on at most 400 test rows, and "
-        "how far they are from them (MMD; 0 as real rows, 1 as shuffled ones).",
-        "The gap adds the columns that tell of the feature one by one. Features whose gap was not among the clearest, "
-        "where that would ask the model too often, have one step for all columns.",
-        _forests(asked, told),
-        "Curves: PDP is the mean prediction with the feature set to one value in all rows (of the subgroup); ALE adds "
-        "up differences between neighbouring rows. Bands cover which rows the mean is over.",
-        f'The model is called "useless" if it is not better than the best constant answer of the training rows by '
-        f'{CLEAR:g} standard errors of the paired difference, and "weak" if it saves less than {percent(WEAK)} of its '
-        "loss.",
+    sentences += [
+        f"Subgroups are the leaves of the feature's tree, at most {count_of(inputs.max_depth, 'split')} deep; samplers "
+        "may use deeper trees. Features that are resampled from all rows, by a linear model or by a forest have one "
+        "subgroup.",
+        "The fidelity check compares resampled with real rows on at most 400 test rows: the AUC of a classifier, and "
+        "the maximum mean discrepancy (MMD; 0 as real rows, 1 as shuffled rows).",
+        "The gap conditions on the columns that predict the feature one by one. Features with a less significant gap "
+        "have one step for all columns, to limit the number of predictions.",
+        _forests(inputs, forests),
+        "Curves: partial dependence (PDP) is the mean prediction with the feature set to one value in all rows (of the "
+        "subgroup); ALE accumulates differences between neighbouring values. Bands cover the choice of rows.",
+        f'The model is called "useless" if it is not better than the best constant prediction of the training rows by '
+        f'{SIGNIFICANT:g} standard errors of the paired difference, and "weak" if it removes less than {percent(WEAK)} '
+        "of its loss.",
     ]
-    if asked.used.n < asked.test.n:
-        said.append(f"Importance was computed on {asked.used.n:,} of {asked.test.n:,} test rows, drawn at random.")
-    if asked.drawn.n < asked.test.n:
-        said.append(f"Curves are means over {asked.drawn.n:,} of {asked.test.n:,} test rows, drawn at random.")
-    if len(asked.classes) > SHOWN_CLASSES:
-        said.append(f"Curves are of the {SHOWN_CLASSES} most frequent of {len(asked.classes)} classes.")
-    return [*said, _SOURCE]
+    if inputs.used.n < inputs.test.n:
+        sentences.append(
+            f"Importance was computed on a random sample of {inputs.used.n:,} of {inputs.test.n:,} test rows."
+        )
+    if inputs.drawn.n < inputs.test.n:
+        sentences.append(f"Curves are means over a random sample of {inputs.drawn.n:,} of {inputs.test.n:,} test rows.")
+    if len(inputs.classes) > SHOWN_CLASSES:
+        sentences.append(f"Curves are of the {SHOWN_CLASSES} most frequent of {len(inputs.classes)} classes.")
+    return [*sentences, _SOURCE]
 
 
-def _forests(asked: Asked, told: Foretold) -> str:
-    if told.found is None:
-        return "Dependence was not looked at: there are too few columns or training rows."
-    some = f"{told.n_rows:,} of {asked.train.n:,}" if told.n_rows < asked.train.n else f"all {asked.train.n:,}"
+def _forests(inputs: ReportInputs, forests: DependenceForests) -> str:
+    if forests.result is None:
+        return "Dependence was not computed: there are too few columns or training rows."
+    some = f"{forests.n_rows:,} of {inputs.train.n:,}" if forests.n_rows < inputs.train.n else f"all {inputs.train.n:,}"
     return (
-        f"Dependence: a forest of {counted(told.n_trees, 'tree')} foretells a feature from the other columns in one "
-        f"half of {some} training rows and is judged on the other half."
+        f"Dependence: a forest of {count_of(forests.n_trees, 'tree')} predicts a feature from the other columns on one "
+        f"half of {some} training rows and is evaluated on the other half."
     )

@@ -1,8 +1,8 @@
-"""How good the model is on rows it has not seen, beside the best constant answer: what a reader asks first.
+"""Performance of the model on held-out rows, compared with the best constant prediction.
 
-The constant answer is learned from the training rows: their median, mean or quantile, or the shares of their classes.
-A model is called "useless" if it does not beat that answer by more than noise (two standard errors of the paired
-differences), "weak" if it saves less than a tenth of its loss, else "good".
+The constant is fitted on the training rows: their median, mean or quantile, or the shares of their classes. A model is
+called "useless" if it is not significantly better (by two standard errors of the paired differences), "weak" if it
+removes less than a tenth of the constant's loss, else "good".
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import count_of, number, percent
 from subgrove._models.predictor import Predictions, read_target
-from subgrove._report.inputs import Asked
-from subgrove._report.numbers import number, percent
+from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import Score
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
 from subgrove.losses import Loss, get
 
 WEAK = 0.1
 """Skill below which a model is called weak."""
-CLEAR = 2.0
-"""Standard errors by which a model must beat the constant answer, or it is called useless."""
+SIGNIFICANT = 2.0
+"""Standard errors by which a model must be better than a constant, or it is called useless."""
 _BATCH = 100_000
 _NAMES = {
     "absolute_error": "mean absolute error",
@@ -41,11 +41,11 @@ class Performance:
     Attributes
     ----------
     scores : tuple of Score
-        The first is of the loss that importance is measured in.
+        The first is that of the loss in which importance is measured.
     verdict : {"good", "weak", "useless"}
     sentences : tuple of str
     spread : float
-        Standard deviation of the predictions (of the largest one, of probabilities): what a curve is flat beside.
+        Standard deviation of the predictions (the largest one, for probabilities): the scale on which a curve is flat.
     rows_predicted : int
     """
 
@@ -57,8 +57,8 @@ class Performance:
 
 
 @dataclass(frozen=True, eq=False)
-class _Judged:
-    """Losses of each row, of the model and of the constant answer."""
+class PairedLosses:
+    """Losses of each row, of the model and of the constant prediction."""
 
     own: Floats
     constant: Floats | None
@@ -77,7 +77,7 @@ class _Judged:
         if self.constant is None or self.skill is None:
             return "good"
         saved = self.constant - self.own
-        if saved.mean() <= CLEAR * (_error(saved) or 0.0):
+        if saved.mean() <= SIGNIFICANT * (_error(saved) or 0.0):
             return "useless"
         return "weak" if self.skill < WEAK else "good"
 
@@ -86,40 +86,41 @@ class _Judged:
         return Score(name, self.value, _error(self.own), constant, self.skill)
 
 
-def performance(asked: Asked) -> Performance:
-    """Ask the model once for every test row, and judge its answers."""
-    model, X = asked.reader(), asked.test
+def performance(inputs: ReportInputs) -> Performance:
+    """Predict every test row once, and score the predictions."""
+    model, X = inputs.reader(), inputs.test
     parts = []
     for at in range(0, X.n, _BATCH):
         rows = np.arange(at, min(at + _BATCH, X.n))
         parts.append(model.predict(X.some(rows).X, len(rows), describe_baseline_row))
-    answers = np.concatenate(parts) if len(parts) > 1 else parts[0]
-    first = _judged(asked, asked.loss, answers)
-    scores = (first.score(title_of(asked.loss)), *_others(asked, answers))
+    predictions = np.concatenate(parts) if len(parts) > 1 else parts[0]
+    first = _row_losses(inputs, inputs.loss, predictions)
+    scores = (first.score(title_of(inputs.loss)), *_others(inputs, predictions))
     verdict = first.verdict()
-    told = _sentences(asked, scores[0], verdict, first)
-    return Performance(scores, verdict, told, _spread(answers), model.n_rows)
+    sentences = _sentences(inputs, scores[0], verdict)
+    return Performance(scores, verdict, sentences, _spread(predictions), model.n_rows)
 
 
 def title_of(loss: Loss) -> str:
-    """A loss as a measure of how good a model is."""
+    """Return the name of a loss as a measure of performance."""
     return _NAMES.get(loss.name, loss.name.replace("_", " "))
 
 
-def _judged(asked: Asked, loss: Loss, answers: Predictions) -> _Judged:
-    classes = asked.targets[1].classes
-    probabilities = asked.probabilities
+def _row_losses(inputs: ReportInputs, loss: Loss, predictions: Predictions) -> PairedLosses:
+    classes = inputs.targets[1].classes
+    probabilities = inputs.probabilities
     trained, tested = (
-        read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities) for pair in (asked.train, asked.test)
+        read_target(pair.y, pair.n, classes, (loss,), probabilities=probabilities)
+        for pair in (inputs.train, inputs.test)
     )
     scoring = RowLosses((loss,), tested, probabilities)
-    constant = _constant(loss, trained, asked.test.n, probabilities=probabilities)
-    own = scoring.rows(answers, ALL, describe_baseline_row)[0]
-    return _Judged(own, None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0])
+    constant = _constant(loss, trained, inputs.test.n, probabilities=probabilities)
+    own = scoring.rows(predictions, ALL, describe_baseline_row)[0]
+    return PairedLosses(own, None if constant is None else scoring.rows(constant, ALL, describe_baseline_row)[0])
 
 
 def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.NDArray[Any] | None:
-    """The best constant answer of the training rows, for each of n rows; None where it is not known."""
+    """Return the best constant prediction of the training rows, n times; None where it is unknown."""
     if loss.response_method in ("probability", "label"):
         if trained.codes is not None and probabilities:
             shares = np.bincount(trained.codes, minlength=len(trained.classes)) / len(trained)
@@ -135,23 +136,23 @@ def _constant(loss: Loss, trained: Any, n: int, *, probabilities: bool) -> npt.N
     return np.full(n, float(middle(trained.numbers)))
 
 
-def _others(asked: Asked, answers: Predictions) -> list[Score]:
-    """What people also look at, as far as it is not the loss itself."""
-    if asked.task == "regression":
-        numbers = asked.loss.response_method == "value"
-        return _of_numbers(asked, answers) if numbers else []
-    names = [name for name in ("log_loss", "brier", "zero_one") if name != asked.loss.name]
-    if not asked.probabilities:
+def _others(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
+    """Return the other usual scores."""
+    if inputs.task == "regression":
+        numbers = inputs.loss.response_method == "value"
+        return _of_numbers(inputs, predictions) if numbers else []
+    names = [name for name in ("log_loss", "brier", "zero_one") if name != inputs.loss.name]
+    if not inputs.probabilities:
         names = [name for name in names if name == "zero_one"]
-    scores = [_judged(asked, get(name), answers).score(title_of(get(name))) for name in names]
-    return [*scores, *_auc(asked, answers)]
+    scores = [_row_losses(inputs, get(name), predictions).score(title_of(get(name))) for name in names]
+    return [*scores, *_auc(inputs, predictions)]
 
 
-def _of_numbers(asked: Asked, answers: Predictions) -> list[Score]:
+def _of_numbers(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
     scores = []
-    if asked.loss.name != "absolute_error":
-        scores.append(_judged(asked, get("absolute_error"), answers).score(_NAMES["absolute_error"]))
-    squares = _judged(asked, get("squared_error"), answers)
+    if inputs.loss.name != "absolute_error":
+        scores.append(_row_losses(inputs, get("absolute_error"), predictions).score(_NAMES["absolute_error"]))
+    squares = _row_losses(inputs, get("squared_error"), predictions)
     assert squares.constant is not None
     root, constant = float(np.sqrt(squares.value)), float(np.sqrt(squares.constant.mean()))
     error = _error(squares.own)
@@ -165,14 +166,14 @@ def _of_numbers(asked: Asked, answers: Predictions) -> list[Score]:
     return scores
 
 
-def _auc(asked: Asked, answers: Predictions) -> list[Score]:
-    """Area under the ROC curve of two classes, with DeLong's standard error; none where a class has no row."""
-    codes = asked.targets[1].codes
-    if not asked.probabilities or codes is None or len(asked.classes) != 2 or len(np.unique(codes)) < 2:
+def _auc(inputs: ReportInputs, predictions: Predictions) -> list[Score]:
+    """Return the area under the ROC curve of two classes, with DeLong's standard error; none if a class has no row."""
+    codes = inputs.targets[1].codes
+    if not inputs.probabilities or codes is None or len(inputs.classes) != 2 or len(np.unique(codes)) < 2:
         return []
     from scipy.stats import rankdata
 
-    of_second = answers if answers.ndim == 1 else answers[:, 1]
+    of_second = predictions if predictions.ndim == 1 else predictions[:, 1]
     yes, no = of_second[codes == 1], of_second[codes == 0]
     above = (rankdata(np.concatenate([yes, no]))[: len(yes)] - rankdata(yes)) / len(no)
     below = 1 - (rankdata(np.concatenate([yes, no]))[len(yes) :] - rankdata(no)) / len(yes)
@@ -186,28 +187,27 @@ def _error(values: Floats) -> float | None:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
 
 
-def _spread(answers: Predictions) -> float:
-    if answers.dtype.kind not in "iufb":
+def _spread(predictions: Predictions) -> float:
+    if predictions.dtype.kind not in "iufb":
         return 1.0  # labels: curves are shares
-    spread = np.asarray(answers, dtype=np.float64).reshape(len(answers), -1).std(axis=0)
+    spread = np.asarray(predictions, dtype=np.float64).reshape(len(predictions), -1).std(axis=0)
     return float(spread.max(initial=0.0))
 
 
-def _sentences(asked: Asked, score: Score, verdict: str, judged: _Judged) -> tuple[str, ...]:
-    rows = f"{asked.test.n:,} test row{'s' * (asked.test.n != 1)}"
+def _sentences(inputs: ReportInputs, score: Score, verdict: str) -> tuple[str, ...]:
     noise = "" if score.std_error is None else f" (standard error {number(score.std_error)})"
-    unsure = ["How sure that is cannot be said from one row."] if score.std_error is None else []
-    told = [f"On {rows}, the {score.name} is {number(score.value)}{noise}."]
+    unknown = ["One row gives no standard error."] if score.std_error is None else []
+    sentences = [f"On {count_of(inputs.test.n, 'test row')}, the {score.name} is {number(score.value)}{noise}."]
     if score.constant is None or score.skill is None:
-        return (*told, "How well a constant answer would do by this loss is not known.", *unsure)
-    constant = f"The best constant answer of the training rows has {number(score.constant)}"
+        return (*sentences, "The best constant prediction for this loss is unknown.", *unknown)
+    constant = f"The best constant prediction of the training rows has {number(score.constant)}"
     if verdict == "useless":
         return (
-            *told,
-            f"{constant}: the model is not shown to be better than that.",
-            "So what follows explains a model that does not foretell these rows.",
+            *sentences,
+            f"{constant}: the model is not significantly better.",
+            "The rest of this report explains a model that does not predict these rows.",
         )
-    told.append(f"{constant}; the model saves {percent(score.skill)} of it.")
+    sentences.append(f"{constant}; the model removes {percent(score.skill)} of it.")
     if verdict == "weak":
-        told.append("That is little: what follows explains a model that leaves most of the target unexplained.")
-    return (*told, *unsure)
+        sentences.append("That is little: the model leaves most of the target unexplained.")
+    return (*sentences, *unknown)

@@ -1,39 +1,52 @@
-"""What a report says, as plain frozen values: the one thing that page, Markdown and JSON are made from.
+"""The content of a report as frozen structs, from which page, Markdown and JSON are made.
 
-Requirements that shaped it: a page can be rebuilt from it without the model or the data; nothing in it is drawn or
-worded by a renderer (sentences are written once, from the numbers, and stand here); a number that is not known is
-None. `to_dict` and `from_dict` are the JSON form; `VERSION` changes when a field changes its meaning or goes away.
+Requirements: a page can be rebuilt from a `Summary` without the model or the data; sentences are written once, from
+the numbers, and stored here, so that no renderer words anything; an unknown number is None.
+
+The structs are those of `msgspec`, which encodes them, decodes them strictly (unknown or missing fields, wrong types
+and numbers out of range are errors that name the place) and derives `docs/report.schema.json`. `__post_init__` checks
+that the parts of a struct fit together, for files may have been edited by hand. `VERSION` changes when a field changes
+its meaning or is removed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import json
+from typing import Annotated, Any
+
+import msgspec
+
+from subgrove.exceptions import FormatError
 
 SCHEMA = "subgrove.report"
 VERSION = 1
 
+Number = Annotated[float, msgspec.Meta(ge=-1e305, le=1e305)]
+"""A finite number that stays finite when written in percent."""
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Cell = float | int | str | bool | None
 
 
-@dataclass(frozen=True)
-class Score:
-    """One measure of how good the model is on rows it has not seen.
+class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Base of all parts of a summary."""
 
-    `constant` is what the best constant answer reaches, `skill` the share of it that the model saves (1 is perfect,
-    0 no better than the constant).
+
+class Score(Part, frozen=True):
+    """A measure of performance on held-out rows.
+
+    `constant` is the score of the best constant prediction, `skill` the share of it that the model removes (1 is
+    perfect, 0 no better than the constant).
     """
 
     name: str
-    value: float
-    std_error: float | None
-    constant: float | None
-    skill: float | None
+    value: Number
+    std_error: Number | None
+    constant: Number | None
+    skill: Number | None
 
 
-@dataclass(frozen=True)
-class ModelSummary:
-    """What the model is, and how good. `verdict` is "good", "weak" or "useless"; a page marks the latter two."""
+class ModelSummary(Part, frozen=True):
+    """The model and its performance. `verdict` is "good", "weak" or "useless"; a page marks the latter two."""
 
     description: str
     task: str
@@ -45,113 +58,112 @@ class ModelSummary:
     sentences: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ColumnSummary:
-    """A column of the table. `values` tells its range or its levels in a few words, `note` what was inferred."""
+class ColumnSummary(Part, frozen=True):
+    """A column of the data: its range or levels in a few words, and a note such as how its type was inferred."""
 
     name: str
     kind: str
-    n_missing: int
+    n_missing: Count
     values: str
     note: str
 
 
-@dataclass(frozen=True)
-class DataSummary:
-    """The rows the model was trained on, those it is explained on, and their columns."""
+class DataSummary(Part, frozen=True):
+    """The numbers of training and test rows, and the columns."""
 
-    n_train: int
-    n_test: int
+    n_train: Count
+    n_test: Count
     columns: tuple[ColumnSummary, ...]
     sentences: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Share:
-    """What one column tells of a feature, as a share (0 to 1)."""
+class PredictorShare(Part, frozen=True):
+    """The share of a feature's variance or loss (0 to 1) that is attributed to one column."""
 
     column: str
-    share: float
+    share: Number
 
 
-@dataclass(frozen=True)
-class DependenceSummary:
-    """How much of a feature the others foretell. `misleads`: whether ordinary importance makes impossible rows."""
+class DependenceSummary(Part, frozen=True):
+    """How well the other columns predict a feature. `misleads`: whether shuffling it creates unrealistic rows."""
 
     feature: str
-    explained: float | None
-    predictors: tuple[Share, ...]
+    explained: Number | None
+    predictors: tuple[PredictorShare, ...]
     misleads: bool
     sentence: str
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """A number with its noise. `noise` names the sources that the interval covers."""
+class Estimate(Part, frozen=True):
+    """An estimate and its interval. `noise` names the sources of variance that the interval covers."""
 
-    estimate: float
-    std_error: float | None
-    conf_low: float | None
-    conf_high: float | None
-    p_value: float | None
-    mc_error: float | None
+    estimate: Number
+    std_error: Number | None
+    conf_low: Number | None
+    conf_high: Number | None
+    p_value: Number | None
+    mc_error: Number | None
     noise: str
 
+    def __post_init__(self) -> None:
+        if self.conf_low is not None and self.conf_high is not None and self.conf_low > self.conf_high:
+            raise ValueError("conf_low is above conf_high")
+        if self.std_error is not None and self.std_error < 0:
+            raise ValueError("std_error is negative")
 
-@dataclass(frozen=True)
-class Certificate:
-    """Whether redrawn rows pass for real ones; `auc` 0.5 and `mmd` 0 are best.
 
-    `verdict` is "passed", "failed" or "unknown" (too few rows to say, for example).
+class FidelitySummary(Part, frozen=True):
+    """The fidelity check: whether resampled rows are realistic. An `auc` of 0.5 and an `mmd` of 0 are best.
+
+    `verdict` is "passed", "failed" or "unknown" (for example with too few rows).
     """
 
     verdict: str
-    auc: float | None
-    mmd: float | None
+    auc: Number | None
+    mmd: Number | None
     sentence: str
 
 
-@dataclass(frozen=True)
-class GapPart:
-    """One step from marginal to conditional importance: what a column already tells of the feature."""
+class GapStepSummary(Part, frozen=True):
+    """One step from marginal to conditional importance: the part of it that is shared with a column.
+
+    Importance falls by `step` from `start` to `end`; `noise` is the standard error of the step.
+    """
 
     column: str
-    before: float
-    after: float
-    step: float
-    noise: float | None
+    start: Number
+    end: Number
+    step: Number
+    noise: Number | None
 
 
-@dataclass(frozen=True)
-class CandidateSummary:
-    """A way of redrawing that was compared for the feature."""
+class CandidateSummary(Part, frozen=True):
+    """A sampler that was compared for the feature: its held-out score, the gap to the best, and its complexity."""
 
     name: str
-    score: float | None
-    behind: float | None
-    std_error: float | None
-    parts: int
-    chosen: bool
+    score: Number | None
+    score_gap: Number | None
+    std_error: Number | None
+    complexity: Count
+    selected: bool
 
 
-@dataclass(frozen=True)
-class SubgroupSummary:
-    """A subgroup of the feature: its rule, its rows, and what the feature is worth in it.
+class SubgroupSummary(Part, frozen=True):
+    """A subgroup of the feature: its rule, its numbers of rows, and the feature's importance in it.
 
-    `n` counts test rows; `estimate` is None where there are none.
+    `n` is the number of test rows; `estimate` is None where there are none.
     """
 
     subgroup: int
     rule: str
-    n_train: int | None
-    n: int
+    n_train: Count | None
+    n: Count
     estimate: Estimate | None
     sentence: str
 
 
-@dataclass(frozen=True)
-class TreeNode:
-    """A node of the feature's tree, in the order of depth first; the first is the root.
+class TreeNode(Part, frozen=True):
+    """A node of the feature's tree, in depth-first order; the first is the root.
 
     `column` and `rule` are "" at the root; `rule` is the condition of the last split alone ("hum <= 66.75").
     `subgroup` is the number of the subgroup if the node is a leaf, else None. `parent` is a position in the tuple.
@@ -160,48 +172,60 @@ class TreeNode:
     parent: int | None
     column: str
     rule: str
-    n_train: int
-    p_value: float | None
+    n_train: Count
+    p_value: Number | None
     subgroup: int | None
 
 
-@dataclass(frozen=True)
-class Line:
-    """A curve: prediction against the feature.
+class CurveSummary(Part, frozen=True):
+    """A curve: mean prediction against the feature.
 
-    `subgroup` is None for a curve of all rows. `x` holds numbers, or names of levels; dates are numbers too
-    (see `FeatureSummary.x_labels`). `support` is, point by point, 2 where the middle half of the subgroup's rows
-    lies (or a level that occurs in it), 1 within the whiskers, 0 beyond.
+    `subgroup` is None for a curve over all rows. `x` has numbers or names of levels; dates are numbers too (see
+    `FeatureSummary.x_labels`). `support` is, point by point, 2 within the quartiles of the subgroup's rows (or at a
+    level that occurs in it), 1 within the whiskers, 0 beyond.
     """
 
     kind: str
     output: str | None
     subgroup: int | None
-    x: tuple[float | str, ...]
-    y: tuple[float, ...]
-    low: tuple[float | None, ...]
-    high: tuple[float | None, ...]
+    x: tuple[Number | str, ...]
+    y: tuple[Number, ...]
+    low: tuple[Number | None, ...]
+    high: tuple[Number | None, ...]
     support: tuple[int, ...]
-    n: int
+    n: Count
+
+    def __post_init__(self) -> None:
+        if len({len(values) for values in (self.x, self.y, self.low, self.high, self.support)}) > 1:
+            raise ValueError("x, y, low, high and support have different lengths")
+        if len({isinstance(x, str) for x in self.x}) > 1:
+            raise ValueError("x mixes numbers and names of levels")
+        if any(support not in (0, 1, 2) for support in self.support):
+            raise ValueError("support has a value other than 0, 1 and 2")
 
 
-@dataclass(frozen=True)
-class Distribution:
-    """How test rows are spread over a feature: `counts` between `edges` (one more) or at `levels`.
+class Distribution(Part, frozen=True):
+    """The distribution of a feature in the test rows: `counts` between `edges` (one more) or at `levels`.
 
     `by_subgroup` has the same counts for each subgroup.
     """
 
-    edges: tuple[float, ...]
+    edges: tuple[Number, ...]
     levels: tuple[str, ...]
-    counts: tuple[int, ...]
-    by_subgroup: tuple[tuple[int, ...], ...]
-    n_missing: int
+    counts: tuple[Count, ...]
+    by_subgroup: tuple[tuple[Count, ...], ...]
+    n_missing: Count
+
+    def __post_init__(self) -> None:
+        n = len(self.counts)
+        if n and n not in (len(self.levels), len(self.edges) - 1):
+            raise ValueError("counts must have one value for each level, or one less than edges")
+        if any(len(counts) != n for counts in self.by_subgroup):
+            raise ValueError("by_subgroup must have as many counts as counts has")
 
 
-@dataclass(frozen=True)
-class FeatureSummary:
-    """Everything about one feature.
+class FeatureSummary(Part, frozen=True):
+    """The results for one feature.
 
     Attributes
     ----------
@@ -210,29 +234,29 @@ class FeatureSummary:
     rank : int
         1 for the greatest conditional importance.
     conditional, marginal : Estimate
-        Importance within subgroups (or what the sampler chose), and among all rows.
+        Conditional importance by the selected sampler, and marginal (permutation) importance.
     headline : str
-        The one sentence to remember.
+        The finding in one sentence.
     sampler : str
-        Name of the way its values were redrawn.
+        Name of the sampler.
     candidates : tuple of CandidateSummary
-        What was compared.
-    certificate, marginal_certificate : Certificate or None
-        Whether redrawn rows pass for real ones.
-    gap : tuple of GapPart
+        The samplers that were compared.
+    fidelity, marginal_fidelity : FidelitySummary or None
+        Whether resampled rows, and shuffled rows, are realistic.
+    gap : tuple of GapStepSummary
         From marginal to conditional importance.
     story : tuple of str
-        Sentences in the order they are told.
+        The explanation, in sentences.
     tree : tuple of TreeNode
         The tree whose leaves are the subgroups; one node where there is no split.
     subgroups : tuple of SubgroupSummary
         Its subgroups.
-    lines : tuple of Line
-        Curves: kinds "pdp" and "ale" of all rows, "pdp" of each subgroup.
+    lines : tuple of CurveSummary
+        Curves: "pdp" and "ale" over all rows, "pdp" in each subgroup.
     distribution : Distribution
         Of the feature in the test rows.
     x_labels : tuple of pairs (float, str)
-        Where to put which label on the axis, if numbers stand for something else (dates); else empty.
+        Positions and labels of ticks where numbers stand for dates; else empty.
     effect_sentences : tuple of str
         What the curves show.
     """
@@ -245,29 +269,34 @@ class FeatureSummary:
     headline: str
     sampler: str
     candidates: tuple[CandidateSummary, ...]
-    certificate: Certificate | None
-    marginal_certificate: Certificate | None
-    gap: tuple[GapPart, ...]
+    fidelity: FidelitySummary | None
+    marginal_fidelity: FidelitySummary | None
+    gap: tuple[GapStepSummary, ...]
     story: tuple[str, ...]
     tree: tuple[TreeNode, ...]
     subgroups: tuple[SubgroupSummary, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[CurveSummary, ...]
     distribution: Distribution
-    x_labels: tuple[tuple[float, str], ...]
+    x_labels: tuple[tuple[Number, str], ...]
     effect_sentences: tuple[str, ...]
 
+    def __post_init__(self) -> None:
+        for at, node in enumerate(self.tree):
+            if (node.parent is None) != (at == 0) or not -1 < (node.parent or 0) < max(at, 1):
+                raise ValueError(f"tree[{at}].parent must be the position of an earlier node, and null at the root")
+        if any(line.subgroup is not None and not 0 <= line.subgroup < len(self.subgroups) for line in self.lines):
+            raise ValueError("a curve in lines has a subgroup that the feature does not have")
 
-@dataclass(frozen=True)
-class Setting:
-    """A setting, version or count, by its name."""
+
+class Setting(Part, frozen=True):
+    """A setting, version or count, by name."""
 
     name: str
     value: Cell
 
 
-@dataclass(frozen=True)
-class MethodSummary:
-    """How each number was computed."""
+class MethodSummary(Part, frozen=True):
+    """How the numbers were computed."""
 
     sentences: tuple[str, ...]
     settings: tuple[Setting, ...]
@@ -275,45 +304,44 @@ class MethodSummary:
     rows_predicted: tuple[Setting, ...]
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(Part, frozen=True):
     """A whole report.
 
     Attributes
     ----------
     title : str
     created : str
-        Date and time, as ISO 8601; "" where none is wanted.
+        Date and time as ISO 8601; may be "".
     level : float
-        Of the intervals.
+        Level of the intervals.
     loss : str
-        What importance is measured in.
+        The loss in which importance is measured.
     loss_unit : str
-        What an importance of 1 means, in words ("bikes", "share of rows misclassified").
+        The unit of importance, in words ("units of cnt", "share of rows misclassified").
     baseline : float
-        Loss of the test rows as they are.
+        Loss of the baseline predictions on the test rows.
     model, data, methods
-        The parts with these names.
+        The sections with these names.
     highlights : tuple of str
-        The findings in at most five sentences.
+        The key findings, in at most five sentences.
     dependence : tuple of DependenceSummary
         Of each feature.
     dependence_sentences : tuple of str
-        What the table of dependence comes to.
+        The findings of the dependence table.
     features : tuple of FeatureSummary
         By rank.
     cautions : tuple of str
         What not to conclude.
     warnings : tuple of str
-        What was noticed while computing, for this very data.
+        Warnings that were raised during the computation.
     """
 
     title: str
     created: str
-    level: float
+    level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
     loss: str
     loss_unit: str
-    baseline: float
+    baseline: Number
     model: ModelSummary
     data: DataSummary
     highlights: tuple[str, ...]
@@ -325,14 +353,45 @@ class Summary:
     warnings: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The summary as plain values, with its schema and version."""
-        from subgrove._report.json_io import plain
-
-        return {"schema": SCHEMA, "version": VERSION, **plain(self)}
+        """Return the summary as plain values, with its schema and version; numbers that are not finite become None."""
+        return {"schema": SCHEMA, "version": VERSION, **json.loads(msgspec.json.encode(self))}
 
     @classmethod
-    def from_dict(cls, values: Any) -> Summary:
-        """The summary that `to_dict` wrote; other values are refused with the place that is wrong."""
-        from subgrove._report.json_io import read_summary
+    def from_json(cls, text: str | bytes) -> Summary:
+        """Return the summary that `Report.to_json` wrote; raise a `FormatError` that names what is wrong."""
+        try:
+            head = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+            schema, version = (
+                msgspec.json.decode(head.pop(key, msgspec.Raw(b"null"))) for key in ("schema", "version")
+            )
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise FormatError(f"The file is not a JSON object: {error}. Pass a file that Report.save wrote.") from error
+        if schema != SCHEMA:
+            raise FormatError(f"The file is not a report of subgrove: expected schema={SCHEMA!r}, got {schema!r:.60}.")
+        if version != VERSION:
+            raise FormatError(
+                f"The report has version {version!r:.60}; this subgrove reads version {VERSION}. "
+                "Compute it again, or use the subgrove that wrote it."
+            )
+        try:
+            return msgspec.json.decode(msgspec.json.encode(head), type=cls)
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            raise FormatError(f"The report does not fit its schema: {error}. Save the report again.") from error
 
-        return read_summary(values)
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of a report (2020-12), which is `docs/report.schema.json`."""
+    found = msgspec.json.schema(Summary)
+    whole = found["$defs"].pop("Summary")
+    fixed = {"schema": {"const": SCHEMA}, "version": {"const": VERSION}}
+    parts = dict(sorted(found["$defs"].items()))
+    for one in (whole, *parts.values()):
+        one["description"] = " ".join(one["description"].split("\n\n")[0].split())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **whole,
+        "title": SCHEMA,
+        "properties": {**fixed, **whole["properties"]},
+        "required": [*fixed, *whole["required"]],
+        "$defs": parts,
+    }

@@ -1,12 +1,13 @@
-"""Sentences about importance, written from the numbers: what the words claim, the numbers show.
+"""Sentences about importance, dependence and fidelity, written from the numbers.
 
-One function, `reading`, turns an estimate into a word, and every sentence goes by it:
+`reading` turns an estimate into a category, and every sentence follows it:
 
-- "matters": the interval lies above 0;
-- "better": it lies below 0, so the model does better with other values;
-- "hardly": it holds 0, and ends below a tenth of the model's loss, so there is not much to miss;
-- "unclear": it holds 0 and is wider than that;
-- "nothing": no loss changed at all;
+- "important": the interval lies above 0, and the estimate is at least 1 % of the baseline loss;
+- "small": the interval lies above 0, but the estimate is below 1 % of the baseline loss;
+- "negative": the interval lies below 0, so the model predicts better with resampled values;
+- "negligible": the interval includes 0 and ends below 10 % of the baseline loss;
+- "uncertain": the interval includes 0 and is wider than that;
+- "none": no loss changed at all;
 - "unknown": there is no interval, or no row.
 """
 
@@ -15,147 +16,157 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from subgrove._report.numbers import alike, counted, listed, number, percent, short, tidy, with_interval, with_range
-from subgrove._report.summary import Certificate, Estimate, GapPart, Share, SubgroupSummary
+from subgrove._core.text import common_decimals, count_of, listed, number, percent
+from subgrove._report.numbers import short, tidy, with_interval, with_range
+from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
 
-Reading = Literal["matters", "better", "hardly", "unclear", "nothing", "unknown"]
-LITTLE = 0.1
-"""Share of the model's loss below which an importance is little."""
+Reading = Literal["important", "small", "negative", "negligible", "uncertain", "none", "unknown"]
+IMPORTANT = 0.01
+"""Share of the baseline loss from which on an importance counts as important."""
+NEGLIGIBLE = 0.1
+"""Share of the baseline loss below which an interval that includes 0 has to end, to be called negligible."""
 SMALL_SUBGROUP = 30
-"""Rows below which a subgroup is small."""
-WHOLE = "all rows"
-_CONTRAST = 20  # rows of a subgroup that is set beside another
+"""Number of rows below which a subgroup is small."""
+ALL_ROWS = "all rows"
+_COMPARED = 20  # rows of a subgroup that is compared with another
+_STRONG = 0.1  # share of the explained part from which on a predictor is named
 
 
 def reading(one: Estimate | None, baseline: float) -> Reading:
-    """What an estimate says; `baseline` is the loss of the rows as they are."""
+    """Return the category of an estimate; `baseline` is the loss of the baseline predictions."""
     if one is None or one.conf_low is None or one.conf_high is None:
         return "unknown"
     if one.estimate == 0 and one.conf_low == 0 == one.conf_high:
-        return "nothing"
+        return "none"
     if one.conf_low > 0:
-        return "matters"
+        return "important" if one.estimate >= IMPORTANT * abs(baseline) else "small"
     if one.conf_high < 0:
-        return "better"
-    return "hardly" if one.conf_high < LITTLE * abs(baseline) else "unclear"
+        return "negative"
+    return "negligible" if one.conf_high < NEGLIGIBLE * abs(baseline) else "uncertain"
 
 
-def headline(name: str, one: Estimate, marginal: Estimate, baseline: float, level: float, alone: bool) -> str:
-    """The sentence to remember of a feature. `alone`: no other column was seen to tell anything of it."""
-    told = with_interval(one, level)
-    said = {
-        "matters": f"{name} matters{'' if alone else ' beyond what the other columns tell'}: {told}",
-        "better": f"The model does better when {name} is redrawn: {told}",
-        "hardly": f"{name} hardly matters{'' if alone else ' once the other columns are known'}: {told}",
-        "unclear": f"No need for {name} is shown by these rows: {told}",
-        "nothing": f"{name} makes no difference: no loss changes when it is redrawn",
-        "unknown": f"{name} costs {told}; there is no interval, so how sure that is cannot be said",
+def headline(name: str, one: Estimate, marginal: Estimate, baseline: float, level: float, independent: bool) -> str:
+    """Return the finding on a feature. `independent`: no other column was found to predict it."""
+    interval, given = with_interval(one, level), "" if independent else " given the other features"
+    finding = {
+        "important": f"{name} is important{given}: {interval}",
+        "small": f"{name} has a small importance{given}: {interval}, less than {percent(IMPORTANT)} of the loss",
+        "negative": f"The model predicts better when {name} is resampled{given}: {interval}",
+        "negligible": f"{name} adds little{given}: {interval}",
+        "uncertain": f"The importance of {name}{given} is uncertain: {interval}",
+        "none": f"{name} is not used: no loss changes when it is resampled",
+        "unknown": f"{name} has an importance of {interval}{given}; its uncertainty is unknown",
     }[reading(one, baseline)]
     shuffled = reading(marginal, baseline)
-    if alone or shuffled == "unknown":
-        return tidy(f"{said}.")
-    if shuffled == "nothing":
-        return tidy(f"{said}. Shuffled alone, it costs nothing.")
-    return tidy(f"{said}. Shuffled alone, it costs {with_range(marginal)}.")
+    if independent or shuffled == "unknown":
+        return tidy(f"{finding}.")
+    return tidy(f"{finding}. Shuffling gives {'0' if shuffled == 'none' else with_range(marginal)}.")
 
 
 def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, baseline: float, level: float) -> str:
-    """What a feature is worth in one subgroup."""
-    where = "In all rows" if rule == WHOLE else f"Where {short(rule)}"
+    """Return the finding on a feature in one subgroup."""
+    where = "In all rows" if rule == ALL_ROWS else f"Where {short(rule)}"
     if n == 0 or one is None:
-        return tidy(f"{where}, there is no test row, so nothing can be said of {name}.")
-    told, rows = with_interval(one, level), counted(n, "row")
-    said = {
-        "matters": f"{name} matters: {told}, {rows}",
-        "better": f"the model does better when {name} is redrawn: {told}, {rows}",
-        "hardly": f"{name} hardly matters: {told}, {rows}",
-        "unclear": f"no need for {name} is shown: {told}, {rows}",
-        "nothing": f"{name} makes no difference: no loss changes in {rows}",
-        "unknown": f"{name} costs {told} in {rows}, too few for an interval",
+        return tidy(f"{where}, there are no test rows.")
+    interval, rows = with_interval(one, level), count_of(n, "row")
+    finding = {
+        "important": f"{name} is important: {interval}, {rows}",
+        "small": f"{name} has a small importance: {interval}, {rows}",
+        "negative": f"the model predicts better when {name} is resampled: {interval}, {rows}",
+        "negligible": f"{name} adds little: {interval}, {rows}",
+        "uncertain": f"the importance of {name} is uncertain: {interval}, {rows}",
+        "none": f"{name} is not used: no loss changes in {rows}",
+        "unknown": f"the importance of {name} is {interval} in {rows}, too few for an interval",
     }[reading(one, baseline)]
-    few = "; few rows, so take it with care" if 1 < n < SMALL_SUBGROUP else ""
-    return tidy(f"{where}, {said}{few}.")
+    few = "; a small subgroup, so the interval is rough" if 1 < n < SMALL_SUBGROUP else ""
+    return tidy(f"{where}, {finding}{few}.")
 
 
 def contrast(name: str, subgroups: Sequence[SubgroupSummary], baseline: float) -> str | None:
-    """Where a feature matters and where it hardly does, if there is such a pair with enough rows."""
-    enough = [one for one in subgroups if one.n >= _CONTRAST and one.estimate is not None]
-    by_reading = {
-        word: [one for one in enough if reading(one.estimate, baseline) == word] for word in ("matters", "hardly")
-    }
-    better = [one for one in enough if reading(one.estimate, baseline) in ("better", "nothing")]
-    low = by_reading["hardly"] or better
-    if not by_reading["matters"] or not low:
+    """Return where a feature is important and where it is not, if there is such a pair of large enough subgroups."""
+    large = [(one, one.estimate) for one in subgroups if one.n >= _COMPARED and one.estimate is not None]
+    by_reading = {word: [pair for pair in large if reading(pair[1], baseline) == word] for word in Reading.__args__}  # type: ignore[attr-defined]  # of a Literal
+    low = by_reading["small"] + by_reading["negligible"] or by_reading["negative"] + by_reading["none"]
+    if not by_reading["important"] or not low:
         return None
-    most = max(by_reading["matters"], key=lambda one: one.estimate.estimate if one.estimate else 0.0)
-    least = min(low, key=lambda one: one.estimate.estimate if one.estimate else 0.0)
-    assert most.estimate is not None
-    assert least.estimate is not None
-    if most.estimate.estimate <= least.estimate.estimate:  # surer of one than of the other, but not more of it
+    most, high = max(by_reading["important"], key=lambda pair: pair[1].estimate)
+    least, low_estimate = min(low, key=lambda pair: pair[1].estimate)
+    if high.estimate <= low_estimate.estimate:  # more certain of one than of the other, but not larger
         return None
-    word = {
-        "hardly": f"it hardly matters: {with_range(least.estimate)}",
-        "better": f"the model does better when it is redrawn: {with_range(least.estimate)}",
-        "nothing": "it makes no difference",
-    }[str(reading(least.estimate, baseline))]
+    words = {
+        "negative": f"the model predicts better without it: {with_range(low_estimate)}",
+        "none": "it is not used",
+    }.get(reading(low_estimate, baseline), f"it adds little: {with_range(low_estimate)}")
     return tidy(
-        f"{name} matters where {short(most.rule)}: {with_range(most.estimate)}. Where {short(least.rule)}, {word}."
+        f"{name} is most important where {short(most.rule)}: {with_range(high)}. Where {short(least.rule)}, {words}."
     )
 
 
-def one_step(name: str, parts: Sequence[GapPart], marginal: Estimate, conditional: Estimate) -> list[str]:
-    """What the gap of a feature says where it was not taken apart column by column."""
-    if not parts:
+def gap_sentences(name: str, steps: Sequence[GapStepSummary], marginal: Estimate) -> list[str]:
+    """Return the way from marginal to conditional importance in words."""
+    if not steps:
         return []
-    (part,) = parts
-    ends = alike([part.before, part.after], abs(part.step) or abs(part.before))
-    told = f"Shuffled alone, {name} costs {ends[0]}; redrawn given the other columns, {ends[1]}."
-    if part.noise is None:
-        return [tidy(told)]
-    if abs(part.step) <= 2 * part.noise:
-        return [tidy(told), "The difference is no more than noise."]
-    if part.step < 0:
-        return [tidy(told), "Held to what the other columns say, it costs more, not less."]
-    if marginal.conf_low is not None and marginal.conf_low > 0 and part.step <= part.before:
-        share = percent(part.step / part.before)
-        return [tidy(told), f"So {share} of what shuffling shows is what {tidy(name)} shares with the other columns."]
-    return [tidy(told)]
+    start, end = steps[0].start, steps[-1].end
+    fall = start - end
+    ends = common_decimals([start, end], abs(fall) or abs(start))
+    sentences = [
+        f"Shuffling {name} changes the loss by {ends[0]}; resampling it given the other columns, by {ends[1]}."
+    ]
+    if any(step.noise is None for step in steps):
+        return [tidy(sentences[0])]
+    noise = sum((step.noise or 0.0) ** 2 for step in steps) ** 0.5
+    if abs(fall) <= 2 * noise:
+        sentences.append("The difference is within noise.")
+    elif fall < 0:
+        sentences.append("Conditional importance is larger than marginal importance here.")
+    elif marginal.conf_low is not None and marginal.conf_low > 0 and fall <= start:
+        sentences.append(f"{percent(fall / start)} of the marginal importance is shared with {shared_with(steps)}.")
+    return [tidy(sentence) for sentence in sentences]
+
+
+def shared_with(steps: Sequence[GapStepSummary], most: int = 3) -> str:
+    """Return the columns that a feature shares its importance with: those of significant steps, the largest first."""
+    significant = [step for step in steps if step.step > 2 * (step.noise or 0.0)] or list(steps)
+    largest = sorted(significant, key=lambda step: -step.step)[:most]
+    return listed([step.column for step in largest])
 
 
 def dependence_sentence(
-    name: str, explained: float | None, by: Sequence[Share], misleads: bool, certificate: Certificate | None, note: str
+    name: str,
+    explained: float | None,
+    predictors: Sequence[PredictorShare],
+    misleads: bool,
+    fidelity: FidelitySummary | None,
+    note: str,
 ) -> str:
-    """How much of a feature the others foretell, and what that means for shuffling it."""
+    """Return how well the other columns predict a feature, and what that means for shuffling it."""
     if explained is None:
-        return tidy(f"How much of {name} the other columns foretell is not known{f': {note}' if note else ''}.")
+        return tidy(f"How well the other columns predict {name} is unknown{f': {note}' if note else ''}.")
     if explained < 0.01:
-        told = f"The other columns foretell nothing of {name}, as far as a forest can see"
+        sentence = f"The other columns do not predict {name} (random forest, R2 below 1 %)"
     else:
-        strong = [f"{one.column} ({percent(one.share)})" for one in by[:3] if one.share >= 0.1 * explained]
-        told = f"The other columns foretell {percent(min(explained, 1.0))} of {name}"
-        told += f", mostly {listed(strong)}" if strong else ""
+        strong = [f"{one.column} ({percent(one.share)})" for one in predictors[:3] if one.share >= _STRONG * explained]
+        sentence = f"The other columns explain {percent(min(explained, 1.0))} of {name}"
+        sentence += f", mainly {listed(strong)}" if strong else ""
     if misleads:
-        return tidy(f"{told}. Shuffling it alone makes rows that the data do not have.")
-    if certificate is not None and certificate.verdict == "passed":
-        return tidy(f"{told}. Rows with it shuffled pass for real ones.")
-    return tidy(f"{told}.")
+        return tidy(f"{sentence}. Shuffling it creates unrealistic rows.")
+    if fidelity is not None and fidelity.verdict == "passed":
+        return tidy(f"{sentence}. Rows with shuffled values are realistic.")
+    return tidy(f"{sentence}.")
 
 
-def certificate_sentence(name: str, one: Certificate, reason: str, how: str) -> str:
-    """Whether redrawn rows pass for real ones, and what follows."""
+def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) -> str:
+    """Return the result of a fidelity check; `how` is "resampled" or "shuffled"."""
     if one.verdict == "passed":
-        return tidy(f"Rows with {name} {how} pass for real ones{_auc(one)}.")
+        auc = (
+            "" if one.auc is None else f" (AUC {number(one.auc)} of a classifier of real and {how} rows; 0.5 is chance)"
+        )
+        return tidy(f"Rows with {how} {name} are realistic{auc}.")
     if one.verdict == "failed":
-        return tidy(f"Rows with {name} {how} do not pass for real ones: {reason}.")
-    return tidy(f"Whether rows with {name} {how} pass for real ones is not known: {reason}.")
+        return tidy(f"Rows with {how} {name} fail the fidelity check: {reason}.")
+    return tidy(f"The fidelity of rows with {how} {name} is unknown: {reason}.")
 
 
-def certificate_mark(one: Certificate) -> tuple[str, str]:
-    """The verdict in a table: how it is coloured, and in words. What is not known is neither good nor bad."""
-    return {"passed": ("good", "pass as real"), "failed": ("bad", "do not pass")}.get(
-        one.verdict, ("soft", "not known")
-    )
-
-
-def _auc(one: Certificate) -> str:
-    return "" if one.auc is None else f" (a classifier tells them apart with AUC {number(one.auc)}; 0.5 is chance)"
+def fidelity_mark(one: FidelitySummary) -> tuple[str, str]:
+    """Return the style and the text of a verdict in a table."""
+    return {"passed": ("good", "passed"), "failed": ("bad", "failed")}.get(one.verdict, ("soft", "unknown"))

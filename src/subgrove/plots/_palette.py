@@ -1,24 +1,47 @@
-"""Colours, markers and sizes that the pictures of importance and effects share."""
+"""Colours, markers and sizes of all pictures, here, in the report and in notebooks."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from subgrove.plots._leaves import LEAF
-
-COLORS = (LEAF, "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255")
-"""Okabe and Ito without yellow and black, and Tol's wine: told apart by every kind of colour vision."""
+LIGHT = {
+    "paper": "#ffffff",
+    "panel": "#f6f6f3",
+    "ink": "#1b1f24",
+    "soft": "#565d66",
+    "rule": "#d8d8d2",
+    "grid": "#e9e9e4",
+    "link": "#0b5394",
+    "shade": "#c4c5c2",
+    "conditional": "#14324f",
+    "marginal": "#767b82",
+    "good": "#1d6b3c",
+    "warn": "#8a4b00",
+    "bad": "#a11c1c",
+    "s1": "#0072b2",
+    "s2": "#d55e00",
+    "s3": "#00805d",
+    "s4": "#b55a8e",
+    "s5": "#a67300",
+    "s6": "#3489c2",
+    "s7": "#882255",
+    "s8": "#6b6b6b",
+}
+"""Okabe and Ito's colours, darker where they need contrast with white, and Tol's wine: safe for colour blindness."""
+N_COLORS = 8
+COLORS = tuple(LIGHT[f"s{place + 1}"] for place in range(N_COLORS))
+"""Colours of series, curves and subgroups."""
 MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 STYLES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1.2, 1.2)))
-"""Lines: the second and third are used once the colours are."""
+"""Line styles: the second and third are for series beyond the number of colours."""
 GREY = "#737373"
-"""Seen on white and on black."""
+"""Visible on white and on black."""
 
 _USUAL = 10.0  # size of the font that matplotlib has by default
 
 
 def font_size() -> float:
-    """Size of most texts in points; it follows `font.size` of matplotlib."""
+    """Return the size of most texts in points; it follows `font.size` of matplotlib."""
     from matplotlib import rcParams
 
     size = rcParams["font.size"]
@@ -26,10 +49,10 @@ def font_size() -> float:
 
 
 def small_size() -> float:
-    """Size of notes and second lines."""
+    """Return the size of notes and second lines."""
     return 0.86 * font_size()
 
 
 def color_of(place: int) -> str:
-    """The colour of a curve or series."""
+    """Return the colour of a curve or series."""
     return COLORS[place % len(COLORS)]

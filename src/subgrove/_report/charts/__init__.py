@@ -1,1 +1,1 @@
-"""Pictures of a report as SVG text: a part of the summary in, markup out. No script and no styles are in them."""
+"""Charts of a report as SVG: a part of the summary in, markup out, without scripts and styles."""

@@ -1,7 +1,7 @@
-"""Curves of a numeric feature, and below them where its rows lie.
+"""Charts of a numeric feature: curves, and below them the histogram of its rows.
 
-Bold where the middle half of a curve's rows lies, thin within the whiskers, dotted and pale beyond: there the model
-was hardly asked about rows like these.
+Curves are bold within the quartiles of their rows, thin within the whiskers, dotted and pale beyond, where the model
+extrapolates.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from subgrove._report.charts.histogram import bars, told
-from subgrove._report.charts.lines import Drawn, numbers
-from subgrove._report.charts.scale import Scale
-from subgrove._report.charts.svg import group, line, path, picture, strokes, tag, text
-from subgrove._report.charts.text import shorten
-from subgrove._report.summary import FeatureSummary
+from subgrove._core.text import count_of
+from subgrove._report.charts.lines import DrawnLine, x_values
+from subgrove._report.charts.palette import subgroup_class
+from subgrove._report.charts.scale import LinearScale
+from subgrove._report.charts.svg import boxes, group, line, path, picture, shorten, stairs, strokes, tag, text
+from subgrove._report.numbers import number
+from subgrove._report.summary import Distribution, FeatureSummary
 
 WIDTH, HEIGHT = 440.0, 310.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 430.0, 24.0, 218.0
@@ -24,8 +25,10 @@ _BARS_TOP, _BARS_BOTTOM = 230.0, 270.0
 _NAMES = {2: "bold", 1: "thin", 0: "far"}
 
 
-def curve_picture(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, y: Scale, name: str, key: str) -> Markup:
-    """A picture of curves; `key` is where the script finds their points."""
+def curve_picture(
+    feature: FeatureSummary, lines: Sequence[DrawnLine], x: LinearScale, y: LinearScale, name: str, key: str
+) -> Markup:
+    """Return a chart of curves; `key` is where the script finds their points."""
     stacked = any(drawn.line.subgroup is not None for drawn in lines)
     inside = [
         _axes(feature, x, y),
@@ -34,13 +37,13 @@ def curve_picture(feature: FeatureSummary, lines: Sequence[Drawn], x: Scale, y: 
         *(_curve(drawn, x, y) for drawn in lines),
         line(LEFT, TOP, LEFT, BOTTOM, class_="cursor"),
     ]
-    label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {told(feature.distribution)}"
+    label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {describe(feature.distribution)}"
     return picture(WIDTH, HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
 
 
-def _axes(feature: FeatureSummary, x: Scale, y: Scale) -> Markup:
+def _axes(feature: FeatureSummary, x: LinearScale, y: LinearScale) -> Markup:
     rows = [(LEFT, y(value), RIGHT, y(value)) for value, _ in y.ticks(5)]
-    parts = [text(0, 11, "prediction", class_="tick"), strokes(rows, class_="grid")]
+    parts = [text(0, 11, "mean prediction", class_="tick"), strokes(rows, class_="grid")]
     for value, words in y.ticks(5):
         parts.append(text(LEFT - 8, y(value) + 4, words, text_anchor="end", class_="tick"))
     labels = list(feature.x_labels) or x.ticks(6)
@@ -54,26 +57,26 @@ def _axes(feature: FeatureSummary, x: Scale, y: Scale) -> Markup:
     return group(*parts)
 
 
-def _curve(drawn: Drawn, x: Scale, y: Scale) -> Markup:
-    """The curve in pieces, one for each stretch of the same support."""
+def _curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
+    """Return the curve in segments of the same support."""
     one = drawn.line
-    points = [(x(at), y(value)) for at, value in zip(numbers(one), one.y, strict=True)]
+    points = [(x(at), y(value)) for at, value in zip(x_values(one), one.y, strict=True)]
     steps = [min(pair) for pair in itertools.pairwise(one.support)]
-    pieces, start = [], 0
+    segments, start = [], 0
     for near, run in itertools.groupby(steps):
         end = start + len(list(run))
-        pieces.append(path(points[start : end + 1], class_=_NAMES[near]))
+        segments.append(path(points[start : end + 1], class_=_NAMES[near]))
         start = end
     if len(points) == 1:
-        pieces.append(tag("circle", cx=points[0][0], cy=points[0][1], r=4.0, class_="point"))
-    return group(*pieces, class_=f"curve {drawn.looks}", data_subgroup=drawn.key)
+        segments.append(tag("circle", cx=points[0][0], cy=points[0][1], r=4.0, class_="point"))
+    return group(*segments, class_=f"curve {drawn.looks}", data_subgroup=drawn.key)
 
 
-def _band(drawn: Drawn, x: Scale, y: Scale) -> Markup:
-    """The interval where rows lie."""
+def _band(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
+    """Return the interval where rows lie."""
     one = drawn.line
     upper, lower = [], []
-    for at, low, high, near in zip(numbers(one), one.low, one.high, one.support, strict=True):
+    for at, low, high, near in zip(x_values(one), one.low, one.high, one.support, strict=True):
         if near and low is not None and high is not None:
             upper.append((round(x(at)), round(y(high))))  # a band is pale: whole units are fine enough
             lower.append((round(x(at)), round(y(low))))
@@ -81,3 +84,48 @@ def _band(drawn: Drawn, x: Scale, y: Scale) -> Markup:
         return group()
     band = path([*upper, *reversed(lower)], closed=True)
     return group(band, class_=f"band {drawn.looks}", data_subgroup=drawn.key)
+
+
+def bars(feature: FeatureSummary, x: LinearScale, top: float, bottom: float, *, stacked: bool) -> Markup:
+    """Return bars of counts between the edges; stacked, each subgroup has its share in its colour."""
+    distribution = feature.distribution
+    parted = stacked and len(distribution.by_subgroup) == len(feature.subgroups) > 1
+    layers = distribution.by_subgroup if parted else (distribution.counts,)
+    most = max(1, *map(sum, zip(*layers, strict=True)))
+    drawn, floor = [], [0.0] * len(distribution.counts)
+    for place, counts in enumerate(layers):
+        inside = []
+        for at, n in enumerate(counts):
+            if n:
+                left, right = x(distribution.edges[at]), x(distribution.edges[at + 1])
+                high, low = (bottom - (bottom - top) * value / most for value in (floor[at] + n, floor[at]))
+                inside.append((left + 0.4, high, max(right - left - 0.8, 0.6), low - high))
+                floor[at] += n
+        looks = f"bars {subgroup_class(place)}" if parted else "bars all"
+        key = feature.subgroups[place].subgroup if parted else None
+        drawn.append(boxes(inside, class_=looks, data_subgroup=key))
+    return group(*drawn, class_="histogram")
+
+
+def outline(
+    edges: Sequence[float], counts: Sequence[int], x: LinearScale, base: float, height: float, looks: str
+) -> Markup:
+    """Return shares of rows as one filled shape; a share of 1 would be `height` high."""
+    total = sum(counts)
+    if not total:
+        return group()
+    steps = [(x(edges[at]), base - height * n / total) for at, n in enumerate(counts)]
+    return stairs(base, steps, x(edges[-1]), class_=looks)
+
+
+def largest_share(rows: Sequence[Sequence[int]]) -> float:
+    """Return the largest share of any bar of any row."""
+    return max((max(counts) / sum(counts) for counts in rows if sum(counts)), default=1.0)
+
+
+def describe(distribution: Distribution) -> str:
+    """Return the distribution in words."""
+    n = count_of(sum(distribution.counts), "row")
+    if distribution.edges:
+        return f"{n} from {number(distribution.edges[0])} to {number(distribution.edges[-1])}"
+    return f"{n} at {count_of(len(distribution.levels), 'level')}"

@@ -1,6 +1,6 @@
-"""Dots with intervals in the cells of a table. Places are percentages, so that a cell may have any width.
+"""Dots with intervals in the cells of a table; positions are percentages, so that a cell may have any width.
 
-All cells of a table share one scale, whose axis stands in the table's head.
+All cells of a table share one scale, with its axis in the head of the table.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from subgrove._report.charts.scale import Scale, scale_of
+from subgrove._report.charts.scale import LinearScale, scale_of
 from subgrove._report.charts.svg import circle, group, line, rectangle, tag, text
-from subgrove._report.summary import Estimate, FeatureSummary, GapPart
-from subgrove._report.typography import estimate_text
+from subgrove._report.numbers import estimate_text
+from subgrove._report.summary import Estimate, FeatureSummary, GapStepSummary
 
 _ROW = 18.0  # height of one dot's row
 _TALL = 26.0  # of the axis
 _START, _END = 3.0, 97.0  # percent
-_LONG = 7  # letters of a tick, from which there is room for few
+_LONG = 7  # characters of a label, beyond which there is room for few ticks
 
 
-def estimate_scale(estimates: Iterable[Estimate | None]) -> Scale:
-    """A scale in percent for estimates, their intervals and 0."""
+def estimate_scale(estimates: Iterable[Estimate | None]) -> LinearScale:
+    """Return a scale in percent for estimates, their intervals and 0."""
     values: list[float | None] = [0.0]
     for one in estimates:
         if one is not None:
@@ -29,28 +29,28 @@ def estimate_scale(estimates: Iterable[Estimate | None]) -> Scale:
     return scale_of(values, _START, _END, spare=0.02)
 
 
-def importance_scale(features: Sequence[FeatureSummary]) -> Scale:
-    """The scale of the list of all features."""
+def importance_scale(features: Sequence[FeatureSummary]) -> LinearScale:
+    """Return the scale of the list of all features."""
     return estimate_scale(one for feature in features for one in (feature.conditional, feature.marginal))
 
 
-def axis(scale: Scale, most: int = 5) -> Markup:
-    """The axis in the head of a table."""
-    found = scale.ticks(most)
-    if any(len(words) > _LONG for _, words in found):
-        found = scale.ticks(2)
+def axis(scale: LinearScale, most: int = 5) -> Markup:
+    """Return the axis in the head of a table."""
+    labelled = scale.ticks(most)
+    if any(len(words) > _LONG for _, words in labelled):
+        labelled = scale.ticks(2)
     ticks = [
         group(
             line(_at(scale, value), _TALL - 5, _at(scale, value), _TALL),
             text(_at(scale, value), _TALL - 9, words, text_anchor="middle"),
         )
-        for value, words in found
+        for value, words in labelled
     ]
     return tag("svg", *ticks, class_="cell axis", width="100%", height=_TALL, aria_hidden="true")
 
 
-def dots(scale: Scale, rows: Sequence[tuple[str, str, Estimate | None]], most: int = 5) -> Markup:
-    """One dot with its interval below the other; rows are name, class and estimate."""
+def dots(scale: LinearScale, rows: Sequence[tuple[str, str, Estimate | None]], most: int = 5) -> Markup:
+    """Return dots with intervals, one below the other; rows are name, class and estimate."""
     height = _ROW * len(rows) + 6
     marks = [_dot(scale, row, 3 + _ROW * (place + 0.5)) for place, row in enumerate(rows)]
     label = "; ".join(f"{name} {estimate_text(one)}" for name, _, one in rows)
@@ -58,14 +58,14 @@ def dots(scale: Scale, rows: Sequence[tuple[str, str, Estimate | None]], most: i
     return tag("svg", *inside, class_="cell", width="100%", height=height, role="img", aria_label=label)
 
 
-def _grid(scale: Scale, height: float, most: int) -> list[Markup]:
+def _grid(scale: LinearScale, height: float, most: int) -> list[Markup]:
     return [
         line(_at(scale, value), 0, _at(scale, value), height, class_="grid zero" if words == "0" else "grid")
         for value, words in scale.ticks(most)
     ]
 
 
-def _dot(scale: Scale, row: tuple[str, str, Estimate | None], y: float) -> Markup:
+def _dot(scale: LinearScale, row: tuple[str, str, Estimate | None], y: float) -> Markup:
     name, looks, one = row
     if one is None:
         return group()
@@ -79,17 +79,17 @@ def _dot(scale: Scale, row: tuple[str, str, Estimate | None], y: float) -> Marku
 
 
 def tip(name: str, one: Estimate) -> str:
-    """What is told of an estimate when it is pointed at."""
+    """Return the text that is shown when an estimate is pointed at."""
     return f"{name}: {estimate_text(one)}"
 
 
-def step_scale(steps: Sequence[GapPart]) -> Scale:
-    """The scale of steps from marginal to conditional importance."""
-    return scale_of([0.0, *(value for step in steps for value in (step.before, step.after))], _START, _END, spare=0.02)
+def step_scale(steps: Sequence[GapStepSummary]) -> LinearScale:
+    """Return the scale of the steps from marginal to conditional importance."""
+    return scale_of([0.0, *(value for step in steps for value in (step.start, step.end))], _START, _END, spare=0.02)
 
 
-def bar(scale: Scale, start: float, end: float, looks: str, height: float = 20.0) -> Markup:
-    """A bar from one number to another."""
+def bar(scale: LinearScale, start: float, end: float, looks: str, height: float = 20.0) -> Markup:
+    """Return a bar from one number to another."""
     left, right = sorted((scale(start), scale(end)))
     inside = [
         *_grid(scale, height, 4),
@@ -99,14 +99,14 @@ def bar(scale: Scale, start: float, end: float, looks: str, height: float = 20.0
 
 
 def share_bar(share: float | None, looks: str = "share") -> Markup:
-    """A bar for a share from 0 to 1, with the rest of it in grey."""
+    """Return a bar for a share from 0 to 1, and its complement in grey."""
     filled = 100 * min(max(share or 0.0, 0.0), 1.0)
     inside = [
-        rectangle("0", 5, "100%", 8, class_="rest"),
+        rectangle("0", 5, "100%", 8, class_="share-complement"),
         rectangle("0", 5, f"{filled:.2f}%", 8, class_=looks),
     ]
     return tag("svg", *inside, class_="cell", width="100%", height=18, aria_hidden="true")
 
 
-def _at(scale: Scale, value: float) -> str:
+def _at(scale: LinearScale, value: float) -> str:
     return f"{scale(value):.2f}%"

@@ -1,41 +1,43 @@
-"""Which curves a feature has, what they are called, and how each looks: shared by curves, levels and small pictures."""
+"""The curves of a feature with their names and styles, for charts of curves, of levels and small ones."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from msgspec.structs import replace
+
 from subgrove._report.charts.palette import letter, subgroup_class
-from subgrove._report.summary import FeatureSummary, Line
+from subgrove._report.summary import CurveSummary, FeatureSummary
 
 _MOST_POINTS = 80
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A curve as it is drawn: its name, its look, the key it is shown and hidden by, and how much it was raised."""
+class DrawnLine:
+    """A curve to draw: its name, its style, the key that shows and hides it, and the shift of an ALE curve."""
 
     name: str
     looks: str
     key: str
-    line: Line
-    raised: float = 0.0
+    line: CurveSummary
+    shift: float = 0.0
 
 
 def outputs_of(feature: FeatureSummary) -> list[str | None]:
-    """The outputs that have curves, in their order; [None] for a model with one output."""
+    """Return the outputs that have curves, in their order; [None] for a model with one output."""
     return list(dict.fromkeys(line.output for line in feature.lines))
 
 
 def subgroup_places(feature: FeatureSummary) -> dict[int, int]:
-    """From the number of a subgroup to its place among the colours."""
+    """Return the position of each subgroup among the colours."""
     return {one.subgroup: place for place, one in enumerate(feature.subgroups)}
 
 
-def of_subgroups(feature: FeatureSummary, output: str | None) -> list[Drawn]:
-    """The cs-PDPs of an output."""
+def of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
+    """Return the cs-PDPs of an output."""
     places = subgroup_places(feature)
     return [
         _of_subgroup(line, line.subgroup, places[line.subgroup])
@@ -44,54 +46,54 @@ def of_subgroups(feature: FeatureSummary, output: str | None) -> list[Drawn]:
     ]
 
 
-def _of_subgroup(line: Line, subgroup: int, place: int) -> Drawn:
-    return Drawn(letter(place), subgroup_class(place), str(subgroup), thinned(line))
+def _of_subgroup(line: CurveSummary, subgroup: int, place: int) -> DrawnLine:
+    return DrawnLine(letter(place), subgroup_class(place), str(subgroup), thinned(line))
 
 
-def of_all_rows(feature: FeatureSummary, output: str | None) -> list[Drawn]:
-    """The PDP and the ALE curve of an output; ALE has mean 0, and is raised to the height of the PDP."""
-    found = {line.kind: thinned(line) for line in feature.lines if line.subgroup is None and line.output == output}
-    drawn = [Drawn("PDP", "pdp", "pdp", found["pdp"])] if "pdp" in found and found["pdp"].y else []
-    if "ale" in found and found["ale"].y:
-        raised = _mean(found["pdp"].y) - _mean(found["ale"].y) if drawn else 0.0
-        drawn.append(Drawn("ALE", "ale", "ale", lifted(found["ale"], raised), raised))
+def of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
+    """Return the PDP and the ALE curve of an output; ALE has mean 0, and is shifted to the mean of the PDP."""
+    curves = {line.kind: thinned(line) for line in feature.lines if line.subgroup is None and line.output == output}
+    drawn = [DrawnLine("PDP", "pdp", "pdp", curves["pdp"])] if "pdp" in curves and curves["pdp"].y else []
+    if "ale" in curves and curves["ale"].y:
+        shift = _mean(curves["pdp"].y) - _mean(curves["ale"].y) if drawn else 0.0
+        drawn.append(DrawnLine("ALE", "ale", "ale", shifted(curves["ale"], shift), shift))
     return drawn
 
 
-def lifted(line: Line, by: float) -> Line:
-    """A curve moved up."""
+def shifted(line: CurveSummary, by: float) -> CurveSummary:
+    """Return a curve moved up."""
     y = tuple(value + by for value in line.y)
     low, high = (tuple(None if value is None else value + by for value in side) for side in (line.low, line.high))
     return replace(line, y=y, low=low, high=high)
 
 
-def thinned(line: Line) -> Line:
-    """A curve of numbers with at most so many points, first and last among them."""
+def thinned(line: CurveSummary) -> CurveSummary:
+    """Return a curve of numbers with at most 80 points, including the first and the last."""
     n = len(line.x)
     if n <= _MOST_POINTS or isinstance(line.x[0], str):
         return line
-    kept = [round(at * (n - 1) / (_MOST_POINTS - 1)) for at in range(_MOST_POINTS)]
+    shown = [round(at * (n - 1) / (_MOST_POINTS - 1)) for at in range(_MOST_POINTS)]
     parts: dict[str, Any] = {
-        name: tuple(getattr(line, name)[at] for at in kept) for name in ("x", "y", "low", "high", "support")
+        name: tuple(getattr(line, name)[at] for at in shown) for name in ("x", "y", "low", "high", "support")
     }
     return replace(line, **parts)
 
 
-def heights(lines: Sequence[Drawn], *, supported: bool = False) -> list[float | None]:
-    """All heights that curves and, where rows lie, their intervals reach; or those of curves where rows lie."""
+def heights(lines: Sequence[DrawnLine], *, supported: bool = False) -> list[float | None]:
+    """Return all values of curves and, where rows lie, of their intervals; or those of curves where rows lie."""
     if supported:
         return [y for one in lines for y, near in zip(one.line.y, one.line.support, strict=True) if near]
-    found: list[float | None] = []
+    values: list[float | None] = []
     for drawn in lines:
         one = drawn.line
-        found += one.y
+        values += one.y
         for side in (one.low, one.high):
-            found += [value for value, near in zip(side, one.support, strict=True) if near]
-    return found
+            values += [value for value, near in zip(side, one.support, strict=True) if near]
+    return values
 
 
-def numbers(line: Line) -> list[float]:
-    """The points of a curve of numbers."""
+def x_values(line: CurveSummary) -> list[float]:
+    """Return x of a curve of numbers."""
     return [float(value) for value in line.x if not isinstance(value, str)]
 
 

@@ -1,35 +1,12 @@
-"""Colours of the page, light and dark. Subgroups have the same colour in tree, table and curves.
+"""Colours of the page: those of the plots, a dark theme, and style classes of subgroups.
 
-Requirements: words have a contrast of 4.5 with what they stand on, marks one of 3; neighbouring subgroups are told
-apart by every kind of colour vision. Eight colours; further subgroups have them again, with another line.
+A subgroup has the same colour in tree, table and curves. Text has a contrast of 4.5 with its background, marks have
+one of 3. There are eight colours; further subgroups use them again with another line style.
 """
 
 from __future__ import annotations
 
-LIGHT = {
-    "paper": "#ffffff",
-    "panel": "#f6f6f3",
-    "ink": "#1b1f24",
-    "soft": "#565d66",
-    "rule": "#d8d8d2",
-    "grid": "#e9e9e4",
-    "link": "#0b5394",
-    "shade": "#c4c5c2",
-    "conditional": "#14324f",
-    "marginal": "#767b82",
-    "good": "#1d6b3c",
-    "warn": "#8a4b00",
-    "bad": "#a11c1c",
-    "s1": "#0072b2",
-    "s2": "#d55e00",
-    "s3": "#00805d",
-    "s4": "#b55a8e",
-    "s5": "#a67300",
-    "s6": "#3489c2",
-    "s7": "#882255",
-    "s8": "#6b6b6b",
-}
-"""Okabe and Ito's colours, darker where white needs it, and Tol's wine."""
+from subgrove.plots._palette import N_COLORS
 
 DARK = {
     "paper": "#14171a",
@@ -57,28 +34,27 @@ DARK = {
 """The same hues, lighter."""
 
 WORDS = ("ink", "soft", "link", "good", "warn", "bad")
-"""What words are written in."""
+"""Colours of text."""
 MARKS = ("conditional", "marginal", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8")
-"""What dots and lines are drawn in."""
-N_COLORS = 8
+"""Colours of dots and lines."""
 N_LINES = 3
 
 
 def subgroup_class(place: int) -> str:
-    """The class of a subgroup, counted from 0: its colour and its line."""
+    """Return the style classes of a subgroup, counted from 0: colour and line style."""
     return f"s{place % N_COLORS + 1} d{place // N_COLORS % N_LINES + 1}"
 
 
 def letter(place: int) -> str:
-    """What a subgroup, counted from 0, is called in pictures: A to Z, then AA and so on."""
+    """Return the letter of a subgroup, counted from 0: A to Z, then AA and so on."""
     name = ""
     place += 1
     while place:
-        place, rest = divmod(place - 1, 26)
-        name = chr(ord("A") + rest) + name
+        place, digit = divmod(place - 1, 26)
+        name = chr(ord("A") + digit) + name
     return name
 
 
 def declarations(colors: dict[str, str]) -> str:
-    """Colours as custom properties of CSS."""
+    """Return colours as CSS custom properties."""
     return "".join(f"--{name}:{value};" for name, value in colors.items())

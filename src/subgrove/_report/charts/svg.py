@@ -1,4 +1,4 @@
-"""Elements of SVG as markup. Every value is escaped here, and numbers are short; styles are classes of the page."""
+"""SVG elements as markup, and text that fits. Every value is escaped here; styles are classes of the page."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from markupsafe import Markup, escape
 
 Value = str | float | int | None
 
+_NARROW, _WIDE = frozenset("iljtfrI.,:;|!'()[]{} "), frozenset("mwMW%@")
+DOTS = "\u2026"
+
 
 def tag(name: str, *inside: str, **attributes: Value) -> Markup:
-    """An element; text inside is escaped, markup is not. `class_` is class, `data_x` is data-x; None is left out."""
-    given = "".join(
+    """Return an element; text inside is escaped, markup is not. `class_` is class, `data_x` data-x; None is omitted."""
+    values = "".join(
         f' {_name(key)}="{escape(_short(value))}"' for key, value in attributes.items() if value is not None
     )
     content = "".join(escape(part) for part in inside)
-    return Markup(f"<{name}{given}>{content}</{name}>" if content else f"<{name}{given}/>")
+    return Markup(f"<{name}{values}>{content}</{name}>" if content else f"<{name}{values}/>")
 
 
 def _name(key: str) -> str:
@@ -27,7 +30,7 @@ def _short(value: Value) -> str:
 
 
 def group(*inside: str, **attributes: Value) -> Markup:
-    """A group of elements; nothing, if there are none."""
+    """Return a group of elements; nothing, if there are none."""
     return tag("g", *inside, **attributes) if any(inside) else Markup("")
 
 
@@ -58,12 +61,12 @@ def path(points: list[tuple[float, float]], *, closed: bool = False, **attribute
 
 
 def strokes(lines: Iterable[tuple[float, float, float, float]], **attributes: Value) -> Markup:
-    """Straight lines that look alike, as one element: from x, y to x, y."""
+    """Return lines of the same style as one element: from x, y to x, y."""
     return tag("path", d="".join(f"M{_pair(x1, y1)}L{_pair(x2, y2)}" for x1, y1, x2, y2 in lines), **attributes)
 
 
 def boxes(places: Iterable[tuple[float, float, float, float]], **attributes: Value) -> Markup:
-    """Rectangles that look alike, as one element: x, y, width, height."""
+    """Return rectangles of the same style as one element: x, y, width, height."""
     steps = (f"M{_pair(x, y)}h{_short(w)}v{_short(h)}h{_short(-w)}z" for x, y, w, h in places)
     return tag("path", d="".join(steps), **attributes)
 
@@ -79,6 +82,43 @@ def _pair(x: float, y: float) -> str:
 
 
 def picture(width: float, height: float, label: str, *inside: str, **attributes: Value) -> Markup:
-    """A picture of that many units, that shrinks with the page; `label` says what it shows."""
+    """Return a picture of that many units, which shrinks with the page; `label` describes it."""
     box = f"0 0 {_short(float(width))} {_short(float(height))}"
     return tag("svg", *inside, viewBox=box, width=width, height=height, role="img", aria_label=label, **attributes)
+
+
+def width_of(words: str, size: float) -> float:
+    """Return the width of text in a sans serif font of that size; generous, since the font is unknown."""
+    return size * sum(_width(letter) for letter in words)
+
+
+def _width(letter: str) -> float:
+    if letter in _NARROW:
+        return 0.33
+    if letter in _WIDE:
+        return 0.9
+    if ord(letter) > 0x2E7F:
+        return 1.05  # a full square in most fonts
+    return 0.68 if letter.isupper() else 0.57
+
+
+def shorten(words: str, room: float, size: float) -> str:
+    """Return the text, or as many characters as there is room for, and dots."""
+    words = " ".join(words.split())
+    if width_of(words, size) <= room:
+        return words
+    while words and width_of(words + DOTS, size) > room:
+        words = words[:-1]
+    return words.rstrip() + DOTS
+
+
+def wrap(words: str, room: float, size: float, most: int) -> list[str]:
+    """Return the text in at most so many lines; the last is shortened."""
+    lines: list[str] = []
+    left = words.split()
+    while left and len(lines) < most - 1:
+        taken = [left.pop(0)]
+        while left and width_of(" ".join([*taken, left[0]]), size) <= room:
+            taken.append(left.pop(0))
+        lines.append(shorten(" ".join(taken), room, size))
+    return [*lines, shorten(" ".join(left), room, size)] if left else lines or [""]

@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from subgrove._report.charts.histogram import largest_share, outline
+from subgrove._core.text import count_of
+from subgrove._report.charts.curves import largest_share, outline
 from subgrove._report.charts.lines import subgroup_places
 from subgrove._report.charts.palette import letter, subgroup_class
-from subgrove._report.charts.scale import Scale
-from subgrove._report.charts.svg import circle, group, line, path, picture, tag, text
-from subgrove._report.charts.text import shorten, width_of, wrap
-from subgrove._report.numbers import counted
+from subgrove._report.charts.scale import LinearScale
+from subgrove._report.charts.svg import circle, group, line, path, picture, shorten, tag, text, width_of, wrap
+from subgrove._report.numbers import p_text
 from subgrove._report.summary import FeatureSummary, TreeNode
-from subgrove._report.typography import p_text
 
 _ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
 _FONT, _SMALL = 13.0, 11.5
@@ -46,7 +45,7 @@ def tree_picture(feature: FeatureSummary) -> Markup:
     height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
     inside = [_branches(feature.tree, places), *_nodes(feature, places, left - 24)]
     inside += _panels(feature, places, left, height)
-    n = counted(_n_leaves(feature.tree), "subgroup")
+    n = count_of(_n_leaves(feature.tree), "subgroup")
     width = left + _PANEL + 6
     looks = "tree fit" if width <= _FITS else "tree"
     return picture(width, height, f"Tree of {feature.feature} with {n}", *inside, class_=looks)
@@ -93,7 +92,7 @@ def _layout(tree: Sequence[TreeNode]) -> list[_Place]:
 
 
 def _below(node: TreeNode) -> str:
-    rows, sure = counted(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
+    rows, sure = count_of(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
     return f"{rows} \u00b7 split {sure}" if sure else rows
 
 
@@ -147,7 +146,11 @@ def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, heig
     if not spread.counts or not leaves:
         return []
     edges = list(spread.edges) or [float(at) for at in range(len(spread.counts) + 1)]
-    x = Scale(edges[0], edges[-1], left, left + _PANEL) if edges[-1] > edges[0] else Scale(0, 1, left, left + _PANEL)
+    x = (
+        LinearScale(edges[0], edges[-1], left, left + _PANEL)
+        if edges[-1] > edges[0]
+        else LinearScale(0, 1, left, left + _PANEL)
+    )
     counts = {subgroup: _counts(feature, subgroup) for subgroup, _ in leaves}
     tall = (_ROW - 16) / largest_share([spread.counts, *counts.values()])
     drawn: list[Markup] = []
@@ -168,7 +171,7 @@ def _counts(feature: FeatureSummary, subgroup: int) -> Sequence[int]:
     return by[place] if place < len(by) else feature.distribution.counts
 
 
-def _foot(feature: FeatureSummary, x: Scale, left: float, height: float) -> list[Markup]:
+def _foot(feature: FeatureSummary, x: LinearScale, left: float, height: float) -> list[Markup]:
     """Ticks below the distributions, or the first and last level; and the feature's name."""
     spread, y = feature.distribution, height - _FOOT + 8
     middle = left + _PANEL / 2
@@ -178,7 +181,7 @@ def _foot(feature: FeatureSummary, x: Scale, left: float, height: float) -> list
         inside = [(x(value), words) for value, words in labels if x.low <= value <= x.high]
         return [*(text(at, y + 4, words, text_anchor="middle", class_="tick") for at, words in inside), name]
     if len(spread.levels) > _LEVEL_BARS:
-        return [text(middle, y + 4, counted(len(spread.levels), "level"), text_anchor="middle", class_="tick"), name]
+        return [text(middle, y + 4, count_of(len(spread.levels), "level"), text_anchor="middle", class_="tick"), name]
     room = _PANEL / len(spread.levels)
     words = [shorten(level, room - 2, _SMALL) for level in spread.levels]
     return [

@@ -1,28 +1,33 @@
-"""The frame of what results show of themselves in a notebook: a heading, a small table, tiny pictures, and no script.
+"""The frame of notebook views: a heading, a small table, tiny charts, and no script.
 
-Requirements this design meets:
+Requirements:
 
-- whatever comes from the data is text and is escaped here; only `Markup`, which this file alone makes, is not;
-- it is read in light and dark notebooks, whose theme need not be that of the system: text has the colour that the
-  notebook gives it, backgrounds are transparent, and the two colours of pictures stand out from black and from white;
-- pictures repeat what stands beside them in numbers, so nothing is lost where style or pictures are taken out;
-- it is small: at most `MOST_ROWS` rows of a table, and long text is cut (more of it shows when pointed at).
+- text from the data is escaped; only `Markup`, made here and by `charts.svg`, is not;
+- it is readable in light and dark notebooks, whose theme need not be that of the system: text inherits the colour of
+  the notebook, backgrounds are transparent, and the two colours of charts have contrast with black and white;
+- charts repeat the numbers beside them, so nothing is lost where styles or pictures are removed;
+- it is small: at most `MOST_ROWS` rows of a table, and long text is shortened (its title has more of it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from html import escape
-from math import isfinite, isinf, isnan
+from math import isfinite, isnan
+
+from markupsafe import Markup
+
+from subgrove._report.charts.scale import LinearScale, scale_of
+from subgrove._report.charts.svg import Value, circle, line, rectangle, tag
+from subgrove._report.numbers import UNKNOWN, number
+from subgrove.plots._palette import LIGHT
 
 MOST_ROWS = 20
-MOST_LETTERS = 160
+MOST_CHARACTERS = 160
 _MOST_TITLE = 1000
-COLOUR = "#2f86a6"  # of dots, bars and curves
-MARKED = "#c8553d"  # of what is not to be trusted
-UNKNOWN = "\u2013"  # a dash, where there is no number
-WIDTH, HEIGHT = 140, 16  # of a picture, in pixels
+COLOUR = LIGHT["s1"]  # of dots, bars and curves
+WARNING = LIGHT["s2"]  # of unreliable estimates
+WIDTH, HEIGHT, MARGIN = 140, 16, 4  # of a chart, in pixels
 
 _STYLE = """
 div.subgrove-card{color:inherit;background:transparent;margin:.2em 0;max-width:100%;overflow-x:auto;line-height:1.4}
@@ -41,160 +46,121 @@ div.subgrove-card summary{cursor:pointer}
 """.replace("\n", "")
 
 
-@dataclass(frozen=True)
-class Markup:
-    """HTML that this file made; everything else is text."""
-
-    text: str
-
-
 Cell = str | float | int | None | Markup
 
 
-@dataclass(frozen=True)
-class Scale:
-    """From numbers to places in a picture."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Iterable[float], *, zero: bool = True) -> Scale:
-        """A scale that holds all finite values, and 0 if asked for."""
-        known = [float(value) for value in values if isfinite(value)] + [0.0] * zero
-        return cls(min(known, default=0.0), max(known, default=0.0))
-
-    def at(self, value: float, length: float = WIDTH, margin: float = 4.0) -> float:
-        """The place of a value, from `margin` to `length - margin`; the middle if all values are the same."""
-        half = self.high / 2 - self.low / 2  # the width may be more than a float holds
-        share = (value / 2 - self.low / 2) / half if half > 0 else 0.5
-        return round(margin + (length - 2 * margin) * min(max(share, 0.0), 1.0), 1)
+def chart_scale(values: Iterable[float], *, zero: bool = True) -> LinearScale:
+    """Return the horizontal scale of charts, with all finite values, and 0 by default."""
+    return scale_of([*values, *([0.0] * zero)], MARGIN, WIDTH - MARGIN, spare=0.0)
 
 
 def card(title: str, note: str, *blocks: Markup | None) -> str:
-    """What a notebook shows of a result."""
-    head = f'<p class="subgrove-title">{_cut(title)}</p>'
-    about = f'<p class="subgrove-note">{_cut(note, 600)}</p>' if note else ""
-    body = "".join(block.text for block in blocks if block is not None)
+    """Return the view of a result."""
+    head = f'<p class="subgrove-title">{_shortened(title)}</p>'
+    about = f'<p class="subgrove-note">{_shortened(note, 600)}</p>' if note else ""
+    body = "".join(block for block in blocks if block is not None)
     return f'<div class="subgrove-card"><style>{_STYLE}</style>{head}{about}{body}</div>'
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[Cell]], *, total: int | None = None, rest: str = "") -> Markup:
-    """A table of the first rows; of `total` rows, the others are in what `rest` names."""
+def table(
+    heads: Sequence[str], rows: Sequence[Sequence[Cell]], *, total: int | None = None, source: str = ""
+) -> Markup:
+    """Return a table of the first rows; of `total` rows, `source` names the attribute that has all."""
     shown = rows[:MOST_ROWS]
     numeric = [any(_is_number(row[at]) for row in shown) for at in range(len(heads))]
     kinds = [' class="subgrove-number"' if own else "" for own in numeric]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(heads, kinds, strict=True))
-    lines = ["".join(f"<td{kind}>{_inside(cell)}</td>" for cell, kind in zip(row, kinds, strict=True)) for row in shown]
-    body = "".join(f"<tr>{line}</tr>" for line in lines)
-    more = (len(rows) if total is None else total) - len(shown)
-    told = f"and {more:,} more" + (f": {rest} has all" if rest else "")
-    foot = f'<tfoot><tr><td colspan="{len(heads)}">{escape(told)}</td></tr></tfoot>' if more > 0 else ""
+    lines = [
+        "".join(f"<td{kind}>{_content(cell)}</td>" for cell, kind in zip(row, kinds, strict=True)) for row in shown
+    ]
+    body = "".join(f"<tr>{each}</tr>" for each in lines)
+    more = _more((len(rows) if total is None else total) - len(shown), source)
+    foot = f'<tfoot><tr><td colspan="{len(heads)}">{more}</td></tr></tfoot>' if more else ""
     return Markup(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>")
 
 
-def sentences(texts: Sequence[str], rest: str = "") -> Markup:
-    """A paragraph for each sentence, of the first ones."""
-    said = [f"<p>{_cut(text, 600)}</p>" for text in texts[:MOST_ROWS]]
-    more = len(texts) - len(said)
-    told = f"and {more:,} more" + (f": {rest} has all" if rest else "")
-    return Markup("".join(said) + (f'<p class="subgrove-note">{escape(told)}</p>' if more > 0 else ""))
+def sentences(texts: Sequence[str], source: str = "") -> Markup:
+    """Return a paragraph for each of the first sentences."""
+    shown = [f"<p>{_shortened(text, 600)}</p>" for text in texts[:MOST_ROWS]]
+    more = _more(len(texts) - len(shown), source)
+    return Markup("".join(shown) + (f'<p class="subgrove-note">{more}</p>' if more else ""))
+
+
+def _more(n: int, source: str) -> str:
+    return escape(f"and {n:,} more" + (f": {source} has all" if source else "")) if n > 0 else ""
 
 
 def folded(title: str, block: Markup) -> Markup:
-    """A block that is shown when its title is clicked."""
-    return Markup(f"<details><summary>{_cut(title)}</summary>{block.text}</details>")
-
-
-def number(value: float | None) -> str:
-    """Three digits, or all before the point; a dash where it is not known."""
-    if value is None or isnan(value):
-        return UNKNOWN
-    if isinf(value):
-        return "∞" if value > 0 else "-∞"
-    value = float(value) + 0.0  # so that -0 is 0
-    if value == 0 or 1e-3 <= abs(value) < 100:
-        return f"{value:.3g}"
-    return f"{value:,.0f}" if 100 <= abs(value) < 1e9 else f"{value:.2e}"
+    """Return a block that is shown when its title is clicked."""
+    return Markup(f"<details><summary>{_shortened(title)}</summary>{block}</details>")
 
 
 def between(low: float, high: float) -> str:
-    """An interval in words."""
+    """Return an interval as text."""
     return UNKNOWN if isnan(low) or isnan(high) else f"{number(low)} to {number(high)}"
 
 
-def counted(n: int, what: str) -> str:
-    """A number of things."""
-    return f"{n:,} {what}{'s' * (n != 1)}"
-
-
-def dot(scale: Scale, value: float, low: float, high: float, *, marked: bool = False) -> Markup:
-    """A dot with its interval, and a line at 0 if the scale has it; empty where the value is not known."""
+def dot(scale: LinearScale, value: float, low: float, high: float, *, warning: bool = False) -> Markup:
+    """Return a dot with its interval, and a line at 0 if the scale includes it; empty for an unknown value."""
     if not isfinite(value):
         return Markup("")
-    colour, x = MARKED if marked else COLOUR, scale.at(value)
+    colour, middle = WARNING if warning else COLOUR, HEIGHT / 2
     parts = [_zero(scale)]
     if isfinite(low) and isfinite(high):
-        parts.append(
-            _line(scale.at(low), HEIGHT / 2, scale.at(high), HEIGHT / 2, f'stroke="{colour}" stroke-width="2"')
-        )
-    fill = "none" if marked else colour  # told apart without colour, too
-    parts.append(f'<circle cx="{x}" cy="{HEIGHT / 2}" r="3.5" fill="{fill}" stroke="{colour}" stroke-width="1.5"/>')
-    return _svg("".join(parts))
+        parts.append(line(_at(scale, low), middle, _at(scale, high), middle, stroke=colour, stroke_width=2))
+    fill = "none" if warning else colour  # not by colour alone
+    parts.append(circle(_at(scale, value), middle, 3.5, fill=fill, stroke=colour, stroke_width=1.5))
+    return _svg(*parts)
 
 
-def bar(scale: Scale, start: float, end: float) -> Markup:
-    """A bar from one value to another; empty where one is not known."""
+def bar(scale: LinearScale, start: float, end: float) -> Markup:
+    """Return a bar from one value to another; empty for unknown values."""
     if not (isfinite(start) and isfinite(end)):
         return Markup("")
-    one, two = sorted((scale.at(start), scale.at(end)))
-    box = f'<rect x="{one}" y="4" width="{round(max(two - one, 1.0), 1)}" height="{HEIGHT - 8}" fill="{COLOUR}"/>'
-    return _svg(_zero(scale) + box)
+    left, right = sorted((_at(scale, start), _at(scale, end)))
+    return _svg(_zero(scale), rectangle(left, 4, max(right - left, 1.0), HEIGHT - 8, fill=COLOUR))
 
 
-def curve(across: Scale, up: Scale, x: Sequence[float], y: Sequence[float], *, points: bool = False) -> Markup:
-    """A curve, or points; what is not known is left out."""
-    height = 2 * HEIGHT
-    known = [
-        (across.at(one), round(height - up.at(two, height, 3), 1))
-        for one, two in zip(x, y, strict=True)
-        if isfinite(two)
-    ]
+def curve(
+    x: Sequence[float], y: Sequence[float], all_x: Sequence[float], all_y: Sequence[float], *, points: bool
+) -> Markup:
+    """Return a curve, or points, on scales that include `all_x` and `all_y`; unknown values are left out."""
+    across, up = chart_scale(all_x, zero=False), scale_of(all_y, 2 * HEIGHT - 3, 3, spare=0.0)
+    known = [(_at(across, one), round(up(two), 1)) for one, two in zip(x, y, strict=True) if isfinite(two)]
     if points or len(known) < 2:
-        return _svg("".join(f'<circle cx="{a}" cy="{b}" r="2.5" fill="{COLOUR}"/>' for a, b in known), height)
+        return _svg(*(circle(a, b, 2.5, fill=COLOUR) for a, b in known), height=2 * HEIGHT)
     path = " ".join(f"{a},{b}" for a, b in known)
-    return _svg(f'<polyline points="{path}" fill="none" stroke="{COLOUR}" stroke-width="1.8"/>', height)
+    return _svg(tag("polyline", points=path, fill="none", stroke=COLOUR, stroke_width=1.8), height=2 * HEIGHT)
 
 
-def _svg(parts: str, height: float = HEIGHT) -> Markup:
-    size = f'width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}"'
-    return Markup(f'<svg {size} aria-hidden="true">{parts}</svg>')
+def _at(scale: LinearScale, value: float) -> float:
+    return round(min(max(scale(value), scale.start), scale.end), 1)
 
 
-def _line(x1: float, y1: float, x2: float, y2: float, look: str) -> str:
-    return f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" {look}/>'
+def _svg(*parts: Markup, height: Value = HEIGHT) -> Markup:
+    return tag("svg", *parts, width=WIDTH, height=height, viewBox=f"0 0 {WIDTH} {height}", aria_hidden="true")
 
 
-def _zero(scale: Scale) -> str:
+def _zero(scale: LinearScale) -> Markup:
     if not scale.low <= 0 <= scale.high:
-        return ""
-    return _line(scale.at(0.0), 0, scale.at(0.0), HEIGHT, 'stroke="currentColor" stroke-opacity="0.45"')
+        return Markup("")
+    return line(_at(scale, 0.0), 0, _at(scale, 0.0), HEIGHT, stroke="currentColor", stroke_opacity=0.5)
 
 
 def _is_number(cell: Cell) -> bool:
     return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
-def _inside(cell: Cell) -> str:
+def _content(cell: Cell) -> str:
     if isinstance(cell, Markup):
-        return cell.text
+        return cell
     if isinstance(cell, str):
-        return _cut(cell)
+        return _shortened(cell)
     return f"{cell:,}" if isinstance(cell, int) else number(cell)
 
 
-def _cut(text: str, most: int = MOST_LETTERS) -> str:
-    """Text as HTML has it; of long text the beginning."""
+def _shortened(text: str, most: int = MOST_CHARACTERS) -> str:
+    """Return escaped text; the beginning of long text."""
     if len(text) <= most:
         return escape(text)
     return f'<span title="{escape(text[:_MOST_TITLE])}">{escape(text[: most - 1])}…</span>'

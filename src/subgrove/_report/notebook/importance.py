@@ -1,4 +1,4 @@
-"""What results of importance show of themselves in a notebook."""
+"""Notebook views of importance, refits, relative importance, gaps, depth profiles and explanations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
 
 from subgrove._core.html_views import html_of
+from subgrove._core.text import count_of
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
 from subgrove._importance.fidelity_columns import MARK, NOT_REAL, fails
@@ -21,60 +23,58 @@ from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._report.notebook.frame import (
     MOST_ROWS,
     Cell,
-    Markup,
-    Scale,
     bar,
     between,
     card,
-    counted,
+    chart_scale,
     dot,
     folded,
-    number,
     sentences,
     table,
 )
+from subgrove._report.numbers import number
 from subgrove._scoring.summed import Scores
 
-Line = dict[str, Any]
+TableRow = dict[str, Any]
 
 
 @html_of.register
-def importance_html(result: ImportanceResult, why: str = ".fidelity_checks says why") -> str:
-    """The largest importances with their intervals, marked where redraws fail, and their subgroups folded away."""
+def importance_html(result: ImportanceResult) -> str:
+    """Return the largest importances with intervals, marked if the fidelity check failed; subgroups are folded away."""
     best = sorted(result.scores, key=lambda score: -float(score.overall[0].mean()))[:MOST_ROWS]
     lines = [overall_line(result, score, 0) for score in best]
     marks = [fails(score) for score in best]
     cells = _with_intervals(lines, marks)
     heads = ["feature", *_interval_heads(result.level)]
     if any(score.fidelity_check is not None for score in best):
-        heads.append("redrawn rows")
+        heads.append("fidelity check")
         cells = [[*row, _verdict(score)] for row, score in zip(cells, best, strict=True)]
-    shown = table(heads, cells, total=len(result.scores), rest=".overall")
-    told = f"{MARK} {NOT_REAL}: {why}." if any(marks) else ""
-    title = f"Importance of {counted(len(result.scores), 'feature')}"
-    return card(title, _about(result, lines), shown, sentences([told] if told else []), _subgroups(result, best))
+    shown = table(heads, cells, total=len(result.scores), source=".overall")
+    warning = [f"{MARK} {NOT_REAL}."] if any(marks) else []
+    title = f"Importance of {count_of(len(result.scores), 'feature')}"
+    return card(title, _about(result, lines), shown, sentences(warning), _subgroups(result, best))
 
 
 @html_of.register
 def refits_html(result: RefitsResult) -> str:
-    """The largest importances over refits, with their intervals."""
+    """Return the largest importances over refits, with intervals."""
     lines = result._largest_first()
     n = result.estimates.shape[2]
     several = _several_losses(result.losses)
     noise = f"intervals cover noise of {lines[0]['noise']}"
-    note = f"{_words(result.losses[0])}, mean over {counted(n, 'refit')}; {noise}{several}."
+    note = f"{_words(result.losses[0])}, mean over {count_of(n, 'refit')}; {noise}{several}."
     shown = table(
         ["feature", *_interval_heads(result.level)],
         _with_intervals(lines[:MOST_ROWS]),
         total=len(lines),
-        rest=".overall",
+        source=".overall",
     )
-    return card(f"Importance of {counted(len(result.features), 'feature')}, over refits", note, shown)
+    return card(f"Importance of {count_of(len(result.features), 'feature')}, over refits", note, shown)
 
 
 @html_of.register
 def relative_html(result: RelativeImportance) -> str:
-    """Importance step by step, from no conditioning column to all."""
+    """Return importance step by step, from no conditioning column to all."""
     losses = result.results[0].losses
     lines = result._lines(losses[0])
     names = ["given nothing", *(f"+ {name}" for name in result.added[1:])]
@@ -84,16 +84,18 @@ def relative_html(result: RelativeImportance) -> str:
         for at, (row, line) in enumerate(zip(_with_intervals(named), lines, strict=True))
     ]
     heads = ["columns", *_interval_heads(result.results[0].level), "change", "std. error"]
-    note = f"{_words(losses[0])}, {counted(result.results[0].n_rows, 'row')}{_several_losses(losses)}."
+    note = f"{_words(losses[0])}, {count_of(result.results[0].n_rows, 'row')}{_several_losses(losses)}."
     return card(
-        f"Importance of {result.feature}, given more and more columns", note, table(heads, cells, rest=".table")
+        f"Importance of {result.feature}, given more and more columns", note, table(heads, cells, source=".table")
     )
 
 
 @html_of.register
 def gap_html(gap: Gap) -> str:
-    """The way from marginal to conditional importance as falling bars, and in words."""
-    scale = Scale.of([gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.before, part.after))])
+    """Return the steps from marginal to conditional importance as bars, and in words."""
+    scale = chart_scale(
+        [gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.before, part.after))]
+    )
     first: list[Cell] = ["marginal", gap.marginal, together(gap.marginal_noise), bar(scale, 0.0, gap.marginal)]
     last: list[Cell] = [
         "conditional",
@@ -105,55 +107,55 @@ def gap_html(gap: Gap) -> str:
         [f"given {part.column}", 0.0 - part.step, part.noise, bar(scale, part.before, part.after)] for part in gap.parts
     ]
     rows = [first, *steps[: MOST_ROWS - 2], last]
-    shown = table(["", "importance", "std. error", ""], rows, total=len(steps) + 2, rest=".steps")
+    shown = table(["", "importance", "std. error", ""], rows, total=len(steps) + 2, source=".steps")
     note = f"{_words(gap.loss)}{', mean over ' + gap.orders if gap.orders else ''}."
     return card(f"From marginal to conditional importance of {gap.feature}", note, shown, sentences(gap.sentences))
 
 
 @html_of.register
 def depth_profile_html(profile: DepthProfile) -> str:
-    """The depth that is enough for each feature, and what it gains over one subgroup."""
+    """Return the sufficient depth for each feature, and its gain over one subgroup."""
     choices = profile.choices
     rows: list[list[Cell]] = []
     for choice in choices[:MOST_ROWS]:
         gained = (choice.scores[0], choice.scores[choice.depth]) if choice.scores else (np.nan, np.nan)
         count = choice.n_subgroups[choice.depth]
-        picture = bar(Scale(0.0, gained[0]), 0.0, gained[1]) if gained[0] > 0 else Markup("")
+        picture = bar(chart_scale([gained[0]]), 0.0, gained[1]) if gained[0] > 0 else Markup("")
         row: list[Cell] = [choice.feature, choice.depth, count, choice.measure, gained[0], gained[1], picture]
         rows.append([*row, *_at_depths(profile, choice.feature, choice.depth)])
-    heads = ["feature", "depth", "subgroups", "score", "of one subgroup", "at this depth", ""]
+    heads = ["feature", "depth", "subgroups", "score", "one subgroup", "this depth", ""]
     heads += ["importance, one subgroup", "importance, this depth"] if profile.importance else []
-    shown = table(heads, rows, total=len(choices), rest=".table")
-    title = f"Depth that is enough for {counted(len(choices), 'feature')}"
-    note = "Scores are of held-out rows; less is better."
+    shown = table(heads, rows, total=len(choices), source=".table")
+    title = f"Sufficient depth for {count_of(len(choices), 'feature')}"
+    note = "Held-out scores; less is better."
     return card(title, note, shown, folded("Reasons", sentences(profile.reasons, ".reasons")))
 
 
 @html_of.register
-def explanation_html(story: Explanation) -> str:
-    """The sentences, one below the other."""
-    return card(story.feature, "", sentences(story.sentences, ".sentences"))
+def explanation_html(explanation: Explanation) -> str:
+    """Return the sentences, one below the other."""
+    return card(explanation.feature, "", sentences(explanation.sentences, ".sentences"))
 
 
 def _at_depths(profile: DepthProfile, feature: str, depth: int) -> list[Cell]:
     if not profile.importance:
         return []
-    told: list[Cell] = []
+    estimates: list[Cell] = []
     for at in (0, min(depth, max(profile.importance))):
         result = profile.importance[at]
         score = next(score for score in result.scores if score.title == feature)
-        told.append(float(score.overall[0].mean()))
-    return told
+        estimates.append(float(score.overall[0].mean()))
+    return estimates
 
 
-def _about(result: ImportanceResult, lines: Sequence[Line]) -> str:
+def _about(result: ImportanceResult, lines: Sequence[TableRow]) -> str:
     if result.settings.get("method") == "loco":
-        how = "each left out, and the model fitted again"
+        how = "each left out, and the model refitted"
     else:
         how = f"sampler {result.settings.get('sampler')}"
     noise = "" if lines[0]["noise"] == "none" else f"; intervals cover noise of {lines[0]['noise']}"
-    before = f"{_words(result.losses[0])} of the rows as they are: {number(result.baseline[0])}"
-    return f"{before}; {counted(result.n_rows, 'row')}; {how}{noise}{_several_losses(result.losses)}."
+    baseline = f"Baseline {_words(result.losses[0]).lower()}: {number(result.baseline[0])}"
+    return f"{baseline}; {count_of(result.n_rows, 'row')}; {how}{noise}{_several_losses(result.losses)}."
 
 
 def _several_losses(losses: Sequence[str]) -> str:
@@ -169,13 +171,13 @@ def _interval_heads(level: float) -> list[str]:
     return ["importance", f"{100 * level:.4g} % interval", ""]
 
 
-def _with_intervals(lines: Sequence[Line], marks: Sequence[bool] = ()) -> list[list[Cell]]:
-    """Feature, estimate, interval and its picture; all on one scale."""
-    scale = Scale.of(line[name] for line in lines for name in ("estimate", "conf_low", "conf_high"))
+def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> list[list[Cell]]:
+    """Return feature, estimate, interval and its chart; all on one scale."""
+    scale = chart_scale(line[name] for line in lines for name in ("estimate", "conf_low", "conf_high"))
     cells: list[list[Cell]] = []
     for at, line in enumerate(lines):
         value, low, high = float(line["estimate"]), float(line["conf_low"]), float(line["conf_high"])
-        picture = dot(scale, value, low, high, marked=bool(marks) and marks[at])
+        picture = dot(scale, value, low, high, warning=bool(marks) and marks[at])
         cells.append([str(line["feature"]), value, between(low, high), picture])
     return cells
 
@@ -183,16 +185,16 @@ def _with_intervals(lines: Sequence[Line], marks: Sequence[bool] = ()) -> list[l
 def _verdict(score: Scores) -> str:
     if score.fidelity_check is None:
         return ""
-    return f"fail {MARK}" if fails(score) else {"passed": "pass"}.get(score.fidelity_check.verdict, "unknown")
+    return f"failed {MARK}" if fails(score) else score.fidelity_check.verdict
 
 
 def _subgroups(result: ImportanceResult, best: Sequence[Scores]) -> Markup | None:
-    """Importance in the subgroups of the features that are shown."""
+    """Return importance in the subgroups of the shown features."""
     if not result.per_row_losses[0] or SAMPLER in result.covered:
         return None
     split = [score for score in best if len(score.rules) > 1]
     total = sum(len(score.rules) for score in result.scores if len(score.rules) > 1)
-    lines: list[Line] = []
+    lines: list[TableRow] = []
     for score in split:
         lines += subgroup_lines(result, score, 0)
         if len(lines) >= MOST_ROWS:
@@ -204,4 +206,4 @@ def _subgroups(result: ImportanceResult, best: Sequence[Scores]) -> Markup | Non
         for row, line in zip(_with_intervals(lines[:MOST_ROWS]), lines, strict=False)
     ]
     heads = ["feature", "subgroup", "rows", *_interval_heads(result.level)]
-    return folded(f"By subgroup ({total:,})", table(heads, cells, total=total, rest=".by_subgroup"))
+    return folded(f"By subgroup ({total:,})", table(heads, cells, total=total, source=".by_subgroup"))

@@ -5,7 +5,7 @@
   const one = (what, where = document) => where.querySelector(what);
   root.classList.add("js");
 
-  // Light and dark. Nothing is remembered.
+  // Light and dark theme; not stored.
   const theme = one("#theme");
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme || (prefersDark.matches ? "dark" : "light")) === "dark";
@@ -20,7 +20,7 @@
   prefersDark.addEventListener("change", showTheme);
   showTheme();
 
-  // Sorting: numbers from large to small, names from A to Z; the same button again turns it round.
+  // Sorting: numbers from large to small, names from A to Z; the same button again reverses the order.
   const ranking = one("#ranking");
   const choice = one("#sort");
   const order = { by: "conditional", down: true };
@@ -44,14 +44,14 @@
     one("button", head).addEventListener("click", () => sort(by, order.by === by ? !order.down : by !== "name"));
   }
 
-  // Search: everything that has a feature's name is shown or hidden, in all lists at once.
+  // Search: show or hide everything with a feature's name, in all lists at once.
   const finders = all(".find");
   const find = (words) => {
     const wanted = words.trim().toLowerCase();
     for (const item of all("[data-name]")) item.hidden = !item.dataset.name.toLowerCase().includes(wanted);
     const features = all(".feature");
     const left = features.filter((item) => !item.hidden).length;
-    for (const told of all(".found")) told.textContent = wanted ? `${left} of ${features.length}` : "";
+    for (const status of all(".matches")) status.textContent = wanted ? `${left} of ${features.length}` : "";
     one(".none").hidden = left > 0;
     for (const box of finders) if (box.value !== words) box.value = words;
   };
@@ -78,7 +78,7 @@
   });
   addEventListener("afterprint", () => closed.forEach((item) => (item.open = false)));
 
-  // Toggling a curve, in all pictures of its feature; pointing at a subgroup lets the others fade.
+  // Toggling a curve, in all pictures of its feature; pointing at a subgroup fades the others.
   const parts = (body, key) => all(".panels [data-subgroup]", body).filter((part) => part.dataset.subgroup === key);
   for (const button of all(".toggle")) {
     const body = button.closest(".body");
@@ -102,7 +102,7 @@
     source.addEventListener("pointerleave", () => fade(body, null));
   }
 
-  // Values of what is pointed at.
+  // Values at the pointer.
   const tip = one("#tip");
   const hide = () => {
     tip.hidden = true;
@@ -156,19 +156,19 @@
   };
   const nearest = (labels, x) =>
     labels.reduce((best, next) => (Math.abs(next[0] - x) < Math.abs(best[0] - x) ? next : best))[1];
-  const tell = (chart, place, clientX, clientY) => {
+  const showValues = (chart, place, clientX, clientY) => {
     const data = points[chart.dataset.chart];
     const [low, high, start, end] = data.x;
     const at = Math.min(end, Math.max(start, place));
     const x = low + ((at - start) / (end - start)) * (high - low);
     const pressed = (key) => one(`.toggle[data-toggle="${key}"]`, chart.closest(".panel")).getAttribute("aria-pressed");
-    const told = data.lines
+    const values = data.lines
       .filter((line) => pressed(line.key) === "true")
-      .map((line) => [line.name, between(line, x), line.raised])
+      .map((line) => [line.name, between(line, x), line.shift])
       .filter(([, y]) => y !== null)
-      .map(([name, y, raised]) => `${name}: ${number(y - raised)}`);
+      .map(([name, y, shift]) => `${name}: ${number(y - shift)}`);
     const head = data.labels.length ? `near ${nearest(data.labels, x)}` : number(x);
-    show([`${data.feature} ${data.labels.length ? "" : "= "}${head}`, ...told], clientX, clientY);
+    show([`${data.feature} ${data.labels.length ? "" : "= "}${head}`, ...values], clientX, clientY);
     const cursor = one(".cursor", chart);
     cursor.setAttribute("x1", at);
     cursor.setAttribute("x2", at);
@@ -178,7 +178,7 @@
   const read = (chart, clientX, clientY) => {
     const box = chart.getBoundingClientRect();
     all(".cursor.on").forEach((cursor) => cursor.classList.remove("on"));
-    tell(chart, ((clientX - box.left) / box.width) * chart.viewBox.baseVal.width, clientX, clientY);
+    showValues(chart, ((clientX - box.left) / box.width) * chart.viewBox.baseVal.width, clientX, clientY);
   };
   const STEPS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 1, ArrowUp: -1 };
   const stepCurve = (chart, by) => {
@@ -186,7 +186,7 @@
     const now = chart.dataset.place === undefined ? (start + end) / 2 : Number(chart.dataset.place);
     const place = now + (by * (end - start)) / 40;
     const box = chart.getBoundingClientRect();
-    tell(chart, place, box.left + (place / chart.viewBox.baseVal.width) * box.width, box.top + box.height / 3);
+    showValues(chart, place, box.left + (place / chart.viewBox.baseVal.width) * box.width, box.top + box.height / 3);
   };
   const stepMarks = (chart, by) => {
     const marks = all("[data-tip]", chart).filter((mark) => !mark.classList.contains("off"));
@@ -207,7 +207,7 @@
     });
   }
 
-  // Where the reader is, in the contents.
+  // Current section in the contents.
   const links = new Map(all(".contents>ol a").map((link) => [link.getAttribute("href").slice(1), link]));
   const seen = new IntersectionObserver(
     (entries) => {

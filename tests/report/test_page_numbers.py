@@ -1,4 +1,4 @@
-"""Numbers on the page: true minus signs, few digits, and never another number than in the sentences."""
+"""Numbers on the page: minus signs, few digits, and the same numbers as in sentences."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subgrove._report.charts.scale import scale_of
-from subgrove._report.numbers import with_range
+from subgrove._report.numbers import (
+    cell,
+    estimate_parts,
+    estimate_text,
+    explained,
+    number,
+    p_text,
+    percent,
+    prose,
+    with_range,
+)
 from subgrove._report.summary import Estimate
-from subgrove._report.typography import cell, estimate_parts, estimate_text, foretold, number, p_text, percent, prose
 
 finite = st.floats(-1e12, 1e12)
 
@@ -49,12 +58,12 @@ def test_sentences_are_typeset_and_names_are_not() -> None:
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.001, "< 1 %"), (0.999, "> 99 %"), (0.5, "50 %"), (None, "\u2013")])
-def test_shares_are_not_rounded_to_nothing_or_all(share: float | None, text: str) -> None:
+def test_shares_are_not_rounded_to_0_or_100(share: float | None, text: str) -> None:
     assert plain(percent(share)) == text
 
 
-def test_less_than_nothing_is_foretold_as_nothing() -> None:
-    assert plain(foretold(-0.06)) == "0 %"
+def test_a_negative_explained_share_is_0() -> None:
+    assert plain(explained(-0.06)) == "0 %"
 
 
 @pytest.mark.parametrize(("p", "text"), [(1e-9, "p < 0.001"), (0.021, "p = 0.021"), (0.5, "p = 0.50"), (None, "")])
@@ -62,7 +71,7 @@ def test_p_values_are_short(p: float | None, text: str) -> None:
     assert p_text(p) == text
 
 
-def test_settings_are_words() -> None:
+def test_settings_are_text() -> None:
     assert [cell(one) for one in (None, True, 1, 19_710, 0.5, "auto")] == [
         "\u2013",
         "yes",
@@ -74,7 +83,7 @@ def test_settings_are_words() -> None:
 
 
 @given(st.lists(finite, min_size=1, max_size=6), st.integers(2, 8))
-def test_an_axis_holds_its_numbers_and_has_few_different_ticks(values: list[float], most: int) -> None:
+def test_an_axis_includes_its_numbers_and_has_few_distinct_ticks(values: list[float], most: int) -> None:
     scale = scale_of(values, 0.0, 100.0)
     assert all(-1e-6 <= scale(value) <= 100 + 1e-6 for value in values)
     ticks = scale.ticks(most)
@@ -86,6 +95,6 @@ def test_an_axis_holds_its_numbers_and_has_few_different_ticks(values: list[floa
     "values",
     [(1e9, 1e9 + 100), (1e-6, 3e-6), (0.0, 1.0), (-250.0, 750.0), (5.0, 5.0), (1e-309, 2e-309), (-1e308, 1e308)],
 )
-def test_ticks_are_told_apart(values: tuple[float, float]) -> None:
+def test_ticks_have_distinct_labels(values: tuple[float, float]) -> None:
     ticks = scale_of(values, 0.0, 100.0).ticks(5)
     assert len({text for _, text in ticks}) == len(ticks) >= 2

@@ -1,4 +1,4 @@
-"""The frame of what results show in a notebook: escaped, small, well formed, readable on light and dark."""
+"""The frame of notebook views: escaped, small, well formed, readable on light and dark."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from markupsafe import Markup
 
 from subgrove._report.notebook import frame
 from subgrove._report.notebook.frame import (
     COLOUR,
-    MARKED,
     MOST_ROWS,
-    Markup,
-    Scale,
+    WARNING,
     bar,
     card,
+    chart_scale,
     curve,
     dot,
     folded,
-    number,
     table,
 )
+from subgrove._report.numbers import number
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 
@@ -61,21 +61,21 @@ def walked(html: str) -> Walker:
 
 
 def test_text_of_the_data_is_escaped_wherever_it_goes() -> None:
-    rows = table([NASTY, "n"], [[NASTY, 1]], total=2, rest=NASTY)
+    rows = table([NASTY, "n"], [[NASTY, 1]], total=2, source=NASTY)
     html = card(NASTY, NASTY, rows, frame.sentences([NASTY] * 30, NASTY), folded(NASTY, rows))
     assert "script" not in walked(html).tags
     assert "".join(walked(html).text).count(NASTY) == 2 + 3 + 21 + 1 + 3
 
 
-def test_long_text_is_cut_and_its_whole_is_escaped_too() -> None:
+def test_long_text_is_shortened_and_its_title_is_escaped() -> None:
     html = card("t", "", table(["rule"], [['x" onmouseover="' + NASTY * 50]]))
     assert walked(html).tags.count("span") == 1
     assert len("".join(walked(html).text)) < 300
     assert '" onmouseover' not in html
 
 
-def test_a_table_has_twenty_rows_and_counts_the_others() -> None:
-    html = card("t", "", table(["n"], [[at] for at in range(103)], rest=".overall"))
+def test_a_table_has_twenty_rows_and_the_number_of_more() -> None:
+    html = card("t", "", table(["n"], [[at] for at in range(103)], source=".overall"))
     assert walked(html).tags.count("tr") == MOST_ROWS + 2  # the head and the foot
     assert "and 83 more: .overall has all" in html
 
@@ -86,31 +86,33 @@ def test_a_table_has_twenty_rows_and_counts_the_others() -> None:
         (0.0, "0"),
         (-0.0, "0"),
         (1.23456, "1.23"),
-        (-0.00123, "-0.00123"),
-        (1.2e-7, "1.20e-07"),
+        (-0.00123, "\u22120.00123"),
+        (1.2e-7, "1.20\u00a0\u00d7\u00a010\u207b\u2077"),
         (1265.4, "1,265"),
-        (3e12, "3.00e+12"),
+        (3e12, "3.00\u00a0\u00d7\u00a010\u00b9\u00b2"),
         (math.nan, "\u2013"),
         (None, "\u2013"),
-        (-math.inf, "-∞"),
+        (-math.inf, "\u2013"),
     ],
 )
 def test_numbers_have_few_digits(value: float | None, text: str) -> None:
     assert number(value) == text
 
 
-def test_what_is_not_known_has_no_picture() -> None:
-    scale = Scale.of([1.0, math.nan, math.inf])
+def test_unknown_values_have_no_chart() -> None:
+    scale = chart_scale([1.0, math.nan, math.inf])
     assert dot(scale, math.nan, 0.0, 1.0) == bar(scale, 0.0, math.nan) == Markup("")
-    assert "line" not in walked(dot(Scale(1.0, 2.0), 1.0, math.nan, 2.0).text).tags
-    assert "nan" not in curve(scale, scale, [0.0, 0.5, 1.0], [1.0, math.nan, 0.0]).text
+    assert "line" not in walked(dot(chart_scale([1.0, 2.0], zero=False), 1.0, math.nan, 2.0)).tags
+    y = [1.0, math.nan, 0.0]
+    assert "nan" not in curve([0.0, 0.5, 1.0], y, [0.0, 1.0], y, points=False)
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [5.0, 5.0], [-1.7e308, 1.7e308], [math.nan]])
 def test_a_scale_takes_any_numbers(values: list[float]) -> None:
-    scale = Scale.of(values, zero=False)
+    scale = chart_scale(values, zero=False)
     for value in [*values, 0.0]:
-        assert math.isnan(value) or 0 <= scale.at(value) <= frame.WIDTH
+        places = re.findall(r'cx="([\d.]+)"', dot(scale, value, value, value))
+        assert math.isnan(value) or 0 <= float(places[0]) <= frame.WIDTH
 
 
 def luminance(colour: str) -> float:
@@ -121,7 +123,7 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("background", ["#ffffff", "#f5f5f5", "#111111", "#1f1f1f"])
-@pytest.mark.parametrize("colour", [COLOUR, MARKED])
+@pytest.mark.parametrize("colour", [COLOUR, WARNING])
 def test_pictures_stand_out_from_light_and_dark_notebooks(colour: str, background: str) -> None:
     light, dark = sorted((luminance(colour), luminance(background)), reverse=True)
     assert (light + 0.05) / (dark + 0.05) >= 3.0  # WCAG 2, graphical objects
