@@ -203,7 +203,7 @@ def test_every_kind_of_column_has_its_place() -> None:
     assert [label[:2] for _, label in when.x_labels] == ["20"] * len(when.x_labels)
     assert len(when.x_labels) == 5
     assert found["nothing"].lines == ()
-    assert "no value at all" in found["nothing"].effect_sentences[0]
+    assert "No row of X has a value of 'nothing'" in found["nothing"].effect_sentences[0]
     assert found["gaps"].distribution.n_missing == int(TEST[0]["gaps"].isna().sum())
     assert sum(found["gaps"].distribution.counts) == int(TEST[0]["gaps"].notna().sum())
     assert found["flag"].distribution.levels == ("False", "True")
