@@ -1,4 +1,4 @@
-"""Feature importance and effects that stay honest when features depend on each other, told subgroup by subgroup."""
+"""Feature importance and feature effects for dependent features, overall and by subgroup."""
 
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._dependence import Dependence, dependence
@@ -20,6 +20,7 @@ from subgrove._importance import (
     relative_importance,
 )
 from subgrove._models.device import DeviceModel, on_device
+from subgrove._native.versions import show_versions
 from subgrove._report import Report, report
 from subgrove._scale import LargeData
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
@@ -64,6 +65,7 @@ __all__ = [
     "relative_importance",
     "report",
     "samplers",
+    "show_versions",
     "simulate",
     "stability",
     "trees",

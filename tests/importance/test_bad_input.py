@@ -109,7 +109,7 @@ def test_one_class_for_auc() -> None:
     """The user saw: loss 'auc' is nan, and a warning of scikit-learn."""
     refused(
         InputError,
-        r"'auc' tells classes apart, but y has no row of class number 1",
+        r"'auc' needs rows of every class, but y has no row of class number 1",
         CLASSIFIER,
         ARRAY,
         ["no"] * N,
@@ -183,10 +183,12 @@ def test_unknown_response() -> None:
 
 
 def test_unknown_loss() -> None:
-    refused(ParameterError, r"loss='mse' is not a loss. Known losses: absolute_error, auc", loss="mse")
-    refused(ParameterError, r"loss must be a name, a Loss or a function .*; got int", loss=3)
+    refused(ParameterError, r"loss='mse' is not a loss. Losses are absolute_error, auc", loss="mse")
+    refused(ParameterError, r"loss must be a name, a Loss, a scikit-learn scorer or a function .*; got int", loss=3)
     refused(ParameterError, r"loss is an empty list", loss=[])
-    refused(ParameterError, r"named alike: squared_error, squared_error", loss=["squared_error", "squared_error"])
+    refused(
+        ParameterError, r"have the same name: squared_error, squared_error", loss=["squared_error", "squared_error"]
+    )
 
 
 def test_losses_that_need_different_answers() -> None:

@@ -35,7 +35,7 @@ from subgrove._scoring.summed import FeatureResultFromSums, scores_from_sums
 from subgrove._subgroups import Partition
 from subgrove._version import __version__
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.losses import get_all
+from subgrove.losses.get import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import Given, conditional_on, read_given

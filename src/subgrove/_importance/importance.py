@@ -37,7 +37,7 @@ from subgrove._scoring.prediction_shifts import predictions_and_residuals
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
 from subgrove._scoring.score import ScoringContext, score_all
 from subgrove.exceptions import ParameterError
-from subgrove.losses import get_all
+from subgrove.losses.get import get_all
 from subgrove.samplers.base import title
 from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import read_given

@@ -22,7 +22,7 @@ from subgrove._models.predictor import default_loss, gives_probabilities, read_m
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.losses import get_all
+from subgrove.losses.get import get_all
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ALL_ROWS
 

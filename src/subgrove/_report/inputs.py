@@ -29,7 +29,8 @@ from subgrove._models.predictor import (
 )
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.losses import Loss, get_all
+from subgrove.losses import Loss
+from subgrove.losses.get import get_all
 from subgrove.samplers.base import FittedSampler, Sampler
 from subgrove.samplers.fit import read_sampler
 

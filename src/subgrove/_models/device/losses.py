@@ -10,7 +10,8 @@ import numpy as np
 
 from subgrove import losses
 from subgrove._models.device.torch import Tensor
-from subgrove.losses import Loss, _Pinball, _Tweedie
+from subgrove.losses import Loss
+from subgrove.losses.named import PinballLoss, TweedieDeviance
 
 TensorLoss = Callable[[Tensor, Tensor], Tensor]
 _EPS = float(np.finfo(np.float64).eps)
@@ -22,9 +23,9 @@ def on_tensors(loss: Loss) -> TensorLoss | None:
         if losses.get(name).function is loss.function:
             return function
     asked = loss.function
-    if isinstance(asked, _Pinball):
+    if isinstance(asked, PinballLoss):
         return partial(_pinball, level=asked.level)
-    if isinstance(asked, _Tweedie):
+    if isinstance(asked, TweedieDeviance):
         return partial(_tweedie, p=asked.power)
     return None
 

@@ -1,4 +1,4 @@
-"""Losses by themselves: their values against hand computations, and what they refuse. In use: importance/."""
+"""Values of the losses against hand computations, and their errors. In use: importance/."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 import subgrove as sg
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.losses import Loss, get_all
+from subgrove.losses import Loss
+from subgrove.losses.get import get_all
 
 Y = np.array([0.0, 1.0, 4.0])
 P = np.array([1.0, 1.0, 2.0])

@@ -1,0 +1,66 @@
+"""Versions of Python, of this package and its dependencies, and the compiled parts in use: what a bug report needs."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+from subgrove._native.loader import kernels_in_use
+from subgrove._version import __version__
+
+REQUIRED = (
+    "cloudpickle",
+    "jinja2",
+    "joblib",
+    "matplotlib",
+    "narwhals",
+    "numpy",
+    "pandas",
+    "rich",
+    "scikit-learn",
+    "scipy",
+    "threadpoolctl",
+    "typer",
+)
+OPTIONAL = ("dask", "distributed", "onnxruntime", "polars", "pyarrow", "ray", "skops", "torch")
+_FALLBACK = {True: "compiled", False: "not installed: NumPy gives the same numbers, slower"}
+_NO_FOREST = "not installed: scikit-learn's forest is used, with other random draws"
+
+
+def show_versions() -> None:
+    """Print the versions of Python, subgrove and its dependencies, and which compiled parts are in use.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sg.show_versions()  # doctest: +ELLIPSIS
+    System
+      python: 3...
+      ...
+    Python packages
+      subgrove: ...
+      ...
+    Compiled parts
+      forest: ...
+      ...
+    """
+    kernels = {name: _FALLBACK[compiled] for name, compiled in kernels_in_use().items()}
+    if not kernels_in_use()["forest"]:
+        kernels["forest"] = _NO_FOREST
+    sections = {
+        "System": {"python": platform.python_version(), "executable": sys.executable, "platform": platform.platform()},
+        "Python packages": {"subgrove": __version__} | {name: _version(name) for name in (*REQUIRED, *OPTIONAL)},
+        "Compiled parts": kernels,
+    }
+    for title, lines in sections.items():
+        print(title)
+        for name, text in lines.items():
+            print(f"  {name}: {text}")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
