@@ -14,6 +14,7 @@ REQUIRED = (
     "jinja2",
     "joblib",
     "matplotlib",
+    "msgspec",
     "narwhals",
     "numpy",
     "pandas",
