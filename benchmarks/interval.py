@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 import subgrove as sg
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import with_rows
 
 ROWS = 300
 

@@ -16,8 +16,8 @@ from scipy.special import stdtrit
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
+from subgrove._scoring.feature_result import with_rows
 from subgrove._scoring.skewness import interval_multipliers, skewness_correction
-from subgrove._scoring.summed import with_rows
 
 _BOOTSTRAPPED = 600  # samples at most, for it takes long
 _RESAMPLES = 400

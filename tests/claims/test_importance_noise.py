@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import with_rows
 from tests.claims.asking import importance
 
 Floats = npt.NDArray[np.float64]

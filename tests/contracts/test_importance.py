@@ -16,7 +16,7 @@ import pytest
 from sklearn import config_context
 
 import subgrove as sg
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import with_rows
 
 Floats = npt.NDArray[np.float64]
 N = 150

@@ -20,7 +20,7 @@ import subgrove as sg
 from subgrove._core.random import KeyedStreams
 from subgrove._scale.large_data import read_chunks
 from subgrove._scale.readers import row_keys, sample_rows
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import with_rows
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.redraw import ResampledFeature
 from tests.large_data_options import importance

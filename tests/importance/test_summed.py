@@ -15,9 +15,9 @@ import pytest
 
 import subgrove as sg
 from subgrove._core.moments import Moments, merged
-from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.summed import FeatureResultFromSums, scores_from_sums, with_rows
+from subgrove._scoring.feature_result import FeatureResult, result_from_sums, with_rows
 from subgrove.exceptions import ParameterError
+from subgrove.samplers import RowGroups
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 LOSSES = ["squared_error", "absolute_error"]
@@ -28,7 +28,7 @@ def model(X: pd.DataFrame) -> pd.Series:
     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012") - 5 * X["hum"]
 
 
-def as_sums(score: FeatureResult, weights: np.ndarray | None) -> FeatureResultFromSums:
+def as_sums(score: FeatureResult, weights: np.ndarray | None) -> FeatureResult:
     """What a device or partitions would have added up, in three parts."""
     code = score.code.astype(int)
     parts = np.array_split(np.arange(len(code)), 3)
@@ -38,15 +38,15 @@ def as_sums(score: FeatureResult, weights: np.ndarray | None) -> FeatureResultFr
     )
     m = score.overall.shape[1]
     left = score.excess * score.sizes * (m - 1) * m  # as if no draw had been without replacement
-    found = scores_from_sums(
+    found = result_from_sums(
         score.feature,
-        (score.rules, score.conditioning, score.folds),
+        RowGroups(code.astype(np.int32), score.rules, score.conditioning, score.folds),
         moments,
         score.repeats * score.sizes,
         left,
         score.sizes,
         np.array([np.inf]),
-        len(code),
+        n_rows=len(code),
     )
     return replace(found, mc_variance=score.mc_variance, fidelity_check=score.fidelity_check)
 
@@ -113,19 +113,33 @@ def test_what_needs_rows_says_so(both: tuple[sg.ImportanceResult, sg.ImportanceR
         lambda: sums.explain_gap(sums, "temp"),
     ]
     for ask in asked:
-        with pytest.raises(ParameterError, match=r"needs numbers for each row.*table of some of the rows"):
+        with pytest.raises(ParameterError, match=r"needs values of single rows.*table of some of the rows"):
             ask()
 
 
 def test_a_single_repeat_has_no_error_of_draws() -> None:
     moments = Moments.of(np.random.default_rng(1).normal(size=(1, 50)))
-    told = (("all rows",), (), ())
-    one = scores_from_sums(
-        ("x",), told, moments, 50 * moments.mean[:, None], np.zeros((1, 1)), np.array([50]), np.array([np.inf]), 50
+    groups = RowGroups.single(50)
+    one = result_from_sums(
+        ("x",),
+        groups,
+        moments,
+        50 * moments.mean[:, None],
+        np.zeros((1, 1)),
+        np.array([50]),
+        np.array([np.inf]),
+        n_rows=50,
     )
     assert np.isnan(one.mc_variance).all()
     assert one.overall[0, 0] == pytest.approx(moments.mean[0, 0], rel=1e-14)
-    exact = scores_from_sums(
-        ("x",), told, moments, 50 * moments.mean[:, None], np.zeros((1, 1)), np.array([0]), np.array([np.inf]), 50
+    exact = result_from_sums(
+        ("x",),
+        groups,
+        moments,
+        50 * moments.mean[:, None],
+        np.zeros((1, 1)),
+        np.array([0]),
+        np.array([np.inf]),
+        n_rows=50,
     )
     assert (exact.mc_variance == 0).all()

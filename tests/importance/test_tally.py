@@ -10,7 +10,7 @@ import pytest
 import subgrove as sg
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import CyclicShift, Donors
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import with_rows
 
 KEPT = ("rows", "influence", "repeats", "overall", "excess", "mc_variance", "sizes", "code")
 

@@ -189,7 +189,7 @@ def test_nothing_of_the_user_is_changed() -> None:
 
 
 def test_nothing_but_sums_comes_back() -> None:
-    with pytest.raises(ParameterError, match="per_row needs numbers for each row"):
+    with pytest.raises(ParameterError, match="per_row needs values of single rows"):
         _ = PLAIN.per_row
     assert PLAIN.n_rows == N
     assert "importance" in repr(PLAIN).lower()

@@ -47,6 +47,7 @@ def _score(
         rules=rules,
         conditioning=given,
         folds=(),
+        n_rows=n,
         code=code,
         sizes=np.bincount(code, minlength=n_rules).astype(np.float64),
         rows=rows,

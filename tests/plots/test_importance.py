@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import subgrove.plots
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import with_rows
 from subgrove.exceptions import ParameterError
 from subgrove.plots.importance import importance
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import Table, read_table
-from subgrove._scoring.summed import Scores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import SameRowsWarning, SingletonSubgroupWarning
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.conditioning import parts_of
@@ -51,9 +51,9 @@ def warn_of_same_rows(fitted: FittedSampler, mark: str, redrawn: Table, train: A
         )
 
 
-def warn_of_singletons(scores: Sequence[Scores], level: int = 3) -> None:
+def warn_of_singletons(scores: Sequence[FeatureResult], level: int = 3) -> None:
     """Say which subgroups had one row, which no other row of the same subgroup could be given to."""
-    alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.lone]
+    alone = [f"{score.title!r} where {score.rules[k]}" for score in scores for k in score.singletons]
     if alone:
         more = f" and {len(alone) - 3} more" if len(alone) > 3 else ""
         warnings.warn(

@@ -29,9 +29,9 @@ from subgrove._scale.large_data import check_column_name, model_columns
 from subgrove._scale.readers import ChunkedData, SampledRows, sample_rows
 from subgrove._scoring.chunk_sums import ChunkSums
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
+from subgrove._scoring.feature_result import FeatureResult, result_from_sums
 from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
-from subgrove._scoring.summed import FeatureResultFromSums, scores_from_sums
 from subgrove._subgroups import Partition
 from subgrove._version import __version__
 from subgrove.exceptions import InputError, ParameterError
@@ -126,16 +126,16 @@ def importance_of_chunks(
         part, redraw = total.parts[number], redraws[feature]
         assert part is not None
         scores.append(
-            scores_from_sums(
+            result_from_sums(
                 feature,
-                (redraw.groups.rules, redraw.groups.conditioning, redraw.groups.folds),
+                redraw.groups,
                 part.moments,
                 part.sums,
                 part.spread,
                 part.n_drawn,
                 redraw.population,
-                total.n_rows,
-                part.n_exact,
+                n_rows=total.n_rows,
+                n_exact=part.n_exact,
                 fidelity_check=fidelity_checks.get(feature),
                 independent=True,
             )
@@ -292,7 +292,7 @@ def _reject_no_rows(total: ChunkSums, names: ColumnRoles) -> None:
 
 
 def _result(
-    scores: Sequence[FeatureResultFromSums],
+    scores: Sequence[FeatureResult],
     work: ChunkWork,
     total: ChunkSums,
     settings: dict[str, Any],

@@ -12,8 +12,7 @@ from subgrove._importance.inference.intervals import interval_columns, paired_va
 from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
 from subgrove._importance.tables import loss_column
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance
-from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:

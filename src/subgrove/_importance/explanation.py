@@ -11,7 +11,6 @@ import numpy as np
 from subgrove._core.html_views import html_of
 from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.summed import Scores
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.auto.choice import SamplerChoice
 from subgrove.samplers.base import title
@@ -95,7 +94,7 @@ def explained(result: ImportanceResult, feature: Any, marginal: ImportanceResult
     return Explanation(score.title, tuple(sentences))
 
 
-def redrawn(result: ImportanceResult, score: Scores) -> list[str]:
+def redrawn(result: ImportanceResult, score: FeatureResult) -> list[str]:
     """How a feature was redrawn, and why so."""
     if _is_loco(result):
         return []
@@ -110,13 +109,13 @@ def redrawn(result: ImportanceResult, score: Scores) -> list[str]:
     return sentences
 
 
-def _by_sampler(score: Scores) -> str:
+def _by_sampler(score: FeatureResult) -> str:
     if len(score.rules) > 1:
         return f", within {len(score.rules)} subgroups by {_listed(score.conditioning)}"
     return f", from columns {_listed(score.conditioning)}" if score.conditioning else ""
 
 
-def _costs(result: ImportanceResult, score: Scores, at: int) -> list[str]:
+def _costs(result: ImportanceResult, score: FeatureResult, at: int) -> list[str]:
     line = overall_line(result, score, at)
     sentences = [_told_cost(result, score, at, line)]
     if np.isnan(line["std_error"]):
@@ -130,7 +129,7 @@ def _costs(result: ImportanceResult, score: Scores, at: int) -> list[str]:
     return sentences
 
 
-def _weighted(result: ImportanceResult, score: Scores) -> list[str]:
+def _weighted(result: ImportanceResult, score: FeatureResult) -> list[str]:
     """Which columns calibrate the estimate, and what it is without calibration."""
     calibration = score.calibration if isinstance(score, FeatureResult) else None
     if calibration is None or not calibration.is_used:
@@ -143,7 +142,7 @@ def _weighted(result: ImportanceResult, score: Scores) -> list[str]:
     ]
 
 
-def _told_cost(result: ImportanceResult, score: Scores, at: int, line: dict[str, Any]) -> str:
+def _told_cost(result: ImportanceResult, score: FeatureResult, at: int, line: dict[str, Any]) -> str:
     loss, before, estimate = _loss(result, at), result.baseline[at], line["estimate"]
     size = _number(abs(estimate))
     start = f"Redrawn like this, {score.title} makes the {loss} of the model"
@@ -160,7 +159,7 @@ def _told_cost(result: ImportanceResult, score: Scores, at: int, line: dict[str,
     return f"{start} {moved} ({100 * result.level:.4g} % interval {interval}; noise: {line['noise']})."
 
 
-def _verdict(result: ImportanceResult, score: Scores, at: int, line: dict[str, Any]) -> str:
+def _verdict(result: ImportanceResult, score: FeatureResult, at: int, line: dict[str, Any]) -> str:
     p, name, loss = float(line["p_value"]), score.title, _loss(result, at)
     if line["estimate"] == 0 and line["std_error"] == 0:
         return f"No prediction changed in a way that the {loss} sees: {name} makes no difference here."
@@ -184,13 +183,13 @@ def _is_loco(result: ImportanceResult) -> bool:
     return bool(result.settings.get("method") == "loco")
 
 
-def _is_conditional(score: Scores, result: ImportanceResult) -> bool:
+def _is_conditional(score: FeatureResult, result: ImportanceResult) -> bool:
     if any(choice.chosen != "marginal" for choice in _choices(result).get(score.title, [])):
         return True
     return bool(score.conditioning) or result.settings.get("sampler") in ("knockoffs", "imputation", "auto")
 
 
-def _where(result: ImportanceResult, score: Scores, at: int) -> list[str]:
+def _where(result: ImportanceResult, score: FeatureResult, at: int) -> list[str]:
     """Where it matters most and least, if subgroups differ by more than noise."""
     lines = [line for line in subgroup_lines(result, score, at) if line["n"] and not np.isnan(line["std_error"])]
     if len({line["rule"] for line in lines}) < max(2, len(lines)):
@@ -210,7 +209,7 @@ def _with_error(line: dict[str, Any]) -> str:
     return f"{_number(line['estimate'])} +- {_number(line['std_error'])} ({line['n']:.0f} rows)"
 
 
-def _trusted(result: ImportanceResult, score: Scores) -> list[str]:
+def _trusted(result: ImportanceResult, score: FeatureResult) -> list[str]:
     fidelity_check = score.fidelity_check
     if fidelity_check is None:
         return []

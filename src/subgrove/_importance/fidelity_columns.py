@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from subgrove._scoring.summed import Scores
+from subgrove._scoring.feature_result import FeatureResult
 
 MARK = "!"
 NOT_REAL = "redrawn rows do not pass for real data"
 EXPLAINED = f"{MARK} {NOT_REAL}, see .fidelity_checks"
 
 
-def fails(score: Scores) -> bool:
+def fails(score: FeatureResult) -> bool:
     """Whether redrawn rows of a feature do not pass for real ones."""
     return score.fidelity_check is not None and score.fidelity_check.verdict == "failed"
 
 
-def certificate_columns(score: Scores) -> dict[str, Any]:
+def certificate_columns(score: FeatureResult) -> dict[str, Any]:
     """What a row of importance says of its redraw; nothing if it was not certified."""
     if score.fidelity_check is None:
         return {}
@@ -25,12 +25,12 @@ def certificate_columns(score: Scores) -> dict[str, Any]:
     return {"auc": one.auc, "mmd": one.mmd, "fidelity": one.verdict}
 
 
-def verdict_column(score: Scores) -> dict[str, Any]:
+def verdict_column(score: FeatureResult) -> dict[str, Any]:
     """The verdict alone."""
     return {} if score.fidelity_check is None else {"fidelity": score.fidelity_check.verdict}
 
 
-def certificate_lines(scores: Sequence[Scores]) -> list[dict[str, Any]]:
+def certificate_lines(scores: Sequence[FeatureResult]) -> list[dict[str, Any]]:
     """A line for each feature that was certified, with the reason of the verdict."""
     return [
         {

@@ -37,10 +37,10 @@ from subgrove._scoring.device_predict import (
     prepared,
     reject_not_finite,
 )
+from subgrove._scoring.feature_result import FeatureResult, result_from_sums
 from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import names_of
 from subgrove._scoring.score import resample
-from subgrove._scoring.summed import FeatureResultFromSums, scores_from_sums
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
@@ -170,7 +170,7 @@ def _scored(
     features: tuple[Feature, ...],
     asked: ImportanceSpec,
     checker: FidelityChecker | None,
-) -> list[FeatureResultFromSums]:
+) -> list[FeatureResult]:
     """Scores of features: each is asked for before those of the last one are read."""
     counted, n = asker.ground.counted, asker.ground.n_rows
 
@@ -178,7 +178,7 @@ def _scored(
         rngs = Streams(asked.seed, title(feature), asked.n_repeats)
         return prepared(feature, resample(fitted, table, feature, rngs, counted), n)
 
-    scores: list[FeatureResultFromSums] = []
+    scores: list[FeatureResult] = []
     waiting: tuple[DrawnFeature, PendingSums, _Look] | None = None
     with progress_bar(asked.progress, len(features), "Asking the model") as done:
         for one in ahead(ready, features, _workers(asker.model, fitted)):
@@ -221,7 +221,7 @@ def _workers(model: DeviceModel, fitted: FittedSampler) -> int:
     return min(_MOST_WORKERS, os.cpu_count() or 1)
 
 
-def _read(one: DrawnFeature, pending: PendingSums, look: _Look, counted: Floats | None) -> FeatureResultFromSums:
+def _read(one: DrawnFeature, pending: PendingSums, look: _Look, counted: Floats | None) -> FeatureResult:
     """The scores of a feature, once its sums are there."""
     fidelity_check = look.fidelity_check()  # while the device works
     sums = pending.arrays()
@@ -231,7 +231,7 @@ def _read(one: DrawnFeature, pending: PendingSums, look: _Look, counted: Floats 
 
 def _score(
     feature: Feature, redraw: ResampledFeature, sums: dict[str, Floats], counted: Floats | None
-) -> FeatureResultFromSums:
+) -> FeatureResult:
     groups, m = redraw.groups, sums["sums"].shape[1]
     sizes = np.bincount(groups.code, weights=counted, minlength=len(groups)).astype(np.float64)
     moments = sums["moments"]
@@ -248,15 +248,15 @@ def _score(
             spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
     exact = None if redraw.exact is None else redraw.exact.rows
     drawn = np.bincount(groups.code if exact is None else groups.code[~exact], minlength=len(groups))
-    return scores_from_sums(
+    return result_from_sums(
         feature,
-        (groups.rules, groups.conditioning, groups.folds),
+        groups,
         Moments(n, *(moments[:, at] for at in range(4))),
         sums["sums"],
         spread,
         drawn.astype(np.float64),
         redraw.population,
-        len(groups.code),
-        0 if exact is None else int(exact.sum()),
-        tuple(np.flatnonzero((redraw.population == 0) & (sizes > 0)).tolist()),
+        n_rows=len(groups.code),
+        n_exact=0 if exact is None else int(exact.sum()),
+        singletons=tuple(np.flatnonzero((redraw.population == 0) & (sizes > 0)).tolist()),
     )

@@ -45,7 +45,7 @@ from subgrove._importance.tables import (
     subgroup_columns,
     subgroup_lines,
 )
-from subgrove._scoring.summed import Scores, with_rows
+from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import title
@@ -109,7 +109,7 @@ class ImportanceResult:
     ['season in {WINTER}', 'season in {SPRING, FALL}']
     """
 
-    scores: tuple[Scores, ...]
+    scores: tuple[FeatureResult, ...]
     losses: tuple[str, ...]
     baseline: tuple[float, ...]
     settings: Mapping[str, Any]

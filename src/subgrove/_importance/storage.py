@@ -16,7 +16,6 @@ from subgrove._core.moments import Moments
 from subgrove._data.features import NamedGroup
 from subgrove._scoring.feature_result import Calibration, FeatureResult
 from subgrove._scoring.fidelity_check.check import FidelityCheck
-from subgrove._scoring.summed import FeatureResultFromSums, Scores
 from subgrove.exceptions import FormatError
 
 if TYPE_CHECKING:
@@ -92,10 +91,10 @@ def _index(values: Any) -> Any:
     return pd.Index(values["labels"], name=values["name"])
 
 
-def _score_dict(score: Scores) -> dict[str, Any]:
+def _score_dict(score: FeatureResult) -> dict[str, Any]:
     fidelity_check = None if score.fidelity_check is None else asdict(score.fidelity_check)
     kept = {entry.name: getattr(score, entry.name) for entry in fields(score) if entry.name != "calibration"}
-    if isinstance(score, FeatureResultFromSums):
+    if score.moments is not None:
         kept["moments"] = score.moments.array
     values = {**{name: packed(value) for name, value in kept.items()}, "fidelity_check": fidelity_check}
     calibration = getattr(score, "calibration", None)
@@ -107,17 +106,16 @@ def _score_dict(score: Scores) -> dict[str, Any]:
     return values
 
 
-def _score_from(values: dict[str, Any]) -> Scores:
+def _score_from(values: dict[str, Any]) -> FeatureResult:
     stated = values["fidelity_check"]
     kept = {name: unpacked(value) for name, value in values.items() if name not in ("fidelity_check", "calibration")}
     kept["fidelity_check"] = None if stated is None else FidelityCheck(**stated)
     if values.get("calibration") is not None:
         arrays = {name: unpacked(one) for name, one in values["calibration"].items() if name != "plain"}
         plain = _score_from(values["calibration"]["plain"])
-        assert isinstance(plain, FeatureResult)
         kept["calibration"] = Calibration(**arrays, plain=plain)
-    if "moments" in kept:
-        return FeatureResultFromSums(**{**kept, "moments": Moments.from_array(kept["moments"])})
+    if kept["moments"] is not None:
+        kept["moments"] = Moments.from_array(kept["moments"])
     return FeatureResult(**kept)
 
 

@@ -21,7 +21,6 @@ from subgrove._importance.inference.variance_components import (
 )
 from subgrove._scoring.estimate_variance import overall_skewness, subgroup_skewness
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.summed import Scores
 
 if TYPE_CHECKING:
     from subgrove._importance.result import ImportanceResult
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 20  # features in the text of a result
 
 
-def overall_line(result: ImportanceResult, score: Scores, at: int) -> dict[str, Any]:
+def overall_line(result: ImportanceResult, score: FeatureResult, at: int) -> dict[str, Any]:
     """The line of a feature in `overall`, for one loss."""
     n = float(score.sizes.sum())
     parts = overall_parts(score, at, result.weights, per_row=result.per_row_losses[at])
@@ -50,7 +49,7 @@ def overall_line(result: ImportanceResult, score: Scores, at: int) -> dict[str, 
     }
 
 
-def subgroup_lines(result: ImportanceResult, score: Scores, at: int) -> list[dict[str, Any]]:
+def subgroup_lines(result: ImportanceResult, score: FeatureResult, at: int) -> list[dict[str, Any]]:
     """The lines of a feature in `by_subgroup`, for one loss."""
     estimate = score.repeats[at].mean(axis=0)
     variance, df = added(subgroup_parts(score, at, result.weights), result.covered)
@@ -71,11 +70,11 @@ def subgroup_lines(result: ImportanceResult, score: Scores, at: int) -> list[dic
     ]
 
 
-def _is_calibrated(score: Scores) -> bool:
+def _is_calibrated(score: FeatureResult) -> bool:
     return isinstance(score, FeatureResult) and score.calibration is not None and score.calibration.is_used
 
 
-def subgroup_columns(score: Scores, k: int) -> dict[str, Any]:
+def subgroup_columns(score: FeatureResult, k: int) -> dict[str, Any]:
     """What a line says of its subgroup."""
     fold = {"fold": score.folds[k]} if score.folds else {}
     return {**fold, "subgroup": k, "rule": score.rules[k]}

@@ -30,8 +30,7 @@ from subgrove._report.summary import (
     TreeNode,
 )
 from subgrove._report.wording import contrast, fidelity_sentence, gap_sentences, headline, subgroup_sentence
-from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.summed import Scores, with_rows
+from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
 
 MIDDLE = (0.05, 0.95)
@@ -60,7 +59,7 @@ def estimate_of(line: Mapping[str, Any]) -> Estimate:
     return Estimate(estimate=float(line["estimate"]), **known, noise=str(line["noise"]))
 
 
-def fidelity_of(score: Scores, how: str) -> FidelitySummary | None:
+def fidelity_of(score: FeatureResult, how: str) -> FidelitySummary | None:
     """Return the fidelity check of the "resampled" or "shuffled" rows of a feature."""
     check = score.fidelity_check
     if check is None:

@@ -23,10 +23,10 @@ from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
-from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.feature_result import FeatureResult, finite_population_correction
 from subgrove._scoring.prediction_shifts import PredictionShifts
 from subgrove._scoring.row_losses import RowLosses
-from subgrove._scoring.sums import GroupSums, finite_population_correction, group_sums, to_float32
+from subgrove._scoring.sums import GroupSums, group_sums, to_float32
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ResampledFeature
 
@@ -164,20 +164,21 @@ class LossAccumulator:
         groups = self.redraw.groups
         moved, moved_variance = self._moved(drawn, exact)
         return FeatureResult(
-            self.feature,
-            groups.rules,
-            groups.conditioning,
-            groups.folds,
-            self.code.astype(np.min_scalar_type(max(len(groups) - 1, 1))),
-            self.sizes,
-            rows,
-            to_float32(influence),
-            repeats,
-            overall,
-            excess,
-            mc,
-            0 if exact is None else int(exact.sum()),
-            tuple(np.flatnonzero((self.redraw.population == 0) & (self.sizes > 0)).tolist()),
+            feature=self.feature,
+            rules=groups.rules,
+            conditioning=groups.conditioning,
+            folds=groups.folds,
+            n_rows=len(self.code),
+            code=self.code.astype(np.min_scalar_type(max(len(groups) - 1, 1))),
+            sizes=self.sizes,
+            rows=rows,
+            influence=to_float32(influence),
+            repeats=repeats,
+            overall=overall,
+            excess=excess,
+            mc_variance=mc,
+            n_exact=0 if exact is None else int(exact.sum()),
+            singletons=tuple(np.flatnonzero((self.redraw.population == 0) & (self.sizes > 0)).tolist()),
             moved=moved,
             moved_variance=moved_variance,
         )

@@ -11,19 +11,19 @@ from __future__ import annotations
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.moments import Moments
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.skewness import SkewnessCorrection, skewness_correction
-from subgrove._scoring.summed import FeatureResultFromSums, Scores, skewness_of_rows, spread_of_rows
+from subgrove._scoring.skewness import SkewnessCorrection, correction_from_moments, skewness_correction
 
 _MIN_SHARE = 0.1  # of a variance that is left when the Monte Carlo part is subtracted
 
 
-def overall_variance(score: Scores, weights: Floats | None) -> Floats:
+def overall_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     """Return the variance of the overall estimate of each loss."""
     n = score.sizes.sum()
     share = score.sizes / n
     excess = (score.excess * share).sum(axis=1)
-    if isinstance(score, FeatureResultFromSums):
+    if score.moments is not None:
         return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
     return mean_variance(score.influence.astype(np.float64), weights, excess) + _further_variance(score)
 
@@ -33,9 +33,9 @@ def _further_variance(score: FeatureResult) -> Floats:
     return np.zeros(len(score.rows)) if score.calibration is None else score.calibration.further_variance
 
 
-def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
+def subgroup_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     """Return the variance of the estimates of each loss and subgroup: (losses, subgroups)."""
-    if isinstance(score, FeatureResultFromSums):
+    if score.moments is not None:
         return _of_mean(spread_of_rows(score.moments), np.maximum(score.sizes, 1.0), score.excess)
     if score.calibration is not None:
         return score.calibration.subgroup_variance
@@ -48,16 +48,16 @@ def subgroup_variance(score: Scores, weights: Floats | None) -> Floats:
     return variances
 
 
-def overall_skewness(score: Scores, at: int, weights: Floats | None) -> SkewnessCorrection:
+def overall_skewness(score: FeatureResult, at: int, weights: Floats | None) -> SkewnessCorrection:
     """Return the skewness correction of the overall estimate of a loss."""
-    if isinstance(score, FeatureResultFromSums):
+    if score.moments is not None:
         return skewness_of_rows(score.moments.line(at).together().row(0)).of(0)
     return skewness_correction(score.influence[at : at + 1].astype(np.float64), weights).of(0)
 
 
-def subgroup_skewness(score: Scores, at: int, weights: Floats | None) -> SkewnessCorrection:
+def subgroup_skewness(score: FeatureResult, at: int, weights: Floats | None) -> SkewnessCorrection:
     """Return the same for each subgroup; there is no correction for those without rows."""
-    if isinstance(score, FeatureResultFromSums):
+    if score.moments is not None:
         return skewness_of_rows(score.moments.row(at))
     values = score.influence[at : at + 1].astype(np.float64)
     corrections = [SkewnessCorrection(np.zeros(1), np.full(1, np.inf)) for _ in score.rules]
@@ -70,7 +70,7 @@ def subgroup_skewness(score: Scores, at: int, weights: Floats | None) -> Skewnes
     )
 
 
-def monte_carlo_variance(score: Scores, at: int, *, per_row: bool) -> float:
+def monte_carlo_variance(score: FeatureResult, at: int, *, per_row: bool) -> float:
     """Return the variance of the overall estimate over other draws; NaN with a single repeat of a score."""
     if not per_row:
         values = score.overall[at]
@@ -98,3 +98,16 @@ def mean_variance(values: Floats, weights: Floats | None, excess: Floats) -> Flo
 def _of_mean(spread: Floats, n: float | Floats, excess: Floats) -> Floats:
     """Return the variance of a mean of n rows with this variance, without the Monte Carlo part."""
     return np.asarray(np.maximum(spread - excess, _MIN_SHARE * spread) / n)
+
+
+def spread_of_rows(moments: Moments) -> Floats:
+    """Return the variance of rows; NaN for two rows or fewer."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(moments.n > 2, moments.m2 / (moments.n - 1), np.nan)
+
+
+def skewness_of_rows(moments: Moments) -> SkewnessCorrection:
+    """Return the skewness correction of each subgroup; there is none for those without rows."""
+    n = np.maximum(moments.n, 1.0)
+    correction = correction_from_moments(n, moments.m2 / n, moments.m3 / n, moments.m4 / n)
+    return SkewnessCorrection(correction.third, np.where(moments.n > 0, correction.df, np.inf))

@@ -1,16 +1,24 @@
-"""What is known of one feature once it was redrawn: losses by row, subgroup and repeat, and what they stand for."""
+"""`FeatureResult`: the importance of one feature by row, subgroup and repeat.
+
+Rows are stored for a table in memory. For large data and models on a device, moments by subgroup take their place:
+tables, intervals and plots need no more.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
+from subgrove._core.moments import Moments
 from subgrove._scoring.fidelity_check.check import FidelityCheck
+from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
+from subgrove.samplers.redraw import RowGroups
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +33,7 @@ class Calibration:
         Variance of the overall estimate that is due to the additional rows.
     subgroup_variance : float array (L, K)
         Variance of the estimates of subgroups, additional rows included.
-    plain : FeatureScores
+    plain : FeatureResult
         The scores before calibration, where all rows have the same weight.
     columns : tuple of str
         Columns that predict the importance of a row; none where the weights are all 1.
@@ -53,9 +61,13 @@ class Calibration:
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+def _no_rows() -> Any:
+    return np.empty((0, 0))
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class FeatureResult:
-    """What was learned of one feature; arrays of losses first, then rows, repeats or subgroups.
+    """Importance of one feature; arrays have the L losses first, then n rows, M repeats or K subgroups.
 
     Attributes
     ----------
@@ -63,56 +75,63 @@ class FeatureResult:
         Its columns.
     rules, conditioning, folds : tuples
         Of its subgroups.
-    code : int array (n,)
-        Subgroup of each row.
+    n_rows : int
+        Number of rows.
     sizes : float array (K,)
-        Rows (weight) of each subgroup.
-    rows : float array (L, n)
-        Mean increase of each row's loss.
-    influence : float array (L, n)
-        The same plus the row's share as a donor; its spread is the noise of the test rows.
+        Number of rows (sum of weights) of each subgroup.
     repeats : float array (L, M, K)
-        Increase in each repeat and subgroup.
+        Mean increase of the loss in each repeat and subgroup.
     overall : float array (L, M)
-        Increase of all rows in each repeat.
+        Mean increase over all rows in each repeat.
     excess : float array (L, K)
-        The part of the variance of `influence` that is due to few repeats.
+        Part of the variance of `influence` that is due to the number of repeats.
     mc_variance : float array (L, K)
-        Variance of the subgroup's estimate over other draws of the repeats.
+        Monte-Carlo variance of the estimate of each subgroup.
     n_exact : int
-        Rows whose expectation is exact.
-    lone : tuple of int
+        Number of rows with an exact expectation.
+    singletons : tuple of int
         Subgroups of a single row, which has no donor and keeps its value.
     fidelity_check : FidelityCheck or None
-        Whether the redraw passes for real data, if that was asked for.
-    moved : float array (n, K), or None
-        How far a row's K predictions move on average when the feature is redrawn; None of predictions that are no
-        numbers.
-    moved_variance : float array (n, K), or None
-        Variance of that mean over other draws; NaN of a single repeat.
-    partition_variance : float array (L,), or None
-        Variance of the overall estimate over samplers that were fitted on other training rows, where it was asked for.
+        Whether resampled rows are realistic, if that was checked.
+    moments : Moments (L, K) or None
+        Moments of `influence`, if rows are not stored.
+    independent : bool
+        Whether rows are resampled independently, so that the Monte-Carlo variance is estimated from all rows.
+    code : int array (n,)
+        Subgroup of each row; empty, as the next four, if rows are not stored.
+    rows : float array (L, n)
+        Mean increase of the loss of each row.
+    influence : float array (L, n)
+        The same plus the contribution of the row as a donor; its variance is the noise due to the test rows.
+    moved, moved_variance : float arrays (n, C), or None
+        Mean shift of the row's C predictions when the feature is resampled, and its Monte-Carlo variance (NaN for a
+        single repeat); None if predictions are not numbers.
+    partition_variance : float array (L,) or None
+        Variance of the overall estimate over samplers fitted on other training rows, if it was computed.
     partition_resamples : int
-        How many of these there were.
+        Number of these samplers.
     calibration : Calibration or None
-        Weights of the rows, on a result of `ImportanceResult.calibrated`.
+        Weights of the rows, if the estimate is calibrated.
     """
 
     feature: Feature
     rules: tuple[str, ...]
     conditioning: tuple[str, ...]
     folds: tuple[int, ...]
-    code: npt.NDArray[np.unsignedinteger]
+    n_rows: int
     sizes: Floats
-    rows: Floats
-    influence: npt.NDArray[np.floating[Any]]
     repeats: Floats
     overall: Floats
     excess: Floats
     mc_variance: Floats
     n_exact: int = 0
-    lone: tuple[int, ...] = ()
+    singletons: tuple[int, ...] = ()
     fidelity_check: FidelityCheck | None = None
+    moments: Moments | None = None
+    independent: bool = False
+    code: npt.NDArray[np.unsignedinteger] = field(default_factory=lambda: np.empty(0, dtype=np.uint8))
+    rows: Floats = field(default_factory=_no_rows)
+    influence: npt.NDArray[np.floating[Any]] = field(default_factory=_no_rows)
     moved: npt.NDArray[np.floating[Any]] | None = None
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
     partition_variance: Floats | None = None
@@ -120,7 +139,7 @@ class FeatureResult:
     calibration: Calibration | None = None
 
     def __repr__(self) -> str:
-        return f"<FeatureScores of {self.title!r}: {len(self.code)} rows, {len(self.rules)} subgroups>"
+        return f"<FeatureResult of {self.title!r}: {self.n_rows} rows, {len(self.rules)} subgroups>"
 
     @property
     def title(self) -> str:
@@ -128,17 +147,18 @@ class FeatureResult:
         return title(self.feature)
 
     @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.code)
+    def has_rows(self) -> bool:
+        """Whether values of single rows are stored."""
+        return self.moments is None
 
     def for_loss(self, at: int) -> FeatureResult:
-        """The scores of one of several losses."""
+        """Return the result of one of several losses."""
         own = slice(at, at + 1)
         return replace(
             self,
             rows=self.rows[own],
             influence=self.influence[own],
+            moments=None if self.moments is None else self.moments.line(at),
             repeats=self.repeats[own],
             overall=self.overall[own],
             excess=self.excess[own],
@@ -148,5 +168,95 @@ class FeatureResult:
         )
 
     def uncalibrated(self) -> FeatureResult:
-        """Return the scores in which all rows have the same weight."""
+        """Return the result in which all rows have the same weight."""
         return self if self.calibration is None else self.calibration.plain
+
+
+def finite_population_correction(population: Floats, n_repeats: int) -> Floats:
+    """Return the factor of the Monte-Carlo variance due to sampling without replacement, by subgroup.
+
+    It is 1 - M / N with M repeats out of N possible draws. After all N draws the next cycle starts: if M is a multiple
+    of N and r more, the factor is (r / M) (1 - r / N).
+    """
+    m, n = n_repeats, np.maximum(population, 1.0)
+    last_cycle = np.where(n > m, m, m % n)
+    factor: Floats = last_cycle / m * (1.0 - last_cycle / n)
+    return factor
+
+
+def result_from_sums(
+    feature: Feature,
+    groups: RowGroups,
+    moments: Moments,
+    sums: Floats,
+    spread: Floats,
+    n_sampled: Floats,
+    population: Floats,
+    *,
+    n_rows: int,
+    n_exact: int = 0,
+    singletons: tuple[int, ...] = (),
+    fidelity_check: FidelityCheck | None = None,
+    independent: bool = False,
+) -> FeatureResult:
+    """Return a result without rows.
+
+    Parameters
+    ----------
+    feature : tuple of str
+        Its columns.
+    groups : RowGroups
+        Rules of the subgroups, their columns and folds.
+    moments : Moments (L, K)
+        Moments of the influence of rows: with donors from training rows, of their mean increases.
+    sums : float array (L, M, K)
+        Increases in each repeat, summed over the rows of a subgroup (times weight); rows with an exact expectation
+        are the same in all repeats.
+    spread : float array (L, K)
+        Squared deviations of single increases from the mean of their row, summed over repeats and sampled rows (times
+        weight); where rows are donors, too, plus the same about the mean of the rows that received their value.
+    n_sampled : array (K,)
+        Number of sampled (not exact) rows of each subgroup.
+    population : float array (K,) or (1,)
+        As in `ResampledFeature`.
+    n_rows, n_exact, singletons, fidelity_check, independent
+        As in `FeatureResult`.
+    """
+    sizes, m = moments.n[0], sums.shape[1]
+    correction = finite_population_correction(population, m)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        repeats, overall = sums / sizes, sums.sum(axis=2) / sizes.sum()
+        if m < 2:
+            excess, variance = np.zeros(spread.shape), np.full(spread.shape, np.nan)
+        else:
+            excess = np.where(sizes > 0, spread / sizes, 0.0) / (m - 1) / m * correction
+            variance = excess / sizes if independent else repeats.var(axis=1, ddof=1) / m * correction
+    variance = np.where(np.asarray(n_sampled) == 0, 0.0, variance)  # exact, but for rounding
+    return FeatureResult(
+        feature=feature,
+        rules=groups.rules,
+        conditioning=groups.conditioning,
+        folds=groups.folds,
+        n_rows=n_rows,
+        sizes=sizes,
+        repeats=repeats,
+        overall=overall,
+        excess=excess,
+        mc_variance=variance,
+        n_exact=n_exact,
+        singletons=singletons,
+        fidelity_check=fidelity_check,
+        moments=moments,
+        independent=independent,
+    )
+
+
+def with_rows(results: Sequence[FeatureResult], caller: str) -> tuple[FeatureResult, ...]:
+    """Return the results; raise with the name of the caller if they have no values of single rows."""
+    if not all(result.has_rows for result in results):
+        raise ParameterError(
+            f"{caller} needs values of single rows, which are not stored for large data and models on a device. Call "
+            f"importance with a table of some of the rows in memory; for a model on a device pass "
+            f"DeviceModel(model).predict."
+        )
+    return tuple(results)

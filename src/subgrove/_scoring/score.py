@@ -55,7 +55,7 @@ class ScoringContext:
     baseline : float array
         Losses of the rows as they are: (number of losses, n).
     whole : float array
-        Scores of the rows as they are.
+        FeatureResult of the rows as they are.
     weights : float array or None
         How often each row counts.
     checker : Certifier or None

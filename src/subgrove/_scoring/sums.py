@@ -55,18 +55,6 @@ class GroupSums:
         return sums
 
 
-def finite_population_correction(population: Floats, n_repeats: int) -> Floats:
-    """Of each subgroup what drawing without replacement leaves of the variance over draws.
-
-    With M repeats from N draws that is 1 - M / N. All N leave nothing, and are then drawn again: if M is a multiple of
-    N and r more, (r / M) (1 - r / N).
-    """
-    m, n = n_repeats, np.maximum(population, 1.0)
-    rest = np.where(n > m, m, m % n)
-    share: Floats = rest / m * (1.0 - rest / n)
-    return share
-
-
 def group_sums(code: Rows, n_groups: int) -> GroupSums:
     """Sums for rows whose subgroups were not counted yet."""
     return GroupSums(code, np.bincount(code, minlength=n_groups))

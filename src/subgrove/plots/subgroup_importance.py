@@ -72,7 +72,7 @@ def subgroup_importance(
         )
     check_axes(ax)
     table, overall, single = _tables(result, feature, loss)
-    alone = next(score.lone for score in single.scores if score.title == feature)
+    alone = next(score.singletons for score in single.scores if score.title == feature)
     entries = tuple(_entry(line, alone) for line in table)
     rows = Rows(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth")
     ax = new_axes(rows, 1) if ax is None else high_enough(ax, rows)

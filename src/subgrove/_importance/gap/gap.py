@@ -22,9 +22,8 @@ from subgrove._importance.gap.result import OTHER_DRAWS, Gap, GapStep
 from subgrove._importance.inference.intervals import combined_variance
 from subgrove._importance.recompute import ScoringSource
 from subgrove._scoring.estimate_variance import monte_carlo_variance
-from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._scoring.row_losses import names_of
-from subgrove._scoring.summed import with_rows
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.conditioning import takes_given

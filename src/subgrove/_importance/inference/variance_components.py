@@ -20,7 +20,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance, subgroup_variance
-from subgrove._scoring.summed import FeatureResultFromSums, Scores
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError
 
 TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL = "test rows", "Monte Carlo", "sampler", "model"
@@ -38,7 +38,7 @@ def label(sources: Sequence[str], *, calibrated: bool = False) -> str:
     return " + ".join(f"{one} (calibrated)" if calibrated and one == TEST_ROWS else one for one in sources)
 
 
-def known_sources(scores: Sequence[Scores], settings: Mapping[str, Any]) -> tuple[str, ...]:
+def known_sources(scores: Sequence[FeatureResult], settings: Mapping[str, Any]) -> tuple[str, ...]:
     """The sources that a result can tell of."""
     known = [TEST_ROWS]
     if settings.get("method") != "loco":
@@ -69,7 +69,7 @@ def _listed(sources: Sequence[str]) -> str:
     return ", ".join(map(repr, sources))
 
 
-def overall_parts(score: Scores, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:
+def overall_parts(score: FeatureResult, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:
     """Source -> variance of the overall estimate, and its degrees of freedom; NaN where it is not known."""
     n = score.sizes.sum()
     parts = {
@@ -81,7 +81,7 @@ def overall_parts(score: Scores, at: int, weights: Floats | None, *, per_row: bo
     return parts
 
 
-def subgroup_parts(score: Scores, at: int, weights: Floats | None) -> dict[str, Floats]:
+def subgroup_parts(score: FeatureResult, at: int, weights: Floats | None) -> dict[str, Floats]:
     """The same for each subgroup: arrays of variances and of degrees of freedom."""
     return {
         TEST_ROWS: np.array([subgroup_variance(score, weights)[at], score.sizes - 1]),
@@ -89,10 +89,10 @@ def subgroup_parts(score: Scores, at: int, weights: Floats | None) -> dict[str, 
     }
 
 
-def _draws_df(score: Scores, *, whole: bool = False) -> Any:
+def _draws_df(score: FeatureResult, *, whole: bool = False) -> Any:
     """How many numbers, beyond their means, the noise of the draws was learned from: for each subgroup, or for all."""
     more = score.overall.shape[1] - 1.0
-    if isinstance(score, FeatureResultFromSums) and score.independent:
+    if not score.has_rows and score.independent:
         return more * (score.sizes.sum() if whole else np.maximum(score.sizes, 1.0))
     return more if whole else np.full(len(score.sizes), more)
 

@@ -33,7 +33,7 @@ from subgrove._report.notebook.frame import (
     table,
 )
 from subgrove._report.numbers import number
-from subgrove._scoring.summed import Scores
+from subgrove._scoring.feature_result import FeatureResult
 
 TableRow = dict[str, Any]
 
@@ -182,13 +182,13 @@ def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> li
     return cells
 
 
-def _verdict(score: Scores) -> str:
+def _verdict(score: FeatureResult) -> str:
     if score.fidelity_check is None:
         return ""
     return f"failed {MARK}" if fails(score) else score.fidelity_check.verdict
 
 
-def _subgroups(result: ImportanceResult, best: Sequence[Scores]) -> Markup | None:
+def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Markup | None:
     """Return importance in the subgroups of the shown features."""
     if not result.per_row_losses[0] or SAMPLER in result.covered:
         return None
