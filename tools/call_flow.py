@@ -64,7 +64,7 @@ def calls() -> dict[str, Callable[[], Any]]:
                 "cnt",
                 "--out",
                 str(Path(folder) / "bike.html"),
-                "--jobs",
+                "--n-jobs",
                 "1",
             ]
             with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):

@@ -132,13 +132,13 @@ def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> t
     last = sample[-1][0] if sample else 0
     if len(sample) < size:
         return sample, last
-    counted = _CountedRecords(records, last)
+    remaining = _CountedRecords(records, last)
     weight = math.exp(math.log(_positive(random)) / size)
     while True:
         skipped = math.floor(math.log(_positive(random)) / math.log1p(-weight)) if weight > 0 else 1 << 62
-        record = next(islice(counted, skipped, skipped + 1), None)
+        record = next(islice(remaining, skipped, skipped + 1), None)
         if record is None:
-            return sorted(sample), counted.number
+            return sorted(sample), remaining.number
         sample[random.randrange(size)] = record
         weight *= math.exp(math.log(_positive(random)) / size)
 

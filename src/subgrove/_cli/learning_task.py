@@ -44,11 +44,11 @@ def learning_task(table: FileTable, target: str, kind: str | None) -> LearningTa
     if missing:
         notes.append(f"{count(missing, 'row')} with missing target {target!r} left out.")
     inferred, reason = _infer_kind(y.dropna(), target)
-    chosen: TaskKind = _checked_kind(kind, y, target) if kind else inferred
+    selected_kind: TaskKind = _checked_kind(kind, y, target) if kind else inferred
     if kind is None:
         notes.append(f"Task: {inferred}, because {reason} (override with --task).")
     values = y.iloc[np.flatnonzero(y.notna())]
-    if chosen == "classification":
+    if selected_kind == "classification":
         values, removed = _without_rare_classes(_labels(values), target)
         notes += removed
     else:
@@ -59,10 +59,10 @@ def learning_task(table: FileTable, target: str, kind: str | None) -> LearningTa
         )
     if values.nunique() < 2:
         raise InputError(f"The target {target!r} is constant; there is nothing to explain.")
-    if chosen == "regression":
+    if selected_kind == "regression":
         reject_extreme(values.to_numpy(), f"The target {target!r}")
     X = table.frame.drop(columns=target).loc[values.index]
-    return LearningTask(X.reset_index(drop=True), values.reset_index(drop=True), chosen, tuple(notes))
+    return LearningTask(X.reset_index(drop=True), values.reset_index(drop=True), selected_kind, tuple(notes))
 
 
 def _infer_kind(y: Any, target: str) -> tuple[TaskKind, str]:
