@@ -246,9 +246,7 @@ def print_importance(summary: Any, output: Output) -> None:
         for one in summary.features
     ]
     loss = summary.loss.replace("_", " ")
-    title = (
-        f"Importance: increase of the {loss} over its baseline {number(summary.baseline)} when a feature is resampled"
-    )
+    title = f"Importance: increase of the {loss} when a feature is resampled (baseline {number(summary.baseline)})"
     header = ("feature", "conditional", f"{summary.level:.0%} interval", "marginal", "note")
     output.table(title, header, rows, right=(1, 2, 3))
     if summary.model.verdict != "good":
