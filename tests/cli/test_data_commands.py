@@ -24,26 +24,26 @@ def table(target: str) -> pd.DataFrame:
 
 def test_subgroups_prints_the_rules_of_the_library(houses: Path) -> None:
     result = invoke("subgroups", houses, "--feature", "a", "--target", "price", "--max-depth", 1)
-    found = sg.find_subgroups(table("price"), features="a", max_depth=1)["a"]
+    expected = sg.find_subgroups(table("price"), features="a", max_depth=1)["a"]
     assert result.exit_code == 0, result.output
-    assert found.text() in result.stdout
-    for rule, size in zip(found.rules, found.sizes, strict=True):
+    assert expected.text() in result.stdout
+    for rule, size in zip(expected.rules, expected.sizes, strict=True):
         assert any(rule in line and str(size) in line.split() for line in result.stdout.splitlines())
 
 
 def test_subgroups_as_json(houses: Path) -> None:
     result = invoke("subgroups", houses, "--feature", "a,b", "--target", "price", "--json", "-")
-    found = sg.find_subgroups(table("price"), features=["a", "b"])
-    assert [row["rule"] for row in json.loads(result.stdout)["table"]] == found.table["rule"].tolist()
+    expected = sg.find_subgroups(table("price"), features=["a", "b"])
+    assert [row["rule"] for row in json.loads(result.stdout)["table"]] == expected.table["rule"].tolist()
 
 
 def test_dependence_prints_and_writes_results_of_the_library(houses: Path, folder: Path) -> None:
     result = invoke("dependence", houses, "--target", "price", "--feature", "a", "--json", "out.json")
-    found = sg.dependence(table("price"), features=["a"], random_state=1)
+    expected = sg.dependence(table("price"), features=["a"], random_state=1)
     saved = json.loads((folder / "out.json").read_text(encoding="utf-8"))
-    assert saved["table"][0]["explained"] == found.table["explained"].iloc[0]
-    assert f"{found.table['explained'].iloc[0]:.0%}" in result.stdout
-    assert found.advice[0] in result.stdout
+    assert saved["table"][0]["explained"] == expected.table["explained"].iloc[0]
+    assert f"{expected.table['explained'].iloc[0]:.0%}" in result.stdout
+    assert expected.advice[0] in result.stdout
 
 
 def test_fidelity_ranks_samplers(houses: Path) -> None:

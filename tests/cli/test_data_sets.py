@@ -27,10 +27,10 @@ def test_data_set_is_explained_within_a_minute(name: str) -> None:
 
 
 def test_real_file_with_levels_and_missing_values_is_explained(tmp_path: Path) -> None:
-    found = folder()
-    assert found is not None
+    place = folder()
+    assert place is not None
     entry = manifest().set_index("name").loc["eucalyptus"]
-    table = pd.read_parquet(found / entry["file"])
+    table = pd.read_parquet(place / entry["file"])
     table.to_csv(tmp_path / "eucalyptus.csv", index=False)
     words = [
         "explain",

@@ -113,7 +113,7 @@ def _read(options: DataOptions, required: dict[str, str], keep_all: bool, kinds:
 
     raw = _read_raw(options, partial(columns_to_read, options, required))
     names = [column.name for column in raw.columns]
-    kept = frozenset(required) | frozenset(selected_columns(options.columns, names, "--columns"))
+    kept_columns = frozenset(required) | frozenset(selected_columns(options.columns, names, "--columns"))
     overrides = ColumnOverrides(
         nominal=frozenset(selected_columns(kinds.nominal, names, "--nominal")),
         numeric=frozenset(selected_columns(kinds.numeric, names, "--numeric")),
@@ -121,7 +121,7 @@ def _read(options: DataOptions, required: dict[str, str], keep_all: bool, kinds:
         missing=frozenset(options.na),
         day_first=options.day_first,
         decimal_comma=raw.decimal_comma,
-        keep=frozenset(names) if keep_all else kept,
+        keep=frozenset(names) if keep_all else kept_columns,
         keep_levels=frozenset(names if keep_all else required),
     )
     inferred = [infer(column, overrides, raw.row_numbers) for column in raw.columns]
