@@ -2,8 +2,7 @@
 
 from subgrove import datasets, exceptions, losses, plots, samplers, simulate, trees
 from subgrove._dependence import Dependence, dependence
-from subgrove._effects import Effect, effect
-from subgrove._effects.model_fidelity import ModelFidelity, model_fidelity
+from subgrove._effects import Effect, ModelFidelity, effect, model_fidelity
 from subgrove._fidelity import Fidelity, fidelity
 from subgrove._importance import (
     DepthProfile,

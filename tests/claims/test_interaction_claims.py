@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._effects.interactions import interactions
+from subgrove._effects import interactions
 
 RUNS = 60
 
@@ -57,7 +57,7 @@ def test_model_without_interactions_is_not_split_in_95_of_100_runs(dependent: bo
 def test_level_holds_without_the_least_share(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measured with 400 runs: 17 split without dependence, 21 with. At a true rate of 0.05, 10 or more of 60 have a
     probability of 0.0007."""
-    monkeypatch.setattr(interactions, "SHARE", 1e-9)
+    monkeypatch.setattr(interactions, "MIN_SHARE", 1e-9)
     split = sum(bool(columns(additive_with_noise, run, False)) for run in range(RUNS))
     assert split <= 9
 

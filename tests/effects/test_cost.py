@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
 from subgrove._effects import effect
 from subgrove._subgroups import find_subgroups
@@ -68,7 +69,8 @@ def test_size_of_batches_does_not_change_a_digit(kind: Any, feature: str) -> Non
     usual = effect(model, X, feature, kind=kind, subgroups=GROUPS)
     for memory in (0.01, 0.1):
         counting = Counting()
-        small = effect(counting, X, feature, kind=kind, subgroups=GROUPS, memory=memory)
+        with config_context(working_memory=memory):
+            small = effect(counting, X, feature, kind=kind, subgroups=GROUPS)
         # 7 columns of 8 bytes, four tables at once.
         assert max(counting.sizes) <= memory * 2**20 / (4 * 7 * 8)
         assert small.curves.equals(usual.curves)

@@ -41,7 +41,7 @@ def test_partition_of_the_feature_will_do() -> None:
 @pytest.mark.parametrize("kinds", [None, {"count": "ordered"}])
 def test_curves_over_the_rows_that_subgroups_were_grown_on_are_computed_with_a_warning(kinds: Any) -> None:
     groups = find_subgroups(X, features="temp", kinds=kinds)
-    with pytest.warns(SameRowsWarning, match="same rows"):
+    with pytest.warns(SameRowsWarning, match="grown on the rows"):
         found = effect(model, X, "temp", subgroups=groups)
     assert len(found.lines) == len(groups["temp"])
     with pytest.warns(SameRowsWarning):

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn import config_context
 
 import subgrove as sg
 from subgrove._core.kinds import ColumnInfo
 from subgrove._effects import effect
-from subgrove._effects.interactions.search import best_split
+from subgrove._effects.interaction_search import best_split
 from subgrove._subgroups import find_subgroups
 from subgrove.exceptions import ParameterError
 
@@ -126,7 +127,8 @@ def test_subgroups_of_dependence_may_explain_all_of_it() -> None:
     assert found.splits["share"].tolist() == pytest.approx([1.0, 0.0])
     assert found.heterogeneity is not None
     assert found.heterogeneity.sentence == (
-        "x: of the disagreement of curves, 100% by splits of dependence, no split of interaction holds; 0% is left."
+        "x: heterogeneity of curves explained by dependence splits 100%, no significant interaction split; "
+        "unexplained 0%."
     )
 
 
@@ -207,7 +209,8 @@ def test_number_of_jobs_batches_and_container_change_nothing() -> None:
     one = effect(by_hum, numbers, "temp", interactions=True)
     two = effect(by_hum, numbers, "temp", interactions=True, n_jobs=2)
     assert one == replace(two, n_calls=one.n_calls)
-    batches = effect(by_hum, numbers, "temp", interactions=True, memory=0.01)
+    with config_context(working_memory=0.01):
+        batches = effect(by_hum, numbers, "temp", interactions=True)
     assert batches.splits.equals(one.splits)
     other = effect(
         by_hum, pl.DataFrame({name: numbers[name].to_numpy() for name in numbers}), "temp", interactions=True

@@ -305,12 +305,12 @@ EFFECT = sg.effect(model, X, "a")
 @pytest.mark.parametrize(
     ("change", "error", "says"),
     [
-        ({"effects": "a"}, ParameterError, "effects must be what effect returned"),
+        ({"effects": "a"}, ParameterError, "effects must be a result of effect"),
         ({"effects": []}, ParameterError, "effects is empty"),
         ({"effects": {}}, ParameterError, "effects is empty"),
         ({"effects": ["a"]}, ParameterError, "got str"),
         ({"effects": {"PDP": "a"}}, ParameterError, "got str"),
-        ({"effects": sg.effect(model, X, "a", kind="ice").centred()}, ParameterError, "was centred"),
+        ({"effects": sg.effect(model, X, "a", kind="ice").centred()}, ParameterError, "is centred"),
         ({"X": NEW[:0]}, InputError, "no rows"),
         ({"X": NEW.drop(columns="a")}, InputError, "X lacks 'a'"),
         ({"y": [1.0]}, LengthError, "y has 1 values"),
@@ -330,7 +330,7 @@ def test_wrong_input_is_told(change: dict[str, Any], error: type[Exception], say
 def test_an_effect_of_another_model_is_refused() -> None:
     fitted = RandomForestClassifier(5, random_state=0).fit(X[["a", "b"]], X["c"])
     effect = sg.effect(fitted, X[["a", "b"]], "a")
-    with pytest.raises(ParameterError, match="is of output 'u', but the model has the outputs"):
+    with pytest.raises(ParameterError, match="is that of output 'u', but the model has the outputs"):
         sg.model_fidelity(lambda X: X["b"], X[["a", "b"]], effect)
 
 
@@ -343,7 +343,7 @@ def test_y_is_refused_where_it_has_another_scale() -> None:
 
 
 def test_predictions_that_are_no_numbers_are_refused() -> None:
-    with pytest.raises(ParameterError, match="no number that a curve could be compared with"):
+    with pytest.raises(ParameterError, match="cannot be compared with a curve"):
         sg.model_fidelity(lambda X: np.asarray(X["c"]), NEW, EFFECT)
 
 

@@ -161,12 +161,12 @@ def test_the_model_gets_the_columns_it_knows(path: Path, frame: pd.DataFrame, gr
 def test_levels_that_the_sample_lacks_are_told(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": np.arange(2_000.0), "level": ["a", "b"] * 999 + ["rare"] * 2})
     rows.to_parquet(tmp_path / "rows.parquet")
-    with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample does not"):
+    with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample lacks"):
         found = effect(lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", sample_size=50), "level", kind="mplot")
     assert found.curves["n"].tolist() == [999, 999]
     rows["level"] = rows["level"].astype("category")
     rows.to_parquet(tmp_path / "rows.parquet")
-    with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample does not"):
+    with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample lacks"):
         known = effect(lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", sample_size=50), "level")
     assert known.support["count"].sum() == 2_000  # a categorical column tells of the level, but no row can be taken
 
@@ -224,13 +224,13 @@ def test_table_in_memory_is_not_large_data(frame: pd.DataFrame) -> None:
 def test_what_cannot_be_is_told(path: Path) -> None:
     with pytest.raises(ParameterError, match=r"feature names 'nope', which .* does not have"):
         effect(model, path, "nope")
-    with pytest.raises(ParameterError, match="weights must be the name of a column"):
+    with pytest.raises(ParameterError, match="sample_weight must be the name of a column"):
         effect(model, path, "x", sample_weight=np.ones(3_000))
     with pytest.raises(ParameterError, match="row_key names 'id'"):
         effect(model, sg.LargeData(path, row_key="id"), "x")
     with pytest.raises(ParameterError, match="sample_size must be a whole number"):
         effect(model, sg.LargeData(path, sample_size=0), "x")
-    with pytest.raises(InputError, match="No row of X has a value of 'x' within grid"):
+    with pytest.raises(InputError, match="No row of X has a value of 'x' on the grid"):
         effect(model, path, "x", kind="ale", grid=[90.0, 99.0])
 
 

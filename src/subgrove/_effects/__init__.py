@@ -1,6 +1,8 @@
-"""Effects: how the prediction changes with a feature, subgroup by subgroup."""
+"""Effects: how the prediction changes with a feature, overall and in subgroups."""
 
 from subgrove._effects.effect import effect
+from subgrove._effects.model_fidelity import model_fidelity
+from subgrove._effects.model_fidelity_result import ModelFidelity
 from subgrove._effects.result import Effect
 
-__all__ = ["Effect", "effect"]
+__all__ = ["Effect", "ModelFidelity", "effect", "model_fidelity"]

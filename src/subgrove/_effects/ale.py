@@ -1,172 +1,318 @@
-"""Accumulated local effects (Apley and Zhu 2020): differences between neighbouring values, added up and centred."""
+"""Accumulated local effects (Apley and Zhu 2020): differences between neighbouring values, accumulated and centred."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.moments import Moments
 from subgrove._core.quantiles import interval_ends
-from subgrove._effects.curves import Curve, Plan
-from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels
-from subgrove._effects.level_order import by_similarity
+from subgrove._data.table import Table, read_table
+from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveRequest, CurveSummary
+from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
 from subgrove._effects.predict import PredictionRequest
 from subgrove._effects.subgroup_rows import SubgroupRows
 
-Ranks = npt.NDArray[np.intp]
+_MAX_BINS = 1000  # distribution functions of columns with more distinct values are compared at this many quantiles
 
 
-def accumulated(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan | None:
-    """The accumulated effect in one subgroup; rows without a value of the feature are left out.
+@dataclass(frozen=True, eq=False)
+class LevelSteps:
+    """Differences to the next and from the previous level, (2, outputs, rows), for rows in memory.
 
-    None if the user's grid leaves no rows.
+    `rank` is the position of each row's level on the axis; the differences are 0 beyond the first and last level.
     """
-    part = part.where(~np.isnan(part.x[0]))
-    levels = has_levels(part.source.infos[0])
-    return _between_levels(part, wanted[0]) if levels else _between_numbers(part, wanted[0], grid_resolution)
+
+    rank: Rows
+    steps: Floats
+    weights: Floats
 
 
-def _between_numbers(part: SubgroupRows, wanted: GridSpec, grid_resolution: int) -> Plan | None:
-    """Each row at both borders of its interval: two rows asked for each row."""
-    (info,), (x,) = part.source.infos, part.x
-    axis = edges_of(info, x, part.weights, wanted, grid_resolution)
-    edges = axis.points
-    if not isinstance(wanted, str):
-        part = part.where((x >= edges[0]) & (x <= edges[-1]))
-        (x,) = part.x
-    if not len(x):
-        return None
-    interval, upper = interval_ends(edges, x)
-    ends = [(edges[interval], "left borders of intervals"), (edges[upper], "right borders of intervals")]
-    blocks = [part.block_of(points, text) for points, text in ends]
+@dataclass(frozen=True, eq=False)
+class LevelSummary(CurveSummary):
+    """Steps between levels, for rows in memory."""
 
-    def finish(kept: list[Floats]) -> Curve:
-        left, right = kept[0]  # (outputs, rows) each
-        return _accumulate_numbers(part, axis, interval, right - left)
-
-    return Plan([PredictionRequest(part.frames, blocks, np.array)], finish)
+    steps: LevelSteps | None = None
 
 
-def _accumulate_numbers(part: SubgroupRows, axis: GridAxis, interval: Ranks, steps: Floats) -> Curve:
-    """The curve and its error: that of the steps, and that of how many rows an interval has.
+class AccumulatedEffects(CurveKind):
+    """The accumulated local effect in one subgroup; rows without a value of the feature are excluded."""
 
-    Row i, of interval k, moves point p by reach[p, k] * (step_i - mean_k) / mass_k - middle_k / n. The second part is
-    the centre's: `middle` is the curve halfway through the interval, whose mean over rows is 0. Within an interval the
-    first part has mean 0 and the second is the same for all rows, so their squares are added.
+    def layout(self, rows: SubgroupRows, grids: Sequence[GridSpec], grid_resolution: int) -> CurveLayout | None:
+        """Choose levels and their order, or borders of intervals with about the same number of rows."""
+        rows, grid, (info,) = rows.with_value(), grids[0], rows.data.infos
+        if has_levels(info):
+            axis = _level_axis(rows, grid)
+            return CurveLayout(rows.subgroup, (axis,)) if len(axis) else None
+        edges = edges_of(info, rows.x[0], rows.weights, grid, grid_resolution)
+        return CurveLayout(rows.subgroup, (edges,), user_grid=not isinstance(grid, str))
+
+    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
+        """Request each row at the borders of its interval, or at its own level and the adjacent ones."""
+        rows, (axis,) = rows.with_value(), layout.axes
+        if has_levels(axis.info):
+            rows = rows.where(np.isin(rows.x[0], axis.points))
+            return _LevelRequest(rows, axis, in_memory) if len(rows.rows) else None
+        if layout.user_grid:
+            rows = rows.where((rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1]))
+        return _IntervalRequest(rows, axis.points, in_memory) if len(rows.rows) else None
+
+    def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
+        """Accumulate the mean steps, and centre the curve."""
+        (axis,), n = layout.axes, summary.n
+        if has_levels(axis.info):
+            estimate, error = _accumulate_levels(axis, summary)
+        elif len(axis) < 2:
+            estimate = error = np.zeros((len(axis), len(summary.moments.n)))
+        else:
+            moments = summary.moments
+            estimate, error = _accumulate_intervals(n, moments.n[0], moments.mean, moments.m2)
+        return Curve(layout.subgroup, layout.axes, np.full(len(axis), n), estimate, error)
+
+
+@dataclass(frozen=True, eq=False)
+class _IntervalRequest(CurveRequest):
+    """Each row at both borders of its interval: two predictions for each row."""
+
+    rows: SubgroupRows
+    edges: Floats
+    in_memory: bool
+
+    @property
+    def requests(self) -> Sequence[PredictionRequest]:
+        interval, upper = interval_ends(self.edges, self.rows.x[0])
+        blocks = [
+            self.rows.block_of(self.edges[interval], "left borders of intervals"),
+            self.rows.block_of(self.edges[upper], "right borders of intervals"),
+        ]
+        return [PredictionRequest(self.rows.frames, blocks, np.array)]
+
+    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
+        """Return moments of the steps, (outputs, intervals)."""
+        left, right = predictions[0]
+        interval, _ = interval_ends(self.edges, self.rows.x[0])
+        n_cells, weights = max(len(self.edges) - 1, 1), self.rows.weights
+        summed = _two_pass_moments if self.in_memory else Moments.of
+        return CurveSummary(self.rows.n, summed(right - left, interval, n_cells, weights))
+
+
+@dataclass(frozen=True, eq=False)
+class _LevelRequest(CurveRequest):
+    """Each row at its own level, the next and the previous one: at most three predictions for each row."""
+
+    rows: SubgroupRows
+    axis: GridAxis
+    in_memory: bool
+
+    @property
+    def requests(self) -> Sequence[PredictionRequest]:
+        requests = [PredictionRequest(self.rows.frames, [self.rows.unchanged()], np.array)]
+        for mask, offset, text in self._moves():
+            if mask.any():
+                some, points = self.rows.where(mask), self.axis.points[self._rank()[mask] + offset]
+                requests.append(PredictionRequest(some.frames, [some.block_of(points, text)], np.array))
+        return requests
+
+    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
+        """Return the steps of rows in memory, or moments of steps up, down and of their sum by level.
+
+        The moments of the sum are needed for the covariance of steps up and down.
+        """
+        remaining = iter(predictions)
+        own = next(remaining)[0]
+        steps = np.zeros((2, *own.shape))
+        for line, (mask, offset, _) in zip(steps, self._moves(), strict=True):
+            if mask.any():
+                line[:, mask] = offset * (next(remaining)[0] - own[:, mask])
+        n, rank, weights = self.rows.n, self._rank(), self.rows.weights
+        if not self.in_memory:
+            lines = np.concatenate([steps[0], steps[1], steps[0] + steps[1]])
+            return CurveSummary(n, Moments.of(lines, rank, len(self.axis), weights))
+        weights = np.ones(len(rank)) if weights is None else weights
+        return LevelSummary(n, Moments.none((3 * len(own), len(self.axis))), steps=LevelSteps(rank, steps, weights))
+
+    def _rank(self) -> Rows:
+        return positions_of(self.axis)[self.rows.x[0].astype(np.intp)]
+
+    def _moves(self) -> tuple[tuple[npt.NDArray[np.bool_], int, str], ...]:
+        rank = self._rank()
+        return (rank < len(self.axis) - 1, 1, "next level"), (rank > 0, -1, "previous level")
+
+
+def _accumulate_intervals(n: float, mass: Floats, mean: Floats, squares: Floats) -> tuple[Floats, Floats]:
+    """Return the curve and its standard error from the steps over intervals.
+
+    Row i of interval k moves point p by reach[p, k] * (step_i - mean_k) / mass_k - middle_k / n. The second term is due
+    to centring: `middle` is the curve at the middle of the interval, whose mean over rows is 0. Within an interval the
+    first term has mean 0 and the second is constant, so their squares are added.
     """
-    n_steps = len(axis) - 1
-    if n_steps < 1:
-        return flat(part.subgroup, axis, part.n, len(steps))
-    return curve_of_steps(part.subgroup, axis, part.n, *_within(interval, steps, part.weights, n_steps))
-
-
-def curve_of_steps(subgroup: int, axis: GridAxis, n: float, mass: Floats, mean: Floats, squares: Floats) -> Curve:
-    """The curve from steps: of each interval the weight of its rows, and of each output mean and sum of squares."""
-    n_steps = len(axis) - 1
-    # What is right of a step, and half of the rows at it, moves the centre with it.
+    n_steps = len(mass)
+    # A step moves the centre by the share of rows to its right, and of half of its own rows.
     share = (mass.sum() - np.cumsum(mass) + mass / 2) / mass.sum()
     reach = np.tri(n_steps + 1, n_steps, -1) - share
     curve = reach @ mean.T
     middle = curve[:-1] / 2 + curve[1:] / 2
     centre = mass @ middle**2 / n / (n - 1) if n > 1 else np.nan
-    error = np.sqrt(reach**2 @ _noise(mass, squares).T + centre)
-    return Curve(subgroup, (axis,), np.full(len(axis), n), curve, error)
+    return curve, np.sqrt(reach**2 @ _step_variances(mass, squares).T + centre)
 
 
-def _noise(mass: Floats, squares: Floats) -> Floats:
-    """Squared error of the mean step of each interval; one without rows adds nothing.
+def _step_variances(mass: Floats, squares: Floats) -> Floats:
+    """Return the variance of the mean step of each interval; 0 for empty intervals.
 
-    A lone row has no spread of its own and is given that of the other intervals; NaN if all are alone.
+    Intervals with a single row get the pooled variance of the others; NaN if all have a single row.
     """
     several = mass >= 2
     if not several.any():
         return np.full(squares.shape, np.nan)
     degrees = np.where(several, mass - 1, 1.0)
-    common = squares[:, several].sum(axis=1, keepdims=True) / degrees[several].sum()
-    spread = np.where(several, squares / degrees, common)
-    return np.where(mass > 0, spread / np.where(mass > 0, mass, 1.0), 0.0)
+    pooled = squares[:, several].sum(axis=1, keepdims=True) / degrees[several].sum()
+    variance = np.where(several, squares / degrees, pooled)
+    return np.where(mass > 0, variance / np.where(mass > 0, mass, 1.0), 0.0)
 
 
-def _between_levels(part: SubgroupRows, wanted: GridSpec) -> Plan | None:
-    """Each row at its own level, at the next and at the one before: at most three rows asked for each row."""
-    (info,) = part.source.infos
-    part, axis = level_axis(part, wanted)
-    if not len(axis):
-        return None
-    place = np.zeros(len(info.levels), dtype=np.intp)
-    place[axis.points.astype(np.intp)] = np.arange(len(axis))
-    rank = place[part.x[0].astype(np.intp)]
-    moved = [(rank < len(axis) - 1, 1, "next level"), (rank > 0, -1, "level before")]
-    works = [PredictionRequest(part.frames, [part.unchanged()], np.array)]
-    for mine, by, text in moved:
-        if mine.any():
-            some = part.where(mine)
-            works.append(PredictionRequest(some.frames, [some.block_of(axis.points[rank[mine] + by], text)], np.array))
+def _accumulate_levels(axis: GridAxis, summary: CurveSummary) -> tuple[Floats, Floats]:
+    """Return the curve and its standard error from the steps between levels.
 
-    def finish(kept: list[Floats]) -> Curve:
-        own = kept[0][0]
-        if len(axis) < 2:
-            return flat(part.subgroup, axis, part.n, len(own))
-        up, down = kept[1][0] - own[:, moved[0][0]], own[:, moved[1][0]] - kept[2][0]
-        return _accumulate_levels(part, axis, rank, up, down)
-
-    return Plan(works, finish)
-
-
-def level_axis(part: SubgroupRows, wanted: GridSpec) -> tuple[SubgroupRows, GridAxis]:
-    """The levels of a curve in their order, and the rows that have them."""
-    (info,) = part.source.infos
-    axis = axis_of(info, part.x[0], part.weights, wanted, 0)
-    part = part.where(np.isin(part.x[0], axis.points))
-    axis = GridAxis(info, axis.points[np.isin(axis.points, part.x[0])])
-    if len(axis) and info.kind == "nominal" and isinstance(wanted, str):
-        axis = GridAxis(info, by_similarity(part, axis.points))
-    return part, axis
-
-
-def flat(subgroup: int, axis: GridAxis, n: float, n_outputs: int) -> Curve:
-    """The curve of a feature that has one value."""
-    zero = np.zeros((len(axis), n_outputs))
-    return Curve(subgroup, (axis,), np.full(len(axis), n), zero, zero)
-
-
-def _accumulate_levels(part: SubgroupRows, axis: GridAxis, rank: Ranks, up: Floats, down: Floats) -> Curve:
-    """A step between two levels is the mean over the rows of both; errors are those of `_accumulate_numbers`.
-
-    A row between the first and the last level counts in two steps and in the centre: all three are added before
-    squaring.
+    A step between two levels is the mean over the rows of both. A row between the first and the last level contributes
+    to two steps and to the centre; its three contributions are added before squaring. Rows in memory are squared one by
+    one, those of chunks by the moments of their level.
     """
-    n_steps, n_up, n = len(axis) - 1, up.shape[1], part.n
-    rows = np.concatenate([np.flatnonzero(rank < n_steps), np.flatnonzero(rank > 0)])
-    step = np.concatenate([rank[rank < n_steps], rank[rank > 0] - 1])
-    steps = np.concatenate([up, down], axis=1)
-    weights = np.ones(len(rank)) if part.weights is None else part.weights
-    mass, mean, _ = _within(step, steps, weights[rows], n_steps)
-    at_level = np.bincount(rank, weights=weights, minlength=len(axis))
-    share = 1 - np.cumsum(at_level)[:-1] / at_level.sum()
-    reach = np.tri(n_steps + 1, n_steps, -1) - share
+    n_outputs, n_steps, n = len(summary.moments.n) // 3, len(axis) - 1, summary.n
+    if n_steps < 1:
+        return np.zeros((len(axis), n_outputs)), np.zeros((len(axis), n_outputs))
+    steps = summary.steps if isinstance(summary, LevelSummary) else None
+    if steps is None:
+        at_level = summary.moments.n[0]
+        mass, mean = _mean_steps(summary.moments, n_outputs)
+    else:
+        at_level = np.bincount(steps.rank, weights=steps.weights, minlength=len(axis))
+        mass, mean = _mean_steps_of_rows(steps, n_steps)
+    reach = np.tri(n_steps + 1, n_steps, -1) - (1 - np.cumsum(at_level)[:-1] / at_level.sum())
     curve = reach @ mean.T
-    # Squares about a mean lose a row; weights, which count rows, may add up to less than two of them.
-    pulls = (steps - mean[:, step]) / np.sqrt(mass * np.maximum(mass - 1, mass / 2))[step]
-    before, after = np.zeros((2, len(steps), len(rank)))
-    after[:, rows[:n_up]], before[:, rows[n_up:]] = pulls[:, :n_up], pulls[:, n_up:]
-    centre = curve.T[:, rank] / np.sqrt(n * (n - 1)) if n > 1 else np.nan
-    error = np.empty((len(axis), len(steps)))
+    # One degree of freedom is lost by the mean; fractional weights may sum to less than two rows.
+    scale = np.sqrt(mass * np.maximum(mass - 1, mass / 2))
+    centre = curve.T / np.sqrt(n * (n - 1)) if n > 1 else np.full(curve.T.shape, np.nan)
+    if steps is None:
+        return curve, _errors_from_moments(summary.moments, reach, mean, scale, centre)
+    return curve, _errors_from_rows(steps, reach, mean, scale, centre)
+
+
+def _mean_steps_of_rows(steps: LevelSteps, n_steps: int) -> tuple[Floats, Floats]:
+    up, down = steps.rank < n_steps, steps.rank > 0
+    step = np.concatenate([steps.rank[up], steps.rank[down] - 1])
+    weights = np.concatenate([steps.weights[up], steps.weights[down]])
+    moments = _two_pass_moments(np.hstack([steps.steps[0][:, up], steps.steps[1][:, down]]), step, n_steps, weights)
+    return moments.n[0], moments.mean
+
+
+def _mean_steps(moments: Moments, n_outputs: int) -> tuple[Floats, Floats]:
+    at, up, down = moments.n[0], moments.mean[:n_outputs], moments.mean[n_outputs : 2 * n_outputs]
+    mass = at[:-1] + at[1:]
+    return mass, (at[:-1] * up[:, :-1] + at[1:] * down[:, 1:]) / mass
+
+
+def _errors_from_rows(steps: LevelSteps, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
+    rank, (up, down) = steps.rank, steps.steps
+    n_steps = mean.shape[1]
+    before, after = np.zeros((2, *up.shape))
+    for pulls, values, mask, step in (
+        (after, up, rank < n_steps, rank[rank < n_steps]),
+        (before, down, rank > 0, rank[rank > 0] - 1),
+    ):
+        pulls[:, mask] = (values[:, mask] - mean[:, step]) / scale[step]
+    error = np.empty((len(reach), len(up)))
     for point, coefficients in enumerate(reach):
         padded = np.concatenate([[0.0], coefficients, [0.0]])
-        error[point] = np.sqrt((padded[rank] * before + padded[rank + 1] * after - centre) ** 2 @ weights)
-    return Curve(part.subgroup, (axis,), np.full(len(axis), n), curve, error)
+        pull = padded[rank] * before + padded[rank + 1] * after - centre[:, rank]
+        error[point] = np.sqrt(pull**2 @ steps.weights)
+    return error
 
 
-def _within(cell: Ranks, values: Floats, weights: Floats | None, n_cells: int) -> tuple[Floats, Floats, Floats]:
-    """Weight of each cell, and of each output its mean and sum of squares there; zeros where it has no rows."""
-    counted = np.ones(len(cell)) if weights is None else weights
-    mass = np.bincount(cell, weights=counted, minlength=n_cells).astype(np.float64)
-    mean = _sums(cell, values * counted, n_cells) / np.where(mass > 0, mass, 1.0)
-    return mass, mean, _sums(cell, (values - mean[:, cell]) ** 2 * counted, n_cells)
+def _errors_from_moments(moments: Moments, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
+    n_outputs, at = len(mean), moments.n[0]
+    up, down = moments.mean[:n_outputs], moments.mean[n_outputs : 2 * n_outputs]
+    up2, down2, both2 = moments.m2.reshape(3, n_outputs, -1)
+    none, nothing = np.zeros(1), np.zeros((n_outputs, 1))
+    gap_up, gap_down = up - np.append(mean, nothing, axis=1), down - np.append(nothing, mean, axis=1)
+    error = np.empty((len(reach), n_outputs))
+    for point, coefficients in enumerate(reach):
+        after, before = np.append(coefficients / scale, none), np.append(none, coefficients / scale)
+        squares = after**2 * up2 + before**2 * down2 + after * before * (both2 - up2 - down2)
+        error[point] = np.sqrt((squares + at * (after * gap_up + before * gap_down - centre) ** 2).sum(axis=1))
+    return error
 
 
-def _sums(cell: Ranks, values: Floats, n_cells: int) -> Floats:
-    return np.stack([np.bincount(cell, weights=row, minlength=n_cells) for row in values])
+def _two_pass_moments(values: Floats, cell: Rows, n_cells: int, weights: Floats | None) -> Moments:
+    """Return moments of each line of `values` in each cell, without the third and fourth; zeros in empty cells."""
+    w = np.ones(len(cell)) if weights is None else weights
+    mass = np.bincount(cell, weights=w, minlength=n_cells).astype(np.float64)
+    mean = _sums(cell, values * w, n_cells) / np.where(mass > 0, mass, 1.0)
+    squares = _sums(cell, (values - mean[:, cell]) ** 2 * w, n_cells)
+    none = np.zeros(mean.shape)
+    return Moments(np.broadcast_to(mass, mean.shape), mean, squares, none, none)
+
+
+def _sums(cell: Rows, values: Floats, n_cells: int) -> Floats:
+    return np.stack([np.bincount(cell, weights=line, minlength=n_cells) for line in values])
+
+
+def _level_axis(rows: SubgroupRows, grid: GridSpec) -> GridAxis:
+    """Return the levels that rows of the subgroup have, in the order of the curve."""
+    (info,) = rows.data.infos
+    points = axis_of(info, rows.x[0], rows.weights, grid, 0).points
+    rows = rows.where(np.isin(rows.x[0], points))
+    axis = GridAxis(info, points[np.isin(points, rows.x[0])])
+    if len(axis) and info.kind == "nominal" and isinstance(grid, str):
+        return GridAxis(info, _order_by_similarity(rows, axis.points))
+    return axis
+
+
+def _order_by_similarity(rows: SubgroupRows, levels: Floats) -> Floats:
+    """Order the levels by multidimensional scaling of their distances to one dimension.
+
+    The distance of two levels is the sum over the other columns of the distance between their distributions:
+    Kolmogorov-Smirnov for numeric columns, total variation for categorical ones (Apley and Zhu 2020). Of the two
+    directions, the one with the first level in the first half is used.
+    """
+    if len(levels) < 3:
+        return levels
+    table = read_table(rows.data.X, lenient=True)
+    code = np.searchsorted(levels, rows.x[0])
+    weights = np.ones(len(rows.rows)) if rows.weights is None else rows.weights
+    names = [column.name for column in table.columns if column.name != rows.data.infos[0].name]
+    distances = np.zeros(())
+    for name in names:
+        distances = distances + _level_distances(table, name, rows.rows, code, weights, len(levels))
+    if not distances.any():
+        return levels
+    centre = np.eye(len(distances)) - 1 / len(distances)
+    _, vectors = np.linalg.eigh(-centre @ distances**2 @ centre / 2)
+    coordinates = vectors[:, -1] if vectors[0, -1] <= 0 else -vectors[:, -1]
+    return levels[np.argsort(coordinates, kind="stable")]
+
+
+def _level_distances(table: Table, name: str, rows: Rows, code: Rows, weights: Floats, n_levels: int) -> Floats:
+    """Return the distance between the distributions of one column, for each pair of levels."""
+    column = table.series(name)
+    values = column.values[rows]
+    if column.info.is_nominal:
+        shares = _shares(values, code, weights, n_levels)
+        return np.stack([np.abs(shares - one).sum(axis=1) / 2 for one in shares])
+    present = ~np.isnan(values)
+    cumulative = np.cumsum(_shares(values[present], code[present], weights[present], n_levels), axis=1)
+    return np.stack([np.abs(cumulative - one).max(axis=1, initial=0.0) for one in cumulative])
+
+
+def _shares(values: npt.NDArray[np.generic], code: Rows, weights: Floats, n_levels: int) -> Floats:
+    """Return for each level the shares of the distinct values, or of bins if there are many."""
+    distinct, place = np.unique(values, return_inverse=True)
+    if len(distinct) > _MAX_BINS:
+        place = place * _MAX_BINS // len(distinct)
+    n = int(place.max(initial=-1)) + 1
+    counts = np.bincount(code * n + place, weights=weights, minlength=n_levels * n).reshape(n_levels, n)
+    shares: Floats = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+    return shares

@@ -1,7 +1,7 @@
-"""An effect over data in partitions: points from a uniform sample, means over all rows, added up piece by piece.
+"""Effects of large data: grid points from a uniform sample, means over all rows, accumulated chunk by chunk.
 
-Grids, box statistics and outliers need rows side by side and come from the sample; counts and curves are of all rows. A
-piece is read, sorted into subgroups, asked for, and forgotten but for its sums.
+Grids, box statistics and outliers need rows in memory and come from the sample; counts and curves use all rows. A chunk
+is read, assigned to subgroups, predicted, and summarized by moments.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,25 +23,15 @@ from subgrove._data.columns import values_like
 from subgrove._data.fingerprint import digest_of, fingerprint
 from subgrove._data.from_containers import raw_columns
 from subgrove._data.table import read_table, read_weights
-from subgrove._effects.chunk_sums import CURVES, LAID_OUT, SUMMED, Layout
-from subgrove._effects.grid import GridSpec, as_points, has_levels
-from subgrove._effects.in_memory import WAYS, EffectSpec, carried_out, effect_in_memory
-from subgrove._effects.outputs import ModelOutputs, model_for_effect
-from subgrove._effects.predict import EffectPredictor, batch_rows
+from subgrove._effects.curves import Curve, CurveLayout, CurveSummary
+from subgrove._effects.grid import as_points, has_levels
+from subgrove._effects.outputs import ModelOutputs
+from subgrove._effects.plan import KINDS, EffectPlan, EffectSpec
+from subgrove._effects.predict import EffectPredictor
 from subgrove._effects.result import Effect
-from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows
+from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows, rows_by_subgroup
+from subgrove._effects.support import count_values
 from subgrove._effects.tables import EffectGroup
-from subgrove._effects.validate import (
-    checked_interactions,
-    checked_points,
-    feature_names,
-    group_of,
-    is_enough,
-    partition_of,
-    parts_of,
-    read_grids,
-    read_source,
-)
 from subgrove._models.predictor import Predictor
 from subgrove._scale import LargeData
 from subgrove._scale.engines import ChunkArrays, run_chunks
@@ -49,76 +40,110 @@ from subgrove._scale.readers import Chunk, ChunkedData, sample_rows
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, UnseenValueWarning
 
-_LOOKED_AT = 400  # rows that tell the model and the data of a checkpoint from others
-SEED = 0  # of the sample: the same call gives the same numbers
-
-
-def effect_of_partitions(model: Any, X: LargeData, weights: Any, asked: EffectSpec) -> Effect:
-    """The effect of a feature over all rows of data in partitions."""
-    data = X.read()
-    names = feature_names(asked.feature)
-    data.reject_unknown(names, "feature")
-    weight = check_column_name(weights, data, "weights", "whose values say how often rows count")
-    key, folder, n = X.row_key, X.folder, X.sample_size
-    known = tuple(column.name for column in asked.subgroups.columns) if isinstance(asked.subgroups, Subgroups) else ()
-    columns = model_columns(data, model, known, (weight, key))
-    run = partial(run_chunks, n_jobs=asked.n_jobs, what="Sampling rows")
-    drawn = sample_rows(data, [*columns, *([weight] if weight else [])], n, SEED, key, run)
-    table, counted = select_columns(drawn.table, columns), drawn.table[weight] if weight else None
-    sampled = (drawn.n, drawn.of)
-    if asked.kind == "ice" or asked.interactions:
-        # Curves of single rows: of those that were drawn.
-        found = effect_in_memory(model, table, counted, asked)
-        return replace(found, sampled=sampled)
-    source = read_source(table, asked.feature, asked.kind, asked.subgroups, counted)
-    checked_interactions(asked.interactions, asked.kind, source)
-    plan = _planned(model, source, asked, columns, weight)
-    done = _added_up(plan, data, asked, folder)
-    return _result(plan, done, data, asked, sampled)
+_FINGERPRINT_ROWS = 400  # rows that identify the model and the data of a checkpoint
+SEED = 0  # of the sample, so that the same call gives the same numbers
 
 
 @dataclass(frozen=True, eq=False)
-class _Plan:
-    """What the sample says: where curves have points, and what is known of subgroups."""
+class LargeRows:
+    """Large data, and a uniform sample of its rows.
 
-    work: _PieceWork
-    source: FeatureData
-    parts: Sequence[SubgroupRows]
-    wanted: Sequence[GridSpec]
-    grid_resolution: int
+    Attributes
+    ----------
+    data : ChunkedData
+        All rows.
+    columns : tuple of str
+        Columns of the model.
+    weight : str or None
+        Column of sample weights.
+    table, weights
+        The sampled rows and their weights.
+    sampled : (int, int)
+        Number of sampled rows and of all rows.
+    checkpoint : path or None
+        Folder of finished chunks.
+    """
+
+    data: ChunkedData
+    columns: tuple[str, ...]
+    weight: str | None
+    table: Any
+    weights: Any
+    sampled: tuple[int, int]
+    checkpoint: Path | None
+
+    @classmethod
+    def of(cls, model: Any, X: LargeData, spec: EffectSpec, sample_weight: Any) -> LargeRows:
+        """Open the data, and draw the sample."""
+        data = X.read()
+        data.reject_unknown(spec.names, "feature")
+        weight = check_column_name(sample_weight, data, "sample_weight", "which holds the sample weights")
+        groups = spec.subgroups
+        known = tuple(column.name for column in groups.columns) if isinstance(groups, Subgroups) else ()
+        columns = model_columns(data, model, known, (weight, X.row_key))
+        run = partial(run_chunks, n_jobs=spec.n_jobs, what="Sampling rows")
+        drawn = sample_rows(data, [*columns, *([weight] if weight else [])], X.sample_size, SEED, X.row_key, run)
+        return cls(
+            data=data,
+            columns=tuple(columns),
+            weight=weight,
+            table=select_columns(drawn.table, columns),
+            weights=drawn.table[weight] if weight else None,
+            sampled=(drawn.n, drawn.of),
+            checkpoint=X.folder,
+        )
 
 
-def _planned(model: Any, source: FeatureData, asked: EffectSpec, columns: Sequence[str], weight: str | None) -> _Plan:
-    wanted, grid_resolution = read_grids(asked.grid, source), checked_points(asked.grid_resolution)
-    counting = model_for_effect(model, asked.response)
-    partition = partition_of(asked.subgroups, source.infos)
-    parts = parts_of(source, partition)
-    enough = [part for part in parts if is_enough(part, partition)]
-    layouts = [layout for part in enough if (layout := LAID_OUT[asked.kind](part, wanted, grid_resolution))]
-    work = _PieceWork(
-        counting,
-        ModelOutputs.of(counting, asked.output),
-        batch_rows(asked.memory, len(columns)),
-        tuple(columns),
-        weight,
-        asked.kind,
-        partition,
-        _holding(source),
-        tuple(layouts),
+def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
+    """Compute the effect of a feature over all rows of large data."""
+    plan = EffectPlan.of(model, spec.read_data(large.table, large.weights), spec)
+    work = _ChunkWork(
+        model=plan.model,
+        outputs=plan.outputs,
+        batch_rows=plan.batch_rows,
+        columns=large.columns,
+        weight=large.weight,
+        kind=spec.kind,
+        partition=plan.partition,
+        level_data=_rows_of_levels(plan.data),
+        layouts=tuple(plan.layouts),
     )
-    return _Plan(work, source, parts, wanted, grid_resolution)
+    sums = _sum_chunks(work, plan, large, spec)
+    _warn_of_unseen_levels(spec.names, sums["unseen"])
+    extra = EffectPredictor(plan.model.fresh(), plan.outputs, plan.batch_rows, 1)
+    spreads = _spreads(plan, spec, extra)
+    curves = [
+        _curve(work, sums, number, spreads.get(layout.subgroup))
+        for number, layout in enumerate(work.layouts)
+        if f"curve {number}" in sums
+    ]
+    if not curves and spec.subgroups is None:
+        raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
+    n_rows, n_calls, n_outputs = (int(value) for value in sums["predicted"])
+    return Effect(
+        feature=spec.title,
+        kind=spec.kind,
+        outputs=work.outputs.labels_of_selected(n_outputs),
+        n_rows_predicted=n_rows + extra.model.n_rows,
+        n_calls=n_calls + extra.model.n_calls,
+        subgroups=work.partition,
+        infos=plan.data.infos,
+        groups=tuple(_group(rows, sums, k) for k, rows in enumerate(plan.rows)),
+        lines=tuple(curves),
+        backend=large.data.backend,
+        sampled=large.sampled,
+    )
 
 
-def _holding(source: FeatureData) -> FeatureData:
-    """The few sampled rows that hold the levels of the feature, one for each."""
-    rows = np.unique(np.concatenate([donors[donors >= 0] for donors in source.donors] + [np.zeros(1, dtype=np.intp)]))
-    few = source.frames.changed(rows, {})
-    return FeatureData(few, source.infos, tuple(x[rows] for x in source.x), None)
+def _rows_of_levels(data: FeatureData) -> FeatureData:
+    """Return one sampled row for each level of the features."""
+    rows = np.unique(np.concatenate([rows[rows >= 0] for rows in data.level_rows] + [np.zeros(1, dtype=np.intp)]))
+    return FeatureData(data.frames.changed(rows, {}), data.infos, tuple(x[rows] for x in data.x), None)
 
 
 @dataclass(frozen=True, eq=False)
-class _PieceWork:
-    """What is done with each piece: read, sort into subgroups, ask, sum up. It is sent to workers once."""
+class _ChunkWork:
+    """The work for each chunk: read, assign to subgroups, predict, summarize. It is sent to workers once."""
 
     model: Predictor
     outputs: ModelOutputs
@@ -127,190 +152,148 @@ class _PieceWork:
     weight: str | None
     kind: str
     partition: Partition | None
-    holding: FeatureData
-    layouts: tuple[Layout, ...]
+    level_data: FeatureData
+    layouts: tuple[CurveLayout, ...]
 
-    def __call__(self, piece: Chunk) -> ChunkArrays:
-        """Sums of a piece; what goes wrong is told with its name."""
+    def __call__(self, chunk: Chunk) -> ChunkArrays:
+        """Return the sums of a chunk; errors are re-raised with its name."""
         try:
-            return self._sums(piece)
+            return self._sums(chunk)
         except (SubgroveError, SubgroveWarning) as error:
-            raise type(error)(f"{piece.name}: {error}") from error
+            raise type(error)(f"{chunk.name}: {error}") from error
 
-    def _sums(self, piece: Chunk) -> ChunkArrays:
-        """Moments of each curve, counts of each subgroup, and what was asked for."""
-        source, strange = self._source(piece)
-        parts = parts_of(source, self.partition)
-        asker = EffectPredictor(self.model.fresh(), self.outputs, self.batch_rows, 1)
-        summing = {}
+    def _sums(self, chunk: Chunk) -> ChunkArrays:
+        """Return moments of each curve, counts of each subgroup, and the number of predictions."""
+        data, n_unseen = self._read(chunk)
+        rows = rows_by_subgroup(data, self.partition)
+        predictor = EffectPredictor(self.model.fresh(), self.outputs, self.batch_rows, 1)
+        requested = []
         for number, layout in enumerate(self.layouts):
-            part = parts[layout.subgroup]
-            found = SUMMED[self.kind](part, layout) if len(part.rows) else None
-            if found is not None:
-                summing[number] = found
-        kept = iter(asker.run([work for one in summing.values() for work in one.works]))
-        sums: dict[str, np.ndarray[Any, Any]] = {
-            f"curve {number}": one.finish([next(kept) for _ in one.works]).array for number, one in summing.items()
-        }
-        sums |= _counts(source.infos, parts)
-        sums["strange"] = np.array(strange, dtype=np.float64)
-        sums["asked"] = np.array([asker.model.n_rows, asker.model.n_calls, len(asker.labels)], dtype=np.float64)
-        return sums
+            own = rows[layout.subgroup]
+            request = KINDS[self.kind].request(own, layout, in_memory=False) if len(own.rows) else None
+            if request is not None:
+                requested.append((number, request, list(request.requests)))
+        predictions = iter(predictor.run([each for _, _, requests in requested for each in requests]))
+        sums: dict[str, np.ndarray[Any, Any]] = _counts(data.infos, rows)
+        for number, request, requests in requested:
+            summary = request.summary([next(predictions) for _ in requests])
+            sums[f"curve {number}"] = summary.moments.array
+            sums[f"rows {number}"] = np.array(summary.n)
+        sums["unseen"] = np.array(n_unseen, dtype=np.float64)
+        counts = [predictor.model.n_rows, predictor.model.n_calls, len(predictor.labels)]
+        return sums | {"predicted": np.array(counts, dtype=np.float64)}
 
-    def _source(self, piece: Chunk) -> tuple[FeatureData, list[int]]:
-        """The rows of a piece, and how many have a level of the feature that the sample does not."""
-        whole = piece.read([*self.columns, *([self.weight] if self.weight else [])])
+    def _read(self, chunk: Chunk) -> tuple[FeatureData, list[int]]:
+        """Return the rows of a chunk, and for each feature the number of rows with a level that the sample lacks."""
+        whole = chunk.read([*self.columns, *([self.weight] if self.weight else [])])
         table = select_columns(whole, list(self.columns))
-        counted = _weights(whole[self.weight], piece.n_rows) if self.weight else None
-        found = raw_columns(table, "X", only=[info.name for info in self.holding.infos])
-        x, strange = [], []
-        for which, info in enumerate(self.holding.infos):
-            plain = found[info.name]
+        weights = _chunk_weights(whole[self.weight], chunk.n_rows) if self.weight else None
+        columns = raw_columns(table, "X", only=[info.name for info in self.level_data.infos])
+        x, n_unseen = [], []
+        for which, info in enumerate(self.level_data.infos):
+            plain = columns[info.name]
             values, _ = values_like(plain, info, "X")
             points = as_points(info, values)
             missing = np.isnan(plain.values) if plain.kind == "numeric" else plain.values < 0
-            strange.append(int((self._without_point(which, points) & ~missing).sum()))
+            n_unseen.append(int((self._without_point(which, points) & ~missing).sum()))
             x.append(points)
-        return FeatureData(table, self.holding.infos, tuple(x), counted, self.holding), strange
+        return FeatureData(table, self.level_data.infos, tuple(x), weights, self.level_data), n_unseen
 
     def _without_point(self, which: int, points: Floats) -> npt.NDArray[np.bool_]:
-        """Rows whose level no sampled row has; a categorical column knows it, but there is no row to take it from."""
+        """Return a mask of rows whose level no sampled row has, so that its value cannot be copied."""
         absent = np.isnan(points)
-        if has_levels(self.holding.infos[which]):
-            held = self.holding.donors[which] >= 0
-            absent[~absent] = ~held[points[~absent].astype(np.intp)]
+        if has_levels(self.level_data.infos[which]):
+            present = self.level_data.level_rows[which] >= 0
+            absent[~absent] = ~present[points[~absent].astype(np.intp)]
         return absent
 
 
-def _weights(column: Any, n_rows: int) -> Floats | None:
-    """Weights of a piece, which may all be 0; those of all pieces may not."""
+def _chunk_weights(column: Any, n_rows: int) -> Floats | None:
+    """Return the weights of a chunk, which may all be 0, unlike those of all rows."""
     values = np.asarray(column)
     return np.zeros(n_rows) if not np.any(values) else read_weights(values, n_rows)
 
 
-def _counts(infos: Sequence[ColumnInfo], parts: Sequence[SubgroupRows]) -> dict[str, np.ndarray[Any, Any]]:
-    """Weights of subgroups, of rows without a value, and of levels."""
-    sums = {"n": np.array([part.n for part in parts])}
+def _counts(infos: Sequence[ColumnInfo], rows: Sequence[SubgroupRows]) -> dict[str, np.ndarray[Any, Any]]:
+    """Return the weights of subgroups, of missing values and of levels."""
+    sums = {"n": np.array([each.n for each in rows])}
     for which, info in enumerate(infos):
-        missing, levels = [], []
-        for part in parts:
-            x, weights = part.x[which], np.ones(len(part.rows)) if part.weights is None else part.weights
-            absent = np.isnan(x)
-            missing.append(float(weights[absent].sum()))
-            if has_levels(info):
-                codes = x[~absent].astype(np.intp)
-                levels.append(np.bincount(codes, weights=weights[~absent], minlength=len(info.levels)))
-        sums[f"missing {which}"] = np.array(missing)
-        if levels:
-            sums[f"levels {which}"] = np.array(levels, dtype=np.float64)
+        counts = [count_values(info, each.x[which], each.weights) for each in rows]
+        sums[f"missing {which}"] = np.array([missing for missing, _ in counts])
+        if has_levels(info):
+            sums[f"levels {which}"] = np.array([levels for _, levels in counts])
     return sums
 
 
-def _added_up(plan: _Plan, data: ChunkedData, asked: EffectSpec, checkpoint: Any) -> dict[str, Any]:
-    """Sums of all pieces, merged in their order."""
+def _sum_chunks(work: _ChunkWork, plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[str, Any]:
+    """Return the sums of all chunks, merged in their order."""
     total: dict[str, Any] = {}
-    work = plan.work
-    what = f"Effect of {' and '.join(info.name for info in work.holding.infos)}"
-    mark = _mark(plan, data) if checkpoint is not None else ""
-    for _, sums in run_chunks(work, data.chunks, n_jobs=asked.n_jobs, what=what, checkpoint=checkpoint, mark=mark):
+    what = f"Effect of {' and '.join(spec.names)}"
+    mark = _checkpoint_key(work, plan, large) if large.checkpoint is not None else ""
+    options: dict[str, Any] = {"n_jobs": spec.n_jobs, "what": what, "checkpoint": large.checkpoint, "mark": mark}
+    for _, sums in run_chunks(work, large.data.chunks, **options):
         for name, array in sums.items():
             if name.startswith("curve "):
                 moments = Moments.from_array(array)
                 total[name] = total[name].merged(moments) if name in total else moments
-            elif name == "asked" and name in total:
+            elif name == "predicted" and name in total:
                 total[name] = np.append(total[name][:2] + array[:2], max(total[name][2], array[2]))
             else:
                 total[name] = total[name] + array if name in total else array
     return total
 
 
-def _mark(plan: _Plan, data: ChunkedData) -> str:
-    """All that sums depend on, a line for each thing; the model is told by what it predicts for some rows."""
-    work = plan.work
-    n = min(_LOOKED_AT, plan.source.frames.n_rows)
-    rows = plan.source.frames.changed(np.arange(n), {})
-    seen = fingerprint(read_table(rows, lenient=True))
-    answers = work.model.fresh().predict(rows, n, lambda row: "rows drawn at random")
+def _checkpoint_key(work: _ChunkWork, plan: EffectPlan, large: LargeRows) -> str:
+    """Return everything that the sums depend on, one line each; the model is identified by its predictions."""
+    frames = plan.data.frames
+    n = min(_FINGERPRINT_ROWS, frames.n_rows)
+    rows = frames.changed(np.arange(n), {})
+    predictions = work.model.fresh().predict(rows, n, lambda row: "sampled rows")
     points = [axis.points.tobytes() for layout in work.layouts for axis in layout.axes]
     edges = [b"" if layout.edges is None else layout.edges.tobytes() for layout in work.layouts]
     lines = {
-        "effect": f"{work.kind} of {[info.name for info in work.holding.infos]}",
+        "effect": f"{work.kind} of {[info.name for info in work.level_data.infos]}",
         "points": hashlib.blake2b(b"/".join(points + edges), digest_size=8).hexdigest(),
         "columns": ", ".join(work.columns),
         "subgroups": "; ".join(work.partition.rules) if work.partition else "none",
-        "model": digest_of(answers),
+        "model": digest_of(predictions),
         "output": str(work.outputs.wanted),
         "weights": str(work.weight),
-        "data": f"{data.description}, {data.n_rows} rows",
-        "files": data.stamp,
-        "rows looked at": seen,
+        "data": f"{large.data.description}, {large.data.n_rows} rows",
+        "files": large.data.stamp,
+        "sampled rows": fingerprint(read_table(rows, lenient=True)),
     }
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
 
 
-def _result(
-    plan: _Plan, done: dict[str, Any], data: ChunkedData, asked: EffectSpec, sampled: tuple[int, int]
-) -> Effect:
-    source, work = plan.source, plan.work
-    names = tuple(info.name for info in source.infos)
-    _warn_of_strange(names, done["strange"])
-    extra = work.model.fresh()
-    spreads = _spreads(plan, extra)
-    curves = [
-        CURVES[asked.kind](done[name], layout, float(done["n"][layout.subgroup]), spreads.get(layout.subgroup))
-        for number, layout in enumerate(work.layouts)
-        if (name := f"curve {number}") in done
-    ]
-    if not curves and asked.subgroups is None:
-        raise InputError(f"No row of X has a value of {names[0]!r} within grid. Choose other values.")
-    n_rows, n_calls, n_outputs = (int(value) for value in done["asked"])
-    labels = work.outputs.told(n_outputs)
-    groups = tuple(_group(part, done, k) for k, part in enumerate(plan.parts))
-    title = names[0] if len(names) == 1 else (names[0], names[1])
-    counts = (n_rows + extra.n_rows, n_calls + extra.n_calls)
-    return Effect(
-        title,
-        asked.kind,
-        labels,
-        *counts,
-        work.partition,
-        source.infos,
-        groups,
-        tuple(curves),
-        data.backend,
-        sampled=sampled,
-    )
+def _curve(work: _ChunkWork, sums: dict[str, Any], number: int, spread: Floats | None) -> Curve:
+    summary = CurveSummary(float(sums[f"rows {number}"]), sums[f"curve {number}"], spread)
+    return KINDS[work.kind].curve(work.layouts[number], summary)
 
 
-def _group(part: SubgroupRows, done: dict[str, Any], k: int) -> EffectGroup:
-    """The subgroup: box statistics of the sample, counts of all rows."""
-    group = group_of(part, "")
+def _group(rows: SubgroupRows, sums: dict[str, Any], k: int) -> EffectGroup:
+    """Return a subgroup with the box statistics of the sample and the counts of all rows."""
     supports = []
-    for which, support in enumerate(group.supports):
-        counts = done[f"levels {which}"][k] if f"levels {which}" in done else support.counts
-        supports.append(replace(support, missing=float(done[f"missing {which}"][k]), counts=counts))
-    return replace(group, n=float(done["n"][k]), supports=tuple(supports))
+    for which, support in enumerate(rows.supports()):
+        counts = sums[f"levels {which}"][k] if f"levels {which}" in sums else support.counts
+        supports.append(replace(support, missing=float(sums[f"missing {which}"][k]), counts=counts))
+    return EffectGroup(rows.rule, float(sums["n"][k]), tuple(supports))
 
 
-def _spreads(plan: _Plan, model: Predictor) -> dict[int, Floats]:
-    """Box statistics of predictions at levels, which need predictions side by side: those of the sampled rows."""
-    work = plan.work
-    infos = plan.source.infos
-    if len(infos) > 1 or not has_levels(infos[0]) or work.kind == "ale":
+def _spreads(plan: EffectPlan, spec: EffectSpec, predictor: EffectPredictor) -> dict[int, Floats]:
+    """Return box statistics of the predictions at each level, from the sampled rows, by subgroup."""
+    infos = plan.data.infos
+    if len(infos) > 1 or not has_levels(infos[0]) or spec.kind == "ale":
         return {}
-    asker = EffectPredictor(model, work.outputs, work.batch_rows, 1)
-    mine = {layout.subgroup for layout in work.layouts}
-    parts = [part for part in plan.parts if part.subgroup in mine]
-    plans = [found for part in parts if (found := WAYS[work.kind](part, plan.wanted, plan.grid_resolution))]
-    return {curve.subgroup: curve.spread for curve in carried_out(asker, plans) if curve.spread is not None}
+    return {curve.subgroup: curve.spread for curve in plan.curves(predictor) if curve.spread is not None}
 
 
-def _warn_of_strange(names: Sequence[str], strange: Floats) -> None:
-    for name, n in zip(names, strange, strict=True):
+def _warn_of_unseen_levels(names: Sequence[str], n_unseen: Floats) -> None:
+    for name, n in zip(names, n_unseen, strict=True):
         if n:
             warnings.warn(
-                f"{int(n):,} rows have levels of {name!r} that the sample does not; there are no points for them. "
-                f"Draw a larger sample.",
+                f"{int(n):,} rows have levels of {name!r} that the sample lacks, so there are no points for them. "
+                f"Increase the sample size.",
                 UnseenValueWarning,
-                stacklevel=5,
+                stacklevel=4,
             )

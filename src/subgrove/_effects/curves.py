@@ -1,18 +1,23 @@
-"""Curves that are means of predictions: partial dependence, ICE curves, and conditional means (M-plots)."""
+"""Curves that are means of predictions: partial dependence, ICE curves, and conditional means (M-plots).
+
+Each kind of curve takes the same steps: a layout of grid points, predictions of rows, moments of the predictions at
+each point, and the curve. A table in memory is one chunk of rows; for large data, the layout comes from a sample and
+the moments of all chunks are merged. Box statistics and ICE curves need rows in memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.moments import Moments
 from subgrove._core.quantiles import interval_ends
-from subgrove._data.replace_columns import Rows
-from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels
+from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
 from subgrove._effects.predict import GridBlock, PredictionRequest
 from subgrove._effects.subgroup_rows import SubgroupRows
 from subgrove._effects.support import BOX, box_statistics
@@ -20,9 +25,9 @@ from subgrove._effects.support import BOX, box_statistics
 
 @dataclass(frozen=True, eq=False)
 class IceCurves:
-    """A curve for each row: `values` are (points, outputs, rows), `rows` their numbers in X.
+    """One curve for each row: `values` are (points, outputs, rows), `rows` their indices in X.
 
-    `centred` says whether they are differences from the first point.
+    `centred` states whether they are differences from the first point.
     """
 
     values: Floats
@@ -33,24 +38,24 @@ class IceCurves:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The effect of a feature in one subgroup; two features have a surface.
+    """The effect of a feature in one subgroup; of two features, a surface.
 
     Attributes
     ----------
     subgroup : int
-        Number of the subgroup.
-    axes : tuple of Axis
-        Points of the feature; of the first and of the second, if there are two.
+        Index of the subgroup.
+    axes : tuple of GridAxis
+        Points of the feature, or of each of two features.
     n : float array
-        For each point the weight of the rows that its estimate is a mean over.
+        For each point the number of rows (sum of weights) behind its estimate.
     estimate, std_error : float array (points, outputs)
-        With two features, points of the second run fastest.
+        For two features, points of the second one vary fastest.
     spread : float array (points, 7, outputs), or None
         Tukey's box statistics of the predictions at each level.
-    ice : Ice or None
+    ice : IceCurves or None
         A curve for each row.
     opacity : float array or None
-        For each point how dense the feature lies there in the subgroup, relative to where it is densest.
+        For each point the density of the feature in the subgroup, relative to its maximum.
     """
 
     subgroup: int
@@ -64,139 +69,287 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What a curve asks the model for, and how it is made of what was kept."""
+class CurveLayout:
+    """Grid points of the curve of a subgroup.
 
-    works: Sequence[PredictionRequest]
-    finish: Callable[[list[Floats]], Curve]
-
-
-def partial_dependence(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan:
-    """Equation (2) of the paper, in one subgroup: the mean prediction of its rows, all given the same value."""
-    axes = axes_of(part, wanted, grid_resolution)
-    keep = _Spread(part.weights) if len(axes) == 1 and has_levels(axes[0].info) else _Moments(part.weights)
-
-    def finish(kept: list[Floats]) -> Curve:
-        return _curve(part.subgroup, axes, np.full(len(kept[0]), part.n), kept[0])
-
-    return Plan([PredictionRequest(part.frames, blocks_of(part, axes), keep)], finish)
-
-
-def ice_curves(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan:
-    """The same without taking means: a curve for each row, and their mean."""
-    axes = axes_of(part, wanted, grid_resolution)
-
-    def finish(kept: list[Floats]) -> Curve:
-        return averaged(part.subgroup, axes, IceCurves(kept[0], part.rows, part.weights))
-
-    return Plan([PredictionRequest(part.frames, blocks_of(part, axes), np.array)], finish)
-
-
-def averaged(subgroup: int, axes: tuple[GridAxis, ...], ice: IceCurves) -> Curve:
-    """The mean of ICE curves."""
-    values = (_Spread if has_levels(axes[0].info) else _Moments)(ice.weights)(ice.values)
-    n = np.full(len(values), float(len(ice.rows) if ice.weights is None else ice.weights.sum()))
-    return _curve(subgroup, axes, n, values, ice)
-
-
-def centred(curve: Curve) -> Curve:
-    """ICE curves, and their mean, as differences from their first point."""
-    assert curve.ice is not None
-    ice = replace(curve.ice, values=curve.ice.values - curve.ice.values[:1], centred=True)
-    return replace(averaged(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
-
-
-def conditional_mean(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> Plan | None:
-    """M-plot: the mean prediction of the rows that have about this value; nothing is replaced.
-
-    Rows of levels that the user did not list are left out; None if no row is left.
+    Attributes
+    ----------
+    subgroup : int
+        Index of the subgroup.
+    axes : tuple of GridAxis
+        Points of the one or two features; for "ale" of a numeric feature, the borders of intervals.
+    edges : float array or None
+        Borders of the intervals of an M-plot whose points are means within intervals.
+    user_grid : bool
+        Whether the points are the user's; "ale" then excludes rows outside of them.
     """
-    part = part.where(~np.isnan(part.x[0]))
-    if has_levels(part.source.infos[0]) and not isinstance(wanted[0], str):
-        part = part.where(np.isin(part.x[0], wanted[0]))
-        if not len(part.rows):
-            return None
-    axis, cell = cells_of(part, wanted[0], grid_resolution)
 
-    def finish(kept: list[Floats]) -> Curve:
-        n = np.bincount(cell, weights=part.weights, minlength=len(axis)).astype(np.float64)
-        summary = _Spread if has_levels(axis.info) else _Moments
-        values = []
-        for point in range(len(axis)):
-            mine = cell == point
-            counted = None if part.weights is None else part.weights[mine]
-            values.append(summary(counted)(np.ascontiguousarray(kept[0][:, :, mine])))
-        return _curve(part.subgroup, (axis,), n, np.concatenate(values))
+    subgroup: int
+    axes: tuple[GridAxis, ...]
+    edges: Floats | None = None
+    user_grid: bool = False
 
-    return Plan([PredictionRequest(part.frames, [part.unchanged()], np.array)], finish)
-
-
-def _curve(
-    subgroup: int, axes: tuple[GridAxis, ...], n: Floats, summary: Floats, ice: IceCurves | None = None
-) -> Curve:
-    """A curve of what `_Moments` or `_Spread` gave for each of its points."""
-    spread = summary[:, 2:] if summary.shape[1] > 2 else None
-    return Curve(subgroup, axes, n, summary[:, 0], summary[:, 1], spread, ice)
-
-
-def cells_of(part: SubgroupRows, wanted: GridSpec, grid_resolution: int) -> tuple[GridAxis, npt.NDArray[np.intp]]:
-    """Points of an M-plot, and the point that each row counts for."""
-    (info,), (x,), weights = part.source.infos, part.x, part.weights
-    if has_levels(info):
-        axis = axis_of(info, x, weights, wanted, grid_resolution)
-        place = np.zeros(len(info.levels), dtype=np.intp)
-        place[axis.points.astype(np.intp)] = np.arange(len(axis))
-        return axis, place[x.astype(np.intp)]
-    if not isinstance(wanted, str):
-        between = wanted[:-1] / 2 + wanted[1:] / 2
-        return GridAxis(info, wanted), np.searchsorted(between, x, side="left")
-    cell, _ = interval_ends(edges_of(info, x, weights, wanted, grid_resolution).points, x)
-    mass = np.bincount(cell, weights=weights)
-    sums = np.bincount(cell, weights=x if weights is None else x * weights)
-    return GridAxis(info, sums / mass), cell
-
-
-def axes_of(part: SubgroupRows, wanted: Sequence[GridSpec], grid_resolution: int) -> tuple[GridAxis, ...]:
-    """Points of each feature."""
-    each = zip(part.source.infos, part.x, wanted, strict=True)
-    return tuple(axis_of(info, x, part.weights, way, grid_resolution) for info, x, way in each)
-
-
-def blocks_of(part: SubgroupRows, axes: Sequence[GridAxis]) -> list[GridBlock]:
-    """All rows at each point, or at each pair of points."""
-    return [part.block(axes, place) for place in product(*(range(len(axis)) for axis in axes))]
+    @property
+    def n_points(self) -> int:
+        """Number of grid points."""
+        return int(np.prod([len(axis) for axis in self.axes]))
 
 
 @dataclass(frozen=True, eq=False)
-class _Moments:
-    """Mean over rows and its standard error: (blocks, outputs, rows) to (blocks, 2, outputs). NaN of too few rows."""
+class CurveSummary:
+    """Predictions of one curve, summarized over the rows of one or more chunks.
+
+    Attributes
+    ----------
+    n : float
+        Number of rows (sum of weights).
+    moments : Moments
+        Of the predictions, (points, outputs); of the steps of "ale", (outputs, intervals).
+    spread, ice
+        As in `Curve`, for rows in memory.
+    """
+
+    n: float
+    moments: Moments
+    spread: Floats | None = None
+    ice: IceCurves | None = None
+
+
+class CurveRequest(ABC):
+    """Predictions for one curve and the rows of one chunk, and their summary."""
+
+    @property
+    @abstractmethod
+    def requests(self) -> Sequence[PredictionRequest]:
+        """The predictions that are needed."""
+
+    @abstractmethod
+    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
+        """Summarize the predictions, one array for each request."""
+
+
+class CurveKind(ABC):
+    """A kind of curve."""
+
+    @abstractmethod
+    def layout(self, rows: SubgroupRows, grids: Sequence[GridSpec], grid_resolution: int) -> CurveLayout | None:
+        """Choose the grid points; None if no row lies on the user's grid."""
+
+    @abstractmethod
+    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
+        """Request predictions for the rows of a chunk, or for all rows in memory; None if no row is used."""
+
+    @abstractmethod
+    def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
+        """Compute the curve from the summary of all rows."""
+
+
+class PartialDependence(CurveKind):
+    """Equation (2) of the paper in one subgroup: the mean prediction of its rows at each grid point."""
+
+    def layout(self, rows: SubgroupRows, grids: Sequence[GridSpec], grid_resolution: int) -> CurveLayout | None:
+        """Choose the grid points of each feature."""
+        each = zip(rows.data.infos, rows.x, grids, strict=True)
+        axes = tuple(axis_of(info, x, rows.weights, grid, grid_resolution) for info, x, grid in each)
+        return CurveLayout(rows.subgroup, axes)
+
+    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
+        """Request all rows at each point, or at each pair of points."""
+        box = in_memory and len(layout.axes) == 1 and has_levels(layout.axes[0].info)
+        return _PointRequest(rows, layout, PointSummary(rows.weights, in_memory, box))
+
+    def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
+        """Return mean and standard error at each point."""
+        return _mean_curve(layout, np.full(layout.n_points, summary.n), summary)
+
+
+class IndividualCurves(PartialDependence):
+    """ICE curves: the predictions of each row at each grid point, and their means."""
+
+    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
+        """Request the same predictions, without summarizing them."""
+        assert in_memory
+        return _IceRequest(rows, layout)
+
+
+class ConditionalMean(CurveKind):
+    """M-plot: the mean prediction of the rows with about the same value of the feature, without replacing any."""
+
+    def layout(self, rows: SubgroupRows, grids: Sequence[GridSpec], grid_resolution: int) -> CurveLayout | None:
+        """Choose levels, the user's points, or the means within intervals between quantiles."""
+        rows, grid, (info,) = rows.with_value(), grids[0], rows.data.infos
+        if has_levels(info):
+            if not isinstance(grid, str):
+                rows = rows.where(np.isin(rows.x[0], grid))
+            if not len(rows.rows):
+                return None
+            return CurveLayout(rows.subgroup, (axis_of(info, rows.x[0], rows.weights, grid, grid_resolution),))
+        if not isinstance(grid, str):
+            return CurveLayout(rows.subgroup, (GridAxis(info, grid),))
+        (x,), weights = rows.x, rows.weights
+        edges = edges_of(info, x, weights, grid, grid_resolution).points
+        cell, _ = interval_ends(edges, x)
+        sums = np.bincount(cell, weights=x if weights is None else x * weights)
+        return CurveLayout(rows.subgroup, (GridAxis(info, sums / np.bincount(cell, weights=weights)),), edges)
+
+    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
+        """Request the observed rows with a value on the grid."""
+        rows, (axis,) = rows.with_value(), layout.axes
+        if has_levels(axis.info):
+            rows = rows.where(np.isin(rows.x[0], axis.points))
+        return _CellRequest(rows, layout, in_memory) if len(rows.rows) else None
+
+    def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
+        """Return mean and standard error of the rows at each point."""
+        return _mean_curve(layout, summary.moments.n[:, 0], summary)
+
+
+@dataclass(frozen=True, eq=False)
+class PointSummary:
+    """Summary of predictions over rows: (blocks, outputs, rows) to (blocks, 3, outputs).
+
+    The three are number of rows, mean and sum of squared deviations; with `box`, Tukey's statistics follow.
+    Moments that are merged over chunks are corrected for rounding first; those of a single table are not.
+    """
 
     weights: Floats | None
+    in_memory: bool
+    box: bool = False
 
     def __call__(self, values: Floats) -> Floats:
+        moments = self._two_pass(values) if self.in_memory else self._mergeable(values)
+        return np.concatenate([moments, self._box(values)], axis=1) if self.box else moments
+
+    def _two_pass(self, values: Floats) -> Floats:
         w = self.weights
         n = float(values.shape[2]) if w is None else float(w.sum())
         if not n:
-            return np.full((len(values), 2, values.shape[1]), np.nan)
+            return np.zeros((len(values), 3, values.shape[1]))
         mean = (values if w is None else values * w).sum(axis=2) / n
         squares = values - mean[:, :, None]
         with np.errstate(over="ignore"):
             squares *= squares
         if w is not None:
             squares *= w
-        error = np.sqrt(squares.sum(axis=2) / (n - 1) / n) if n > 1 else np.full(mean.shape, np.nan)
-        return np.stack([mean, error], axis=1)
+        return np.stack([np.full(mean.shape, n), mean, squares.sum(axis=2)], axis=1)
 
+    def _mergeable(self, values: Floats) -> Floats:
+        moments = Moments.of(values.reshape(-1, values.shape[2]), weights=self.weights)
+        shape = values.shape[:2]
+        return np.stack([part.reshape(shape) for part in (moments.n, moments.mean, moments.m2)], axis=1)
 
-@dataclass(frozen=True, eq=False)
-class _Spread:
-    """Mean, standard error and box statistics: (blocks, outputs, rows) to (blocks, 9, outputs)."""
-
-    weights: Floats | None
-
-    def __call__(self, values: Floats) -> Floats:
+    def _box(self, values: Floats) -> Floats:
         boxes = np.full((len(values), len(BOX), values.shape[1]), np.nan)
         if values.shape[2]:
             for block, output in np.ndindex(values.shape[:2]):
                 boxes[block, :, output] = box_statistics(values[block, output], self.weights)
-        return np.concatenate([_Moments(self.weights)(values), boxes], axis=1)
+        return boxes
+
+
+@dataclass(frozen=True, eq=False)
+class _PointRequest(CurveRequest):
+    """All rows at each point of the grid."""
+
+    rows: SubgroupRows
+    layout: CurveLayout
+    summarize: PointSummary
+
+    @property
+    def requests(self) -> Sequence[PredictionRequest]:
+        return [PredictionRequest(self.rows.frames, _blocks(self.rows, self.layout), self.summarize)]
+
+    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
+        return _summary_of_points(self.rows.n, predictions[0])
+
+
+@dataclass(frozen=True, eq=False)
+class _IceRequest(CurveRequest):
+    """All rows at each point of the grid, not summarized."""
+
+    rows: SubgroupRows
+    layout: CurveLayout
+
+    @property
+    def requests(self) -> Sequence[PredictionRequest]:
+        return [PredictionRequest(self.rows.frames, _blocks(self.rows, self.layout), np.array)]
+
+    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
+        return _summary_of_ice(self.layout, IceCurves(predictions[0], self.rows.rows, self.rows.weights))
+
+
+@dataclass(frozen=True, eq=False)
+class _CellRequest(CurveRequest):
+    """Observed rows, each assigned to a point of the grid."""
+
+    rows: SubgroupRows
+    layout: CurveLayout
+    in_memory: bool
+
+    @property
+    def requests(self) -> Sequence[PredictionRequest]:
+        return [PredictionRequest(self.rows.frames, [self.rows.unchanged()], np.array)]
+
+    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
+        values, (axis,), w = predictions[0], self.layout.axes, self.rows.weights
+        cell = self._cells()
+        if not self.in_memory:
+            moments = Moments.of(np.ascontiguousarray(values[0]), cell, len(axis), w)
+            return CurveSummary(self.rows.n, _second_moments(*(part.T for part in moments.array[:3])))
+        points = []
+        for point in range(len(axis)):
+            mine = cell == point
+            summarize = PointSummary(None if w is None else w[mine], True, has_levels(axis.info))
+            points.append(summarize(np.ascontiguousarray(values[:, :, mine])))
+        return _summary_of_points(self.rows.n, np.concatenate(points))
+
+    def _cells(self) -> Rows:
+        (axis,), x = self.layout.axes, self.rows.x[0]
+        if has_levels(axis.info):
+            return positions_of(axis)[x.astype(np.intp)]
+        if self.layout.edges is not None:
+            return interval_ends(self.layout.edges, x)[0]
+        return np.searchsorted(axis.points[:-1] / 2 + axis.points[1:] / 2, x, side="left")
+
+
+def mean_of_ice(subgroup: int, axes: tuple[GridAxis, ...], ice: IceCurves) -> Curve:
+    """Return the mean of ICE curves, with these curves."""
+    layout = CurveLayout(subgroup, axes)
+    return PartialDependence().curve(layout, _summary_of_ice(layout, ice))
+
+
+def centre_ice(curve: Curve) -> Curve:
+    """Return ICE curves and their mean as differences from their first point."""
+    assert curve.ice is not None
+    ice = replace(curve.ice, values=curve.ice.values - curve.ice.values[:1], centred=True)
+    return replace(mean_of_ice(curve.subgroup, curve.axes, ice), opacity=curve.opacity)
+
+
+def _blocks(rows: SubgroupRows, layout: CurveLayout) -> list[GridBlock]:
+    return [rows.block(layout.axes, place) for place in product(*(range(len(axis)) for axis in layout.axes))]
+
+
+def _summary_of_ice(layout: CurveLayout, ice: IceCurves) -> CurveSummary:
+    n = float(len(ice.rows) if ice.weights is None else ice.weights.sum())
+    points = PointSummary(ice.weights, True, has_levels(layout.axes[0].info))(ice.values)
+    return replace(_summary_of_points(n, points), ice=ice)
+
+
+def _summary_of_points(n: float, points: Floats) -> CurveSummary:
+    """Unpack the result of `PointSummary`."""
+    spread = points[:, 3:] if points.shape[1] > 3 else None
+    return CurveSummary(n, _second_moments(points[:, 0], points[:, 1], points[:, 2]), spread)
+
+
+def _second_moments(n: Floats, mean: Floats, m2: Floats) -> Moments:
+    """Return moments without the third and fourth, which curves do not use."""
+    none = np.zeros(n.shape)
+    return Moments(n, mean, m2, none, none)
+
+
+def _mean_curve(layout: CurveLayout, n: Floats, summary: CurveSummary) -> Curve:
+    """Return means and their standard errors; NaN for too few rows."""
+    counts, moments = summary.moments.n, summary.moments
+    mean = np.where(counts > 0, moments.mean, np.nan)
+    several = np.where(counts > 1, counts, 2.0)
+    error = np.where(counts > 1, np.sqrt(moments.m2 / (several - 1) / several), np.nan)
+    return Curve(layout.subgroup, layout.axes, n, mean, error, summary.spread, summary.ice)

@@ -1,14 +1,27 @@
-"""The verb: the effect of a feature on the prediction."""
+"""`effect`: curves of the prediction against a feature."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-from subgrove._effects.in_memory import EffectSpec, effect_in_memory
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.from_containers import names_and_rows
+from subgrove._data.result_tables import backend_of
+from subgrove._data.table import read_like
+from subgrove._effects.curves import Curve
+from subgrove._effects.interactions import split_further
+from subgrove._effects.plan import EffectPlan, EffectSpec
+from subgrove._effects.predict import EffectPredictor
 from subgrove._effects.result import Effect
+from subgrove._effects.subgroup_rows import SubgroupRows
+from subgrove._effects.support import opacity_of
+from subgrove._effects.tables import EffectGroup
 from subgrove._scale import as_large, is_large
 from subgrove._subgroups import Partition, Subgroups
+from subgrove.exceptions import ColumnError, InputError, SameRowsWarning
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
 
@@ -27,96 +40,88 @@ def effect(
     response_method: str | None = None,
     sample_weight: Any = None,
     n_jobs: int | None = None,
-    memory: float = 512,
 ) -> Effect:
-    """Curves of the prediction against a feature: one for all rows, or one in each subgroup.
+    """Compute curves of the prediction against a feature, for all rows or in each subgroup.
 
     Parameters
     ----------
     model : object with predict or predict_proba, or function
-        A fitted model, or a function from a table like X to one number (or one line of numbers) for each row.
+        A fitted model, or a function from a table like X to one number (or several) for each row.
     X : pandas or polars frame, pyarrow table or 2-d array; or LargeData
-        Rows to take means over, best those that the model was not trained on; columns of an array are called x0, x1,
-        and so on. It is not changed. `LargeData` need not fit in memory; a bare path to Parquet, a pyarrow Dataset, a
-        polars LazyFrame or a Dask DataFrame stands for `LargeData` with its defaults. The model is then given the
-        columns that it was fitted on (`feature_names_in_`), else those of `subgroups`, else all.
+        Rows to average over, preferably held-out ones; columns of an array are called x0, x1, and so on. It is not
+        modified. `LargeData` need not fit in memory; a bare path to Parquet, a pyarrow Dataset, a polars LazyFrame or a
+        Dask DataFrame stands for `LargeData` with its defaults. The model then receives the columns that it was fitted
+        on (`feature_names_in_`), else those of `subgroups`, else all.
     feature : str, or pair of str
-        The feature; two of them give a surface (kind "pdp").
+        The feature; two features give a surface (kind "pdp").
     kind : {"pdp", "ice", "ale", "mplot"}, default "pdp"
-        - "pdp", partial dependence: the mean prediction if all rows had this value. With subgroups these are the
-          cs-PDPs of the paper.
-        - "ice": the same for each row on its own, and the mean.
-        - "ale", accumulated local effects: differences of predictions over small steps of the feature, for rows that
-          are near, added up; the curve has mean 0. Levels of a nominal feature are ordered so that those stand side
-          by side whose rows are alike in the other columns; an ordered one keeps its order.
-        - "mplot": the mean prediction of the rows that have about this value. See the warning below.
+        - "pdp", partial dependence: the mean prediction with the feature set to each value. With subgroups, these are
+          the cs-PDPs of the paper.
+        - "ice": the same for each single row, and the mean.
+        - "ale", accumulated local effects: differences of predictions over small steps of the feature, for rows near
+          the step, accumulated; the curve has mean 0. Levels of a nominal feature are ordered by the similarity of
+          their rows in the other columns; ordered levels keep their order.
+        - "mplot": the mean prediction of rows with about the same value. See the warning below.
     subgroups : Subgroups or Partition, optional
-        What `find_subgroups` returned, or its part for this feature. Each subgroup has a curve, over its own rows and
-        their own range of the feature. A subgroup with fewer than two rows has none, and is listed in `support`.
-        Those that were grown on the rows of X are used with a warning.
+        Result of `find_subgroups`, or its partition for this feature. Each subgroup has a curve, over its own rows and
+        the range of the feature in it. Subgroups with fewer than two rows have none, and are listed in `support`.
+        Subgroups that were grown on the rows of X are used with a warning.
     interactions : bool or int, default False
-        Whether subgroups, or all rows if there are none, are split further where the curves of single rows still
-        disagree in shape, since the feature interacts with another column: True for at most 2 further conditions in a
-        rule, or how many. For one feature and the kinds "pdp" and "ice". `reason` in the tables says why a group was
-        made, `heterogeneity` what each split explains.
+        Whether to split subgroups (or all rows) further where ICE curves differ in shape, because the feature interacts
+        with another column: True for at most 2 further conditions in a rule, or their number. For one feature and the
+        kinds "pdp" and "ice". The column `reason` of the tables contains the reason of the last split, `heterogeneity`
+        the share that each split explains.
     grid : "quantiles", list of values, or mapping, optional
-        Where curves have points. By default `grid_resolution` equal steps from the least to the greatest value, and
-        every
-        level of a feature that has levels. Points of whole numbers are whole: each of the values, if there are no more
-        than `grid_resolution`, else those next to the steps. "quantiles" takes quantiles instead of equal steps. Of
-        "ale"
-        these are the borders of intervals (`grid_resolution + 1` quantiles by default), of "mplot" the points that
-        rows are
-        counted to (by default the means in `grid_resolution` intervals between quantiles; rows of levels that are not
-        listed are left out). For two features a mapping from feature to its values. A level must be one that some row
-        of X has.
+        Grid points. By default `grid_resolution` equal steps from the smallest to the largest value, and all levels of
+        a categorical feature. For integers, all values if there are at most `grid_resolution`, otherwise those nearest
+        to the steps. "quantiles" uses quantiles instead of equal steps. For "ale" these are borders of intervals
+        (`grid_resolution + 1` quantiles by default); for "mplot" the points that rows are assigned to (by default the
+        means in `grid_resolution` intervals between quantiles; rows with levels that are not listed are excluded). For
+        two features, a mapping from feature to values. Levels must occur in X.
     grid_resolution : int, default 20
         Number of points, or of intervals, of a numeric feature.
     output : label or int, optional
-        The output to explain: a class, or the number of an output. By default the second of two classes, and every
-        class or output if there are more.
+        Output to explain: a class, or the number of an output. By default the second of two classes, and all of several
+        classes or outputs.
     response_method : {"predict", "predict_proba", "decision_function"}, optional
-        What the model is asked for: by default probabilities if it gives them, else what `predict` gives.
-    weights : 1-d array, optional
-        How often each row counts. Rows of weight 0 are left out. Of data in partitions the name of a column.
+        Method of the model; by default "predict_proba" for classifiers that have it, otherwise "predict".
+    sample_weight : 1-d array, optional
+        Sample weights; rows with weight 0 are excluded. For large data, the name of a column.
     n_jobs : int, optional
-        Number of jobs that ask at once, as joblib counts them. The numbers are the same for any.
-    memory : float, default 512
-        MiB that the tables given to the model may take.
+        Number of parallel jobs, as in joblib. Results do not depend on it.
 
     Returns
     -------
     Effect
-        Tables `curves`, `support`, `outliers` and `ice`; `predict` reads the curves at other values.
+        Tables `curves`, `support`, `outliers` and `ice`; `predict` evaluates the curves at other values.
 
     Notes
     -----
-    How to read it: outside the range in which rows are found, the model extrapolates, and a marginal "pdp" averages
-    that in when features depend on each other. Within subgroups they hardly do. The change of height from one
-    subgroup to the next is due to the columns in the rules, the slope within a subgroup to the feature.
+    How to read it: outside of the observed range, the model extrapolates, and a marginal "pdp" averages over such
+    predictions if features are dependent. Within subgroups there is little dependence. Differences in height between
+    subgroups are due to the columns in the rules, the slope within a subgroup is due to the feature.
 
-    Warning: "mplot" mixes the effects of all features that depend on this one. A feature that the model does not use
-    at all, but that is correlated with one that it uses, has a curve that is not flat.
+    Warning: "mplot" mixes the effects of all features that depend on this one. A feature that the model does not use,
+    but that is correlated with one that it uses, has a curve that is not flat.
 
-    The model is asked, in batches of at most 100,000 rows, for n rows at each point ("pdp" and "ice": n times the
-    number of points, in subgroups added up over their own rows and points), for 2 n rows ("ale"; of a
-    feature with levels 3 n, less the rows of the first and of the last level), or for n rows ("mplot"). Reading the
-    result asks for none.
+    Predictions are made in batches of at most 100,000 rows, fewer if scikit-learn's `working_memory` requires it. The
+    number of predicted rows is n at each point for "pdp" and "ice" (in subgroups, the sum over their own rows and
+    points), 2 n for "ale" (3 n for a categorical feature, minus the rows with the first and the last level), and n for
+    "mplot". Reading the result makes no predictions.
 
-    Interaction splits use curves that were asked for anyway, so they ask for no more. A split leaves at least 20 rows
-    on each side, explains at least 5 % of how far all curves disagree, and more than the best split explains when
-    curves are dealt to rows at random (level 0.05 for all subgroups together). Groups were chosen by these rows'
-    curves, which intervals do not cover. Their curves have the points of the subgroup that was split. Points of all
-    subgroups lie on one lattice then, so that curves can be compared; that asks for no more rows than
-    `grid_resolution` points
-    in each would.
+    Interaction splits use ICE curves that are predicted anyway. A split has at least 20 rows on each side, explains at
+    least 5 % of the heterogeneity of all curves, and is significant in a permutation test (level 0.05 for all subgroups
+    together). Intervals do not account for the selection of the groups. The curves of groups use the points of their
+    subgroup, and all subgroups use points of one common grid, so that curves can be compared; the number of predictions
+    is at most that of `grid_resolution` points in each.
 
-    Data in partitions are asked for as often, and for the predictions at levels of the sampled rows, from which their
-    box statistics come. Levels that no sampled row has get no points, with a warning.
+    For large data, grids, box statistics, outliers, ICE curves and interactions come from a sample
+    (`LargeData.sample_size`), means and counts from all rows. Box statistics at levels need predictions of the sample
+    in addition. Levels that no sampled row has get no points, with a warning.
 
-    Rows in which the feature is missing are given values like all others by "pdp" and "ice"; "ale", "mplot" and the
-    box statistics leave them out. Where an "ale" interval has a single row, its spread is taken to be that of the
-    others. Moments with a time zone are shown in it; a date in `grid` that has none is read as UTC.
+    Rows with a missing value of the feature are included in "pdp" and "ice", and excluded from "ale", "mplot" and the
+    box statistics. In an "ale" interval with a single row, the variance is that of the other intervals. Times with a
+    time zone are shown in it; a date in `grid` without time zone is in UTC.
 
     Examples
     --------
@@ -125,8 +130,8 @@ def effect(
     >>> groups = sg.find_subgroups(train.X, features="temp", max_depth=1)
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"]
-    >>> found = sg.effect(model, test.X, "temp", subgroups=groups, grid_resolution=3)
-    >>> found.curves[["rule", "x", "estimate", "n"]].round(1)
+    >>> eff = sg.effect(model, test.X, "temp", subgroups=groups, grid_resolution=3)
+    >>> eff.curves[["rule", "x", "estimate", "n"]].round(1)
                                    rule     x  estimate    n
     0  season in {WINTER, SPRING, FALL}  -0.2    -146.4  167
     1  season in {WINTER, SPRING, FALL}  14.3    1303.6  167
@@ -134,39 +139,109 @@ def effect(
     3                season in {SUMMER}  14.1    1280.7   52
     4                season in {SUMMER}  23.3    2200.7   52
     5                season in {SUMMER}  32.5    3120.7   52
-    >>> found.support[["rule", "n", "q1", "median", "q3"]]
+    >>> eff.support[["rule", "n", "q1", "median", "q3"]]
                                    rule    n     q1  median     q3
     0  season in {WINTER, SPRING, FALL}  167   6.90    10.6  16.65
     1                season in {SUMMER}   52  22.65    25.4  27.05
 
-    In which rows is the slope another one?
+    Split subgroups further where the slope of the curves differs:
 
     >>> def model(X):
     ...     return 100 * X["temp"] * (X["hum"] < 70) - 2 * X["hum"]
-    >>> found = sg.effect(model, test.X, "temp", subgroups=groups, interactions=True, grid_resolution=3)
-    >>> found.support[["rule", "reason", "n"]]
+    >>> eff = sg.effect(model, test.X, "temp", subgroups=groups, interactions=True, grid_resolution=3)
+    >>> eff.support[["rule", "reason", "n"]]
                                                     rule       reason    n
     0  season in {WINTER, SPRING, FALL} and hum <= 69...  interaction  111
     1  season in {WINTER, SPRING, FALL} and hum > 69.708  interaction   56
     2               season in {SUMMER} and hum <= 69.125  interaction   32
     3                season in {SUMMER} and hum > 69.125  interaction   20
-    >>> print(found.heterogeneity.sentence)
-    temp: of the disagreement of curves, 0% by splits of dependence, 99% by 2 of interaction on hum; 1% is left.
+    >>> print(eff.heterogeneity.sentence)
+    temp: heterogeneity of curves explained by dependence splits 0%, by 2 interaction splits on hum 99%; unexplained 1%.
 
-    From a file, piece by piece:
+    Large data, read in chunks:
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     test.X.to_parquet(f"{folder}/rows.parquet")
-    ...     found = sg.effect(model, sg.LargeData(f"{folder}/rows.parquet", chunk_rows=50), "temp", grid_resolution=3)
-    >>> found.curves["n"].tolist(), found.sampled
+    ...     eff = sg.effect(model, sg.LargeData(f"{folder}/rows.parquet", chunk_rows=50), "temp", grid_resolution=3)
+    >>> eff.curves["n"].tolist(), eff.sampled
     ([219, 219, 219], (219, 219))
     """
-    asked = EffectSpec(
-        feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs, memory
+    spec = EffectSpec.of(
+        feature=feature,
+        kind=kind,
+        subgroups=subgroups,
+        interactions=interactions,
+        grid=grid,
+        grid_resolution=grid_resolution,
+        output=output,
+        response_method=response_method,
+        n_jobs=n_jobs,
     )
     if not is_large(X):
-        return effect_in_memory(model, X, sample_weight, asked)
-    from subgrove._effects.chunked import effect_of_partitions
+        return _effect_in_memory(model, X, sample_weight, spec)
+    from subgrove._effects.chunked import LargeRows, effect_of_chunks
 
-    return effect_of_partitions(model, as_large(X), sample_weight, asked)
+    large = LargeRows.of(model, as_large(X), spec, sample_weight)
+    if spec.needs_rows:
+        return replace(_effect_in_memory(model, large.table, large.weights, spec), sampled=large.sampled)
+    return effect_of_chunks(model, large, spec)
+
+
+def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) -> Effect:
+    data = spec.read_data(X, sample_weight)
+    plan = EffectPlan.of(model, data, spec)
+    _warn_of_same_rows(X, spec.subgroups)
+    predictor = EffectPredictor(plan.model, plan.outputs, plan.batch_rows, spec.n_jobs)
+    curves = plan.curves(predictor)
+    if not curves and spec.subgroups is None:
+        raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
+    partition, rows, reasons, heterogeneity = plan.partition, plan.rows, ("",) * len(plan.rows), None
+    if spec.interaction_depth and partition is not None:
+        groups = split_further(
+            partition, X, [each.rows for each in rows], curves, spec.interaction_depth, data.row_weights
+        )
+        partition, reasons, heterogeneity = groups.partition, groups.reasons, groups.heterogeneity
+        curves = groups.curves if spec.kind == "ice" else [replace(curve, ice=None) for curve in groups.curves]
+        rows = [SubgroupRows(data, k, rule, groups.rows[k]) for k, rule in enumerate(partition.rules)]
+        if spec.subgroups is None and len(partition) == 1:
+            partition = None  # there was no split
+    if spec.kind == "ice" and partition is not None and spec.subgroups is not None:
+        curves = [_with_opacity(curve, partition) for curve in curves]
+    return Effect(
+        feature=spec.title,
+        kind=spec.kind,
+        outputs=predictor.labels,
+        n_rows_predicted=plan.model.n_rows,
+        n_calls=plan.model.n_calls,
+        subgroups=partition,
+        infos=data.infos,
+        groups=tuple(
+            EffectGroup(each.rule, each.n, each.supports(), reason) for each, reason in zip(rows, reasons, strict=True)
+        ),
+        lines=tuple(curves),
+        backend=backend_of(X),
+        heterogeneity=heterogeneity,
+    )
+
+
+def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
+    """Warn if the trees were grown on these rows; a partition alone does not know its training rows."""
+    if not isinstance(subgroups, Subgroups) or not {each.name for each in subgroups.columns} <= {*names_and_rows(X)[0]}:
+        return
+    try:
+        same = fingerprint(read_like(X, subgroups.columns)) == subgroups.fingerprint
+    except ColumnError:  # a column has another type, so it is another table
+        return
+    if same:
+        warnings.warn(
+            "The subgroups were grown on the rows that they are applied to. Grow them on training rows: "
+            "find_subgroups(train).",
+            SameRowsWarning,
+            stacklevel=4,
+        )
+
+
+def _with_opacity(curve: Curve, partition: Partition) -> Curve:
+    leaf = partition.tree.leaves[curve.subgroup]
+    return replace(curve, opacity=opacity_of(partition.tree, leaf, curve.axes[0]))

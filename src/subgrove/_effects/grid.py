@@ -1,4 +1,4 @@
-"""The points at which a curve has values: numbers, dates or levels of a feature."""
+"""Grid points of curves: numbers, dates or levels of a feature."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.kinds import ColumnInfo, Floats, Rows
 from subgrove._core.quantiles import quantile_values
 from subgrove._core.text import quote
 from subgrove._data.columns import number_text, typed, values_like
@@ -18,7 +18,8 @@ from subgrove._effects.timezones import are_days, nearest_days
 from subgrove.exceptions import InputError, ParameterError
 
 Way = Literal["default", "quantiles"]
-GridSpec = Floats | Way  # the user's own points, or how to choose them
+GridSpec = Floats | Way  # the user's points, or how to choose points
+_ENDS = 3  # points besides the steps that fit into a range: one more step and the two ends
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class GridAxis:
     info : ColumnInfo
         The feature.
     points : float array
-        Numbers; microseconds of dates and durations; positions among `info.levels` if it has levels.
+        Numbers; microseconds of dates and durations; positions in `info.levels` of a categorical feature.
     """
 
     info: ColumnInfo
@@ -40,28 +41,28 @@ class GridAxis:
         return len(self.points)
 
     def text(self, at: int) -> str:
-        """A point in words."""
+        """Describe a point."""
         return f"{self.info.name} = {point_text(self.info, float(self.points[at]))}"
 
 
 def has_levels(info: ColumnInfo) -> bool:
-    """Whether a feature has levels instead of numbers."""
+    """Whether a feature is categorical."""
     return info.kind != "numeric"
 
 
 def point_text(info: ColumnInfo, point: float) -> str:
-    """A value of a feature in words."""
+    """Format a value of a feature."""
     return info.levels[int(point)] if has_levels(info) else number_text(point, info)
 
 
 def read_values(column: RawColumn, name: str, kind: Any) -> tuple[ColumnInfo, Floats]:
-    """A feature that is seen for the first time, its values as those of `GridAxis.points`; NaN where missing."""
+    """Return the type of a feature and its values, encoded like `GridAxis.points`; NaN where missing."""
     info, values = typed(column, name, kind, "X")
     return replace(info, zone=column.zone if info.is_date else None), as_points(info, values)
 
 
 def as_points(info: ColumnInfo, values: npt.NDArray[Any]) -> Floats:
-    """Numbers, or codes of levels, as those of `GridAxis.points`; NaN where missing or not among the levels."""
+    """Encode numbers or codes of levels like `GridAxis.points`; NaN where missing or not among the levels."""
     if info.kind == "numeric":
         return np.asarray(values, dtype=np.float64)
     codes = values - 1.0 if info.kind == "ordered" else np.asarray(values, dtype=np.float64)
@@ -70,7 +71,7 @@ def as_points(info: ColumnInfo, values: npt.NDArray[Any]) -> Floats:
 
 
 def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
-    """What the user asks for, checked: points of the feature, or a way to choose them. `x` is the feature in X."""
+    """Validate the `grid` argument; `x` are the values of the feature in X."""
     if grid is None:
         return "default"
     if isinstance(grid, str):
@@ -79,11 +80,11 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
         return "quantiles"
     column, _ = raw_column(grid, "grid")
     if not len(column):
-        raise ParameterError(f"grid is empty. Give at least one value of {info.name!r}, or leave grid out.")
+        raise ParameterError(f"grid is empty. Pass at least one value of {info.name!r}, or None.")
     values, strange = values_like(column, info, "grid")
     points = as_points(info, values)
     if np.isnan(points).any() and not strange:
-        raise InputError(f"grid has missing values. Give values of {info.name!r} only.")
+        raise InputError(f"grid has missing values. Pass values of {info.name!r} only.")
     if not has_levels(info):
         return np.unique(points)
     points = np.array(list(dict.fromkeys(points.tolist())))
@@ -96,44 +97,95 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
 def _reject_absent(levels: Sequence[str], info: ColumnInfo) -> None:
     if levels:
         raise InputError(
-            f"grid has {quote(levels)}, which no row of X has in {info.name!r}. "
-            f"A level is given to the model as a row of X has it, so some row must have it."
+            f"grid has {quote(levels)}, which does not occur in {info.name!r} of X. "
+            f"Values of levels are copied from rows of X, so at least one row must have it."
         )
 
 
-def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: GridSpec, grid_resolution: int) -> GridAxis:
-    """Points for curves: every level, or equal steps from the least to the greatest value (or quantiles).
+def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, grid: GridSpec, grid_resolution: int) -> GridAxis:
+    """Choose grid points: all levels, or equal steps from the smallest to the largest value (or quantiles).
 
-    Of whole numbers every value, if there are no more than `grid_resolution`, else the whole numbers next to equal
-    steps.
+    For integers, all values if there are at most `grid_resolution`, otherwise the integers nearest to equal steps.
     """
-    if not isinstance(wanted, str):
-        return GridAxis(info, wanted)
+    if not isinstance(grid, str):
+        return GridAxis(info, grid)
     present = ~np.isnan(x)
     values = x[present]
     if has_levels(info) or not len(values):
         return GridAxis(info, np.unique(values))
-    if wanted == "quantiles":
-        counted = None if weights is None else weights[present]
-        return GridAxis(info, np.unique(quantile_values(values, counted, np.linspace(0, 1, grid_resolution))))
+    if grid == "quantiles":
+        w = None if weights is None else weights[present]
+        return GridAxis(info, np.unique(quantile_values(values, w, np.linspace(0, 1, grid_resolution))))
     if info.is_integer and len(distinct := np.unique(values)) <= grid_resolution:
         return GridAxis(info, distinct)
-    # Halved and doubled: the range may be wider than a float holds.
+    # Halved and doubled, since the range may overflow.
     steps = 2 * np.linspace(values.min() / 2, values.max() / 2, grid_resolution)
     return GridAxis(info, rounded_points(info, values, steps))
 
 
-def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, wanted: GridSpec, grid_resolution: int) -> GridAxis:
-    """Borders of intervals with about the same number of rows; x without missing values."""
-    if not isinstance(wanted, str):
-        return GridAxis(info, wanted)
+def edges_of(info: ColumnInfo, x: Floats, weights: Floats | None, grid: GridSpec, grid_resolution: int) -> GridAxis:
+    """Choose borders of intervals with about the same number of rows; x has no missing values."""
+    if not isinstance(grid, str):
+        return GridAxis(info, grid)
     return GridAxis(info, np.unique(quantile_values(x, weights, np.linspace(0, 1, grid_resolution + 1))))
 
 
 def rounded_points(info: ColumnInfo, values: Floats, points: Floats) -> Floats:
-    """Points that the column can hold: whole numbers, and whole days where all dates are, else whole microseconds."""
+    """Round points to values of the column: integers, whole days if all dates are, or microseconds."""
     if info.is_date and are_days(values, info.zone):
         points = nearest_days(points, info.zone)
     elif info.is_date or info.is_duration or info.is_integer:
         points = np.round(points)
     return np.unique(points)
+
+
+def positions_of(axis: GridAxis) -> Rows:
+    """Return the position on the axis of each level of a categorical feature; 0 for levels that are not on it."""
+    positions = np.zeros(len(axis.info.levels), dtype=np.intp)
+    positions[axis.points.astype(np.intp)] = np.arange(len(axis))
+    return positions
+
+
+def shared_points(info: ColumnInfo, x: Sequence[Floats], grid: GridSpec, grid_resolution: int) -> list[GridSpec]:
+    """Choose the points of each subgroup from one common grid, so that curves can be compared without interpolation.
+
+    Equal steps over the range of each subgroup would give each subgroup other points, and interpolated curves would
+    differ where the true ones do not. Here, subgroups use the common points within their own range, and its ends. The
+    number of predictions is at most that of `grid_resolution` points in each subgroup.
+    """
+    if len(x) == 1 or has_levels(info) or not isinstance(grid, str):
+        return [grid] * len(x)
+    values = [each[~np.isnan(each)] for each in x]
+    everything = np.concatenate(values)
+    if grid == "quantiles":
+        points = quantile_values(everything, None, np.linspace(0, 1, grid_resolution))
+        room = grid_resolution
+    else:
+        points = _common_steps(values, [len(each) for each in x], grid_resolution)
+        room = len(points) + _ENDS if grid_resolution > _ENDS else grid_resolution
+    points = rounded_points(info, everything, points)
+    few = [info.is_integer and len(np.unique(each)) <= grid_resolution for each in values]
+    return [
+        np.unique(each) if own else _within_range(points, each, room) for each, own in zip(values, few, strict=True)
+    ]
+
+
+def _common_steps(values: Sequence[Floats], sizes: Sequence[int], grid_resolution: int) -> Floats:
+    """Return equal steps over all ranges, with at most the predictions of `grid_resolution` points per subgroup."""
+    low, high = min(float(x.min()) for x in values), max(float(x.max()) for x in values)
+    widths = np.array([x.max() / 2 - x.min() / 2 for x in values])  # halved, since a range may overflow
+    widest, n = float(widths.max()), np.array(sizes, dtype=np.float64)
+    if grid_resolution <= _ENDS or not widest > 0:
+        return np.asarray(2 * np.linspace(low / 2, high / 2, grid_resolution), dtype=np.float64)
+    share = float(n @ (widths / widest) / n.sum())  # mean width of the range, relative to the widest
+    steps = (high / 2 - low / 2) / widest * (grid_resolution - _ENDS) / share
+    step = 2 * widest * share / (grid_resolution - _ENDS)
+    return np.asarray(low + step * np.arange(int(np.floor(steps)) + 1), dtype=np.float64)
+
+
+def _within_range(points: Floats, x: Floats, room: int) -> Floats:
+    """Return the points within the range of x, and its ends if they fit."""
+    low, high = float(x.min()), float(x.max())
+    inside = points[(points >= low) & (points <= high)]
+    with_ends = np.unique([*inside, low, high])
+    return with_ends if len(with_ends) <= room or len(inside) < 2 else inside

@@ -1,11 +1,11 @@
-"""Asking the model: the only step of an effect that needs predictions.
+"""Predictions for grid points: the only step of an effect that calls the model.
 
 Requirements this design meets:
 
-- the model is asked in large batches, which hold the same rows at several points of the grid;
-- no table is copied for a point: only the feature's column is written;
-- memory is bounded: a batch has a given number of rows, and of each answer a summary is kept, as far as it will do;
-- an answer is summed up point by point over all rows, so that batches and jobs do not change a digit.
+- batches are large: they contain the same rows at several grid points;
+- no table is copied for a grid point: only the column of the feature is written;
+- memory is bounded: batches have a limited number of rows, and predictions are summarized where possible;
+- predictions are summarized point by point over all rows, so results do not depend on batches or jobs.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from subgrove._core.parallel import effective_jobs, parallel_map
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Tile
 from subgrove._effects.outputs import ModelOutputs
 from subgrove._models.predictor import Predictions, Predictor
-from subgrove.exceptions import ModelError, ParameterError
+from subgrove.exceptions import ModelError
 
-BATCH_ROWS = 100_000  # more rows at once save no time
-_COPIES = 4  # tables of a batch that are held at once: ours, and those that models commonly make
+BATCH_ROWS = 100_000  # larger batches are not faster
+_COPIES = 4  # copies of a batch in memory: ours, and those that models commonly make
 _MIB = 2**20
 
 
 @dataclass(frozen=True, eq=False)
 class GridBlock:
-    """All rows of a table with columns replaced; `text` says by what. Both are made when they are needed.
+    """All rows of a table with columns replaced, created when needed; `text` describes the values.
 
-    `numbers` has for each column that `Frames.infos` tells of the number that all rows are given, if all are given one.
+    `numbers` has one number for each column of `Frames.infos`, if all rows have the same.
     """
 
     changes: Callable[[], Changes]
@@ -43,32 +43,27 @@ class GridBlock:
 
 @dataclass(frozen=True, eq=False)
 class PredictionRequest:
-    """Blocks that are asked for about the same rows, and what is kept of each answer.
+    """Blocks of the same rows to predict, and how to summarize the predictions.
 
-    `keep` takes numbers of some blocks, (blocks, outputs, rows), and gives an array with an entry for each block.
-    What it gives for a block must not depend on the others.
+    `summarize` maps the predictions of some blocks, (blocks, outputs, rows), to an array with an entry for each block,
+    which must not depend on the other blocks.
     """
 
     frames: Frames
     blocks: Sequence[GridBlock]
-    keep: Callable[[Floats], Floats]
+    summarize: Callable[[Floats], Floats]
 
-    @property
-    def n_rows(self) -> int:
-        """Rows that the model is asked for."""
-        return self.frames.n_rows * len(self.blocks)
-
-    def split(self, parts: int) -> list[PredictionRequest]:
-        """The same in several pieces."""
-        cuts = np.linspace(0, len(self.blocks), min(parts, len(self.blocks)) + 1).round().astype(int).tolist()
-        return [PredictionRequest(self.frames, self.blocks[start:stop], self.keep) for start, stop in pairwise(cuts)]
+    def split(self, n_jobs: int) -> list[PredictionRequest]:
+        """Distribute the blocks over several requests."""
+        cuts = np.linspace(0, len(self.blocks), min(n_jobs, len(self.blocks)) + 1).round().astype(int).tolist()
+        return [PredictionRequest(self.frames, self.blocks[a:b], self.summarize) for a, b in pairwise(cuts)]
 
 
 @dataclass(eq=False)
 class EffectPredictor:
-    """Has work done, and counts what the model was asked for.
+    """Fulfils prediction requests, and counts calls and rows.
 
-    `labels` are those of the outputs that have a curve, known after the first answer.
+    `labels` are those of the outputs with a curve, known after the first prediction.
     """
 
     model: Predictor
@@ -77,76 +72,76 @@ class EffectPredictor:
     n_jobs: int | None = None
     labels: tuple[Any, ...] = field(default=(), init=False)
 
-    def run(self, works: Sequence[PredictionRequest]) -> list[Floats]:
-        """For each work what was kept of its blocks."""
-        jobs = effective_jobs(self.n_jobs)
-        pieces = [work.split(jobs) for work in works]
-        tasks = [_Task(self.model.fresh(), self.outputs, piece, self.batch_rows) for some in pieces for piece in some]
-        done = list(parallel_map(_do, tasks, self.n_jobs))
-        for one in done:
-            self.model.n_rows += one.n_rows
-            self.model.n_calls += one.n_calls
-            self.labels = self.labels or one.labels
-        kept = iter(done)
-        return [np.concatenate([next(kept).kept for _ in some]) for some in pieces]
+    def run(self, requests: Sequence[PredictionRequest]) -> list[Floats]:
+        """Return the summarized predictions of each request."""
+        n_jobs = effective_jobs(self.n_jobs)
+        split = [request.split(n_jobs) for request in requests]
+        jobs = [_Job(self.model.fresh(), self.outputs, part, self.batch_rows) for parts in split for part in parts]
+        results = list(parallel_map(_run_job, jobs, self.n_jobs))
+        for result in results:
+            self.model.n_rows += result.n_rows
+            self.model.n_calls += result.n_calls
+            self.labels = self.labels or result.labels
+        summaries = iter(result.summary for result in results)
+        return [np.concatenate([next(summaries) for _ in parts]) for parts in split]
 
 
 @dataclass(frozen=True, eq=False)
-class _Task:
+class _Job:
     model: Predictor
     outputs: ModelOutputs
-    work: PredictionRequest
+    request: PredictionRequest
     batch_rows: int
 
 
 @dataclass(frozen=True, eq=False)
-class _Done:
-    kept: Floats
+class _JobResult:
+    summary: Floats
     labels: tuple[Any, ...]
     n_rows: int
     n_calls: int
 
 
-def _do(task: _Task) -> _Done:
-    kept: list[Floats] = []
+def _run_job(job: _Job) -> _JobResult:
+    summaries: list[Floats] = []
     labels: tuple[Any, ...] = ()
-    for blocks, answer in _answers(task):
-        labels = labels or task.outputs.chosen(1 if answer.ndim == 1 else answer.shape[1])[0]
-        numbers = task.outputs.numbers(answer, blocks[0].text)
-        # Rows last and side by side: sums over them are then formed in the same way however many blocks there are.
+    for blocks, predictions in _predict_blocks(job):
+        labels = labels or job.outputs.selected(1 if predictions.ndim == 1 else predictions.shape[1])[0]
+        numbers = job.outputs.numbers(predictions, blocks[0].text)
+        # Rows are the last, contiguous axis, so that sums over them do not depend on the number of blocks.
         numbers = numbers.reshape(len(blocks), -1, numbers.shape[1]).transpose(0, 2, 1)
-        kept.append(task.work.keep(np.ascontiguousarray(numbers)))
-    return _Done(np.concatenate(kept), labels, task.model.n_rows, task.model.n_calls)
+        summaries.append(job.request.summarize(np.ascontiguousarray(numbers)))
+    return _JobResult(np.concatenate(summaries), labels, job.model.n_rows, job.model.n_calls)
 
 
-def _answers(task: _Task) -> Iterator[tuple[Sequence[GridBlock], Predictions]]:
-    """The model's answers to some blocks at a time."""
-    frames, blocks = task.work.frames, task.work.blocks
+def _predict_blocks(job: _Job) -> Iterator[tuple[Sequence[GridBlock], Predictions]]:
+    """Yield some blocks at a time with their predictions."""
+    frames, blocks = job.request.frames, job.request.blocks
     n = frames.n_rows
-    if n > task.batch_rows:
+    if n > job.batch_rows:
         for block in blocks:
-            yield [block], _in_pieces(task.model, frames, block, task.batch_rows)
+            yield [block], _predict_in_batches(job.model, frames, block, job.batch_rows)
         return
-    n_batches = -(-len(blocks) // (task.batch_rows // n))
+    n_batches = -(-len(blocks) // (job.batch_rows // n))
     times = -(-len(blocks) // n_batches)  # batches of about the same size
     tile = frames.tile(times)
     for start in range(0, len(blocks), times):
         some = blocks[start : start + times]
         table = _filled(tile, frames, some)
-        looked_at = frames.is_matrix and start == 0 and len(some) < len(blocks)
-        before = np.array(np.asarray(table)[:n]) if looked_at else None
-        answer = task.model.predict(table, n * len(some), _About(some, n))
-        if before is not None and before.tobytes() != np.asarray(table)[:n].tobytes():
-            # The rest of the batches are written into the same table.
+        check_writes = frames.is_matrix and start == 0 and len(some) < len(blocks)
+        copy = np.array(np.asarray(table)[:n]) if check_writes else None
+        predictions = job.model.predict(table, n * len(some), _BatchText(some, n))
+        if copy is not None and copy.tobytes() != np.asarray(table)[:n].tobytes():
+            # The following batches are written into the same table.
             raise ModelError(
-                f"The model changes the table that it is given ({some[0].text()}), so that later predictions would be "
-                f"wrong. Pass a function that copies it first, as in lambda X: model.predict(X.copy())."
+                f"The model modifies its input ({some[0].text()}), so later predictions would be wrong. Pass a "
+                f"function that copies it first, as in lambda X: model.predict(X.copy())."
             )
-        yield some, answer
+        yield some, predictions
 
 
 def _filled(tile: Tile, frames: Frames, blocks: Sequence[GridBlock]) -> Any:
-    """A table with a copy for each block."""
+    """Return a table with a copy of the rows for each block."""
     numbers = [block.numbers for block in blocks if block.numbers is not None]
     if len(numbers) == len(blocks):
         return tile.fill_numbers(dict(zip(frames.infos, np.array(numbers).T, strict=True)))
@@ -154,8 +149,8 @@ def _filled(tile: Tile, frames: Frames, blocks: Sequence[GridBlock]) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _About:
-    """What the rows of a batch were made for."""
+class _BatchText:
+    """Description of the rows of a batch, for error messages."""
 
     blocks: Sequence[GridBlock]
     n_rows: int
@@ -167,23 +162,23 @@ class _About:
         return first if len(self.blocks) == 1 else f"{first}, to {last}"
 
 
-def _in_pieces(model: Predictor, frames: Frames, block: GridBlock, batch_rows: int) -> Predictions:
-    """A block that is larger than a batch."""
-    changes, pieces = block.changes(), []
+def _predict_in_batches(model: Predictor, frames: Frames, block: GridBlock, batch_rows: int) -> Predictions:
+    """Predict a block that is larger than a batch."""
+    changes, predictions = block.changes(), []
     for start in range(0, frames.n_rows, batch_rows):
-        piece = slice(start, min(start + batch_rows, frames.n_rows))
-        table = frames.changed(piece, {name: _part(column, piece) for name, column in changes.items()})
-        pieces.append(model.predict(table, piece.stop - piece.start, lambda row: block.text()))
-    return np.concatenate(pieces)
+        rows = slice(start, min(start + batch_rows, frames.n_rows))
+        table = frames.changed(rows, {name: _part(column, rows) for name, column in changes.items()})
+        predictions.append(model.predict(table, rows.stop - rows.start, lambda row: block.text()))
+    return np.concatenate(predictions)
 
 
 def _part(column: Column, rows: slice) -> Column:
     return column.part(rows) if isinstance(column, Donors) else column[rows]
 
 
-def batch_rows(memory: Any, n_columns: int) -> int:
-    """Rows in a batch: as many as save time, and no more than memory (in MiB) allows."""
-    number = isinstance(memory, int | float | np.number) and not isinstance(memory, bool)
-    if not number or not np.isfinite(memory) or memory <= 0:
-        raise ParameterError(f"memory must be a number of MiB above 0; got {memory!r}.")
+def batch_rows(n_columns: int) -> int:
+    """Return the number of rows in a batch, limited by the `working_memory` of scikit-learn's configuration."""
+    from sklearn import get_config
+
+    memory = float(get_config()["working_memory"])
     return int(max(1, min(BATCH_ROWS, memory * _MIB // (_COPIES * 8 * max(n_columns, 1)))))

@@ -11,8 +11,8 @@ import numpy as np
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._data.result_tables import Backend
-from subgrove._effects.curves import Curve, centred
-from subgrove._effects.interactions.heterogeneity import Heterogeneity
+from subgrove._effects.curves import Curve, centre_ice
+from subgrove._effects.heterogeneity import Heterogeneity
 from subgrove._effects.interpolate import is_table, read_column, read_columns, values_at
 from subgrove._effects.tables import EffectGroup, curves_table, ice_table, outliers_table, support_table
 from subgrove._subgroups import Partition
@@ -157,7 +157,7 @@ class Effect:
         2  32.50    3770.0        0.0
         """
         self._reject_without_ice("centred")
-        return replace(self, lines=tuple(centred(curve) for curve in self.lines))
+        return replace(self, lines=tuple(centre_ice(curve) for curve in self.lines))
 
     def _reject_without_ice(self, what: str) -> None:
         if self.kind != "ice":

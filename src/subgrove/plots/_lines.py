@@ -11,7 +11,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
-from subgrove._effects.interactions.heterogeneity import INTERACTION
+from subgrove._effects.heterogeneity import INTERACTION
 from subgrove._effects.support import FeatureSupport
 from subgrove._effects.tables import EffectGroup
 from subgrove.exceptions import ParameterError

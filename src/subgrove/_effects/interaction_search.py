@@ -1,9 +1,9 @@
-"""The split that makes curves agree most, and whether chance could have found one as good.
+"""The split that reduces the heterogeneity of curves most, and a permutation test of it.
 
-A column is cut in two so that the curves on each side disagree least (REPID, Herbinger and others 2022, has this
-criterion). The best of many columns and cuts always explains something, also where no column has to do with the curves.
-So the curves are dealt to the rows at random, and the best split is searched for again, many times: a split counts if
-hardly any of these explains as much. That test is exact for rows drawn independently, whatever columns and curves are.
+The criterion is that of REPID (Herbinger et al. 2022): the curves on each side of a cut should be as homogeneous as
+possible. The best of many columns and cuts always explains something, even if no column is related to the curves. So
+the curves are permuted over the rows and the search repeated many times; the p-value is the share of permutations whose
+best split explains as much. For independent rows the test is exact, whatever the columns and the curves.
 """
 
 from __future__ import annotations
@@ -18,36 +18,37 @@ import numpy.typing as npt
 from subgrove._core.kinds import MISSING, ColumnInfo, Floats, Rows
 from subgrove.trees.nodes import Side, Split, assign_unseen_values, goes_left
 
-MOST_DEALT = 999  # times that curves are dealt anew, at most
-_AT_ONCE = 1 << 19  # numbers of dealt curves that are worked on together
-_KEPT = 1e-6  # share of the disagreement that may be left out to have fewer numbers for a curve
+MAX_PERMUTATIONS = 999
+_BATCH_SIZE = 1 << 19  # numbers of permuted curves that are processed at once
+_TOLERANCE = 1e-6  # share of heterogeneity that the reduction of dimension may lose
 
-
-Column = tuple[ColumnInfo, npt.NDArray[Any]]
+SplitColumn = tuple[ColumnInfo, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
 class BestSplit:
-    """The best split of some rows: what it explains, and which rows go left."""
+    """The best split of some rows: the heterogeneity that it explains, and a mask of the left rows."""
 
     split: Split
     gain: float
     left: npt.NDArray[np.bool_]
 
 
-def best_split(shapes: Floats, weights: Floats, columns: Sequence[Column], min_samples_leaf: float) -> BestSplit | None:
-    """The split that explains most of the disagreement of centred curves around their mean; None if none is allowed.
+def best_split(
+    shapes: Floats, weights: Floats, columns: Sequence[SplitColumn], min_samples_leaf: float
+) -> BestSplit | None:
+    """Return the split that explains most of the heterogeneity of curves; None if no split is allowed.
 
     Parameters
     ----------
     shapes : float array (rows, numbers)
-        Centred curves around their mean.
+        Deviations of centred curves from their mean.
     weights : float array
-        How often each row counts.
+        Sample weights.
     columns : sequence of (ColumnInfo, values)
-        What may be asked: numbers, or codes of levels.
+        Columns to split on: numbers, or codes of levels.
     min_samples_leaf : float
-        Least weight on each side.
+        Smallest weight on each side.
     """
     best, most = None, 0.0
     for column in columns:
@@ -66,42 +67,42 @@ def best_split(shapes: Floats, weights: Floats, columns: Sequence[Column], min_s
 
 
 def permutation_p_value(
-    found: BestSplit,
+    split: BestSplit,
     shapes: Floats,
     weights: Floats,
-    columns: Sequence[Column],
+    columns: Sequence[SplitColumn],
     min_samples_leaf: float,
-    level: float,
+    alpha: float,
     rng: np.random.Generator,
 ) -> float:
-    """How often curves dealt at random have a split that explains as much; it stops when that is more than `level`.
+    """Return the permutation p-value of a split; stops early once it exceeds `alpha`.
 
-    They are dealt about 4 / `level` times, so that the split of the true curves must be among the first four.
+    There are about 4 / `alpha` permutations, so the split must rank among the best four to be significant.
     """
     scans = [scan for column in columns if (scan := _scan_of(*column)) is not None]
-    numbers = _fewer(shapes, weights)
-    n_dealt = min(max(int(np.ceil(4 / level)) - 1, 19), MOST_DEALT)
-    at_once = int(np.clip(_AT_ONCE // numbers.size, 1, 64))
-    hits, dealt = 0, 0
-    while dealt < n_dealt and (hits + 1) / (n_dealt + 1) <= level:
-        orders = np.stack([rng.permutation(len(numbers)) for _ in range(min(at_once, n_dealt - dealt))])
-        own, counted = numbers[orders], weights[orders]
+    numbers = _principal_components(shapes, weights)
+    n_permutations = min(max(int(np.ceil(4 / alpha)) - 1, 19), MAX_PERMUTATIONS)
+    batch = int(np.clip(_BATCH_SIZE // numbers.size, 1, 64))
+    hits, done = 0, 0
+    while done < n_permutations and (hits + 1) / (n_permutations + 1) <= alpha:
+        orders = np.stack([rng.permutation(len(numbers)) for _ in range(min(batch, n_permutations - done))])
+        permuted, permuted_weights = numbers[orders], weights[orders]
         as_much = np.zeros(len(orders), dtype=np.bool_)
         for scan in scans:
-            as_much |= scan.best(own, counted, min_samples_leaf)[0] >= found.gain * (1 - _KEPT)
-        hits, dealt = hits + int(as_much.sum()), dealt + len(orders)
-    return (hits + 1) / (dealt + 1)
+            as_much |= scan.best(permuted, permuted_weights, min_samples_leaf)[0] >= split.gain * (1 - _TOLERANCE)
+        hits, done = hits + int(as_much.sum()), done + len(orders)
+    return (hits + 1) / (done + 1)
 
 
-def _fewer(shapes: Floats, weights: Floats) -> Floats:
-    """The same curves in as few numbers as hold nearly all of their sum of squares."""
+def _principal_components(shapes: Floats, weights: Floats) -> Floats:
+    """Project curves onto the principal components with nearly all of their sum of squares."""
     spread, axes = np.linalg.eigh((shapes * weights[:, None]).T @ shapes)
-    left_out = np.cumsum(np.maximum(spread, 0)) <= _KEPT * np.maximum(spread, 0).sum()
-    return np.ascontiguousarray(shapes @ axes[:, ~left_out])
+    dropped = np.cumsum(np.maximum(spread, 0)) <= _TOLERANCE * np.maximum(spread, 0).sum()
+    return np.ascontiguousarray(shapes @ axes[:, ~dropped])
 
 
 def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _NumericSplits | _LevelSplits | None:
-    """How a column is searched; None if it cannot be split here, or holds values that training did not have."""
+    """Prepare the search of a column; None if it cannot be split, or has levels unseen in training."""
     if info.is_nominal:
         codes, place = np.unique(values, return_inverse=True)
         return None if len(codes) < 2 or codes[0] < MISSING else _LevelSplits(np.eye(len(codes))[place], codes)
@@ -118,16 +119,17 @@ def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _NumericSplits | _Le
 
 @dataclass(frozen=True, eq=False)
 class _NumericSplits:
-    """Rows in the order of a column; `ends` are the places after which it may be cut, `n` rows are not missing."""
+    """Cuts of a numeric column: rows in sorted order, positions of the cuts, and the number of known values."""
 
     order: Rows
     ends: Rows
     n: int
 
     def best(self, shapes: Floats, weights: Floats, min_samples_leaf: float) -> tuple[Floats, Rows]:
-        """For each deal (deals, rows, numbers) the most that a cut explains, and its number.
+        """Return for each permutation (permutations, rows, numbers) the largest gain of a cut, and its index.
 
-        Cuts with missing values above come first, then cuts with these below, then missing values against all others.
+        Cuts with missing values on the right come first, then those with missing values on the left, then the cut
+        between known and missing values.
         """
         w = weights[:, self.order]
         sums, mass = np.cumsum(shapes[:, self.order] * w[:, :, None], axis=1), np.cumsum(w, axis=1)
@@ -137,10 +139,10 @@ class _NumericSplits:
             missing, missing_mass = sums[:, -1:] - sums[:, last, None], mass[:, -1:] - mass[:, last, None]
             low = np.concatenate([low, low + missing, sums[:, last, None]], axis=1)
             low_mass = np.concatenate([low_mass, low_mass + missing_mass, mass[:, last, None]], axis=1)
-        return _most(low, low_mass, sums[:, -1], mass[:, -1], min_samples_leaf)
+        return _largest_gain(low, low_mass, sums[:, -1], mass[:, -1], min_samples_leaf)
 
-    def split(self, column: Column, shapes: Floats, weights: Floats, which: int) -> Split:
-        """The split with this number."""
+    def split(self, column: SplitColumn, shapes: Floats, weights: Floats, which: int) -> Split:
+        """Return the split with this index."""
         info, values = column
         if which == 2 * len(self.ends):
             return Split(info.name, info.kind, None, missing="right")
@@ -151,21 +153,21 @@ class _NumericSplits:
 
 @dataclass(frozen=True, eq=False)
 class _LevelSplits:
-    """Which of the levels (rows, levels) each row has, as 0 and 1; `codes` are their codes."""
+    """Cuts of a categorical column: one-hot levels (rows, levels), and their codes."""
 
     has: Floats
     codes: npt.NDArray[Any]
 
     def best(self, shapes: Floats, weights: Floats, min_samples_leaf: float) -> tuple[Floats, Rows]:
-        """For each deal the most that a cut of the ordered levels explains, and how many levels lie below.
+        """Return for each permutation the largest gain of a cut between ordered levels, and its position.
 
-        Levels are ordered along the direction in which the means of their curves differ most.
+        Levels are ordered along the first principal component of their mean curves.
         """
         low, low_mass, total, mass, _ = self._ordered(shapes, weights)
-        return _most(low, low_mass, total, mass, min_samples_leaf)
+        return _largest_gain(low, low_mass, total, mass, min_samples_leaf)
 
     def _ordered(self, shapes: Floats, weights: Floats) -> tuple[Floats, Floats, Floats, Floats, Rows]:
-        """Sums below each cut and their mass, those of all rows, and the order of the levels."""
+        """Return sums and weights on the left of each cut, those of all rows, and the order of the levels."""
         mass = weights @ self.has
         sums = self.has.T @ (shapes * weights[:, :, None])
         total, all_mass = sums.sum(axis=1), mass.sum(axis=1)
@@ -177,19 +179,21 @@ class _LevelSplits:
         low_mass = np.cumsum(np.take_along_axis(mass, order, axis=1), axis=1)[:, :-1]
         return low, low_mass, total, all_mass, order
 
-    def split(self, column: Column, shapes: Floats, weights: Floats, which: int) -> Split:
-        """The split with this number."""
+    def split(self, column: SplitColumn, shapes: Floats, weights: Floats, which: int) -> Split:
+        """Return the split with this index."""
         info, order = column[0], self._ordered(shapes[None], weights[None])[-1][0]
         below, above = (set(self.codes[part].tolist()) for part in (order[: which + 1], order[which + 1 :]))
-        if min(above) < min(below):  # the first level is on the left
+        if min(above) < min(below):  # put the first level on the left
             below = above
         left = tuple(level for code, level in enumerate(info.levels) if code in below)
         right = tuple(level for code, level in enumerate(info.levels) if code not in below)
         return Split(info.name, info.kind, levels=(left, right), missing="left" if MISSING in below else "right")
 
 
-def _most(low: Floats, low_mass: Floats, total: Floats, mass: Floats, min_samples_leaf: float) -> tuple[Floats, Rows]:
-    """For each deal the largest gain of cuts with these sums below, among those with enough rows on both sides."""
+def _largest_gain(
+    low: Floats, low_mass: Floats, total: Floats, mass: Floats, min_samples_leaf: float
+) -> tuple[Floats, Rows]:
+    """Return the largest gain for each permutation, among cuts with enough rows on both sides."""
     high_mass = mass[:, None] - low_mass
     allowed = (low_mass >= min_samples_leaf) & (high_mass >= min_samples_leaf)
     below, above = np.where(allowed, low_mass, 1.0), np.where(allowed, high_mass, 1.0)

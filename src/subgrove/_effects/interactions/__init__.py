@@ -1,1 +1,0 @@
-"""Interactions: subgroups in which effects differ."""

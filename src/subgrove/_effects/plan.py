@@ -1,0 +1,226 @@
+"""Validated arguments of `effect`, and the plan of its curves: subgroups, grid points and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.kinds import ColumnInfo
+from subgrove._core.text import quote
+from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._data.from_containers import names_and_rows, raw_columns
+from subgrove._data.table import read_weights
+from subgrove._effects.ale import AccumulatedEffects
+from subgrove._effects.curves import (
+    ConditionalMean,
+    Curve,
+    CurveKind,
+    CurveLayout,
+    IndividualCurves,
+    PartialDependence,
+)
+from subgrove._effects.grid import GridSpec, read_grid, read_values, shared_points
+from subgrove._effects.interactions import DEPTH, one_subgroup
+from subgrove._effects.outputs import ModelOutputs, model_for_effect
+from subgrove._effects.predict import EffectPredictor, batch_rows
+from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows, rows_by_subgroup
+from subgrove._models.predictor import Predictor
+from subgrove._subgroups import Partition, Subgroups
+from subgrove.exceptions import InputError, ParameterError
+
+KINDS: Mapping[str, CurveKind] = {
+    "pdp": PartialDependence(),
+    "ice": IndividualCurves(),
+    "ale": AccumulatedEffects(),
+    "mplot": ConditionalMean(),
+}
+
+
+@dataclass(frozen=True)
+class EffectSpec:
+    """Arguments of `effect`; those that do not depend on the data are validated.
+
+    `interaction_depth` is the largest number of interaction splits above a group, 0 for none.
+    """
+
+    names: tuple[str, ...]
+    kind: str
+    subgroups: Any
+    interaction_depth: int
+    grid: Any
+    grid_resolution: int
+    output: Any
+    response_method: str | None
+    n_jobs: int | None
+
+    @classmethod
+    def of(cls, *, feature: Any, kind: Any, interactions: Any, grid_resolution: Any, **options: Any) -> EffectSpec:
+        """Validate the arguments."""
+        if kind not in KINDS:
+            raise ParameterError(f"kind must be one of {quote(KINDS)}; got {kind!r}.")
+        names = _feature_names(feature)
+        if len(names) > 1 and kind != "pdp":
+            raise ParameterError(f"Only kind='pdp' supports two features; got kind={kind!r}. Pass one feature.")
+        return cls(
+            names=names,
+            kind=kind,
+            interaction_depth=_interaction_depth(interactions, kind, len(names)),
+            grid_resolution=whole_number("grid_resolution", grid_resolution, least=2),
+            **options,
+        )
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether curves of single rows are needed, which chunks of large data cannot provide."""
+        return self.kind == "ice" or self.interaction_depth > 0
+
+    @property
+    def title(self) -> str | tuple[str, str]:
+        """The feature, or the pair of features, as the user passed it."""
+        return self.names[0] if len(self.names) == 1 else (self.names[0], self.names[1])
+
+    def read_data(self, X: Any, sample_weight: Any) -> FeatureData:
+        """Read the features from a table."""
+        columns = raw_columns(X, "X", only=self.names)
+        present, n_rows = names_and_rows(X)
+        unknown = [name for name in self.names if name not in columns]
+        if unknown:
+            listed = quote(present[:30]) + (" ..." if len(present) > 30 else "")
+            raise ParameterError(f"feature {quote(unknown)} is not a column of X. Its columns: {listed}.")
+        if not n_rows:
+            raise InputError("X has no rows. Pass at least one.")
+        known = self.subgroups.columns if isinstance(self.subgroups, Subgroups) else ()
+        if isinstance(self.subgroups, Partition):
+            known = (self.subgroups.tree.target,)
+        kinds = {column.name: column.kind for column in known}
+        read = [read_values(columns[name], name, kinds.get(name)) for name in self.names]
+        reject_another_index(X, sample_weight=sample_weight)
+        infos, x = zip(*read, strict=True)
+        return FeatureData(X, infos, x, read_weights(sample_weight, n_rows))
+
+    def read_grids(self, data: FeatureData) -> list[GridSpec]:
+        """Read the grid of each feature."""
+        if len(self.names) > 1 and self.grid is not None and not isinstance(self.grid, str | Mapping):
+            raise ParameterError("grid must be a mapping from feature to values for two features.")
+        by_name = self.grid if isinstance(self.grid, Mapping) else dict.fromkeys(self.names, self.grid)
+        unknown = [str(name) for name in by_name if name not in self.names]
+        if unknown:
+            raise ParameterError(f"grid has {quote(unknown)}, which is not the feature.")
+        return [read_grid(by_name.get(info.name), info, x) for info, x in zip(data.infos, data.x, strict=True)]
+
+    def partition(self, infos: Sequence[ColumnInfo]) -> Partition | None:
+        """Return the subgroups of the feature."""
+        names = {info.name for info in infos}
+        if self.subgroups is None:
+            return None
+        if isinstance(self.subgroups, Partition):
+            partitions, features = [self.subgroups], [self.subgroups.feature]
+        elif isinstance(self.subgroups, Subgroups):
+            partitions, features = list(self.subgroups.values()), list(self.subgroups)
+        else:
+            raise ParameterError(
+                f"subgroups must be a result of find_subgroups, or its partition for the feature; "
+                f"got {type(self.subgroups).__name__}."
+            )
+        for partition in partitions:
+            if set(partition.members) == names:
+                return partition
+        title = " + ".join(info.name for info in infos)
+        raise ParameterError(
+            f"subgroups has no partition for {title!r}, only for {quote(features)}. "
+            f"Add it to find_subgroups(..., features=[...])."
+        )
+
+
+def _feature_names(feature: Any) -> tuple[str, ...]:
+    if isinstance(feature, str | int | np.integer) and not isinstance(feature, bool):
+        return (str(feature),)
+    if isinstance(feature, list | tuple) and 1 <= len(feature) <= 2 and len(set(map(str, feature))) == len(feature):
+        return tuple(map(str, feature))
+    raise ParameterError(f"feature must be a column name or a pair of different column names; got {feature!r}.")
+
+
+def _interaction_depth(interactions: Any, kind: str, n_features: int) -> int:
+    if isinstance(interactions, bool | np.bool_):
+        depth = DEPTH if interactions else 0
+    else:
+        depth = whole_number("interactions", interactions, least=0)
+    if depth and (kind not in ("pdp", "ice") or n_features > 1):
+        received = f"kind is {kind!r}" if n_features == 1 else "there are two"
+        raise ParameterError(
+            f"interactions needs ICE curves of one feature, but {received}. Use kind='pdp' or 'ice' and one feature."
+        )
+    return depth
+
+
+@dataclass(frozen=True, eq=False)
+class EffectPlan:
+    """What `effect` computes: subgroups and grid points of each curve.
+
+    Attributes
+    ----------
+    model, outputs, batch_rows
+        The model, its outputs with a curve, and the number of rows in a batch.
+    kind : CurveKind
+        The kind of curve.
+    data : FeatureData
+        The rows in memory: all rows, or a sample of large data.
+    partition : Partition or None
+        The subgroups.
+    rows : list of SubgroupRows
+        The rows of each subgroup.
+    layouts : list of CurveLayout
+        Grid points of each subgroup with a curve.
+    """
+
+    model: Predictor
+    outputs: ModelOutputs
+    batch_rows: int
+    kind: CurveKind
+    data: FeatureData
+    partition: Partition | None
+    rows: list[SubgroupRows]
+    layouts: list[CurveLayout]
+
+    @classmethod
+    def of(cls, model: Any, data: FeatureData, spec: EffectSpec) -> EffectPlan:
+        """Plan the curves of a model."""
+        grids, depth = spec.read_grids(data), spec.interaction_depth
+        predictor = model_for_effect(model, spec.response_method)
+        outputs = ModelOutputs.of(predictor, spec.output)
+        partition = spec.partition(data.infos)
+        if depth and partition is None:
+            partition = one_subgroup(data.X, data.infos[0])
+        rows, kind = rows_by_subgroup(data, partition), KINDS["ice" if depth else spec.kind]
+        usable = [each for each in rows if each.has_curve(partition)]
+        by_subgroup: list[list[GridSpec]] = [grids] * len(usable)
+        if depth and usable:
+            own = shared_points(data.infos[0], [each.x[0] for each in usable], grids[0], spec.grid_resolution)
+            by_subgroup = [[points] for points in own]
+        layouts = [kind.layout(each, own, spec.grid_resolution) for each, own in zip(usable, by_subgroup, strict=True)]
+        return cls(
+            model=predictor,
+            outputs=outputs,
+            batch_rows=batch_rows(len(data.frames.names)),
+            kind=kind,
+            data=data,
+            partition=partition,
+            rows=rows,
+            layouts=[layout for layout in layouts if layout is not None],
+        )
+
+    def curves(self, predictor: EffectPredictor) -> list[Curve]:
+        """Predict and compute the curves, for all rows in memory."""
+        requested = []
+        for layout in self.layouts:
+            request = self.kind.request(self.rows[layout.subgroup], layout, in_memory=True)
+            if request is not None:
+                requested.append((layout, request, list(request.requests)))
+        predictions = iter(predictor.run([each for _, _, requests in requested for each in requests]))
+        return [
+            self.kind.curve(layout, request.summary([next(predictions) for _ in requests]))
+            for layout, request, requests in requested
+        ]
