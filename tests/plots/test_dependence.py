@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-import subgrove.plots
 from subgrove._dependence.result import Dependence, FeatureDependence
 from subgrove.exceptions import ParameterError
 from subgrove.plots.dependence import dependence
@@ -30,10 +29,6 @@ def make(shares: dict[str, dict[str, float]], threshold: float = 0.2, explained:
 
 SMALL = make({"a": {"b": 0.1}, "b": {"a": 0.5, "c": 0.3}, "c": {"a": 0.05}, "d": {}}, explained={"d": -0.07})
 LONG = {f"average_monthly_consumption_{k}" if k % 4 == 0 else f"x{k}": {"x1": 0.02 * k, "x2": 0.01} for k in range(25)}
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.dependence is dependence
 
 
 def test_features_are_rows_the_best_foretold_at_the_top() -> None:

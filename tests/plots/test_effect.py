@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 import subgrove as sg
 import subgrove.plots
 from subgrove.exceptions import ParameterError
-from subgrove.plots.effect import effect
+from subgrove.plots.effects import effect
 
 from .effects_cases import classes, effect_of, model, table
 from .seen import cut_off, legend_texts, overlaps, words
@@ -39,10 +39,6 @@ def dots(ax: Axes) -> Floats:
 
 def _in_data(ax: Axes, line: Any) -> bool:
     return bool(line.get_transform() == ax.transData)
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.effect is effect
 
 
 def test_a_curve_is_bold_between_the_quartiles_and_thin_to_the_whiskers() -> None:
@@ -180,7 +176,7 @@ def test_highlighted_ice_is_more_opaque_where_the_feature_is_dense() -> None:
 
 
 def test_of_many_rows_some_are_drawn_and_the_note_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("subgrove.plots._ice.MOST_ROWS", 50)
+    monkeypatch.setattr("subgrove.plots._curves.MOST_ROWS", 50)
     ax = effect(effect_of("temp", "ice"))
     (rows,) = [each for each in ax.collections if isinstance(each, LineCollection)]
     assert len(rows.get_segments()) == 50

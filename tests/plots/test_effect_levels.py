@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import PathPatch, Rectangle
 
 from subgrove.exceptions import ParameterError
-from subgrove.plots.effect import effect
+from subgrove.plots.effects import effect
 
 from .effects_cases import SEASONS, classes, effect_of
 from .seen import cut_off, legend_texts, overlaps

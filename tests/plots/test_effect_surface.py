@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 import subgrove as sg
 from subgrove.exceptions import ParameterError
-from subgrove.plots.effect import effect
+from subgrove.plots.effects import effect
 
 from .effects_cases import SEASONS, classes, effect_of, model, table
 from .seen import cut_off, legend_texts, overlaps, words

@@ -17,10 +17,6 @@ from .effects_cases import classes, effect_of, model, table
 from .seen import cut_off, legend_texts, overlaps
 
 
-def test_is_exported() -> None:
-    assert subgrove.plots.effects is effects
-
-
 def test_pdp_and_ale_stand_beside_subgroups_on_the_same_scale() -> None:
     left, right = effects([effect_of("temp"), effect_of("temp", "ale")], effect_of("temp", depth=2))
     assert legend_texts(left)[0] == "PDP"

@@ -9,7 +9,6 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-import subgrove.plots
 from subgrove import Fidelity
 from subgrove.exceptions import ParameterError
 from subgrove.plots.fidelity import fidelity
@@ -40,10 +39,6 @@ def points(ax: Axes) -> dict[str, list[float]]:
 
 def bars(ax: Axes) -> list[list[float]]:
     return [np.asarray(line.get_xdata()).tolist() for line in ax.lines if line.get_linewidth() == 5]
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.fidelity is fidelity
 
 
 def test_features_with_the_longest_bars_are_at_the_top() -> None:

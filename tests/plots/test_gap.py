@@ -9,7 +9,6 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
-import subgrove.plots
 from subgrove import Gap, GapStep
 from subgrove.exceptions import ParameterError
 from subgrove.plots.gap import gap
@@ -31,10 +30,6 @@ def bars(ax: Axes) -> list[tuple[float, float]]:
     """Ends of the bars, from the top down."""
     boxes = [patch.get_bbox() for patch in ax.patches]  # type: ignore[attr-defined]  # bars are rectangles
     return [(round(box.x0, 9), round(box.x1, 9)) for box in boxes]
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.gap is gap
 
 
 def test_bars_go_from_one_importance_to_the_next() -> None:

@@ -12,8 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import subgrove.plots
-from subgrove._scoring.feature_result import with_rows
+from subgrove._scoring.summed import with_rows
 from subgrove.exceptions import ParameterError
 from subgrove.plots.importance import importance
 
@@ -33,10 +32,6 @@ MARGINAL = make_result({name: 1.5 * value for name, value in BIKE.items()}, samp
 def estimates(ax: Axes) -> list[list[float]]:
     """Where the points are, a list for each result."""
     return [np.asarray(line.get_xdata()).tolist() for line in ax.lines if line.get_marker() not in ("None", "")]
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.importance is importance
 
 
 def test_features_stand_from_the_largest_to_the_smallest_estimate() -> None:

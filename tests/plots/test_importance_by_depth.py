@@ -10,10 +10,8 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import subgrove.plots
 from subgrove.exceptions import ParameterError
-from subgrove.plots._end_labels import spread
-from subgrove.plots.importance_by_depth import importance_by_depth
+from subgrove.plots.importance_by_depth import importance_by_depth, spread
 
 from .results import make_result
 from .seen import cut_off, overlaps, words
@@ -33,10 +31,6 @@ def results_of(n: int, depths: tuple[int, ...] = (0, 1, 2, 3)) -> dict[int, Any]
 def curves(ax: Axes) -> list[Any]:
     """Lines of features."""
     return [line for line in ax.lines if len(np.asarray(line.get_xdata())) == 4]
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.importance_by_depth is importance_by_depth
 
 
 def test_each_feature_has_a_line_over_depths() -> None:

@@ -8,7 +8,7 @@ import pytest
 import subgrove as sg
 import subgrove.plots
 from subgrove.exceptions import ParameterError
-from subgrove.plots.relative_importance import relative_importance
+from subgrove.plots.gap import relative_importance
 
 from .seen import cut_off, overlaps, row_names, words
 
@@ -25,10 +25,6 @@ RESULT = sg.relative_importance(
     n_repeats=3,
     random_state=1,
 )
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.relative_importance is relative_importance
 
 
 @pytest.mark.parametrize("loss", [None, *LOSSES])

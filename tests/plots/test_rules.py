@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subgrove.plots._text import DOTS, Ruler
-from subgrove.plots._wording import short_rule
+from subgrove.plots._text import DOTS, Ruler, short_rule
 
 
 @pytest.mark.parametrize(

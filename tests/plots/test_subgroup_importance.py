@@ -10,7 +10,6 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-import subgrove.plots
 from subgrove import ImportanceResult
 from subgrove.exceptions import ParameterError
 from subgrove.plots.subgroup_importance import subgroup_importance
@@ -27,10 +26,6 @@ LONG = tuple(
 def with_score(result: ImportanceResult, **changes: Any) -> ImportanceResult:
     """The result of its first feature, changed."""
     return replace(result, scores=(replace(result.scores[0], **changes),))
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.subgroup_importance is subgroup_importance
 
 
 def test_rules_are_the_labels_in_the_order_of_subgroups() -> None:

@@ -13,7 +13,6 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-import subgrove.plots
 from subgrove._data.table import ColumnInfo
 from subgrove.exceptions import ParameterError
 from subgrove.plots.tree import MOST_LEAVES, tree
@@ -34,10 +33,6 @@ def words(ax: Axes) -> list[str]:
 def overlaps(picture: Drawn) -> list[tuple[str, str]]:
     """Pairs of texts whose boxes overlap."""
     return touching(picture.texts)
-
-
-def test_is_exported() -> None:
-    assert subgrove.plots.tree is tree
 
 
 def test_returns_axes_of_a_new_figure(make_tree: TreeMaker) -> None:

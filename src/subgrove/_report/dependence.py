@@ -27,7 +27,7 @@ _LEAST_SHARE = 0.005
 
 
 @dataclass(frozen=True, eq=False)
-class DependenceForests:
+class ReportForests:
     """The dependence of the features (None if it could not be computed), and the size of the forests."""
 
     result: Dependence | None
@@ -35,11 +35,11 @@ class DependenceForests:
     n_trees: int
 
 
-def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> DependenceForests:
+def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
     """Grow the forests; of the features in `first`, in their order, as many as the budget allows."""
     columns = inputs.train.table.names
     if len(columns) < 2 or inputs.train.n < LEAST_ROWS:
-        return DependenceForests(None, 0, 0)
+        return ReportForests(None, 0, 0)
     most = _FEW_ROWS if len(columns) > _MANY_COLUMNS else _MOST_ROWS
     rows = np.arange(inputs.train.n)
     if inputs.train.n > most:
@@ -55,11 +55,11 @@ def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> DependenceForest
         n_jobs=inputs.n_jobs,
         progress=False,
     )
-    return DependenceForests(result, len(rows), n_trees)
+    return ReportForests(result, len(rows), n_trees)
 
 
 def dependence_summaries(
-    forests: DependenceForests, features: Sequence[str], shuffled: Mapping[str, FidelitySummary | None]
+    forests: ReportForests, features: Sequence[str], shuffled: Mapping[str, FidelitySummary | None]
 ) -> tuple[DependenceSummary, ...]:
     """Return how well the others predict each feature, and whether `shuffled` rows are realistic."""
     by_name = {} if forests.result is None else {one.feature: one for one in forests.result.found}

@@ -8,7 +8,7 @@ from typing import Any
 
 from subgrove._core.text import count_of, percent
 from subgrove._report.curves import SHOWN_CLASSES
-from subgrove._report.dependence import DependenceForests
+from subgrove._report.dependence import ReportForests
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.performance import SIGNIFICANT, WEAK
 from subgrove._report.summary import MethodSummary, Setting
@@ -47,7 +47,7 @@ def model_description(model: Any) -> str:
 
 
 def method_summary(
-    inputs: ReportInputs, level: float, forests: DependenceForests, rows: dict[str, int], gaps: int
+    inputs: ReportInputs, level: float, forests: ReportForests, rows: dict[str, int], gaps: int
 ) -> MethodSummary:
     """Return the methods section."""
     settings = [
@@ -81,7 +81,7 @@ def _versions() -> tuple[Setting, ...]:
     return tuple(found)
 
 
-def _sentences(inputs: ReportInputs, forests: DependenceForests) -> list[str]:
+def _sentences(inputs: ReportInputs, forests: ReportForests) -> list[str]:
     loss = inputs.loss.name.replace("_", " ")
     sentences = [
         f"Importance is the increase of the mean {loss} on the test rows when a feature is resampled, averaged over "
@@ -121,7 +121,7 @@ def _sentences(inputs: ReportInputs, forests: DependenceForests) -> list[str]:
     return [*sentences, _SOURCE]
 
 
-def _forests(inputs: ReportInputs, forests: DependenceForests) -> str:
+def _forests(inputs: ReportInputs, forests: ReportForests) -> str:
     if forests.result is None:
         return "Dependence was not computed: there are too few columns or training rows."
     some = f"{forests.n_rows:,} of {inputs.train.n:,}" if forests.n_rows < inputs.train.n else f"all {inputs.train.n:,}"

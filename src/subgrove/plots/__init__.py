@@ -1,13 +1,11 @@
 """Pictures of results: a result in, axes out. No picture asks the model for anything."""
 
 from subgrove.plots.dependence import dependence
-from subgrove.plots.effect import effect
-from subgrove.plots.effects import effects
+from subgrove.plots.effects import effect, effects
 from subgrove.plots.fidelity import fidelity
-from subgrove.plots.gap import gap
+from subgrove.plots.gap import gap, relative_importance
 from subgrove.plots.importance import importance
 from subgrove.plots.importance_by_depth import importance_by_depth
-from subgrove.plots.relative_importance import relative_importance
 from subgrove.plots.subgroup_importance import subgroup_importance
 from subgrove.plots.tree import tree
 

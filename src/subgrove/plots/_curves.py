@@ -1,14 +1,19 @@
-"""Curves of numeric features: bold where most rows lie, thin to the whiskers, points at outliers."""
+"""Draws effects: curves of numeric features, ICE curves, and boxes of predictions at levels."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove.plots._lines import Line
-from subgrove.plots._scale import Scale
+from subgrove._effects.support import BOX
+from subgrove.plots._axis import FeatureAxis
+from subgrove.plots._figure import size_of
+from subgrove.plots._lines import EffectLine
+from subgrove.plots._palette import GREY, color_of
+from subgrove.plots._strip import FILLED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +23,7 @@ _BOLD, _THIN = 2.8, 1.1  # widths of a line in points
 _BAND = 0.16  # opacity of an interval
 
 
-def draw_curve(ax: Axes, scale: Scale, line: Line, color: str, style: Any, *, interval: bool) -> None:
+def draw_curve(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, style: Any, *, interval: bool) -> None:
     """Draw a curve as a box plot of the feature would have it."""
     known = np.isfinite(line.y)
     x, y = line.x[known], line.y[known]
@@ -46,7 +51,7 @@ def _set_apart(ax: Axes, drawn: Line2D, width: float) -> None:
     drawn.set_path_effects([Stroke(linewidth=width + 1.8, foreground=ax.get_facecolor()), Normal()])
 
 
-def _draw_band(ax: Axes, scale: Scale, line: Line, color: str) -> None:
+def _draw_band(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str) -> None:
     known = np.isfinite(line.low + line.high)
     if not known.any():
         return
@@ -62,3 +67,98 @@ def _between(x: Floats, low: float, high: float) -> Floats:
     low, high = max(low, float(x[0])), min(high, float(x[-1]))
     inside = x[(x > low) & (x < high)]
     return np.concatenate([[low], inside, [high]]) if high >= low else np.empty(0)
+
+
+MOST_ROWS = 300
+"""Rows that are drawn of a curve."""
+_INK = 24.0  # lines that would be as dark as one
+
+
+def drawn_rows(line: EffectLine) -> int:
+    """How many rows of a curve are drawn."""
+    return 0 if line.ice is None else min(MOST_ROWS, line.ice.shape[1])
+
+
+def draw_ice(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, n_rows: int) -> None:
+    """Draw the curves of rows; of many, some that are evenly spaced among them. `n_rows` are drawn in all lines."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.colors import to_rgba
+
+    values = line.ice
+    if values is None:
+        return
+    chosen = np.linspace(0, values.shape[1] - 1, drawn_rows(line)).round().astype(int)
+    x, values = scale.place(line.x), values[:, chosen]
+    alpha = float(np.clip(_INK / n_rows, 0.08, 0.5))
+    if line.curve.opacity is None or len(x) < 2:
+        curves = [np.column_stack([x, one]) for one in values.T]
+        colors: list[Floats] | Floats = np.array([[*to_rgba(color)[:3], alpha]])
+    else:
+        curves, colors = _segments(x, values, line.curve.opacity, to_rgba(color)[:3], min(1.0, 2.5 * alpha))
+    ax.add_collection(LineCollection(curves, colors=colors, linewidths=0.6, zorder=1.5))
+    ax.autoscale_view()
+
+
+def _segments(
+    x: Floats, values: Floats, opacity: Floats, color: tuple[float, ...], alpha: float
+) -> tuple[list[Floats], Floats]:
+    """Each piece between two points on its own, with its own opacity."""
+    pieces: list[Floats] = []
+    colors = []
+    for at in range(len(x) - 1):
+        here = alpha * float(opacity[at] + opacity[at + 1]) / 2
+        pieces += [np.array([[x[at], one[at]], [x[at + 1], one[at + 1]]]) for one in values.T]
+        colors += [(*color, here)] * values.shape[1]
+    return pieces, np.array(colors)
+
+
+_INSIDE = 0.84  # share of its room that a box fills
+_DOT = 0.45  # size of the dot at the mean, as a share of the same
+
+
+def draw_levels(ax: Axes, scale: FeatureAxis, lines: Sequence[EffectLine]) -> None:
+    """Draw boxes of predictions where they are known, else estimates with intervals."""
+    width = FILLED / len(lines)
+    dot = float(np.clip(_DOT * width * size_of(ax)[0] / len(scale.order), 1.2, 3.5))
+    for place, line in enumerate(lines):
+        x = scale.place(line.x) - FILLED / 2 + (place + 0.5) * width
+        if line.spread is not None:
+            _draw_boxes(ax, line, x, _INSIDE * width, dot, color_of(place))
+        else:
+            _draw_points(ax, line, x, color_of(place), joined=len(lines) == 1)
+    for between in range(len(scale.order) - 1):
+        ax.axvline(between + 0.5, color=GREY, alpha=0.25, linewidth=0.6, zorder=0.5)
+
+
+def _draw_boxes(ax: Axes, line: EffectLine, x: Floats, width: float, dot: float, color: str) -> None:
+    from matplotlib.colors import to_rgba
+
+    spread = line.spread
+    assert spread is not None
+    known = np.isfinite(spread).all(axis=1)
+    names = {"whislo": "whisker_low", "q1": "q1", "med": "median", "q3": "q3", "whishi": "whisker_high"}
+    stats: list[dict[str, Any]] = [
+        {key: float(one[BOX.index(name)]) for key, name in names.items()} for one in spread[known]
+    ]
+    edge = {"color": color, "linewidth": 1.0}
+    ax.bxp(
+        stats,
+        positions=x[known].tolist(),
+        widths=width,
+        patch_artist=True,
+        showfliers=False,
+        showcaps=False,
+        manage_ticks=False,
+        boxprops={"facecolor": to_rgba(color, 0.3), "edgecolor": color, "linewidth": 1.0},
+        whiskerprops=edge,
+        medianprops={"color": color, "linewidth": 1.6, "solid_capstyle": "butt"},
+    )
+    look: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": color, "markeredgewidth": min(1.0, dot / 3)}
+    ax.plot(x, line.y, "o", markersize=dot, zorder=3, **look)
+
+
+def _draw_points(ax: Axes, line: EffectLine, x: Floats, color: str, *, joined: bool) -> None:
+    if joined:
+        ax.plot(x, line.y, color=color, linewidth=0.8, alpha=0.5)
+    ax.vlines(x, line.low + line.shift, line.high + line.shift, color=color, linewidth=1.6, alpha=0.7)
+    ax.plot(x, line.y, "o", color=color, markersize=4.5)

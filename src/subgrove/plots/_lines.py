@@ -16,8 +16,7 @@ from subgrove._effects.support import FeatureSupport
 from subgrove._effects.tables import EffectGroup
 from subgrove.exceptions import ParameterError
 from subgrove.plots._palette import COLORS, STYLES
-from subgrove.plots._text import another, plain
-from subgrove.plots._wording import short_rule
+from subgrove.plots._text import one_line, short_rule, unique_label
 from subgrove.trees.structure import format_count
 
 KINDS = {"pdp": "PDP", "ice": "ICE", "ale": "ALE", "mplot": "M-plot"}
@@ -26,7 +25,7 @@ ALE = "ale"
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class EffectLine:
     """One curve: of one effect, one output and one subgroup.
 
     Attributes
@@ -94,7 +93,7 @@ def read_effects(first: Any, others: Sequence[Any]) -> dict[str, Effect]:
     else:
         found = {}
         for one in (first, *others):
-            found[another(KINDS.get(getattr(one, "kind", ""), ""), found)] = one
+            found[unique_label(KINDS.get(getattr(one, "kind", ""), ""), found)] = one
     for one in found.values():
         if not isinstance(one, Effect):
             raise ParameterError(f"effect must be an Effect, which effect returns; got {type(one).__name__}.")
@@ -116,7 +115,7 @@ def _reject_other_features(effects: Sequence[Effect]) -> None:
         )
 
 
-def lines_of(effects: Mapping[str, Effect], output: Any) -> list[Line]:
+def lines_of(effects: Mapping[str, Effect], output: Any) -> list[EffectLine]:
     """A line for each effect, output and subgroup that has a curve."""
     lines = [
         line
@@ -136,7 +135,7 @@ def _is_named(effects: Mapping[str, Effect], name: str) -> bool:
     return len(effects) > 1 or name != KINDS[effects[name].kind]
 
 
-def _lines_of(one: Effect, name: str, output: Any) -> list[Line]:
+def _lines_of(one: Effect, name: str, output: Any) -> list[EffectLine]:
     chosen, margins = outputs_of(one, output), _margins(one)
     if len(chosen) > 1 and len(one.lines) > 1:
         raise ParameterError(
@@ -151,19 +150,19 @@ def _lines_of(one: Effect, name: str, output: Any) -> list[Line]:
             rule = _rule(group) if one.subgroups is not None else ""
             label = ": ".join(part for part in (name, output_name, rule) if part) or KINDS[one.kind]
             low, high = estimate - margin[:, at], estimate + margin[:, at]
-            lines.append(Line(label, one.kind, one.outputs[at], group, curve, at, low, high))
+            lines.append(EffectLine(label, one.kind, one.outputs[at], group, curve, at, low, high))
     return lines
 
 
 def _rule(group: EffectGroup) -> str:
     reason = f"{group.reason}, " if group.reason == INTERACTION else ""
-    return f"{short_rule(plain(group.rule))} ({reason}n = {format_count(group.n)})"
+    return f"{short_rule(one_line(group.rule))} ({reason}n = {format_count(group.n)})"
 
 
 def without_curve(effects: Mapping[str, Effect]) -> list[str]:
     """What the legend says of subgroups that have no curve, as they have too few rows."""
     return [
-        f"{short_rule(plain(group.rule))} (n = {format_count(group.n)}, no curve)"
+        f"{short_rule(one_line(group.rule))} (n = {format_count(group.n)}, no curve)"
         for one in effects.values()
         for place, group in enumerate(one.groups)
         if one.subgroups is not None and place not in {curve.subgroup for curve in one.lines}
@@ -197,7 +196,7 @@ def _margins(one: Effect) -> list[Floats]:
     return np.split(half.reshape(len(one.outputs), -1).T, ends[:-1])
 
 
-def _shifted(line: Line, lines: Sequence[Line]) -> Line:
+def _shifted(line: EffectLine, lines: Sequence[EffectLine]) -> EffectLine:
     """A curve of mean 0 among means of predictions is moved to the height of these, and says so."""
     others = [each for each in lines if each.kind != ALE and each.output == line.output]
     if line.kind != ALE or not others:
@@ -209,7 +208,7 @@ def _shifted(line: Line, lines: Sequence[Line]) -> Line:
     return replace(line, shift=rounded, label=f"{line.label} {'+' if rounded >= 0 else '-'} {abs(rounded):.4g}")
 
 
-def _mean_at(reference: Line, line: Line) -> float:
+def _mean_at(reference: EffectLine, line: EffectLine) -> float:
     """Mean of one curve at the points of another."""
     if reference.curve.axes[0].info.kind != "numeric":
         known = dict(zip(reference.x.tolist(), reference.y.tolist(), strict=True))

@@ -1,29 +1,44 @@
-"""One panel of effects: what is drawn in it, what its axes say, and how high its legend is."""
+"""One panel of effects: its curves, axes and legend, and how it is drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS
-from subgrove.plots._legend import lines_of_legend
-from subgrove.plots._lines import ALE, KINDS, Line, lines_of, without_curve
-from subgrove.plots._palette import GREY, color_of, font_size
-from subgrove.plots._scale import Scale, scale_of
-from subgrove.plots._strip import Lying
-from subgrove.plots._surface import as_lines, level_lines
-from subgrove.plots._text import Ruler, plain
+from subgrove.plots._axis import FeatureAxis, feature_axis
+from subgrove.plots._curves import MOST_ROWS, draw_curve, draw_ice, draw_levels, drawn_rows
+from subgrove.plots._figure import (
+    POINTS,
+    dress,
+    label_axis,
+    legend_above,
+    lines_of_legend,
+    make_room,
+    note,
+    number_ticks,
+    room_of,
+    size_of,
+)
+from subgrove.plots._lines import ALE, KINDS, EffectLine, lines_of, without_curve
+from subgrove.plots._palette import COLORS, GREY, STYLES, color_of, font_size
+from subgrove.plots._strip import SupportRow, draw_strip
+from subgrove.plots._surface import as_lines, draw_color_bar, draw_heat_map, draw_strips, level_lines, set_axes
+from subgrove.plots._text import Ruler, one_line
+from subgrove.trees.structure import format_count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _BOX = 5.5  # points for a box of predictions
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class EffectPanel:
     """What one panel shows.
 
     Attributes
@@ -42,8 +57,8 @@ class Panel:
         What the axis of y shows, of which kind, and of which output.
     """
 
-    lines: tuple[Line, ...]
-    surface: Line | None
+    lines: tuple[EffectLine, ...]
+    surface: EffectLine | None
     pale: tuple[str, ...]
     interval: bool
     y_scale: str
@@ -57,12 +72,12 @@ class Panel:
         return " ".join(part for part in (self.words, self.output and f"of {self.output}", self.method) if part)
 
     @property
-    def scale(self) -> Scale:
+    def scale(self) -> FeatureAxis:
         """The axis of x."""
         supports = [line.support for line in self.lines]
         ends = [support.box[[0, 6]] for support in supports if len(support.box)] + [line.x for line in self.lines]
         alone = len(self.lines) == 1 and self.lines[0].kind == ALE
-        return scale_of(self.lines[0].curve.axes[0].info, ends, keep_order=alone)
+        return feature_axis(self.lines[0].curve.axes[0].info, ends, keep_order=alone)
 
     @property
     def level_room(self) -> float:
@@ -88,14 +103,14 @@ class Panel:
         return self.interval and curves and any(len(line.x) > 1 for line in self.lines)
 
     @property
-    def supports(self) -> list[Lying]:
+    def supports(self) -> list[SupportRow]:
         """Where the feature lies: for each subgroup, or once where all lines are of the same rows."""
         if len({id(line.support) for line in self.lines}) == 1 or _same_rows(self.lines):
-            return [Lying(self.lines[0].support, GREY if len(self.lines) > 1 else color_of(0))]
-        return [Lying(line.support, color_of(place)) for place, line in enumerate(self.lines)]
+            return [SupportRow(self.lines[0].support, GREY if len(self.lines) > 1 else color_of(0))]
+        return [SupportRow(line.support, color_of(place)) for place, line in enumerate(self.lines)]
 
 
-def _same_rows(lines: Sequence[Line]) -> bool:
+def _same_rows(lines: Sequence[EffectLine]) -> bool:
     """Whether the feature lies the same in all lines, as in the PDP and the ALE curve of the same table."""
     first = lines[0].support
     return all(
@@ -107,7 +122,7 @@ def _same_rows(lines: Sequence[Line]) -> bool:
     )
 
 
-def panel_of(effects: Mapping[str, Effect], output: Any, interval: bool | None) -> Panel:
+def panel_of(effects: Mapping[str, Effect], output: Any, interval: bool | None) -> EffectPanel:
     """What is to be drawn of some effects."""
     lines = lines_of(effects, output)
     pale = tuple(without_curve(effects))
@@ -124,17 +139,17 @@ def panel_of(effects: Mapping[str, Effect], output: Any, interval: bool | None) 
         else:
             surface = lines[0]
     interval = len(lines) == 1 if interval is None else interval
-    return Panel(tuple(lines), surface, pale, interval, *_wording(lines), _output(lines, effects))
+    return EffectPanel(tuple(lines), surface, pale, interval, *_wording(lines), _output(lines, effects))
 
 
-def _output(lines: Sequence[Line], effects: Mapping[str, Effect]) -> str:
+def _output(lines: Sequence[EffectLine], effects: Mapping[str, Effect]) -> str:
     """The output that is drawn, if it is one of several, or a class."""
     drawn = {line.output for line in lines}
     only = all(one.outputs == (0,) for one in effects.values())
-    return "" if only or len(drawn) > 1 else plain(str(drawn.pop()))
+    return "" if only or len(drawn) > 1 else one_line(str(drawn.pop()))
 
 
-def _wording(lines: Sequence[Line]) -> tuple[str, str, str]:
+def _wording(lines: Sequence[EffectLine]) -> tuple[str, str, str]:
     """With what the values are comparable, what they are, and by which method."""
     kinds = {line.kind for line in lines}
     if kinds == {ALE}:
@@ -148,8 +163,98 @@ def _wording(lines: Sequence[Line]) -> tuple[str, str, str]:
     return "prediction", "mean prediction", f"({KINDS[kinds.pop()]})" if len(kinds) == 1 else ""
 
 
-def legend_height(panel: Panel, width: float) -> float:
+def legend_height(panel: EffectPanel, width: float) -> float:
     """Height in inches of the legend of a panel of that width."""
     if not panel.labels or panel.surface is not None:
         return 0.0
     return lines_of_legend(panel.labels, width * POINTS) * 1.35 * font_size() / POINTS
+
+
+def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | None = None, legend: bool = True) -> None:
+    """Draw a panel into axes; a heat map with the colours of these limits and no bar, if they are given."""
+    within = room_of(ax)
+    if panel.surface is not None:
+        dress(ax)
+        draw_heat_map(ax, panel.surface, limits)
+        draw_strips(ax, panel.surface)
+        set_axes(ax, panel.surface)
+        if limits is None:
+            draw_color_bar([ax], panel.y_label)
+        set_axes(ax, panel.surface)  # the bar took some of the room
+    else:
+        _draw_lines(ax, panel, legend and bool(panel.labels))
+    said = _notes(panel)
+    if said:
+        note(ax, "; ".join(said))
+    make_room(ax, within)
+
+
+def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
+    dress(ax, grid="y")
+    draw_strip(ax, panel.scale, panel.supports)
+    _set_axes(ax, panel)
+    if legend:
+        n = len(panel.labels)
+        legend_above(ax, _handles(panel), panel.labels, size_of(ax), pale=range(n - len(panel.pale), n))
+    if {line.kind for line in panel.lines} == {ALE}:
+        ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+    if panel.scale.has_levels:
+        draw_levels(ax, panel.scale, panel.lines)
+    else:
+        _draw_curves(ax, panel)
+    _set_axes(ax, panel)  # labels, ticks and the legend took some of the room
+
+
+def _set_axes(ax: Axes, panel: EffectPanel) -> None:
+    """Ticks and labels of both axes, for the room that there is."""
+    width, height = size_of(ax)
+    shares = np.max([line.support.counts for line in panel.lines], axis=0)
+    panel.scale.set_up(ax.xaxis, shares, 0.95 * width)
+    number_ticks(ax.yaxis, height)
+    label_axis(ax.xaxis, panel.scale.label, width)
+    label_axis(ax.yaxis, panel.y_label, height)
+
+
+def _draw_curves(ax: Axes, panel: EffectPanel) -> None:
+    n_rows = sum(map(drawn_rows, panel.lines))
+    for place, line in enumerate(panel.lines):
+        color, style = color_of(place), STYLES[place // len(COLORS) % len(STYLES)]
+        if line.ice is not None:
+            draw_ice(ax, panel.scale, line, color if len(panel.lines) > 1 else GREY, n_rows)
+        draw_curve(ax, panel.scale, line, color, style, interval=panel.has_bands)
+
+
+def _handles(panel: EffectPanel) -> list[Any]:
+    from matplotlib.colors import to_rgba
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    if len(panel.labels) > len(panel.lines) + len(panel.pale):
+        return [Line2D([], [], color=GREY, linewidth=0.6), Line2D([], [], color=color_of(0), linewidth=2.8)]
+    boxes = panel.scale.has_levels
+    handles: list[Any] = []
+    for place in range(len(panel.lines)):
+        color, style = color_of(place), STYLES[place // len(COLORS) % len(STYLES)]
+        handles.append(
+            Patch(facecolor=to_rgba(color, 0.3), edgecolor=color)
+            if boxes
+            else Line2D([], [], color=color, linestyle=style, linewidth=2.8)
+        )
+    return handles + [Patch(alpha=0.0)] * len(panel.pale)
+
+
+def _notes(panel: EffectPanel) -> list[str]:
+    """What is not seen in the picture."""
+    said = []
+    if panel.has_bands:
+        said.append("band: 95 % interval, noise of the rows")
+    missing = sum(row.support.missing for row in panel.supports) if panel.surface is None else 0
+    if missing:
+        have = "row has" if missing == 1 else "rows have"
+        said.append(f"{format_count(float(missing))} {have} no value of {one_line(panel.lines[0].support.info.name)}")
+    ice = [line for line in panel.lines if line.ice is not None]
+    total = sum(0 if line.ice is None else line.ice.shape[1] for line in ice)
+    drawn = sum(map(drawn_rows, ice))
+    if drawn < total and not panel.scale.has_levels:
+        said.append(f"{drawn} of {total} rows are drawn, at most {MOST_ROWS} for each curve")
+    return said

@@ -11,12 +11,12 @@ import numpy as np
 from subgrove._importance import ImportanceResult
 from subgrove._importance.fidelity_columns import MARK, NOT_REAL
 from subgrove.exceptions import ParameterError
-from subgrove.plots._rows import Series
-from subgrove.plots._text import another
+from subgrove.plots._rows import RowSeries
+from subgrove.plots._text import unique_label
 
 
 @dataclass(frozen=True, eq=False)
-class Scored:
+class ImportanceRows:
     """Features from the largest to the smallest estimate, and what each result says of them.
 
     Attributes
@@ -37,12 +37,12 @@ class Scored:
 
     features: tuple[str, ...]
     given: tuple[tuple[str, ...], ...]
-    series: tuple[Series, ...]
+    series: tuple[RowSeries, ...]
     label: str
     levels: tuple[float, ...]
     noise: tuple[str, ...] = ()
 
-    def first(self, n: int) -> Scored:
+    def first(self, n: int) -> ImportanceRows:
         """The first features only."""
         series = tuple(one.first(n) for one in self.series)
         return replace(self, features=self.features[:n], given=self.given[:n], series=series)
@@ -67,7 +67,7 @@ def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str,
     found: dict[str, ImportanceResult] = {}
     for one in results:
         name = str(one.settings.get("sampler") or one.settings.get("method") or "importance")
-        found[another(name, found)] = one
+        found[unique_label(name, found)] = one
     return found
 
 
@@ -83,7 +83,7 @@ def one_loss(result: ImportanceResult, loss: str | None) -> ImportanceResult:
     return replace(result.for_loss(result.losses[0] if loss is None else loss), backend="pandas")
 
 
-def scored(results: Mapping[str, ImportanceResult], loss: str | None) -> Scored:
+def importance_rows(results: Mapping[str, ImportanceResult], loss: str | None) -> ImportanceRows:
     """What is to be drawn of some results."""
     chosen = loss if loss is not None else next(iter(results.values())).losses[0]
     single = [one_loss(result, chosen) for result in results.values()]
@@ -94,11 +94,11 @@ def scored(results: Mapping[str, ImportanceResult], loss: str | None) -> Scored:
         found = table.reindex(names)
         estimate, low, high = found[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
         fails = (found["fidelity"] == "failed").to_numpy(bool) if "fidelity" in found else None
-        series.append(Series(label, estimate, low, high, fails))
+        series.append(RowSeries(label, estimate, low, high, fails))
     levels = tuple(result.level for result in single if result.per_row_losses[0])
     noise = tuple(" + ".join(result.covered) for result in single if result.per_row_losses[0])
     given = tuple(_conditioning(name, single) for name in names)
-    return Scored(tuple(names), given, tuple(series), loss_label(single[0]), levels, noise)
+    return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), levels, noise)
 
 
 def _in_order(estimates: Sequence[Any]) -> list[str]:
@@ -125,14 +125,14 @@ def loss_label(result: ImportanceResult) -> str:
     return f"{change} of {result.losses[0].replace('_', ' ')}"
 
 
-def interval_note(shown: Scored) -> str:
+def interval_note(shown: ImportanceRows) -> str:
     """Which noise the intervals cover."""
     if not shown.levels:
         return f"no intervals: {shown.label.removeprefix('worsening of ')} is a score of all rows together"
     return interval_text(shown.levels, shown.noise)
 
 
-def certificate_note(shown: Scored, mark: str = MARK) -> str:
+def fidelity_note(shown: ImportanceRows, mark: str = MARK) -> str:
     """What the mark of estimates whose redraws do not pass for real data means; nothing if there is none."""
     return f"; {mark} if {NOT_REAL}" if any(one.marked.any() for one in shown.series) else ""
 

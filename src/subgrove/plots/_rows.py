@@ -1,9 +1,10 @@
-"""Points with intervals in rows, one row for each feature or subgroup."""
+"""Points with intervals in labelled rows, one row for each feature or subgroup."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,16 +13,156 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._importance.fidelity_columns import MARK
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, dress, label_axis, make_room, new_figure, number_ticks, size_of
-from subgrove.plots._labels import Entry, draw_labels, fitting_labels, labels_for, smallest_row
-from subgrove.plots._legend import legend_above
+from subgrove.plots._figure import POINTS, dress, label_axis, legend_above, make_room, new_figure, number_ticks, size_of
 from subgrove.plots._palette import GREY, MARKERS, color_of, font_size
-from subgrove.plots._text import Ruler, plain
+from subgrove.plots._text import DOTS, Ruler, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Bbox
+
+_LINE = 1.2  # distance of two lines, as a multiple of the size of the font
+_SMALL = 0.84  # size of the lines below a name, likewise
+_GAP = 0.55  # between two rows, in lines
+_SHRINK = (1.0, 0.92, 0.85, 0.78, 0.7, 0.63)
+_READABLE = 4  # of these are tried before lines are left out
+_PAD = 6.0  # points between a label and the axes
+
+
+@dataclass(frozen=True)
+class RowEntry:
+    """What is to be said of a row.
+
+    Attributes
+    ----------
+    name : str
+        A feature, or a rule.
+    listed : tuple of str
+        Items of a list to be written below, as many as have room.
+    short : str
+        What is written if not even the first has room.
+    is_rule : bool
+        Whether the name is a rule.
+    """
+
+    name: str
+    listed: tuple[str, ...] = ()
+    short: str = ""
+    is_rule: bool = False
+
+
+@dataclass(frozen=True)
+class FittedLabels:
+    """Labels of all rows, in lines.
+
+    Attributes
+    ----------
+    font : float
+        Size of the font of names.
+    names, below : tuple of tuples of str
+        Lines of each row.
+    """
+
+    font: float
+    names: tuple[tuple[str, ...], ...]
+    below: tuple[tuple[str, ...], ...]
+
+    @property
+    def pitch(self) -> float:
+        """Distance of two rows in points at which labels do not touch."""
+        most = max(len(name) + len(below) for name, below in zip(self.names, self.below, strict=True))
+        return (most + _GAP) * _LINE * self.font
+
+    def fits(self, pitch: float) -> bool:
+        """Whether rows of that height hold the labels, if need be with less between them."""
+        return self.pitch - 0.7 * _GAP * _LINE * self.font <= pitch
+
+
+def labels_for(entries: Sequence[RowEntry], room: float, n_names: int, n_below: int) -> FittedLabels:
+    """Labels of rows of any height; `room` is the most that a label is wide."""
+    return _labels(entries, room, font_size(), n_names, n_below)
+
+
+def fitting_labels(
+    entries: Sequence[RowEntry], room: float, pitch: float, n_names: int, n_below: int
+) -> FittedLabels | None:
+    """Labels of rows that are `pitch` points high, or None if these are too low to be labelled.
+
+    A somewhat smaller font is better than less to read, and that is better than the smallest font.
+    """
+    fonts = [scale * font_size() for scale in _SHRINK]
+    tried = [(lines, n_below, font) for lines in range(n_names, 0, -1) for font in fonts[:_READABLE]]
+    drafts = [_labels(entries, room, font, lines, below) for lines, below, font in tried]
+    for labels in drafts:
+        if labels.fits(pitch) and not any(DOTS in line for name in labels.names for line in name):
+            return labels
+    fewer = product(range(n_below, -1, -1), range(n_names, 0, -1), fonts[:_READABLE])
+    for below, lines, font in (*fewer, *product([0], [1], fonts[_READABLE:])):
+        labels = _labels(entries, room, font, lines, below)
+        if labels.fits(pitch):
+            return labels
+    return None
+
+
+def smallest_row() -> float:
+    """Height in points of the lowest row that can be labelled."""
+    return (1 + 0.3 * _GAP) * _LINE * _SHRINK[-1] * font_size()
+
+
+def _labels(entries: Sequence[RowEntry], room: float, font: float, n_names: int, n_below: int) -> FittedLabels:
+    ruler, small = Ruler(font), Ruler(_SMALL * font)
+    names = tuple(
+        ruler.wrap_rule(entry.name, room, n_names) if entry.is_rule else ruler.wrap_name(entry.name, room, n_names)
+        for entry in entries
+    )
+    below = tuple(_listed(entry, small, room, n_below) if entry.listed and n_below else () for entry in entries)
+    return FittedLabels(font, names, below)
+
+
+def _listed(entry: RowEntry, ruler: Ruler, room: float, n_lines: int) -> tuple[str, ...]:
+    """As many items of a list as there is room for, and how many more there are."""
+    items = [one_line(item) for item in entry.listed]
+    for shown in range(len(items), 0, -1):
+        more = len(items) - shown
+        pieces = [
+            *(f"{item}, " for item in items[: shown - 1]),
+            f"{items[shown - 1]} ",
+            f"and {more} more" * (more > 0),
+        ]
+        lines = ruler.wrap(pieces, room)
+        if len(lines) <= n_lines and not any(DOTS in line for line in lines):
+            return lines
+    return (ruler.shorten(entry.short or items[0], room),)
+
+
+def draw_labels(ax: Axes, labels: FittedLabels) -> None:
+    """Write the labels of rows 0, 1, 2 and so on at the left of the axes."""
+    # Empty lines keep the room of what is written below a name in another size and colour.
+    texts = ["\n".join((*name, *[""] * len(below))) for name, below in zip(labels.names, labels.below, strict=True)]
+    ax.set_yticks(range(len(texts)), texts, parse_math=False, size=labels.font, linespacing=1.15)
+    ax.tick_params(axis="y", length=0, pad=_PAD)
+    for row, (name, below) in enumerate(zip(labels.names, labels.below, strict=True)):
+        if below:
+            _draw_below(ax, row, below, -(len(name) / 2 + 0.08) * _LINE * labels.font, _SMALL * labels.font)
+
+
+def _draw_below(ax: Axes, row: int, lines: Sequence[str], shift: float, size: float) -> None:
+    written = ax.annotate(
+        "\n".join(lines),
+        (0.0, row),
+        (-_PAD, shift),
+        xycoords=ax.get_yaxis_transform(),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        size=size,
+        color=GREY,
+        linespacing=1.15,
+        annotation_clip=False,
+    )
+    written.set_parse_math(False)
+
 
 WIDTH = 6.4
 """Width of a new figure in inches."""
@@ -34,7 +175,7 @@ _BESIDE = 20.0  # points that labels and notes take of axes that are given
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class RowSeries:
     """Values of all rows, from one result; NaN where it has none. `fails` says which redraws do not pass for real."""
 
     label: str
@@ -49,24 +190,24 @@ class Series:
         none = np.zeros(len(self.estimate), dtype=np.bool_)
         return none if self.fails is None else self.fails & np.isfinite(self.estimate)
 
-    def first(self, n: int) -> Series:
+    def first(self, n: int) -> RowSeries:
         """The first rows only."""
         fails = None if self.fails is None else self.fails[:n]
-        return Series(self.label, self.estimate[:n], self.low[:n], self.high[:n], fails)
+        return RowSeries(self.label, self.estimate[:n], self.low[:n], self.high[:n], fails)
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowLabels:
     """What the rows of a picture say, in how many lines at most, and on which share of the width."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RowEntry, ...]
     n_names: int = 1
     n_below: int = 2
     most_label: float = 0.42
     remedy: str = ""
 
 
-def new_axes(rows: Rows, n_series: int) -> Axes:
+def new_axes(rows: RowLabels, n_series: int) -> Axes:
     """Axes of a new figure that is high enough for all rows."""
     labels = labels_for(rows.entries, rows.most_label * WIDTH * POINTS, rows.n_names, rows.n_below)
     pitch = max(labels.pitch, (1.3 + _MORE * n_series) * font_size())
@@ -74,7 +215,7 @@ def new_axes(rows: Rows, n_series: int) -> Axes:
     return new_figure(WIDTH, height / POINTS).add_subplot()
 
 
-def high_enough(ax: Axes, rows: Rows) -> Axes:
+def check_height(ax: Axes, rows: RowLabels) -> Axes:
     """The user's axes, which are left as they were if they are too low."""
     width, height = size_of(ax)
     pitch = (height - _BESIDE) / len(rows.entries)
@@ -94,7 +235,7 @@ def frame_rows(ax: Axes, labels: Sequence[str], label: str) -> None:
         legend_above(ax, [handle(place) for place in range(len(labels))], labels, (0.8 * width, height))
 
 
-def draw_rows(ax: Axes, rows: Rows, within: Bbox | None) -> float:
+def draw_rows(ax: Axes, rows: RowLabels, within: Bbox | None) -> float:
     """Give axes a labelled row for each entry; what stands above and below them is there already. Height of a row."""
     n = len(rows.entries)
     make_room(ax, within)
@@ -120,7 +261,7 @@ def handle(place: int) -> Line2D:
     return Line2D([], [], color=color_of(place), marker=MARKERS[place % len(MARKERS)], markersize=5, linewidth=1.6)
 
 
-def draw_series(ax: Axes, series: Sequence[Series], pitch: float) -> None:
+def draw_series(ax: Axes, series: Sequence[RowSeries], pitch: float) -> None:
     """Points with intervals; several results are a little apart, the first at the top."""
     n = len(series[0].estimate)
     step = 0.5 / len(series)
@@ -129,7 +270,7 @@ def draw_series(ax: Axes, series: Sequence[Series], pitch: float) -> None:
         y = np.arange(n) + (place - (len(series) - 1) / 2) * step
         ax.hlines(y, one.low, one.high, color=color_of(place), linewidth=1.6, alpha=0.7, zorder=2)
         marker = MARKERS[place % len(MARKERS)]
-        ax.plot(one.estimate, y, marker, color=color_of(place), markersize=size, label=plain(one.label), zorder=3)
+        ax.plot(one.estimate, y, marker, color=color_of(place), markersize=size, label=one_line(one.label), zorder=3)
         for row in np.flatnonzero(one.marked).tolist():
             _draw_mark(ax, (np.nanmax([one.estimate[row], one.high[row]]), y[row]), color_of(place))
 
@@ -150,7 +291,7 @@ def _draw_mark(ax: Axes, at: tuple[float, float], color: str) -> None:
     )
 
 
-def _too_low(height: float, rows: Rows) -> str:
+def _too_low(height: float, rows: RowLabels) -> str:
     fits = max(0, int((height - _BESIDE) / smallest_row()))
     return (
         f"ax is {height / POINTS:.1f} inches high, too low to write {len(rows.entries)} rows: about {fits} fit. "

@@ -10,8 +10,8 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._effects.support import FeatureSupport
+from subgrove.plots._axis import FeatureAxis
 from subgrove.plots._figure import POINTS
-from subgrove.plots._scale import Scale
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -26,7 +26,7 @@ _INSIDE, _WIDEST = 0.84, 0.3  # share of its own room that a bar takes, and how 
 
 
 @dataclass(frozen=True, eq=False)
-class Lying:
+class SupportRow:
     """Where a feature lies in some rows, and the colour of these."""
 
     support: FeatureSupport
@@ -38,7 +38,7 @@ def strip_height(n_rows: int) -> float:
     return max(_HEIGHT, _ROW * n_rows) + 2 * _GAP
 
 
-def draw_strip(ax: Axes, scale: Scale, rows: Sequence[Lying], side: str = "bottom") -> None:
+def draw_strip(ax: Axes, scale: FeatureAxis, rows: Sequence[SupportRow], side: str = "bottom") -> None:
     """Draw where a feature lies, below the axes (or at their left), and move the axis out by that much."""
     height = strip_height(len(rows))
     ax.spines[side].set_position(("outward", height))
@@ -85,7 +85,7 @@ class _Strip:
         self.ax.add_artist(artist)
 
 
-def _draw_box(strip: _Strip, scale: Scale, row: Lying, away: float, height: float) -> None:
+def _draw_box(strip: _Strip, scale: FeatureAxis, row: SupportRow, away: float, height: float) -> None:
     """A box plot without a frame: whiskers, quartiles, median, outliers."""
     box, outliers = scale.place(row.support.box), scale.place(row.support.outliers)
     if np.isnan(box).any():
@@ -99,7 +99,7 @@ def _draw_box(strip: _Strip, scale: Scale, row: Lying, away: float, height: floa
     )
 
 
-def _draw_bars(strip: _Strip, scale: Scale, rows: Sequence[Lying], height: float) -> None:
+def _draw_bars(strip: _Strip, scale: FeatureAxis, rows: Sequence[SupportRow], height: float) -> None:
     """Bars that hang below the axes: how many rows have each level."""
     most = max((float(row.support.counts.max(initial=0.0)) for row in rows), default=0.0) or 1.0
     room = FILLED / len(rows)

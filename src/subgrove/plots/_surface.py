@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove.plots._axis import FeatureAxis, feature_axis
 from subgrove.plots._figure import label_axis, number_ticks, size_of
-from subgrove.plots._lines import Line
+from subgrove.plots._lines import EffectLine
 from subgrove.plots._palette import COLORS, GREY, font_size, small_size
-from subgrove.plots._scale import Scale, scale_of
-from subgrove.plots._strip import Lying, draw_strip
+from subgrove.plots._strip import SupportRow, draw_strip
 from subgrove.trees.structure import format_count
 
 if TYPE_CHECKING:
@@ -23,24 +23,24 @@ _CELLS = 60  # cells of a heat map that have their number written in them
 _CONTOURS = 8
 
 
-def values_of(line: Line) -> Floats:
+def values_of(line: EffectLine) -> Floats:
     """Values of a surface: (points of the first feature, points of the second)."""
     return line.y.reshape([len(axis) for axis in line.curve.axes])
 
 
-def as_lines(line: Line) -> bool:
+def as_lines(line: EffectLine) -> bool:
     """Whether a surface is drawn as a line for each level of one feature."""
     kinds = [axis.info.kind != "numeric" for axis in line.curve.axes]
     n_levels = [len(axis) for axis, levels in zip(line.curve.axes, kinds, strict=True) if levels]
     return sum(kinds) == 1 and n_levels[0] <= len(COLORS)
 
 
-def scales_of(line: Line) -> list[Scale]:
+def scales_of(line: EffectLine) -> list[FeatureAxis]:
     """The axes of both features."""
-    return [scale_of(axis.info, [axis.points]) for axis in line.curve.axes]
+    return [feature_axis(axis.info, [axis.points]) for axis in line.curve.axes]
 
 
-def draw_heat_map(ax: Axes, line: Line, limits: tuple[float, float] | None) -> None:
+def draw_heat_map(ax: Axes, line: EffectLine, limits: tuple[float, float] | None) -> None:
     """Draw a surface in colours, with lines of equal height if both features are numeric."""
     one, two = scales_of(line)
     values = values_of(line)
@@ -60,13 +60,13 @@ def draw_heat_map(ax: Axes, line: Line, limits: tuple[float, float] | None) -> N
         _write_cells(ax, x, y, values, (low, high))
 
 
-def draw_strips(ax: Axes, line: Line) -> None:
+def draw_strips(ax: Axes, line: EffectLine) -> None:
     """Show where both features lie, below the axes and at their left."""
     for scale, support, side in zip(scales_of(line), line.group.supports, ("bottom", "left"), strict=True):
-        draw_strip(ax, scale, [Lying(support, GREY)], side)
+        draw_strip(ax, scale, [SupportRow(support, GREY)], side)
 
 
-def set_axes(ax: Axes, line: Line) -> None:
+def set_axes(ax: Axes, line: EffectLine) -> None:
     """Ticks and labels of both axes, for the room that there is."""
     rooms, axes = size_of(ax), (ax.xaxis, ax.yaxis)
     for scale, support, room, axis in zip(scales_of(line), line.group.supports, rooms, axes, strict=True):
@@ -103,7 +103,7 @@ def _write_cells(ax: Axes, x: Floats, y: Floats, values: Floats, limits: tuple[f
                 ax.text(one, two, text, size=small_size(), ha="center", va="center", color="white" if dark else "black")
 
 
-def level_lines(line: Line) -> list[Line]:
+def level_lines(line: EffectLine) -> list[EffectLine]:
     """A surface of a numeric feature and one with levels as a line for each level."""
     levels = 0 if line.curve.axes[0].info.kind != "numeric" else 1
     axis, numeric = line.curve.axes[levels], line.curve.axes[1 - levels]
@@ -111,7 +111,7 @@ def level_lines(line: Line) -> list[Line]:
     values = np.moveaxis(values_of(line), levels, 0)
     unknown = np.full(len(numeric), np.nan)
     return [
-        Line(
+        EffectLine(
             f"{axis.info.name}: {axis.info.levels[int(level)]} (n = {format_count(float(support.counts[int(level)]))})",
             line.kind,
             line.output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Container, Sequence
@@ -14,6 +15,11 @@ _NARROWEST = 0.25  # no letter that matters is narrower than this share of the s
 _LONGEST = 100  # letters of a name that is shortened
 _MOST_IN_LINE = 12  # items that a line can hold
 _SLACK = 1.04  # a renderer places letters on whole pixels, which may be a little wider
+
+
+# A number with decimals beside a sign of comparison.
+_NUMBER = r"-?\d+\.\d+(?:e[+-]?\d+)?"
+_THRESHOLD = rf"(?<=[<>] ){_NUMBER}(?![\w.])|(?<=[<>]= ){_NUMBER}(?![\w.])|(?<![\w.-]){_NUMBER}(?= <)"
 
 
 class Ruler:
@@ -69,7 +75,7 @@ class Ruler:
 
     def wrap_name(self, name: str, room: float, n_lines: int) -> tuple[str, ...]:
         """A name in at most `n_lines` lines, shortened in one place if they do not hold it."""
-        shown = plain(name)
+        shown = one_line(name)
         lines, kept = self.wrap(_pieces(shown), room), len(shown)
         while (len(lines) > n_lines or "".join(lines).count(DOTS) > shown.count(DOTS) + 1) and kept > 2:
             kept = min(kept - 1, _LONGEST)
@@ -78,7 +84,7 @@ class Ruler:
 
     def wrap_rule(self, rule: str, room: float, n_lines: int) -> tuple[str, ...]:
         """A rule in at most `n_lines` lines, broken between conditions as far as these fit."""
-        conditions = re.findall(r".*?(?: and |$)", plain(rule))
+        conditions = re.findall(r".*?(?: and |$)", one_line(rule))
         pieces = [
             piece
             for condition in conditions
@@ -101,12 +107,12 @@ class Ruler:
             if len(lines) <= n_lines:
                 return lines
         # No room for a name and a number: how many there are says more than the beginning of the first.
-        return (self.shorten(f"{len(items)} levels" if len(items) > 1 else plain(items[0]), room),)
+        return (self.shorten(f"{len(items)} levels" if len(items) > 1 else one_line(items[0]), room),)
 
     def _listed(self, items: Sequence[str], more: int, ending: str, room: float) -> list[str]:
         """Pieces of a list: "a, b and 3 more or missing"."""
-        pieces = [piece for item in items[:-1] for piece in _pieces(f"{plain(item)}, ")]
-        pieces += _pieces(f"{plain(items[-1])} ")
+        pieces = [piece for item in items[:-1] for piece in _pieces(f"{one_line(item)}, ")]
+        pieces += _pieces(f"{one_line(items[-1])} ")
         for tail in (f"and {more} more " if more else "", ending):
             pieces += [tail] if self.width(tail.rstrip()) <= room else _pieces(tail)
         return pieces
@@ -128,7 +134,7 @@ def _letter_width(letter: str, file: str, bold: bool) -> float:
     return float(with_it - without) / 100
 
 
-def another(name: str, taken: Container[str]) -> str:
+def unique_label(name: str, taken: Container[str]) -> str:
     """The name, with a number if it is taken."""
     label, number = name, 1
     while label in taken:
@@ -137,7 +143,7 @@ def another(name: str, taken: Container[str]) -> str:
     return label
 
 
-def plain(text: str) -> str:
+def one_line(text: str) -> str:
     """The text on one line, with single spaces."""
     return " ".join(text.split()) or "''"
 
@@ -153,3 +159,19 @@ def _without_middle(text: str, kept: int) -> str:
 def _pieces(text: str) -> list[str]:
     """A text cut where a line may end; not between a sign of comparison and what it compares with."""
     return re.findall(r"(?:[<>]=? )?[^ _/]*[ _/]|(?:[<>]=? )?[^ _/]+", text)
+
+
+def round_to(value: float, digits: int) -> float:
+    """The number with that many significant digits, but never less than its whole part."""
+    if value == 0 or not math.isfinite(value):
+        return value
+    return round(value, max(0, digits - 1 - math.floor(math.log10(abs(value)))))
+
+
+def short_rule(rule: str, digits: int = 4) -> str:
+    """A rule with rounded thresholds, as pictures show it."""
+
+    def rounded(found: re.Match[str]) -> str:
+        return f"{round_to(float(found[0]), digits):.15g}"
+
+    return re.sub(_THRESHOLD, rounded, rule)

@@ -13,7 +13,7 @@ from subgrove._dependence import Dependence
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import POINTS, check_axes, label_axis, make_room, new_figure, note, room_of, size_of
 from subgrove.plots._palette import GREY, font_size, small_size
-from subgrove.plots._text import Ruler, plain
+from subgrove.plots._text import Ruler, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -77,7 +77,7 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class DependenceCells:
     """What is drawn: features by columns, the best foretold first; `explained` has one for each feature."""
 
     features: tuple[str, ...]
@@ -108,14 +108,14 @@ class _Cells:
         return 0 < self.n_dependent < len(self.features)
 
 
-def _cells(result: Dependence, top: int | None) -> _Cells:
+def _cells(result: Dependence, top: int | None) -> DependenceCells:
     order = sorted(result.found, key=lambda each: -np.nan_to_num(each.explained, nan=-np.inf))[:top]
     parts = np.array([[each.shares.get(name, np.nan) for name in result.columns] for each in order])
     told = np.nan_to_num(parts).max(axis=0) >= _SEEN
     shown = told | (len(result.columns) <= _MANY)
     if not shown.any():
         shown[:_MANY] = True
-    return _Cells(
+    return DependenceCells(
         tuple(each.feature for each in order),
         tuple(name for name, kept in zip(result.columns, shown, strict=True) if kept),
         np.array([each.explained for each in order]),
@@ -125,7 +125,7 @@ def _cells(result: Dependence, top: int | None) -> _Cells:
     )
 
 
-def _new_axes(cells: _Cells) -> Axes:
+def _new_axes(cells: DependenceCells) -> Axes:
     across, down = cells.shape
     ruler = Ruler(font_size())
     beside = min(_NAME, ruler.widest(cells.features)) + 40
@@ -134,7 +134,7 @@ def _new_axes(cells: _Cells) -> Axes:
     return new_figure(max(width, 250.0) / POINTS, height / POINTS).add_subplot()
 
 
-def _reject_small(ax: Axes, cells: _Cells) -> None:
+def _reject_small(ax: Axes, cells: DependenceCells) -> None:
     width, height = size_of(ax)
     if min(width / cells.shape[0], height / cells.shape[1]) < _LEAST:
         raise ParameterError(
@@ -143,7 +143,7 @@ def _reject_small(ax: Axes, cells: _Cells) -> None:
         )
 
 
-def _draw(ax: Axes, cells: _Cells) -> None:
+def _draw(ax: Axes, cells: DependenceCells) -> None:
     """Colours of all cells; what has no value is grey, or crossed."""
     colors = _colors()
     look: dict[str, Any] = {"cmap": colors, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 1.0}
@@ -167,17 +167,17 @@ def _colors() -> Colormap:
     return colors.with_extremes(bad="#DADADA")
 
 
-def _label(ax: Axes, cells: _Cells) -> None:
+def _label(ax: Axes, cells: DependenceCells) -> None:
     """Names of features at the left and of columns above, as far as they fit; numbers in the cells, if they do."""
     width, height = size_of(ax)
     across, down = width / cells.shape[0], height / cells.shape[1]
     size = min(font_size(), 0.8 * min(across, down))
     ruler = Ruler(size)
-    names = [plain(ruler.shorten(name, _NAME)) for name in cells.features]
+    names = [one_line(ruler.shorten(name, _NAME)) for name in cells.features]
     ax.set_yticks(range(len(names)), names, size=size)
     above = [ALL, *cells.columns]
     upright = ruler.widest(above) > 0.95 * across
-    shown = [plain(ruler.shorten(name, _NAME)) for name in above]
+    shown = [one_line(ruler.shorten(name, _NAME)) for name in above]
     ax.set_xticks(cells.x, shown, size=size, rotation=40 if upright else 0, ha="left" if upright else "center")
     for label in ax.get_xticklabels():
         label.set_rotation_mode("anchor")
@@ -190,7 +190,7 @@ def _label(ax: Axes, cells: _Cells) -> None:
         _write(ax, cells, digits)
 
 
-def _write(ax: Axes, cells: _Cells, size: float) -> None:
+def _write(ax: Axes, cells: DependenceCells, size: float) -> None:
     values = np.column_stack([cells.explained, cells.parts])
     for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
         value = float(values[row, column])
@@ -209,7 +209,7 @@ def _write(ax: Axes, cells: _Cells, size: float) -> None:
         )
 
 
-def _tell(ax: Axes, cells: _Cells) -> None:
+def _tell(ax: Axes, cells: DependenceCells) -> None:
     label_axis(ax.xaxis, "share of the feature's loss that is explained, in %, and its parts", size_of(ax)[0])
     ax.xaxis.set_label_position("bottom")
     said = [f"line: {cells.threshold:.0%} explained"] if cells.has_line else []

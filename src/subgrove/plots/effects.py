@@ -1,4 +1,4 @@
-"""Pictures of effects side by side."""
+"""Pictures of the effects of features, in one panel or side by side."""
 
 from __future__ import annotations
 
@@ -11,19 +11,88 @@ import numpy as np
 from subgrove._core.validate import whole_number
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import check_interval, new_figure
+from subgrove.plots._figure import check_axes, check_interval, new_figure
 from subgrove.plots._lines import outputs_of, read_effects
 from subgrove.plots._palette import font_size
-from subgrove.plots._panel import Panel, legend_height, panel_of
-from subgrove.plots._panel_drawing import draw_panel
+from subgrove.plots._panel import EffectPanel, draw_panel, legend_height, panel_of
 from subgrove.plots._surface import draw_color_bar
-from subgrove.plots._text import Ruler
-from subgrove.plots._wording import short_rule
+from subgrove.plots._text import Ruler, short_rule
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH, _HEIGHT = 4.2, 3.4  # of a panel, in inches
+_WIDTH, _WIDEST, _HEIGHT = 6.4, 12.0, 4.0  # in inches
+
+
+def effect(
+    effect: Effect | Mapping[str, Effect],
+    *others: Effect,
+    ax: Axes | None = None,
+    output: Any = None,
+    interval: bool | None = None,
+) -> Axes:
+    """A picture of the effect of a feature: curves, and below them where the data lie.
+
+    A curve is drawn like a box plot of the feature in its rows: bold between the quartiles, thin to the whiskers, and
+    as points at outliers. Levels have boxes of the predictions instead, ICE curves a thin line for each row (the more
+    opaque the denser the feature lies there, if there are subgroups), and two features a heat map, or a line for each
+    level of one of them.
+
+    Parameters
+    ----------
+    effect : Effect, or mapping from label to Effect
+        What `effect` returned. Subgroups, or outputs of the model, have a curve each.
+    *others : Effect
+        Effects of the same feature to draw on the same axes. ALE curves, whose mean is 0, are moved to the height of
+        the others, and the legend says by how much.
+    ax : matplotlib Axes, optional
+        Where to draw. A new figure if not given.
+    output : label or int, optional
+        Which of `effect.outputs`: its label, or its number among them; all if not given.
+    interval : bool, optional
+        Whether intervals are drawn; by default if there is one curve. Boxes and ICE curves have none.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes drawn on. Dates are days on the axis of x, levels are 0, 1, 2 and so on.
+
+    Notes
+    -----
+    How to read it: what is thin, or a single point, rests on few rows. The change of height from one subgroup to the
+    next is due to the columns in the rules, the slope within a subgroup to the feature. Thresholds in rules are
+    rounded; `effect.curves` has the exact rules. Of many ICE curves, 300 are drawn.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> def model(X):
+    ...     return 100 * X["temp"] * (X["hum"] < 70) + 1000 * (X["season"] == "SUMMER")
+    >>> groups = sg.find_subgroups(train.X, features="temp", max_depth=1)
+    >>> ax = sg.plots.effect(sg.effect(model, test.X, "temp", subgroups=groups))
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['season in {WINTER, SPRING, FALL} (n = 167)', 'season in {SUMMER} (n = 52)']
+
+    The mean over all rows beside accumulated local effects:
+
+    >>> pdp, ale = (sg.effect(model, test.X, "temp", kind=kind) for kind in ("pdp", "ale"))
+    >>> ax = sg.plots.effect(pdp, ale)
+    >>> ax.get_xlabel()
+    'temp'
+    """
+    effects = read_effects(effect, others)
+    check_axes(ax)
+    check_interval(interval)
+    panel = panel_of(effects, output, interval)
+    if ax is None:
+        width = max(_WIDTH, min(panel.level_room + 1.2, _WIDEST))
+        ax = new_figure(width, _HEIGHT + legend_height(panel, 0.85 * width)).add_subplot()
+    draw_panel(ax, panel)
+    return ax
+
+
+_PANEL_WIDTH, _PANEL_HEIGHT = 4.2, 3.4  # of a panel, in inches
 _COLUMNS = 3
 
 
@@ -81,7 +150,7 @@ def effects(
         repeated = place > 0 and part.panel.labels == parts[0].panel.labels
         draw_panel(ax, part.panel, limits=limits, legend=not repeated)
         if part.title:
-            lines = Ruler(font_size()).wrap_rule(short_rule(part.title), 0.75 * _WIDTH * 72, 3)
+            lines = Ruler(font_size()).wrap_rule(short_rule(part.title), 0.75 * _PANEL_WIDTH * 72, 3)
             ax.set_title("\n".join(lines), size=font_size(), loc="left", parse_math=False)
         if place % n_columns and _same_axis(part.panel, parts[place - 1].panel):
             ax.set_ylabel("")
@@ -91,21 +160,21 @@ def effects(
 
 
 @dataclass(frozen=True)
-class _Part:
+class TitledPanel:
     """A panel and what stands above it."""
 
-    panel: Panel
+    panel: EffectPanel
     title: str = ""
 
 
-def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[_Part]:
+def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[TitledPanel]:
     """The panels of what the user wants in one."""
     if not isinstance(each, Effect):
         several = each if isinstance(each, Mapping) else None
         if several is None and isinstance(each, Sequence) and not isinstance(each, str) and each:
-            yield _Part(panel_of(read_effects(each[0], each[1:]), output, interval))
+            yield TitledPanel(panel_of(read_effects(each[0], each[1:]), output, interval))
             return
-        yield _Part(panel_of(read_effects(each, ()), output, interval))
+        yield TitledPanel(panel_of(read_effects(each, ()), output, interval))
         return
     surface, chosen = len(each.infos) == 2, outputs_of(each, output)
     if len(chosen) > 1 and (surface or len(each.lines) > 1):
@@ -115,16 +184,16 @@ def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[_Part]:
         for curve in each.lines:
             group = each.groups[curve.subgroup]
             alone = replace(each, lines=(replace(curve, subgroup=0),), groups=(group,), subgroups=None)
-            yield _Part(panel_of(read_effects(alone, ()), output, interval), group.rule)
+            yield TitledPanel(panel_of(read_effects(alone, ()), output, interval), group.rule)
     else:
-        yield _Part(panel_of(read_effects(each, ()), output, interval))
+        yield TitledPanel(panel_of(read_effects(each, ()), output, interval))
 
 
-def _new_axes(parts: Sequence[_Part], n_columns: int) -> tuple[Axes, ...]:
+def _new_axes(parts: Sequence[TitledPanel], n_columns: int) -> tuple[Axes, ...]:
     """Axes of a new figure that is high enough for the legends."""
-    legends = [legend_height(part.panel, 0.75 * _WIDTH) for part in parts]
-    height = sum(_HEIGHT + max(legends[at : at + n_columns]) for at in range(0, len(parts), n_columns))
-    figure = new_figure(_WIDTH * n_columns, height)
+    legends = [legend_height(part.panel, 0.75 * _PANEL_WIDTH) for part in parts]
+    height = sum(_PANEL_HEIGHT + max(legends[at : at + n_columns]) for at in range(0, len(parts), n_columns))
+    figure = new_figure(_PANEL_WIDTH * n_columns, height)
     n_rows = -(-len(parts) // n_columns)
     shared = len({part.panel.y_scale for part in parts}) == 1 and parts[0].panel.surface is None
     grid = figure.subplots(n_rows, n_columns, sharey=shared, squeeze=False).ravel()
@@ -133,12 +202,12 @@ def _new_axes(parts: Sequence[_Part], n_columns: int) -> tuple[Axes, ...]:
     return tuple(grid[: len(parts)])
 
 
-def _same_axis(one: Panel, other: Panel) -> bool:
+def _same_axis(one: EffectPanel, other: EffectPanel) -> bool:
     """Whether one label will do for the axes of y of two panels beside each other."""
     return one.surface is None and (one.words, one.output) == (other.words, other.output)
 
 
-def _limits(parts: Sequence[_Part]) -> tuple[float, float] | None:
+def _limits(parts: Sequence[TitledPanel]) -> tuple[float, float] | None:
     """The colours that surfaces share, if there are several and nothing else."""
     surfaces = [part.panel.surface for part in parts]
     values = [surface.y for surface in surfaces if surface is not None]

@@ -13,20 +13,19 @@ from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, make_room, note, room_of, size_of
-from subgrove.plots._labels import Entry
-from subgrove.plots._legend import legend_above, lines_of_legend
+from subgrove.plots._figure import POINTS, check_axes, legend_above, lines_of_legend, make_room, note, room_of, size_of
 from subgrove.plots._palette import GREY, font_size
 from subgrove.plots._rows import (
     LEFT_FOR_ROWS,
     WIDTH,
-    Rows,
-    Series,
+    RowEntry,
+    RowLabels,
+    RowSeries,
+    check_height,
     draw_rows,
     draw_series,
     frame_rows,
     handle,
-    high_enough,
     new_axes,
 )
 
@@ -84,8 +83,8 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     if top is not None:
         order = order[: whole_number("top", top, least=1)]
     series = _series(result, order)
-    rows = Rows(tuple(Entry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY)
-    ax = _new_axes(rows, [_BOUNDS, *(one.label for one in series)]) if ax is None else high_enough(ax, rows)
+    rows = RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY)
+    ax = _new_axes(rows, [_BOUNDS, *(one.label for one in series)]) if ax is None else check_height(ax, rows)
     within = room_of(ax)
     frame_rows(ax, [], _LABEL)
     _legend(ax, [one.label for one in series])
@@ -99,7 +98,7 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     return ax
 
 
-def _new_axes(rows: Rows, labels: Sequence[str]) -> Axes:
+def _new_axes(rows: RowLabels, labels: Sequence[str]) -> Axes:
     """Axes of a new figure with room for a legend of many lines."""
     ax = new_axes(rows, len(labels))
     figure = ax.figure.figure
@@ -115,7 +114,7 @@ def _bars(result: Fidelity) -> Floats:
     return ends
 
 
-def _series(result: Fidelity, order: Sequence[Any] | np.ndarray[Any, Any]) -> list[Series]:
+def _series(result: Fidelity, order: Sequence[Any] | np.ndarray[Any, Any]) -> list[RowSeries]:
     table = replace(result, backend="pandas").table
     found = []
     for name in result.samplers:
@@ -125,7 +124,7 @@ def _series(result: Fidelity, order: Sequence[Any] | np.ndarray[Any, Any]) -> li
         bars = _bars(result)[order]
         reach = 2 * own["position_std_error"].to_numpy(float) * (bars[:, 1] - bars[:, 0])
         values = own["estimate"].to_numpy(float)
-        found.append(Series(name, values, values - reach, values + reach))
+        found.append(RowSeries(name, values, values - reach, values + reach))
     return found
 
 
@@ -146,7 +145,7 @@ def _draw_bars(ax: Axes, bars: Floats) -> None:
         ax.plot([low, high], [row, row], color=GREY, alpha=0.45, linewidth=5, solid_capstyle="butt", zorder=1.8)
 
 
-def _limit(ax: Axes, bars: Floats, series: Sequence[Series]) -> None:
+def _limit(ax: Axes, bars: Floats, series: Sequence[RowSeries]) -> None:
     """Show what there is; 0 has no meaning here."""
     values = np.concatenate([bars.ravel(), *(part for one in series for part in (one.estimate, one.low, one.high))])
     values = values[np.isfinite(values)]

@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING
 from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
 from subgrove.plots._figure import check_axes, make_room, note, room_of
-from subgrove.plots._labels import Entry
-from subgrove.plots._results import Scored, certificate_note, interval_note, read_results, scored
-from subgrove.plots._rows import LEFT_FOR_ROWS, Rows, draw_rows, draw_series, frame_rows, high_enough, new_axes
+from subgrove.plots._results import ImportanceRows, fidelity_note, importance_rows, interval_note, read_results
+from subgrove.plots._rows import (
+    LEFT_FOR_ROWS,
+    RowEntry,
+    RowLabels,
+    check_height,
+    draw_rows,
+    draw_series,
+    frame_rows,
+    new_axes,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,28 +80,28 @@ def importance(
     """
     results = read_results("result", result, others)
     check_axes(ax)
-    shown = scored(results, loss)
+    shown = importance_rows(results, loss)
     n_features = len(shown.features)
     if top is not None:
         shown = shown.first(whole_number("top", top, least=1))
-    rows = Rows(_entries(shown), n_below=2 if len(shown.features) <= _FEW else 1, remedy=_REMEDY)
-    ax = new_axes(rows, len(results)) if ax is None else high_enough(ax, rows)
+    rows = RowLabels(_entries(shown), n_below=2 if len(shown.features) <= _FEW else 1, remedy=_REMEDY)
+    ax = new_axes(rows, len(results)) if ax is None else check_height(ax, rows)
     within = room_of(ax)
     frame_rows(ax, [one.label for one in shown.series], shown.label)
     left_out = _left_out(n_features, len(shown.features))
-    note(ax, interval_note(shown) + left_out + certificate_note(shown), LEFT_FOR_ROWS)
+    note(ax, interval_note(shown) + left_out + fidelity_note(shown), LEFT_FOR_ROWS)
     draw_series(ax, shown.series, draw_rows(ax, rows, within))
     make_room(ax, within)
     return ax
 
 
-def _entries(shown: Scored) -> tuple[Entry, ...]:
+def _entries(shown: ImportanceRows) -> tuple[RowEntry, ...]:
     return tuple(_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True))
 
 
-def _entry(name: str, given: tuple[str, ...]) -> Entry:
+def _entry(name: str, given: tuple[str, ...]) -> RowEntry:
     listed = (f"given {given[0]}", *given[1:]) if given else ()
-    return Entry(name, listed, f"given {len(given)} column{'s' * (len(given) > 1)}")
+    return RowEntry(name, listed, f"given {len(given)} column{'s' * (len(given) > 1)}")
 
 
 def _left_out(n: int, shown: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +11,8 @@ from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
 from subgrove.exceptions import ParameterError
-from subgrove.plots._end_labels import write_ends
 from subgrove.plots._figure import (
+    POINTS,
     check_axes,
     dress,
     label_axis,
@@ -23,11 +23,75 @@ from subgrove.plots._figure import (
     room_of,
     size_of,
 )
-from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of
-from subgrove.plots._results import Scored, certificate_note, check_each, interval_note, scored
+from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of, font_size
+from subgrove.plots._results import ImportanceRows, check_each, fidelity_note, importance_rows, interval_note
+from subgrove.plots._text import Ruler, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_LEADER = 16.0  # points between the axes and the names
+
+
+def write_ends(ax: Axes, names: Sequence[str], ends: Floats, share: float) -> None:
+    """Write names beside the ends of lines, apart from each other, with leaders where they had to move.
+
+    A name takes at most a share of the width of the axes.
+    """
+    width, height = size_of(ax)
+    low, high = ax.get_ylim()
+    size = min(0.94 * font_size(), height / (1.15 * max(len(names), 1)))
+    wanted = (ends - low) / (high - low) * height
+    places = spread(wanted.tolist(), 1.2 * size, 0.0, height) / height
+    ruler = Ruler(size)
+    for at, (name, end, place) in enumerate(zip(names, ends, places, strict=True)):
+        _write_end(ax, ruler.shorten(one_line(name), share * width), float(end), float(place), color_of(at), size)
+
+
+def _write_end(ax: Axes, name: str, end: float, place: float, color: str, size: float) -> None:
+    from matplotlib.transforms import ScaledTranslation
+
+    right = ax.transAxes + ScaledTranslation(_LEADER / POINTS, 0, ax.figure.dpi_scale_trans)
+    ax.annotate(
+        "",
+        (1.0, end),
+        (1.0, place),
+        xycoords=ax.get_yaxis_transform(),
+        textcoords=right,
+        arrowprops={"arrowstyle": "-", "color": color, "linewidth": 0.7, "alpha": 0.7, "shrinkA": 2, "shrinkB": 0},
+        annotation_clip=False,
+    )
+    text = ax.text(1.0, place, name, transform=right, size=size, color=color, va="center", ha="left")
+    text.set_parse_math(False)
+
+
+def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Floats:
+    """Places at least `gap` apart and from `low` to `high`, in the order of the wanted ones and as near as can be.
+
+    Places that would touch form a block that stands at the mean of where its members want to be; blocks that touch are
+    joined (isotonic regression of the wanted places less their distances). If there are too many, they share the room.
+    """
+    n = len(wanted)
+    gap = min(gap, (high - low) / max(n - 1, 1))
+    order = np.argsort(wanted, kind="stable")
+    shifts = gap * np.arange(n)
+    free = _increasing(np.asarray(wanted, dtype=np.float64)[order] - shifts)
+    places = np.empty(n)
+    places[order] = np.clip(free, low, high - gap * (n - 1)) + shifts
+    return places
+
+
+def _increasing(values: Floats) -> Floats:
+    """The nearest numbers that do not decrease."""
+    blocks: list[tuple[float, int]] = []
+    for value in values.tolist():
+        mean, n = value, 1
+        while blocks and blocks[-1][0] > mean:
+            before, many = blocks.pop()
+            mean, n = (before * many + mean * n) / (many + n), many + n
+        blocks.append((mean, n))
+    return np.concatenate([np.full(n, mean) for mean, n in blocks]) if blocks else np.empty(0)
+
 
 _WIDTH, _HEIGHT = 6.4, 4.4
 _MOST_LABEL = 0.3  # share of the width that labels take at most
@@ -79,15 +143,15 @@ def importance_by_depth(
     """
     depths = _read_depths(results)
     check_axes(ax)
-    shown = scored({str(depth): results[depth] for depth in depths}, loss)
-    lines = _Lines(depths, shown, whole_number("top", top, least=1))
+    shown = importance_rows({str(depth): results[depth] for depth in depths}, loss)
+    lines = DepthLines(depths, shown, whole_number("top", top, least=1))
     ax = new_figure(_WIDTH, _HEIGHT).add_subplot() if ax is None else ax
     within = room_of(ax)
     dress(ax, grid="y")
     width, height = size_of(ax)
     label_axis(ax.xaxis, "maximum depth of trees" + " (0: marginal)" * (depths[0] == 0), (1 - _MOST_LABEL) * width)
     label_axis(ax.yaxis, shown.label, height)
-    note(ax, interval_note(shown) + lines.others + certificate_note(shown, "hollow"), 1 - _MOST_LABEL)
+    note(ax, interval_note(shown) + lines.others + fidelity_note(shown, "hollow"), 1 - _MOST_LABEL)
     lines.draw(ax)
     make_room(ax, within)
     write_ends(ax, lines.names[: lines.n_shown], lines.ends, _MOST_LABEL)
@@ -95,10 +159,10 @@ def importance_by_depth(
     return ax
 
 
-class _Lines:
+class DepthLines:
     """A line for each feature; the first ones are highlighted."""
 
-    def __init__(self, depths: list[int], shown: Scored, top: int) -> None:
+    def __init__(self, depths: list[int], shown: ImportanceRows, top: int) -> None:
         estimates = np.stack([one.estimate for one in shown.series])
         with np.errstate(invalid="ignore"):
             order = np.argsort(-np.nanmax(np.where(np.isfinite(estimates), estimates, -np.inf), axis=0), kind="stable")
@@ -123,6 +187,7 @@ class _Lines:
         return np.array([column[np.isfinite(column)][-1] for column in self.estimate[:, : self.n_shown].T])
 
     def draw(self, ax: Axes) -> None:
+        """Draw the lines of all features."""
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
         for at in range(len(self.names) - 1, -1, -1):
             if at < self.n_shown:

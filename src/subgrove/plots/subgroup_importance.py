@@ -11,12 +11,20 @@ from subgrove._importance import ImportanceResult
 from subgrove._importance.fidelity_columns import NOT_REAL, fails
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import check_axes, make_room, note, room_of
-from subgrove.plots._labels import Entry
 from subgrove.plots._palette import COLORS, GREY, small_size
 from subgrove.plots._results import interval_text, loss_label, one_loss
-from subgrove.plots._rows import LEFT_FOR_ROWS, Rows, Series, draw_rows, draw_series, frame_rows, high_enough, new_axes
-from subgrove.plots._text import plain
-from subgrove.plots._wording import short_rule
+from subgrove.plots._rows import (
+    LEFT_FOR_ROWS,
+    RowEntry,
+    RowLabels,
+    RowSeries,
+    check_height,
+    draw_rows,
+    draw_series,
+    frame_rows,
+    new_axes,
+)
+from subgrove.plots._text import one_line, short_rule
 from subgrove.trees.structure import format_count
 
 if TYPE_CHECKING:
@@ -74,10 +82,10 @@ def subgroup_importance(
     table, overall, single = _tables(result, feature, loss)
     alone = next(score.singletons for score in single.scores if score.title == feature)
     entries = tuple(_entry(line, alone) for line in table)
-    rows = Rows(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth")
-    ax = new_axes(rows, 1) if ax is None else high_enough(ax, rows)
+    rows = RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth")
+    ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
     within = room_of(ax)
-    frame_rows(ax, [], f"importance of {plain(feature)} ({loss_label(single)})")
+    frame_rows(ax, [], f"importance of {one_line(feature)} ({loss_label(single)})")
     unreal = any(score.title == feature and fails(score) for score in single.scores)
     note(ax, interval_text([single.level], [" + ".join(single.covered)]) + f"; {NOT_REAL}" * unreal, LEFT_FOR_ROWS)
     pitch = draw_rows(ax, rows, within)
@@ -99,16 +107,16 @@ def _tables(
     return lines[lines["feature"] == feature].to_dict("records"), float(overall), single
 
 
-def _entry(line: dict[str, Any], alone: Sequence[int]) -> Entry:
+def _entry(line: dict[str, Any], alone: Sequence[int]) -> RowEntry:
     rows = f"n = {format_count(round(line['n']))}"
     fold = f", fold {line['fold']}" if "fold" in line else ""
     kept = ", keeps its value" if line["subgroup"] in alone else ""
-    return Entry(short_rule(line["rule"]), (rows + fold + kept,), rows, is_rule=True)
+    return RowEntry(short_rule(line["rule"]), (rows + fold + kept,), rows, is_rule=True)
 
 
-def _series(table: list[dict[str, Any]]) -> Series:
+def _series(table: list[dict[str, Any]]) -> RowSeries:
     columns = [np.array([line[name] for line in table]) for name in ("estimate", "conf_low", "conf_high")]
-    return Series("", *columns)
+    return RowSeries("", *columns)
 
 
 def _draw_overall(ax: Axes, overall: float) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from subgrove._core.validate import whole_number
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
-from subgrove.plots._drawing import draw_tree
-from subgrove.plots._layout import MARGIN, Layout, fit_layout, natural_layout, smallest_size
+from subgrove.plots._tree_drawing import draw_tree
+from subgrove.plots._tree_layout import MARGIN, TreeLayout, fit_layout, natural_layout, smallest_size
 from subgrove.trees.structure import Tree
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _check(tree: Any, ax: Any, remedy: str) -> None:
         )
 
 
-def _new_axes(layout: Layout) -> Axes:
+def _new_axes(layout: TreeLayout) -> Axes:
     from matplotlib import pyplot as plt
 
     figure = plt.figure(figsize=((layout.width + MARGIN) / _POINTS, (layout.height + MARGIN) / _POINTS))
@@ -104,7 +104,7 @@ def _new_axes(layout: Layout) -> Axes:
     return figure.add_subplot()
 
 
-def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> Layout:
+def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> TreeLayout:
     """The layout that fits axes as they are once their figure has given them their place."""
     if ax.figure is None:
         raise ParameterError("ax has been removed from its figure. Pass axes of a figure, or leave ax out.")

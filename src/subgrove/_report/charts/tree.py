@@ -1,7 +1,7 @@
-"""A feature's tree from left to right: one row for each subgroup, and how the feature is spread in it.
+"""A feature's tree from left to right: a row for each subgroup, with the distribution of the feature in it.
 
-Rules stand on the branches; a leaf has its subgroup's number and colour, and to its right the subgroup's distribution
-before that of all rows (grey).
+Rules are on the branches; a leaf has the letter and colour of its subgroup, and to its right the subgroup's
+distribution in front of that of all rows (grey).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from subgrove._report.charts.scale import LinearScale
 from subgrove._report.charts.svg import circle, group, line, path, picture, shorten, tag, text, width_of, wrap
 from subgrove._report.numbers import p_text
 from subgrove._report.summary import FeatureSummary, TreeNode
+from subgrove.plots._tree_layout import node_rows
 
 _ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
 _FONT, _SMALL = 13.0, 11.5
@@ -26,7 +27,7 @@ _FORK = 20.0
 _BOLD = 1.1  # bold words are wider
 _MOST, _LEAST = 190.0, 70.0  # widths of a column of rules
 _PANEL, _LEVEL_BARS = 210.0, 14
-_FITS = 1200.0  # up to this width a tree is made smaller where there is less room; wider ones are scrolled
+_FITS = 1200.0  # up to this width a tree shrinks with the page; wider ones are scrolled
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class _Place:
 
 
 def tree_picture(feature: FeatureSummary) -> Markup:
-    """The tree of a feature."""
+    """Return the tree of a feature."""
     places = _layout(feature.tree)
     left = max(place.x + place.width for place in places) + 58
     height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
@@ -62,22 +63,8 @@ def _depths(tree: Sequence[TreeNode]) -> list[int]:
     return depths
 
 
-def _heights(tree: Sequence[TreeNode]) -> list[float]:
-    """Leaves stand below each other; a split is in the middle of its children."""
-    heights, next_row = [0.0] * len(tree), 0
-    for at, node in enumerate(tree):
-        if node.subgroup is not None or not any(other.parent == at for other in tree):
-            heights[at] = _TOP + _ROW * (next_row + 0.5)
-            next_row += 1
-    for at in reversed(range(len(tree))):
-        below = [heights[place] for place, other in enumerate(tree) if other.parent == at]
-        if below:
-            heights[at] = (min(below) + max(below)) / 2
-    return heights
-
-
 def _layout(tree: Sequence[TreeNode]) -> list[_Place]:
-    depths, heights = _depths(tree), _heights(tree)
+    depths, rows = _depths(tree), node_rows([node.parent for node in tree])
     lines = [wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
     below = [_below(node) for node in tree]
     widths, starts, x = [], [], 4.0
@@ -88,7 +75,10 @@ def _layout(tree: Sequence[TreeNode]) -> list[_Place]:
         widths.append(width)
         starts.append(x)
         x += width + 2 * _FORK
-    return [_Place(starts[depth], heights[at], widths[depth], lines[at], below[at]) for at, depth in enumerate(depths)]
+    return [
+        _Place(starts[depth], _TOP + _ROW * rows[at], widths[depth], lines[at], below[at])
+        for at, depth in enumerate(depths)
+    ]
 
 
 def _below(node: TreeNode) -> str:
@@ -138,7 +128,7 @@ def _badge(name: str, x: float, y: float) -> Markup:
 
 
 def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> list[Markup]:
-    """The distribution in each leaf."""
+    """Return the distribution in each leaf."""
     spread = feature.distribution
     leaves = [
         (node.subgroup, place.y) for node, place in zip(feature.tree, places, strict=True) if node.subgroup is not None
@@ -172,7 +162,7 @@ def _counts(feature: FeatureSummary, subgroup: int) -> Sequence[int]:
 
 
 def _foot(feature: FeatureSummary, x: LinearScale, left: float, height: float) -> list[Markup]:
-    """Ticks below the distributions, or the first and last level; and the feature's name."""
+    """Return ticks below the distributions, or names of levels; and the feature's name."""
     spread, y = feature.distribution, height - _FOOT + 8
     middle = left + _PANEL / 2
     name = text(middle, y + 20, shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")

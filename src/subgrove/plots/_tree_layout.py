@@ -1,25 +1,90 @@
-"""Where the parts of the picture of a tree go, in points.
+"""The layout of the picture of a tree, in points.
 
-The tree is read from left to right: a column of boxes and a column of conditions for each depth, then the leaves,
-one below the other. So every text is a horizontal line with room beside it, and the leaves share one axis of x.
-The widest text of a column decides its width; two nodes of a column are at least a row apart, two boxes two rows.
+The tree is read from left to right: a column of boxes and a column of conditions for each depth, then the leaves, one
+below the other. So every text is a horizontal line, and the leaves share one axis of x. The widest text of a column
+decides its width; two nodes of a column are at least a row apart, two boxes two rows. The SVG trees of the report have
+the same rows (`node_rows`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from subgrove.plots._axis import NO_AXIS, Axis, axis_of, level_room
-from subgrove.plots._leaves import has_distribution, shares
-from subgrove.plots._text import Ruler, plain
-from subgrove.plots._wording import Wording, edge_wordings, p_value_text
+from subgrove._core.kinds import Floats
+from subgrove.plots._axis import NO_AXIS, AxisTicks, axis_of, level_room
+from subgrove.plots._text import Ruler, one_line, round_to
+from subgrove.trees.conditions import Condition, merge, split_condition
+from subgrove.trees.nodes import SIDES
 from subgrove.trees.structure import Tree, format_count
+
+OR_MISSING = "or missing"
+IS_MISSING = "is missing"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeText:
+    """A condition to be broken into lines: levels, or one comparison; and whether missing values belong to it."""
+
+    items: tuple[str, ...]
+    ending: str = ""
+
+    def lines(self, ruler: Ruler, room: float, n_lines: int) -> tuple[str, ...]:
+        """The condition in at most `n_lines` lines."""
+        return ruler.wrap_list(self.items, self.ending, room, n_lines)
+
+
+def edge_texts(tree: Tree, digits: int) -> dict[int, EdgeText]:
+    """Id of a node that is not the root -> the condition that leads to it from its parent.
+
+    Levels that an earlier split already excluded are left out.
+    """
+    info = {column.name: column for column in tree.columns}
+    paths: dict[int, tuple[Condition, ...]] = {1: ()}
+    wordings = {}
+    for node in tree.nodes:
+        if node.split is None or node.children is None:
+            continue
+        for side, child in zip(SIDES, node.children, strict=True):
+            own = split_condition(node.split, side, info[node.split.column])
+            paths[child] = merge(paths[node.id], own)
+            (so_far,) = (each for each in paths[child] if each.column.name == own.column.name)
+            levels = so_far.levels if so_far.levels or so_far.missing else own.levels
+            wordings[child] = _wording(replace(own, levels=levels, missing=so_far.missing), digits)
+    return wordings
+
+
+def p_value_text(p_value: float | None) -> str | None:
+    """A p-value as it is printed in tables."""
+    if p_value is None:
+        return None
+    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
+
+
+def _wording(condition: Condition, digits: int) -> EdgeText:
+    column = condition.column
+    said_missing = condition.missing and column.has_missing
+    if condition.levels is not None and 0 < len(condition.levels) < len(column.levels):
+        listed = tuple(level for level in column.levels if level in condition.levels)
+        return EdgeText(listed, OR_MISSING if said_missing else "")
+    if condition.levels is not None and not condition.levels:
+        return EdgeText((IS_MISSING,))
+    if column.kind == "numeric" and not column.is_date:
+        condition = replace(condition, low=round_to(condition.low, digits), high=round_to(condition.high, digits))
+    # The text of the rule itself, without the name, which stands in the box.
+    text = str(condition).removeprefix(f"{column.name} ")
+    if column.is_date:
+        text = re.sub(r"T(\d\d:\d\d)(?::00)?(:\d\d)?(?:\.\d+)?", r" \1\2", text)
+    if said_missing and text.endswith(f" {OR_MISSING}"):
+        return EdgeText((text.removesuffix(f" {OR_MISSING}"),), OR_MISSING)
+    return EdgeText((text,))
+
 
 TRUNK = 9.0
 """Length of the line between a box and the place where it forks."""
@@ -63,7 +128,7 @@ _WIDER = 1.6  # how much wider a panel may be so that names of levels fit
 
 
 @dataclass(frozen=True)
-class Layout:
+class TreeLayout:
     """Places in points from the lower left corner, and the texts that they are made for.
 
     Attributes
@@ -105,26 +170,26 @@ class Layout:
     leaf_left: float
     panel_left: float
     panel_width: float
-    axis: Axis
+    axis: AxisTicks
     names: Mapping[int, tuple[str, ...]]
     conditions: Mapping[int, tuple[str, ...]]
     leaves: Mapping[int, tuple[str, ...]]
     target: tuple[str, ...]
 
 
-def natural_layout(tree: Tree, digits: int) -> Layout:
+def natural_layout(tree: Tree, digits: int) -> TreeLayout:
     """The layout that reads best, as large as it needs to be."""
     row = next(height for most, height in _ROWS if len(tree.leaves) <= most)
     rooms = next(rooms for deepest, rooms in _BY_DEPTH if tree.depth <= deepest)
-    return _draft(tree, edge_wordings(tree, digits), _FONTS[0], rooms, row=row)
+    return _draft(tree, edge_texts(tree, digits), _FONTS[0], rooms, row=row)
 
 
-def fit_layout(tree: Tree, digits: int, width: float, height: float) -> Layout | None:
+def fit_layout(tree: Tree, digits: int, width: float, height: float) -> TreeLayout | None:
     """The layout with the largest font that fits, or None if none does."""
     least = smallest_size(tree, digits)
     if width < least[0] or height < least[1]:
         return None
-    wordings = edge_wordings(tree, digits)
+    wordings = edge_texts(tree, digits)
     for font, rooms in _TRIED:
         draft = _draft(tree, wordings, font, rooms, height=height)
         if draft.row >= _LOWEST_ROW * font and draft.width <= width:
@@ -134,30 +199,52 @@ def fit_layout(tree: Tree, digits: int, width: float, height: float) -> Layout |
 
 def smallest_size(tree: Tree, digits: int) -> tuple[float, float]:
     """Width and height below which the tree cannot be drawn."""
-    wordings = edge_wordings(tree, digits)
+    wordings = edge_texts(tree, digits)
     draft = _draft(tree, wordings, _FONTS[-1], _ROOMS[-1], row=_LOWEST_ROW * _FONTS[-1])
     return draft.width, draft.height
 
 
-def heights(tree: Tree, layout: Layout) -> dict[int, float]:
-    """Id of a node -> its height: leaves from the top down, other nodes in the middle of their children."""
+def node_rows(parents: Sequence[int | None]) -> list[float]:
+    """Return the row of each node, given its parent: leaves 0.5, 1.5, ..., others in the middle of their children."""
+    inner = set(parents)
+    leaves = iter(range(len(parents)))
+    rows = [0.0 if at in inner else next(leaves) + 0.5 for at in range(len(parents))]
+    for at in reversed(range(len(parents))):
+        children = [row for row, parent in zip(rows, parents, strict=True) if parent == at]
+        if children:
+            rows[at] = (min(children) + max(children)) / 2
+    return rows
+
+
+def heights(tree: Tree, layout: TreeLayout) -> dict[int, float]:
+    """Return the height of each node, by its id."""
+    parent = {child: node.id - 1 for node in tree.nodes for child in node.children or ()}
+    rows = node_rows([parent.get(node.id) for node in tree.nodes])
     top = layout.height - layout.header
-    y = {leaf.id: top - (place + 0.5) * layout.row for place, leaf in enumerate(tree.leaves)}
-    for node in reversed(tree.nodes):
-        if node.children is not None:
-            y[node.id] = (y[node.children[0]] + y[node.children[1]]) / 2
-    return y
+    return {node.id: top - row * layout.row for node, row in zip(tree.nodes, rows, strict=True)}
+
+
+def has_distribution(tree: Tree) -> bool:
+    """Whether there is a distribution to draw: several features that share a tree have none."""
+    return tree.nodes[0].counts.size > 0
+
+
+def shares(counts: Floats) -> Floats:
+    """Counts as shares of their sum."""
+    total = float(counts.sum())
+    result: Floats = counts / total if total > 0 else np.zeros_like(counts)
+    return result
 
 
 def _draft(
     tree: Tree,
-    wordings: Mapping[int, Wording],
+    wordings: Mapping[int, EdgeText],
     font: float,
     rooms: Rooms,
     *,
     row: float | None = None,
     height: float | None = None,
-) -> Layout:
+) -> TreeLayout:
     """The layout at one size of the font, with the height of a row or that of the picture given."""
     panel_width = _panel_width(tree, font, rooms.panel)
     axis = _axis(tree, panel_width, font)
@@ -171,7 +258,7 @@ def _draft(
     texts = max(Ruler(font).widest(lines) for lines in leaves.values())
     panel_left = leaf_left + PAD + (texts + 2 * PAD if has_distribution(tree) else 0.0)
     panel_width = max(panel_width, 0.0 if has_distribution(tree) else texts)
-    return Layout(
+    return TreeLayout(
         width=panel_left + panel_width + MARGIN,
         height=height or header + n * row + footer,
         font=font,
@@ -194,7 +281,7 @@ def _draft(
 def _panel_width(tree: Tree, font: float, room: float) -> float:
     """Room in points; more for many levels, and for names of levels if they then stand side by side."""
     if not has_distribution(tree):
-        return min(Ruler(font, bold=True).width(plain(tree.target.name)), room * font)
+        return min(Ruler(font, bold=True).width(one_line(tree.target.name)), room * font)
     if tree.target.kind == "numeric":
         return room * font
     usual = max(1.0, min(len(tree.target.levels), _MOST_LEVELS) * _LEVEL / _ROOMS[0].panel) * room * font
@@ -202,14 +289,14 @@ def _panel_width(tree: Tree, font: float, room: float) -> float:
     return max(usual, named) if named <= _WIDER * usual else usual
 
 
-def _axis(tree: Tree, panel_width: float, font: float) -> Axis:
+def _axis(tree: Tree, panel_width: float, font: float) -> AxisTicks:
     if not has_distribution(tree):
         return NO_AXIS
     most = np.max([shares(leaf.counts) for leaf in tree.leaves], axis=0)
     return axis_of(tree.target, tree.edges, most, panel_width, Ruler(TICK * font))
 
 
-def _margins(tree: Tree, axis: Axis, n_target: int, font: float) -> tuple[float, float]:
+def _margins(tree: Tree, axis: AxisTicks, n_target: int, font: float) -> tuple[float, float]:
     """Room above the rows for the key and below them for the axis."""
     if not has_distribution(tree):
         return PAD, PAD + n_target * Ruler(font).line
@@ -220,7 +307,7 @@ def _margins(tree: Tree, axis: Axis, n_target: int, font: float) -> tuple[float,
 
 
 def _texts(
-    tree: Tree, wordings: Mapping[int, Wording], font: float, rooms: Rooms, row: float
+    tree: Tree, wordings: Mapping[int, EdgeText], font: float, rooms: Rooms, row: float
 ) -> tuple[dict[int, tuple[str, ...]], dict[int, tuple[str, ...]], dict[int, tuple[str, ...]]]:
     """Lines in the boxes, on the edges and beside the leaves, as many as a row holds."""
     bold, edge = Ruler(font, bold=True), Ruler(EDGE * font)
@@ -256,7 +343,7 @@ def _columns(
     return tuple(left), tuple(boxes), at
 
 
-def _stretch(layout: Layout, width: float) -> Layout:
+def _stretch(layout: TreeLayout, width: float) -> TreeLayout:
     """The layout with what is left of the width given to the panels and to the edges."""
     surplus = width - layout.width
     depth = len(layout.box_left)
