@@ -46,7 +46,7 @@ class Drawn:
 
 
 def drawn(ax: Axes) -> Drawn:
-    """Draw the figure of the axes and tell what is seen."""
+    """Draw the figure of the axes and return what is visible."""
     figure = ax.figure.figure
     figure.savefig(BytesIO(), format="png", dpi="figure")
     labels = [label for panel in ax.child_axes for label in _tick_labels(panel)]

@@ -57,5 +57,5 @@ def subgroups(feature: str, depth: int = 2) -> Partition:
 def effect_of(feature: Any, kind: str = "pdp", depth: int | None = None, **options: Any) -> Effect:
     """An effect, in subgroups if a depth is given."""
     groups = None if depth is None else subgroups(feature, depth)
-    asked = options.pop("model", model)
-    return sg.effect(asked, table(), feature, kind=kind, subgroups=groups, grid_resolution=8, **options)  # type: ignore[arg-type]
+    evaluated = options.pop("model", model)
+    return sg.effect(evaluated, table(), feature, kind=kind, subgroups=groups, grid_resolution=8, **options)  # type: ignore[arg-type]

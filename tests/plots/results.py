@@ -1,4 +1,4 @@
-"""Results made by hand, so that pictures are tested without asking a model."""
+"""Results made by hand, so that plots are tested without a model."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ SMALL = make({"a": {"b": 0.1}, "b": {"a": 0.5, "c": 0.3}, "c": {"a": 0.05}, "d":
 LONG = {f"average_monthly_consumption_{k}" if k % 4 == 0 else f"x{k}": {"x1": 0.02 * k, "x2": 0.01} for k in range(25)}
 
 
-def test_features_are_rows_the_best_foretold_at_the_top() -> None:
+def test_features_are_rows_the_best_predicted_at_the_top() -> None:
     assert row_names(dependence(SMALL)) == ["b", "a", "c", "d"]
 
 
@@ -65,7 +65,7 @@ def test_a_line_parts_those_that_reach_the_threshold() -> None:
 
 
 @pytest.mark.parametrize("threshold", [0.0, 0.9])
-def test_no_line_is_drawn_or_told_where_all_or_none_reach_it(threshold: float) -> None:
+def test_no_line_is_drawn_where_all_or_none_reach_it(threshold: float) -> None:
     table = {"a": {"b": 0.5}, "b": {"a": 0.5}}
     ax = dependence(make(table, threshold))
     assert not ax.lines
@@ -78,17 +78,17 @@ def test_a_feature_without_a_share_is_crossed_and_at_the_bottom() -> None:
     assert [line.get_marker() for line in ax.lines if line.get_marker() == "x"] == ["x"]
 
 
-def test_top_keeps_those_foretold_best() -> None:
+def test_top_keeps_those_predicted_best() -> None:
     assert row_names(dependence(SMALL, top=2)) == ["b", "a"]
 
 
-def test_of_many_columns_those_that_tell_nothing_are_left_out_and_counted() -> None:
+def test_of_many_columns_those_without_predictive_value_are_left_out() -> None:
     ax = dependence(make(LONG))
     assert [label.get_text() for label in ax.get_xticklabels()] == ["all others", "x1", "x2"]
-    assert any("23 columns that tell nothing left out" in text for text in words(ax))
+    assert any("23 columns without predictive value left out" in text for text in words(ax))
 
 
-def test_many_columns_that_tell_nothing_at_all_can_be_drawn() -> None:
+def test_many_columns_without_predictive_value_can_be_drawn() -> None:
     ax = dependence(make({f"x{k}": {} for k in range(30)}))
     assert len(row_names(ax)) == 30
 
@@ -119,7 +119,7 @@ def test_axes_of_the_user_are_drawn_on() -> None:
     assert cut_off(ax) == []
 
 
-def test_axes_that_are_too_small_are_refused_and_left_alone() -> None:
+def test_axes_that_are_too_small_are_rejected_and_left_alone() -> None:
     _, ax = plt.subplots(figsize=(1, 1))
     with pytest.raises(ParameterError, match="too small for 25 features"):
         dependence(make(LONG), ax=ax)
@@ -130,7 +130,7 @@ def test_axes_that_are_too_small_are_refused_and_left_alone() -> None:
     ("arguments", "says"),
     [({"result": "a"}, "result must be what dependence returned"), ({"top": 0}, "top"), ({"ax": 3}, "ax must be")],
 )
-def test_wrong_arguments_are_told(arguments: dict[str, Any], says: str) -> None:
+def test_invalid_arguments_are_rejected(arguments: dict[str, Any], says: str) -> None:
     given: dict[str, Any] = {"result": SMALL} | arguments
     with pytest.raises(ParameterError, match=says):
         dependence(given.pop("result"), **given)

@@ -126,7 +126,7 @@ def test_fits_axes_of_many_sizes(feature: str, depth: int | None, layout: Any, s
     assert cut_off(ax, slack=2.0) == []
 
 
-def test_effects_with_different_levels_are_refused() -> None:
+def test_effects_with_different_levels_are_rejected() -> None:
     one = effect_of("season")
     other = replace(one, infos=(replace(one.infos[0], levels=("a", "b", "c", "d")),))
     with pytest.raises(ParameterError, match="different kinds or levels"):

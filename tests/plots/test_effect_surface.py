@@ -69,7 +69,7 @@ def few_levels() -> pd.DataFrame:
     return table().assign(rain=pd.Categorical(np.where(np.arange(200) % 3 == 0, "yes", "no")))
 
 
-def test_outputs_of_surfaces_are_refused_with_a_remedy() -> None:
+def test_outputs_of_surfaces_are_rejected_with_a_remedy() -> None:
     with pytest.raises(ParameterError, match=r"3 surfaces have no room in one axes. plots\.effects"):
         effect(effect_of(["temp", "hum"], model=classes))
     effect(effect_of(["temp", "hum"], model=classes), output=1)

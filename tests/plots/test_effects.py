@@ -75,13 +75,13 @@ def test_columns_says_how_many_stand_beside_each_other() -> None:
     assert len({round(ax.get_position().x0, 3) for ax in axes}) == 1
 
 
-def test_nothing_to_draw_is_refused() -> None:
+def test_nothing_to_draw_is_rejected() -> None:
     with pytest.raises(ParameterError, match="at least one panel"):
         effects()
 
 
 @pytest.mark.parametrize("wrong", [None, "temp", [], 3])
-def test_something_else_than_effects_is_refused_by_name(wrong: Any) -> None:
+def test_something_else_than_effects_is_rejected_by_name(wrong: Any) -> None:
     with pytest.raises(ParameterError, match=r"^effect must be an Effect.*; got \w+\.$"):
         effects(wrong)
     assert plt.get_fignums() == []

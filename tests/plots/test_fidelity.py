@@ -70,7 +70,7 @@ def test_all_that_is_drawn_is_seen_and_zero_is_not() -> None:
     assert low < min(values) < max(values) < high
 
 
-def test_a_redraw_that_failed_has_no_point_and_is_told() -> None:
+def test_a_failed_sampler_has_no_point_and_a_note() -> None:
     result = made(notes={("hum", "knockoffs"): "why"})
     squared = result.squared_mmd.copy()
     squared[1, 2] = np.nan
@@ -80,11 +80,11 @@ def test_a_redraw_that_failed_has_no_point_and_is_told() -> None:
 
 
 def test_the_note_says_how_many_rows_and_which_noise() -> None:
-    (text,) = [text for text in words(fidelity(made())) if "redrawn rows" in text]
-    assert text.startswith("100 redrawn rows against 90; lines: two standard errors")
+    (text,) = [text for text in words(fidelity(made())) if "resampled rows" in text]
+    assert text.startswith("100 resampled rows against 90; lines: two standard errors")
 
 
-def test_top_keeps_the_longest_bars_and_says_what_is_left_out() -> None:
+def test_top_keeps_the_longest_bars_and_the_note_has_the_number_of_others() -> None:
     ax = fidelity(made(), top=1)
     assert row_names(ax) == ["hum"]
     assert any("2 features with shorter bars left out" in text for text in words(ax))
@@ -118,6 +118,6 @@ def test_axes_of_the_user_are_drawn_on() -> None:
         (made(), {"top": 0}, "top"),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(result: Any, more: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_drawn_is_rejected(result: Any, more: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         fidelity(result, **more)

@@ -47,13 +47,13 @@ def test_numbers_and_shares_are_written() -> None:
 
 def test_steps_within_noise_are_called_so() -> None:
     said = words(gap(made(100.0, {"season": 60.0, "hum": 1.0, "wind": -20.0})))
-    for text in ("already told", "within noise", "makes it cost more", "within its subgroups", "shuffled alone"):
+    for text in ("shared", "within noise", "increases it", "within its subgroups", "shuffled"):
         assert text in said
 
 
 def test_without_a_positive_start_there_are_no_shares() -> None:
     ax = gap(made(-5.0, {"season": 10.0}))
-    assert not any("(" in text for text in words(ax))
+    assert not any("%" in text for text in words(ax))
     assert bars(ax)[0] == (-5.0, 0.0)
 
 
@@ -81,11 +81,11 @@ def test_texts_neither_touch_nor_leave_the_figure(shown: Gap) -> None:
 
 def test_notes_say_which_noise_and_which_orders() -> None:
     said = " ".join(words(gap(made(100.0, {"season": 60.0}, orders="all orders"))))
-    assert "noise of test rows and draws; steps are means over all orders" in said
-    assert "noise of draws only" in " ".join(words(gap(made(100.0, {"season": 60.0}, per_row=False))))
+    assert "(test rows and draws); steps are means over all orders" in said
+    assert "(draws only)" in " ".join(words(gap(made(100.0, {"season": 60.0}, per_row=False))))
 
 
-def test_axes_of_the_user_are_used_and_wrong_arguments_refused() -> None:
+def test_axes_of_the_user_are_used_and_wrong_arguments_rejected() -> None:
     figure, ax = plt.subplots(figsize=(6, 4))
     assert gap(made(100.0, {"season": 60.0}), ax=ax) is ax
     assert plt.get_fignums() == [figure.number]

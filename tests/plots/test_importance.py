@@ -68,7 +68,7 @@ def test_many_conditioning_columns_are_counted() -> None:
     assert shown.endswith("more")
 
 
-def test_conditioning_that_has_no_room_is_told_as_a_number() -> None:
+def test_conditioning_without_room_is_written_as_a_number() -> None:
     given = {"a": tuple(f"a column with a very long name, which does not fit at all {k}" for k in range(3))}
     assert "given 3 columns" in words(importance(make_result({"a": 1.0}, given=given)))
 
@@ -76,8 +76,8 @@ def test_conditioning_that_has_no_room_is_told_as_a_number() -> None:
 def test_the_axis_says_which_loss_grows_and_the_note_which_noise_is_covered() -> None:
     ax = importance(CONDITIONAL)
     assert ax.get_xlabel() == "increase of absolute error"
-    assert "95 % intervals: noise of test rows + Monte Carlo" in words(ax)
-    assert "90 % intervals: noise of test rows + Monte Carlo" in words(importance(CONDITIONAL.with_level(0.9)))
+    assert "95 % intervals, covering test rows + Monte Carlo" in words(ax)
+    assert "90 % intervals, covering test rows + Monte Carlo" in words(importance(CONDITIONAL.with_level(0.9)))
 
 
 def test_of_several_losses_the_first_is_drawn_unless_another_is_named() -> None:
@@ -133,7 +133,7 @@ def test_a_feature_that_one_result_lacks_has_one_point() -> None:
 def test_top_keeps_the_largest_and_says_how_many_are_left_out() -> None:
     ax = importance(CONDITIONAL, top=2)
     assert row_names(ax) == ["yr", "temp"]
-    assert "95 % intervals: noise of test rows + Monte Carlo; 3 features with smaller estimates left out" in words(ax)
+    assert "95 % intervals, covering test rows + Monte Carlo; 3 features with smaller estimates left out" in words(ax)
     assert "left out" not in " ".join(words(importance(CONDITIONAL, top=5)))
 
 
@@ -205,7 +205,7 @@ def test_text_follows_the_font_size_of_matplotlib() -> None:
     assert large > 1.3 * small
 
 
-def test_axes_that_are_too_low_are_refused_and_left_as_they_were() -> None:
+def test_axes_that_are_too_low_are_rejected_and_left_as_they_were() -> None:
     ax = Figure(figsize=(5, 3)).add_subplot()
     with pytest.raises(ParameterError, match=r"ax is .* inches high, too low to write 60 rows: about \d+ fit.*top="):
         importance(make_result(LONG), ax=ax)
@@ -214,32 +214,32 @@ def test_axes_that_are_too_low_are_refused_and_left_as_they_were() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, "temp", [CONDITIONAL]])
-def test_something_else_than_a_result_is_refused_by_name(wrong: Any) -> None:
+def test_something_else_than_a_result_is_rejected_by_name(wrong: Any) -> None:
     with pytest.raises(ParameterError, match=r"^result must be an ImportanceResult.*; got \w+\.$"):
         importance(wrong)
 
 
-def test_a_mapping_that_holds_something_else_is_refused_by_its_label() -> None:
+def test_a_mapping_that_holds_something_else_is_rejected_by_its_label() -> None:
     with pytest.raises(ParameterError, match=r"^result\['b'\] must be an ImportanceResult; got int\.$"):
-        importance({"a": CONDITIONAL, "b": 3})  # type: ignore[dict-item]  # the refusal is what is tested
+        importance({"a": CONDITIONAL, "b": 3})  # type: ignore[dict-item]  # it is rejected
 
 
-def test_an_empty_mapping_is_refused() -> None:
+def test_an_empty_mapping_is_rejected() -> None:
     with pytest.raises(ParameterError, match="at least one"):
         importance({})
 
 
-def test_a_loss_that_a_result_lacks_is_refused() -> None:
+def test_a_loss_that_a_result_lacks_is_rejected() -> None:
     with pytest.raises(ParameterError, match="loss='log_loss' is not among the losses"):
         importance(CONDITIONAL, loss="log_loss")
 
 
 @pytest.mark.parametrize("top", [0, 2.5, True])
-def test_top_that_is_no_positive_whole_number_is_refused(top: Any) -> None:
+def test_top_that_is_no_positive_whole_number_is_rejected(top: Any) -> None:
     with pytest.raises(ParameterError, match="top must be a whole number >= 1"):
         importance(CONDITIONAL, top=top)
 
 
-def test_something_else_than_axes_is_refused_by_name() -> None:
+def test_something_else_than_axes_is_rejected_by_name() -> None:
     with pytest.raises(ParameterError, match=r"^ax must be matplotlib Axes or None .*; got Figure\.$"):
-        importance(CONDITIONAL, ax=Figure())  # type: ignore[arg-type]  # the refusal is what is tested
+        importance(CONDITIONAL, ax=Figure())  # type: ignore[arg-type]  # it is rejected

@@ -94,12 +94,12 @@ def test_fits_axes_without_a_layout() -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, [make_result({"a": 1.0})], {}])
-def test_something_else_than_a_mapping_of_results_is_refused(wrong: Any) -> None:
+def test_something_else_than_a_mapping_of_results_is_rejected(wrong: Any) -> None:
     with pytest.raises(ParameterError, match=r"^results must be a mapping from depth to ImportanceResult"):
         importance_by_depth(wrong)
 
 
-def test_depths_that_are_no_whole_numbers_are_refused() -> None:
+def test_depths_that_are_no_whole_numbers_are_rejected() -> None:
     with pytest.raises(ParameterError, match="a depth in results must be a whole number"):
         importance_by_depth({"marginal": make_result({"a": 1.0})})  # type: ignore[dict-item]  # what is tested
 

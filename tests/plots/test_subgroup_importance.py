@@ -110,12 +110,12 @@ def test_a_score_of_all_rows_has_no_subgroups() -> None:
     assert plt.get_fignums() == []
 
 
-def test_an_unknown_feature_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_feature_is_rejected_with_those_that_there_are() -> None:
     with pytest.raises(ParameterError, match=r"feature='wind' is not in this result. Its features: temp, hum."):
         subgroup_importance(RESULT, "wind")
 
 
 @pytest.mark.parametrize("wrong", [None, {"a": RESULT}])
-def test_something_else_than_a_result_is_refused_by_name(wrong: Any) -> None:
+def test_something_else_than_a_result_is_rejected_by_name(wrong: Any) -> None:
     with pytest.raises(ParameterError, match=r"^result must be an ImportanceResult.*; got \w+\.$"):
         subgroup_importance(wrong, "temp")

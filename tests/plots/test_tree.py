@@ -81,7 +81,7 @@ def test_has_a_panel_for_each_leaf_with_one_axis_of_x(make_tree: TreeMaker) -> N
     assert {panel.get_xlim() for panel in panels} == {(-5.0, 35.0)}
 
 
-def test_leaves_tell_rows_and_node(make_tree: TreeMaker) -> None:
+def test_leaves_have_rows_and_node(make_tree: TreeMaker) -> None:
     grown = make_tree(2)
     shown = words(tree(grown))
     for leaf in grown.leaves:
@@ -89,7 +89,7 @@ def test_leaves_tell_rows_and_node(make_tree: TreeMaker) -> None:
         assert f"node {leaf.id}" in shown
 
 
-def test_boxes_tell_column_and_p_value(make_tree: TreeMaker) -> None:
+def test_boxes_have_column_and_p_value(make_tree: TreeMaker) -> None:
     shown = words(tree(make_tree(2, columns=PLAIN)))
     assert shown.count("temp") == 1
     assert shown.count("season") == 2
@@ -102,7 +102,7 @@ def test_cart_has_no_p_values(make_tree: TreeMaker) -> None:
     assert not any(text.startswith("p ") for text in shown)
 
 
-def test_edges_tell_thresholds_levels_and_missing_values(make_tree: TreeMaker) -> None:
+def test_edges_have_thresholds_levels_and_missing_values(make_tree: TreeMaker) -> None:
     shown = words(tree(make_tree(2, columns=PLAIN)))
     assert "<= 22.19" in shown
     assert "> 22.19 or missing" in shown
@@ -191,7 +191,7 @@ PICTURES: dict[str, dict[str, Any]] = {
 
 @functools.cache
 def picture(what: str) -> Drawn:
-    """One of the pictures, drawn once for all questions that are asked of it."""
+    """One of the plots, drawn once for all tests."""
     return drawn(tree(hand_made_tree(**PICTURES[what])))
 
 
@@ -243,7 +243,7 @@ def test_fits_axes_of_many_sizes(make_tree: TreeMaker, size: tuple[float, float]
     assert overlaps(drawn(ax)) == []
 
 
-def test_axes_that_are_too_small_are_refused_with_the_size_needed(make_tree: TreeMaker) -> None:
+def test_axes_that_are_too_small_are_rejected_with_the_size_needed(make_tree: TreeMaker) -> None:
     ax = Figure(figsize=(2, 1)).add_subplot()
     with pytest.raises(ParameterError, match=r"ax is .* inches, too small .* at least .* tree\.prune\(2\)"):
         tree(make_tree(3), ax=ax)
@@ -257,7 +257,7 @@ def test_refused_axes_are_left_as_they_were(make_tree: TreeMaker) -> None:
     assert ax.get_xlim() == (0, 1)
 
 
-def test_too_many_leaves_are_refused_with_a_remedy(make_tree: TreeMaker) -> None:
+def test_too_many_leaves_are_rejected_with_a_remedy(make_tree: TreeMaker) -> None:
     with pytest.raises(ParameterError, match=r"128 leaves, and at most 64 .* Prune it first: tree\.prune\(6\)"):
         tree(make_tree(7, columns=PLAIN))
     assert plt.get_fignums() == []
@@ -275,17 +275,17 @@ def test_does_not_alter_the_tree(make_tree: TreeMaker) -> None:
 
 
 @pytest.mark.parametrize("wrong", [None, "tree", {"nodes": ()}])
-def test_something_else_than_a_tree_is_refused_by_name(wrong: Any) -> None:
+def test_something_else_than_a_tree_is_rejected_by_name(wrong: Any) -> None:
     with pytest.raises(ParameterError, match=r"^tree must be a grown Tree.*; got \w+\.$"):
         tree(wrong)
 
 
-def test_something_else_than_axes_is_refused_by_name(make_tree: TreeMaker) -> None:
+def test_something_else_than_axes_is_rejected_by_name(make_tree: TreeMaker) -> None:
     with pytest.raises(ParameterError, match=r"^ax must be matplotlib Axes or None .*; got Figure\.$"):
-        tree(make_tree(1), ax=Figure())  # type: ignore[arg-type]  # the refusal is what is tested
+        tree(make_tree(1), ax=Figure())  # type: ignore[arg-type]  # it is rejected
 
 
-def test_axes_without_a_figure_are_refused(make_tree: TreeMaker) -> None:
+def test_axes_without_a_figure_are_rejected(make_tree: TreeMaker) -> None:
     ax = Figure().add_subplot()
     ax.remove()
     with pytest.raises(ParameterError, match="ax has been removed from its figure"):
@@ -293,7 +293,7 @@ def test_axes_without_a_figure_are_refused(make_tree: TreeMaker) -> None:
 
 
 @pytest.mark.parametrize("digits", [0, -1, 2.5, True])
-def test_digits_that_are_no_positive_whole_number_are_refused(make_tree: TreeMaker, digits: Any) -> None:
+def test_digits_that_are_no_positive_whole_number_are_rejected(make_tree: TreeMaker, digits: Any) -> None:
     with pytest.raises(ParameterError, match="digits must be a whole number >= 1"):
         tree(make_tree(1), digits=digits)
 

@@ -1,4 +1,4 @@
-"""Pictures of results: a result in, axes out. No picture asks the model for anything."""
+"""Plots of results: a result in, matplotlib axes out. No plot calls the model."""
 
 from subgrove.plots.dependence import dependence
 from subgrove.plots.effects import effect, effects

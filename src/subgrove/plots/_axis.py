@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.text import tick_label
 from subgrove.plots._palette import font_size
 from subgrove.plots._text import DOTS, Ruler, one_line
 
@@ -55,7 +56,7 @@ NO_AXIS = AxisTicks(0.0, 1.0, (), (), upright=False, height=0.0)
 def axis_of(
     target: ColumnInfo, edges: Sequence[float], shares: npt.NDArray[np.float64], room: float, ruler: Ruler
 ) -> AxisTicks:
-    """The axis of x, `room` points wide; `shares` tells which levels are worth a label if not all have room."""
+    """The axis of x, `room` points wide; `shares` selects the levels to label if not all fit."""
     if target.kind != "numeric":
         return _level_axis(target.levels, shares, room, ruler)
     if edges[0] == edges[-1]:
@@ -73,7 +74,7 @@ def axis_of(
 
 
 def _has_ticks(target: ColumnInfo, edges: Sequence[float]) -> bool:
-    """Whether numbers on the axis can be told apart, and dates are in years 1 to 9999."""
+    """Whether numbers on the axis are distinguishable, and dates are in years 1 to 9999."""
     size = max(abs(edges[0]), abs(edges[-1]))
     if target.is_date:
         return edges[0] > -719_000 * _DAY and edges[-1] < 2_932_000 * _DAY and edges[-1] - edges[0] > 1e6
@@ -86,18 +87,7 @@ def _number_ticks(low: float, high: float, most: int) -> tuple[tuple[float, ...]
     candidates = MaxNLocator(nbins=most, steps=[1, 2, 5, 10]).tick_values(low, high)
     at = tuple(float(tick) for tick in candidates if low <= tick <= high)
     step = float(candidates[1] - candidates[0]) if len(candidates) > 1 else 1.0
-    return at, tuple(number_label(tick, step) for tick in at)
-
-
-def number_label(value: float, step: float) -> str:
-    """The number with as many digits as tell it from its neighbours."""
-    if abs(value) < step / 2:
-        return "0"
-    size = math.floor(math.log10(step) + 1e-9)
-    if abs(value) >= 1e6 or step < 1e-4:
-        digits = max(1, math.floor(math.log10(abs(value)) + 1e-9) - size + 1)
-        return f"{value:.{digits}g}"
-    return f"{value:.{max(0, -size)}f}"
+    return at, tuple(tick_label(tick, step) for tick in at)
 
 
 def _date_ticks(low: float, high: float, most: int) -> tuple[tuple[float, ...], tuple[str, ...]]:
@@ -121,12 +111,12 @@ def _inside(
     at: Sequence[float], labels: Sequence[str], low: float, high: float, room: float, ruler: Ruler
 ) -> tuple[tuple[float, ...], tuple[str, ...]]:
     """The ticks whose labels do not stick out far."""
-    kept = []
+    inside = []
     for tick, label in zip(at, labels, strict=True):
         place, half = (tick - low) / (high - low) * room, ruler.width(label) / 2
         if place - half >= -_GAP and place + half <= room + _GAP:
-            kept.append((tick, label))
-    return tuple(tick for tick, _ in kept), tuple(label for _, label in kept)
+            inside.append((tick, label))
+    return tuple(tick for tick, _ in inside), tuple(label for _, label in inside)
 
 
 def _apart(places: Sequence[float], labels: Sequence[str], ruler: Ruler) -> bool:
@@ -160,11 +150,11 @@ def _labelled(shares: npt.NDArray[np.float64], pitch: float, least: float) -> li
     distance = max(1, math.ceil(least / pitch))
     if distance == 1:
         return list(range(len(shares)))
-    chosen: list[int] = []
+    labelled: list[int] = []
     for place in np.argsort(-shares, kind="stable").tolist():
-        if all(abs(place - other) >= distance for other in chosen):
-            chosen.append(place)
-    return sorted(chosen)
+        if all(abs(place - other) >= distance for other in labelled):
+            labelled.append(place)
+    return sorted(labelled)
 
 
 _UNITS = {"days": 86_400e6, "hours": 3_600e6, "minutes": 60e6, "seconds": 1e6, "microseconds": 1.0}

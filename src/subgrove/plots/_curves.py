@@ -24,7 +24,7 @@ _BAND = 0.16  # opacity of an interval
 
 
 def draw_curve(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, style: Any, *, interval: bool) -> None:
-    """Draw a curve as a box plot of the feature would have it."""
+    """Draw a curve: bold within the quartiles of the feature, thin within the whiskers, points at outliers."""
     known = np.isfinite(line.y)
     x, y = line.x[known], line.y[known]
     box = line.support.box
@@ -45,7 +45,7 @@ def draw_curve(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, style
 
 
 def _set_apart(ax: Axes, drawn: Line2D, width: float) -> None:
-    """A rim in the colour of the background, so that a mean is seen among many thin lines."""
+    """Add an outline in the colour of the background, so that a mean is visible among thin lines."""
     from matplotlib.patheffects import Normal, Stroke
 
     drawn.set_path_effects([Stroke(linewidth=width + 1.8, foreground=ax.get_facecolor()), Normal()])
@@ -63,32 +63,32 @@ def _draw_band(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str) -> No
 
 
 def _between(x: Floats, low: float, high: float) -> Floats:
-    """The points of a curve from one value to another, and these two."""
+    """Return the points of a curve between two values, including these."""
     low, high = max(low, float(x[0])), min(high, float(x[-1]))
     inside = x[(x > low) & (x < high)]
     return np.concatenate([[low], inside, [high]]) if high >= low else np.empty(0)
 
 
 MOST_ROWS = 300
-"""Rows that are drawn of a curve."""
+"""Number of rows of a curve that are drawn at most."""
 _INK = 24.0  # lines that would be as dark as one
 
 
 def drawn_rows(line: EffectLine) -> int:
-    """How many rows of a curve are drawn."""
+    """Return the number of rows of a curve that are drawn."""
     return 0 if line.ice is None else min(MOST_ROWS, line.ice.shape[1])
 
 
 def draw_ice(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, n_rows: int) -> None:
-    """Draw the curves of rows; of many, some that are evenly spaced among them. `n_rows` are drawn in all lines."""
+    """Draw the curves of rows; of many, an evenly spaced selection. `n_rows` are drawn in all lines."""
     from matplotlib.collections import LineCollection
     from matplotlib.colors import to_rgba
 
     values = line.ice
     if values is None:
         return
-    chosen = np.linspace(0, values.shape[1] - 1, drawn_rows(line)).round().astype(int)
-    x, values = scale.place(line.x), values[:, chosen]
+    rows = np.linspace(0, values.shape[1] - 1, drawn_rows(line)).round().astype(int)
+    x, values = scale.place(line.x), values[:, rows]
     alpha = float(np.clip(_INK / n_rows, 0.08, 0.5))
     if line.curve.opacity is None or len(x) < 2:
         curves = [np.column_stack([x, one]) for one in values.T]
@@ -102,14 +102,14 @@ def draw_ice(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, n_rows:
 def _segments(
     x: Floats, values: Floats, opacity: Floats, color: tuple[float, ...], alpha: float
 ) -> tuple[list[Floats], Floats]:
-    """Each piece between two points on its own, with its own opacity."""
-    pieces: list[Floats] = []
+    """Return the segments between points, each with its own opacity."""
+    segments: list[Floats] = []
     colors = []
     for at in range(len(x) - 1):
         here = alpha * float(opacity[at] + opacity[at + 1]) / 2
-        pieces += [np.array([[x[at], one[at]], [x[at + 1], one[at + 1]]]) for one in values.T]
+        segments += [np.array([[x[at], one[at]], [x[at + 1], one[at + 1]]]) for one in values.T]
         colors += [(*color, here)] * values.shape[1]
-    return pieces, np.array(colors)
+    return segments, np.array(colors)
 
 
 _INSIDE = 0.84  # share of its room that a box fills

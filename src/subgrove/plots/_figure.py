@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.text import tick_label
 from subgrove.exceptions import ParameterError
-from subgrove.plots._axis import number_label
 from subgrove.plots._palette import GREY, font_size, small_size
 from subgrove.plots._text import DOTS, Ruler
 
@@ -25,12 +24,11 @@ POINTS = 72.0
 _LEFT, _BELOW = 50.0, 36.0  # points that labels may take beside axes in a figure without a layout
 _SPARE = 0.06  # of the width of labels at the left
 _LEAST = 36.0  # axes are not made smaller than this
-_PLAIN, _LONG = 1e6, 1e8  # numbers from the first on are written with all digits too, up to the second
 _ALONG_X, _ALONG_Y = 3.6, 2.2  # distance of two ticks in sizes of the font
 
 
 def check_axes(ax: Any) -> None:
-    """Refuse what cannot be drawn on."""
+    """Raise if `ax` is not matplotlib axes."""
     from matplotlib.axes import Axes
 
     if ax is None:
@@ -42,13 +40,13 @@ def check_axes(ax: Any) -> None:
 
 
 def check_interval(interval: Any) -> None:
-    """Refuse what does not say whether intervals are drawn."""
+    """Raise if `interval` is neither a bool nor None."""
     if interval is not None and not isinstance(interval, bool):
         raise ParameterError(f"interval must be True, False or None; got {interval!r}.")
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure of that many inches, whose layout leaves room for every label."""
+    """Return a figure of that size in inches, with constrained layout."""
     from matplotlib import pyplot as plt
 
     figure = plt.figure(figsize=(width, height))
@@ -57,7 +55,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def size_of(ax: Axes) -> tuple[float, float]:
-    """Width and height of axes in points, once their figure has given them their place."""
+    """Return width and height of axes in points, after the layout of the figure."""
     figure = ax.figure.figure
     engine = figure.get_layout_engine()
     if engine is not None and ax.get_axes_locator() is None:
@@ -71,9 +69,9 @@ def size_of(ax: Axes) -> tuple[float, float]:
 
 
 def room_of(ax: Axes) -> Bbox | None:
-    """Where axes and what stands beside them may be drawn, in pixels: about where such axes usually have labels.
+    """Return the box, in pixels, for axes and their labels: the axes and the usual space of labels.
 
-    None in figures with a layout, which give axes their place each time they are drawn.
+    None in figures with a layout engine, which places axes each time they are drawn.
     """
     from matplotlib.transforms import Bbox
 
@@ -86,7 +84,7 @@ def room_of(ax: Axes) -> Bbox | None:
 
 
 def make_room(ax: Axes, within: Bbox | None) -> None:
-    """Shrink axes so that they and what stands beside them lie within a box."""
+    """Shrink axes so that they and their labels lie within a box."""
     if within is None:
         return
     least = _LEAST * ax.figure.figure.dpi / POINTS
@@ -104,7 +102,7 @@ def make_room(ax: Axes, within: Bbox | None) -> None:
 
 
 def dress(ax: Axes, *, grid: Literal["x", "y"] | None = None) -> None:
-    """A quiet frame: no lines at the top and the right, small labels, a light grid behind everything."""
+    """Style axes: no lines at the top and the right, small labels, a light grid behind everything."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(color=GREY, linewidth=0.8)
     ax.tick_params(labelsize=0.94 * font_size(), color=GREY, length=3)
@@ -114,11 +112,12 @@ def dress(ax: Axes, *, grid: Literal["x", "y"] | None = None) -> None:
 
 
 def number_ticks(axis: Axis, room: float) -> None:
-    """Numbers on an axis, as many as have room, without a common factor set apart from them."""
+    """Label an axis with numbers, as many as have room, without a common offset or factor."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def label(value: float, _: int | None = None) -> str:
-        return tick_text(value, axis.get_majorticklocs())
+        ticks = axis.get_majorticklocs()
+        return tick_label(value, float(ticks[1] - ticks[0]) if len(ticks) > 1 else 1.0)
 
     gap = _ALONG_X if axis is axis.axes.xaxis else _ALONG_Y
     most = int(np.clip(room / (gap * font_size()), 2, 8))
@@ -126,27 +125,15 @@ def number_ticks(axis: Axis, room: float) -> None:
     axis.set_major_formatter(FuncFormatter(label))
 
 
-def tick_text(value: float, ticks: Floats) -> str:
-    """A number on an axis, written like those at the other ticks."""
-    step = float(ticks[1] - ticks[0]) if len(ticks) > 1 else 1.0
-    # Steps of 2.5 need a digit more than those of 2.
-    digits = step / 10 if f"{step:.1e}".startswith("2.5") else step
-    largest = float(np.abs(ticks).max(initial=0.0))
-    if _PLAIN <= largest < _LONG and step >= 1:
-        return f"{value:.0f}"
-    text = number_label(value, digits)
-    return text.replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
-
-
 def label_axis(axis: Axis, text: str, room: float) -> None:
-    """Say what an axis shows, in lines no longer than `room`."""
+    """Set the label of an axis, in lines no longer than `room`."""
     lines = Ruler(font_size()).wrap([f"{word} " for word in text.split()], room)
     axis.set_label_text("\n".join(lines), size=font_size(), linespacing=1.1)
     axis.label.set_parse_math(False)
 
 
 def note(ax: Axes, text: str, share: float = 1.0) -> None:
-    """Small grey text below the label of x, no wider than a share of the axes."""
+    """Write small grey text below the label of x, no wider than a share of the axes."""
     lines = Ruler(small_size()).wrap([f"{word} " for word in text.split()], share * size_of(ax)[0])
     written = ax.annotate(
         "\n".join(lines),
@@ -174,7 +161,7 @@ _SHARE = 0.45  # of the height of the axes that a legend takes, if it can be mad
 def legend_above(
     ax: Axes, handles: Sequence[Any], labels: Sequence[str], room: tuple[float, float], *, pale: Sequence[int] = ()
 ) -> None:
-    """Draw a legend above axes that are `room` points wide and high; labels at places in `pale` are grey."""
+    """Draw a legend above axes that are `room` points wide and high; labels at positions in `pale` are grey."""
     size, columns, lines = _fitting(labels, *room)
     # Labels are written afterwards: matplotlib would leave out those that begin with an underscore.
     legend = ax.legend(
@@ -201,13 +188,13 @@ def legend_above(
 
 
 def lines_of_legend(labels: Sequence[str], width: float) -> int:
-    """How many lines a legend has that may be as high as it needs to be."""
+    """Return the number of lines of a legend of any height."""
     columns, lines = _layout(labels, width, _SIZE * font_size(), _MOST_LINES)
     return _n_lines(lines, columns)
 
 
 def _fitting(labels: Sequence[str], width: float, height: float) -> tuple[float, int, list[tuple[str, ...]]]:
-    """Size of the font, columns and lines of a legend that leaves most of the height to the axes, if possible."""
+    """Return font size, columns and lines of a legend that leaves most of the height to the axes, if possible."""
     for scale, most in ((1.0, _MOST_LINES), (0.9, _MOST_LINES), (0.8, _MOST_LINES), (0.9, 1), (0.75, 1)):
         size = scale * _SIZE * font_size()
         columns, lines = _layout(labels, width, size, most)
@@ -217,7 +204,7 @@ def _fitting(labels: Sequence[str], width: float, height: float) -> tuple[float,
 
 
 def _layout(labels: Sequence[str], room: float, size: float, most: int) -> tuple[int, list[tuple[str, ...]]]:
-    """Columns and lines of the labels: none shortened if possible, then as few lines and broken labels as can be."""
+    """Return columns and lines of the labels: none shortened if possible, then with the fewest lines."""
     ruler = Ruler(size)
     tried = []
     for columns in range(1, min(len(labels), 4) + 1):
@@ -233,6 +220,6 @@ def _layout(labels: Sequence[str], room: float, size: float, most: int) -> tuple
 
 
 def _n_lines(lines: Sequence[tuple[str, ...]], columns: int) -> int:
-    """Lines of the highest column; matplotlib fills one column after the other."""
+    """Return the number of lines of the highest column; matplotlib fills column by column."""
     per_column = -(-len(lines) // columns)
     return max(sum(map(len, lines[start : start + per_column])) for start in range(0, len(lines), per_column))

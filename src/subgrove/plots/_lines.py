@@ -1,4 +1,4 @@
-"""Effects as lines to be drawn: what each is called, its values, and where the feature lies in its rows."""
+"""Effects as lines to draw, with their labels, values and the distribution of the feature."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class EffectLine:
     Attributes
     ----------
     label : str
-        What the legend says.
+        Label in the legend.
     kind : str
         Kind of the effect.
     output : object
-        Which output of the model.
+        Output of the model.
     group : Group
         The subgroup.
     curve : Curve
@@ -45,7 +45,7 @@ class EffectLine:
     low, high : float array
         The interval at each point.
     shift : float
-        What is added to draw a centred curve among others.
+        Shift of a centred curve among others.
     """
 
     label: str
@@ -124,8 +124,8 @@ def lines_of(effects: Mapping[str, Effect], output: Any) -> list[EffectLine]:
     ]
     if len(lines) > MOST_LINES:
         raise ParameterError(
-            f"{len(lines)} curves cannot be told apart in one picture; at most {MOST_LINES} can. Use fewer subgroups, "
-            f"as in subgroups.at_depth(2), or choose one output with output=."
+            f"{len(lines)} curves cannot be distinguished in one picture; at most {MOST_LINES} can. Use fewer "
+            f"subgroups, as in subgroups.at_depth(2), or choose one output with output=."
         )
     return [_shifted(line, lines) for line in lines]
 
@@ -136,17 +136,17 @@ def _is_named(effects: Mapping[str, Effect], name: str) -> bool:
 
 
 def _lines_of(one: Effect, name: str, output: Any) -> list[EffectLine]:
-    chosen, margins = outputs_of(one, output), _margins(one)
-    if len(chosen) > 1 and len(one.lines) > 1:
+    outputs, margins = outputs_of(one, output), _margins(one)
+    if len(outputs) > 1 and len(one.lines) > 1:
         raise ParameterError(
-            f"{len(chosen)} outputs of {len(one.lines)} subgroups have no room in one axes. Choose one with output=, "
+            f"{len(outputs)} outputs of {len(one.lines)} subgroups have no room in one axes. Choose one with output=, "
             f"or draw a panel for each with plots.effects(...)."
         )
     lines = []
-    for at in chosen:
+    for at in outputs:
         for curve, margin in zip(one.lines, margins, strict=True):
             group, estimate = one.groups[curve.subgroup], curve.estimate[:, at]
-            output_name = str(one.outputs[at]) if len(chosen) > 1 else ""
+            output_name = str(one.outputs[at]) if len(outputs) > 1 else ""
             rule = _rule(group) if one.subgroups is not None else ""
             label = ": ".join(part for part in (name, output_name, rule) if part) or KINDS[one.kind]
             low, high = estimate - margin[:, at], estimate + margin[:, at]
@@ -160,7 +160,7 @@ def _rule(group: EffectGroup) -> str:
 
 
 def without_curve(effects: Mapping[str, Effect]) -> list[str]:
-    """What the legend says of subgroups that have no curve, as they have too few rows."""
+    """Return the legend entries of subgroups without a curve, which have too few rows."""
     return [
         f"{short_rule(one_line(group.rule))} (n = {format_count(group.n)}, no curve)"
         for one in effects.values()
@@ -170,7 +170,7 @@ def without_curve(effects: Mapping[str, Effect]) -> list[str]:
 
 
 def outputs_of(one: Effect, output: Any) -> Sequence[int]:
-    """Places of the outputs that are drawn: the one with this label, or else with this number."""
+    """Return the positions of the drawn outputs: the one with this label, or else with this number."""
     if output is None:
         return range(len(one.outputs))
     for at, label in enumerate(one.outputs):

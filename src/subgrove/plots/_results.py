@@ -1,4 +1,4 @@
-"""Results of importance as pictures need them: read, put in order, and told in words."""
+"""Results of importance for plots: validated, sorted, and described."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str,
 
 
 def check_each(argument: str, results: Mapping[Any, Any]) -> None:
-    """Refuse a mapping that holds something else than results."""
+    """Raise if a mapping has values other than results."""
     for label, one in results.items():
         if not isinstance(one, ImportanceResult):
             raise ParameterError(f"{argument}[{label!r}] must be an ImportanceResult; got {type(one).__name__}.")
@@ -84,9 +84,9 @@ def one_loss(result: ImportanceResult, loss: str | None) -> ImportanceResult:
 
 
 def importance_rows(results: Mapping[str, ImportanceResult], loss: str | None) -> ImportanceRows:
-    """What is to be drawn of some results."""
-    chosen = loss if loss is not None else next(iter(results.values())).losses[0]
-    single = [one_loss(result, chosen) for result in results.values()]
+    """Return what is drawn of some results."""
+    name = loss if loss is not None else next(iter(results.values())).losses[0]
+    single = [one_loss(result, name) for result in results.values()]
     tables = [result.overall.set_index("feature") for result in single]
     names = _in_order([table["estimate"] for table in tables])
     series = []
@@ -120,24 +120,24 @@ def _conditioning(name: str, results: Sequence[ImportanceResult]) -> tuple[str, 
 
 
 def loss_label(result: ImportanceResult) -> str:
-    """What the axis of importances says; scores may be of the kind that falls when predictions get worse."""
+    """Return the label of the axis; scores may decrease when predictions get worse."""
     change = "increase" if result.per_row_losses[0] else "worsening"
     return f"{change} of {result.losses[0].replace('_', ' ')}"
 
 
 def interval_note(shown: ImportanceRows) -> str:
-    """Which noise the intervals cover."""
+    """Return which sources of variance the intervals cover."""
     if not shown.levels:
         return f"no intervals: {shown.label.removeprefix('worsening of ')} is a score of all rows together"
     return interval_text(shown.levels, shown.noise)
 
 
 def fidelity_note(shown: ImportanceRows, mark: str = MARK) -> str:
-    """What the mark of estimates whose redraws do not pass for real data means; nothing if there is none."""
+    """Return the meaning of the mark of unrealistic resampled rows; "" if there is none."""
     return f"; {mark} if {NOT_REAL}" if any(one.marked.any() for one in shown.series) else ""
 
 
 def interval_text(levels: Sequence[float], noise: Sequence[str]) -> str:
-    """What intervals of some levels cover; `noise` as results call it."""
+    """Return what intervals of some levels cover."""
     shown = " and ".join(f"{100 * level:g} %" for level in dict.fromkeys(levels))
-    return f"{shown} intervals: noise of {' or of '.join(dict.fromkeys(noise))}"
+    return f"{shown} intervals, covering {' or '.join(dict.fromkeys(noise))}"

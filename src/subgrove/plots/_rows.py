@@ -32,7 +32,7 @@ _PAD = 6.0  # points between a label and the axes
 
 @dataclass(frozen=True)
 class RowEntry:
-    """What is to be said of a row.
+    """The label of a row.
 
     Attributes
     ----------
@@ -125,12 +125,12 @@ def _listed(entry: RowEntry, ruler: Ruler, room: float, n_lines: int) -> tuple[s
     items = [one_line(item) for item in entry.listed]
     for shown in range(len(items), 0, -1):
         more = len(items) - shown
-        pieces = [
+        words = [
             *(f"{item}, " for item in items[: shown - 1]),
             f"{items[shown - 1]} ",
             f"and {more} more" * (more > 0),
         ]
-        lines = ruler.wrap(pieces, room)
+        lines = ruler.wrap(words, room)
         if len(lines) <= n_lines and not any(DOTS in line for line in lines):
             return lines
     return (ruler.shorten(entry.short or items[0], room),)
@@ -176,7 +176,7 @@ _BESIDE = 20.0  # points that labels and notes take of axes that are given
 
 @dataclass(frozen=True, eq=False)
 class RowSeries:
-    """Values of all rows, from one result; NaN where it has none. `fails` says which redraws do not pass for real."""
+    """Values of all rows, from one result; NaN where it has none. `fails` marks failed fidelity checks."""
 
     label: str
     estimate: Floats
@@ -186,7 +186,7 @@ class RowSeries:
 
     @property
     def marked(self) -> npt.NDArray[np.bool_]:
-        """Which rows are marked as not to be trusted."""
+        """Rows that are marked as unreliable."""
         none = np.zeros(len(self.estimate), dtype=np.bool_)
         return none if self.fails is None else self.fails & np.isfinite(self.estimate)
 
@@ -198,7 +198,7 @@ class RowSeries:
 
 @dataclass(frozen=True)
 class RowLabels:
-    """What the rows of a picture say, in how many lines at most, and on which share of the width."""
+    """Labels of the rows of a plot, their number of lines at most, and their share of the width."""
 
     entries: tuple[RowEntry, ...]
     n_names: int = 1
@@ -240,7 +240,7 @@ def draw_rows(ax: Axes, rows: RowLabels, within: Bbox | None) -> float:
     n = len(rows.entries)
     make_room(ax, within)
     width, height = size_of(ax)
-    # Labels take some of the width of the axes, so ask for the part of what both will have.
+    # Labels take some of the width of the axes.
     labels = fitting_labels(rows.entries, rows.most_label * width, height / n, rows.n_names, rows.n_below)
     if labels is None:
         raise ParameterError(_too_low(height, rows))
@@ -276,7 +276,7 @@ def draw_series(ax: Axes, series: Sequence[RowSeries], pitch: float) -> None:
 
 
 def _draw_mark(ax: Axes, at: tuple[float, float], color: str) -> None:
-    """What `EXPLAINED` tells of, at the right end of an interval."""
+    """Draw the mark of a failed fidelity check at the right end of an interval."""
     ax.annotate(
         MARK,
         at,

@@ -1,4 +1,4 @@
-"""Text that fits: measured in points, broken into lines, shortened where nothing else helps."""
+"""Text that fits: measured in points, wrapped, and shortened where necessary."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 LINE = 1.25
 """Distance of two lines, as a multiple of the size of the font."""
 DOTS = "\N{HORIZONTAL ELLIPSIS}"
-_NARROWEST = 0.25  # no letter that matters is narrower than this share of the size of the font
+_NARROWEST = 0.25  # no usual letter is narrower than this share of the size of the font
 _LONGEST = 100  # letters of a name that is shortened
 _MOST_IN_LINE = 12  # items that a line can hold
 _SLACK = 1.04  # a renderer places letters on whole pixels, which may be a little wider
@@ -62,11 +62,11 @@ class Ruler:
             kept -= 1
         return _without_middle(text, max(kept, 1))
 
-    def wrap(self, pieces: Sequence[str], room: float) -> tuple[str, ...]:
-        """Pieces of text in as few lines as hold them; a piece wider than a line is shortened."""
+    def wrap(self, words: Sequence[str], room: float) -> tuple[str, ...]:
+        """Return words in as few lines as possible; a word wider than a line is shortened."""
         lines: list[str] = []
-        for piece in pieces:
-            fitting = self.shorten(piece.rstrip(), room) + piece[len(piece.rstrip()) :]
+        for word in words:
+            fitting = self.shorten(word.rstrip(), room) + word[len(word.rstrip()) :]
             if lines and self.width((lines[-1] + fitting).rstrip()) <= room:
                 lines[-1] += fitting
             else:
@@ -76,22 +76,22 @@ class Ruler:
     def wrap_name(self, name: str, room: float, n_lines: int) -> tuple[str, ...]:
         """A name in at most `n_lines` lines, shortened in one place if they do not hold it."""
         shown = one_line(name)
-        lines, kept = self.wrap(_pieces(shown), room), len(shown)
+        lines, kept = self.wrap(_words(shown), room), len(shown)
         while (len(lines) > n_lines or "".join(lines).count(DOTS) > shown.count(DOTS) + 1) and kept > 2:
             kept = min(kept - 1, _LONGEST)
-            lines = self.wrap(_pieces(_without_middle(shown, kept)), room)
+            lines = self.wrap(_words(_without_middle(shown, kept)), room)
         return lines
 
     def wrap_rule(self, rule: str, room: float, n_lines: int) -> tuple[str, ...]:
         """A rule in at most `n_lines` lines, broken between conditions as far as these fit."""
         conditions = re.findall(r".*?(?: and |$)", one_line(rule))
-        pieces = [
-            piece
+        words = [
+            word
             for condition in conditions
-            for piece in ([condition] if self.width(condition.rstrip()) <= room else _pieces(condition))
-            if piece
+            for word in ([condition] if self.width(condition.rstrip()) <= room else _words(condition))
+            if word
         ]
-        lines = self.wrap(pieces, room)
+        lines = self.wrap(words, room)
         fits = len(lines) <= n_lines and not any(DOTS in line for line in lines)
         return lines if fits else self.wrap_name(rule, room, n_lines)
 
@@ -110,17 +110,17 @@ class Ruler:
         return (self.shorten(f"{len(items)} levels" if len(items) > 1 else one_line(items[0]), room),)
 
     def _listed(self, items: Sequence[str], more: int, ending: str, room: float) -> list[str]:
-        """Pieces of a list: "a, b and 3 more or missing"."""
-        pieces = [piece for item in items[:-1] for piece in _pieces(f"{one_line(item)}, ")]
-        pieces += _pieces(f"{one_line(items[-1])} ")
+        """Return the words of a list: "a, b and 3 more or missing"."""
+        words = [word for item in items[:-1] for word in _words(f"{one_line(item)}, ")]
+        words += _words(f"{one_line(items[-1])} ")
         for tail in (f"and {more} more " if more else "", ending):
-            pieces += [tail] if self.width(tail.rstrip()) <= room else _pieces(tail)
-        return pieces
+            words += [tail] if self.width(tail.rstrip()) <= room else _words(tail)
+        return words
 
 
 @lru_cache(maxsize=10_000)
 def _letter_width(letter: str, file: str, bold: bool) -> float:
-    """Width of a letter in text, as a multiple of the size of the font; `file` tells fonts apart in the cache."""
+    """Return the width of a letter as a multiple of the font size; `file` distinguishes fonts in the cache."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -156,8 +156,8 @@ def _without_middle(text: str, kept: int) -> str:
     return f"{text[: kept - end].rstrip()}{DOTS}{text[len(text) - end :].lstrip() if end else ''}"
 
 
-def _pieces(text: str) -> list[str]:
-    """A text cut where a line may end; not between a sign of comparison and what it compares with."""
+def _words(text: str) -> list[str]:
+    """Split text where a line may end; not between a comparison sign and its right-hand side."""
     return re.findall(r"(?:[<>]=? )?[^ _/]*[ _/]|(?:[<>]=? )?[^ _/]+", text)
 
 

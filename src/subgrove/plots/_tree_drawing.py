@@ -259,7 +259,7 @@ def _dress(panel: Axes, tree: Tree, layout: TreeLayout, *, top: bool, bottom: bo
 
 
 def _draw_key(canvas: _Canvas, layout: TreeLayout, note: str) -> None:
-    """Tell what the two colours are, above the panels."""
+    """Draw the legend of the two colours, above the panels."""
     from matplotlib.patches import Rectangle
 
     size = SMALL * layout.font

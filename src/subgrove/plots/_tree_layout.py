@@ -344,7 +344,7 @@ def _columns(
 
 
 def _stretch(layout: TreeLayout, width: float) -> TreeLayout:
-    """The layout with what is left of the width given to the panels and to the edges."""
+    """Return the layout with the surplus width given to the panels and to the edges."""
     surplus = width - layout.width
     depth = len(layout.box_left)
     to_panel = surplus if depth == 0 else min(surplus / 2, layout.panel_width)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
 
 ALL = "all others"
-_SEEN = 0.005  # a column that tells less of every feature is left out, if there are many
-_MANY = 12  # columns that are all shown, whatever they tell
+_SEEN = 0.005  # columns with a smaller share of every feature are left out, if there are many
+_MANY = 12  # number of columns that are always shown
 _CELL = 34.0, 21.0  # points of a cell in a new figure
 _LEAST = 6.0  # points of a cell below which labels cannot be read
 _NAME = 130.0  # points that the name of a feature may take
@@ -31,19 +31,19 @@ _DARK = 0.55  # from which on numbers are white
 
 
 def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = None) -> Axes:
-    """A heat map of how much of each feature the other columns tell.
+    """Draw a heat map of how well the other columns predict each feature.
 
-    The first column is the share of loss that all others explain; the others are its parts, which add up to it. The
-    features that are foretold best are at the top, and a line is drawn below those that reach the threshold.
+    The first column is the share of the loss that all others explain; the others are its parts, which sum to it. The
+    features that are predicted best are at the top, and a line is drawn below those that reach the threshold.
 
     Parameters
     ----------
     result : Dependence
-        What `subgrove.dependence` returned.
+        Result of `subgrove.dependence`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
     top : int, optional
-        Number of features to keep, those foretold best; all by default.
+        Number of features to keep, those predicted best; all by default.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
 
     Notes
     -----
-    If there are more than 12 columns, those that tell nothing of any feature shown are left out, and a note says how
-    many. A feature without a value has crosses.
+    If there are more than 12 columns, those that predict no shown feature are left out, and a note gives their number.
+    A feature without a value has crosses.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
     room = room_of(ax)
     _draw(ax, cells)
     _label(ax, cells)
-    _tell(ax, cells)
+    _annotate(ax, cells)
     make_room(ax, room)
     return ax
 
 
 @dataclass(frozen=True, eq=False)
 class DependenceCells:
-    """What is drawn: features by columns, the best foretold first; `explained` has one for each feature."""
+    """What is drawn: features by columns, the best predicted first; `explained` has one for each feature."""
 
     features: tuple[str, ...]
     columns: tuple[str, ...]
@@ -111,8 +111,8 @@ class DependenceCells:
 def _cells(result: Dependence, top: int | None) -> DependenceCells:
     order = sorted(result.found, key=lambda each: -np.nan_to_num(each.explained, nan=-np.inf))[:top]
     parts = np.array([[each.shares.get(name, np.nan) for name in result.columns] for each in order])
-    told = np.nan_to_num(parts).max(axis=0) >= _SEEN
-    shown = told | (len(result.columns) <= _MANY)
+    seen = np.nan_to_num(parts).max(axis=0) >= _SEEN
+    shown = seen | (len(result.columns) <= _MANY)
     if not shown.any():
         shown[:_MANY] = True
     return DependenceCells(
@@ -148,7 +148,7 @@ def _draw(ax: Axes, cells: DependenceCells) -> None:
     colors = _colors()
     look: dict[str, Any] = {"cmap": colors, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 1.0}
     y = np.arange(len(cells.features) + 1) - 0.5
-    # Below 0 nothing is told, which the number in the cell says more exactly.
+    # A negative share is drawn as 0; its number is in the cell.
     ax.pcolormesh([-0.5, 0.5], y, np.maximum(cells.explained, 0)[:, None], **look)
     ax.pcolormesh(np.arange(len(cells.columns) + 1) + 0.5 + _GAP, y, cells.parts, **look)
     ax.set_xlim(-0.5, len(cells.columns) + 0.5 + _GAP)
@@ -163,7 +163,7 @@ def _draw(ax: Axes, cells: DependenceCells) -> None:
 def _colors() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
-    colors = LinearSegmentedColormap.from_list("told", ["#F4F6F8", "#9DC3E0", "#0072B2", "#08306B"])
+    colors = LinearSegmentedColormap.from_list("explained", ["#F4F6F8", "#9DC3E0", "#0072B2", "#08306B"])
     return colors.with_extremes(bad="#DADADA")
 
 
@@ -209,12 +209,12 @@ def _write(ax: Axes, cells: DependenceCells, size: float) -> None:
         )
 
 
-def _tell(ax: Axes, cells: DependenceCells) -> None:
-    label_axis(ax.xaxis, "share of the feature's loss that is explained, in %, and its parts", size_of(ax)[0])
+def _annotate(ax: Axes, cells: DependenceCells) -> None:
+    label_axis(ax.xaxis, "share of the feature explained by the other columns, in %, and its parts", size_of(ax)[0])
     ax.xaxis.set_label_position("bottom")
     said = [f"line: {cells.threshold:.0%} explained"] if cells.has_line else []
     if cells.left_out:
-        columns = "1 column that tells" if cells.left_out == 1 else f"{cells.left_out} columns that tell"
-        said.append(f"{columns} nothing left out")
+        columns = "1 column" if cells.left_out == 1 else f"{cells.left_out} columns"
+        said.append(f"{columns} without predictive value left out")
     if said:
         note(ax, "; ".join(said))

@@ -31,7 +31,7 @@ def effect(
     output: Any = None,
     interval: bool | None = None,
 ) -> Axes:
-    """A picture of the effect of a feature: curves, and below them where the data lie.
+    """Draw the effect of a feature: curves, and below them the distribution of the feature.
 
     A curve is drawn like a box plot of the feature in its rows: bold between the quartiles, thin to the whiskers, and
     as points at outliers. Levels have boxes of the predictions instead, ICE curves a thin line for each row (the more
@@ -41,7 +41,7 @@ def effect(
     Parameters
     ----------
     effect : Effect, or mapping from label to Effect
-        What `effect` returned. Subgroups, or outputs of the model, have a curve each.
+        Result of `effect`. Subgroups, or outputs of the model, have a curve each.
     *others : Effect
         Effects of the same feature to draw on the same axes. ALE curves, whose mean is 0, are moved to the height of
         the others, and the legend says by how much.
@@ -176,9 +176,9 @@ def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[TitledPane
             return
         yield TitledPanel(panel_of(read_effects(each, ()), output, interval))
         return
-    surface, chosen = len(each.infos) == 2, outputs_of(each, output)
-    if len(chosen) > 1 and (surface or len(each.lines) > 1):
-        for at in chosen:
+    surface, selected = len(each.infos) == 2, outputs_of(each, output)
+    if len(selected) > 1 and (surface or len(each.lines) > 1):
+        for at in selected:
             yield from _parts(each, each.outputs[at], interval)
     elif surface and len(each.lines) > 1:
         for curve in each.lines:

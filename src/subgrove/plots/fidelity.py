@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-_LABEL = "data fidelity: -log of the squared MMD"
+_LABEL = "data fidelity (-log of the squared MMD)"
 _REMEDY = ", keep fewer features with top="
 _BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
 _LEGEND_SHARE = 0.5  # of the width of a figure that its legend has
@@ -41,10 +41,10 @@ _SIDE = 0.04  # share of the width that is left free on either side
 
 
 def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None) -> Axes:
-    """A picture of data fidelity: for each feature the samplers as points, between the two bounds.
+    """Draw data fidelity: for each feature the samplers as points, between the two bounds.
 
-    A grey bar reaches from the fidelity of a marginal permutation to that of rows left as they are. Features with the
-    longest bars are at the top: there it matters how they are redrawn. Where a bar is short, any sampler will do.
+    A grey bar reaches from the fidelity of a marginal permutation to that of unchanged rows. Features with the longest
+    bars are at the top: the choice of the sampler is important there. Where a bar is short, any sampler is sufficient.
 
     Parameters
     ----------
@@ -63,14 +63,14 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     Notes
     -----
     How to read it: further right is better. The line through a point has two standard errors on either side; they
-    are those of the place between the bounds, since noise that is common to all samplers does not tell them apart.
+    are those of the position between the bounds, since noise that is common to all samplers does not separate them.
 
     Examples
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> asked = {"features": ["temp", "hum"], "classifier": False, "random_state": 1}
-    >>> ax = sg.plots.fidelity(sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], **asked))
+    >>> options = {"features": ["temp", "hum"], "classifier": False, "random_state": 1}
+    >>> ax = sg.plots.fidelity(sg.fidelity(train.X, test.X, samplers=["subgroups", "knockoffs"], **options))
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['from marginal to unchanged', 'subgroups', 'knockoffs']
     """
@@ -157,9 +157,9 @@ def _limit(ax: Axes, bars: Floats, series: Sequence[RowSeries]) -> None:
 
 
 def _note(result: Fidelity, left_out: int) -> str:
-    parts = [f"{result.n} redrawn rows against {result.n_reference}"]
+    parts = [f"{result.n} resampled rows against {result.n_reference}"]
     if result.settings.get("n_repeats", 1) > 1:
-        parts.append("lines: two standard errors of the place between the bounds")
+        parts.append("lines: two standard errors of the position between the bounds")
     if result.notes:
         parts.append(f"{len(result.notes)} without a point: see the column note of the table")
     if left_out:

@@ -37,7 +37,7 @@ _MOST = 0.5  # share of the width that a number takes at most
 
 
 def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
-    """A picture of a gap: from the marginal importance down to the conditional one, a bar for each column.
+    """Draw a gap: from marginal down to conditional importance, with a bar for each column.
 
     Parameters
     ----------
@@ -53,18 +53,18 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
 
     Notes
     -----
-    How to read it: the first bar is what the feature costs if it is shuffled alone. Each column takes away what it
-    already tells of that; the last bar is what is left. Dark lines are two standard errors on either side of the end
-    of a bar: noise of the test rows and of the draws.
+    How to read it: the first bar is marginal importance. Each column removes the part that it shares; the last bar is
+    conditional importance. Dark lines are two standard errors on either side of the end of a bar, of test rows and
+    draws.
 
     Examples
     --------
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 2000 + 100 * X["temp"]
-    >>> asked = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
-    >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
-    >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
+    >>> options = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
+    >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **options)
+    >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **options)
     >>> ax = sg.plots.gap(imp.explain_gap(marginal, "temp"))
     >>> [text.get_text() for text in ax.texts if "%" in text.get_text()]
     ['-276 (-63 %)', '-6.99 (-2 %)', '157 (36 %)']
@@ -72,7 +72,7 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     if not isinstance(gap, Gap):
         raise ParameterError(f"gap must be what ImportanceResult.gap returned; got {type(gap).__name__}.")
     check_axes(ax)
-    entries = (RowEntry(gap.feature, ("shuffled alone",)), *_entries(gap), RowEntry(gap.feature, (_left(gap),)))
+    entries = (RowEntry(gap.feature, ("shuffled",)), *_entries(gap), RowEntry(gap.feature, (_left(gap),)))
     rows = RowLabels(entries, n_below=1)
     ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
     within = room_of(ax)
@@ -92,19 +92,19 @@ def _entries(gap: Gap) -> tuple[RowEntry, ...]:
 def _what(part: GapStep) -> str:
     if abs(part.step) <= 2 * part.noise:
         return "within noise"
-    return "already told" if part.step > 0 else "makes it cost more"
+    return "shared" if part.step > 0 else "increases it"
 
 
 def _left(gap: Gap) -> str:
     if gap.kind in ("no split", "no columns"):
-        return "no column tells of it"
+        return "not predicted by any column"
     return "within its subgroups" if gap.kind == "trees" else "given the others"
 
 
 def _note(gap: Gap) -> str:
     known = "test rows and draws" if gap.per_row else "draws only"
     orders = f"; steps are means over {gap.orders}" if gap.orders else ""
-    return f"lines: two standard errors, noise of {known}{orders}"
+    return f"lines: two standard errors ({known}){orders}"
 
 
 def _draw(ax: Axes, gap: Gap) -> None:
@@ -163,7 +163,7 @@ def _write(ax: Axes, right: Floats, texts: Sequence[str]) -> None:
 
 
 def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, loss: str | None = None) -> Axes:
-    """A picture of relative importance: a point and an interval for each step, from no column at the top to all.
+    """Draw relative importance: a point and an interval for each step, from no column at the top to all.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
 
     Notes
     -----
-    How to read it: where the line goes to the left, the column that was added tells part of what the feature tells.
+    How to read it: where the line goes to the left, the added column shares part of the importance of the feature.
     Intervals of two steps that overlap may still differ, since both are of the same rows: `result.table` has the
     standard error of each change.
 
@@ -190,8 +190,8 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 2000 + 100 * X["temp"]
-    >>> asked = {"order": ["season", "hum"], "train": train.X, "loss": "absolute_error", "random_state": 1}
-    >>> ax = sg.plots.relative_importance(sg.relative_importance(model, test.X, test.y, "temp", **asked))
+    >>> options = {"order": ["season", "hum"], "train": train.X, "loss": "absolute_error", "random_state": 1}
+    >>> ax = sg.plots.relative_importance(sg.relative_importance(model, test.X, test.y, "temp", **options))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['temp given nothing', '+ season', '+ hum', '+ the other 6 columns']
     """

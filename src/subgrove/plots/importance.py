@@ -35,7 +35,7 @@ def importance(
     top: int | None = None,
     loss: str | None = None,
 ) -> Axes:
-    """A picture of the importance of features: a point and an interval for each, the largest at the top.
+    """Draw the importance of features: a point and an interval for each, the largest at the top.
 
     Below the name of a feature stand the columns that it is conditioned on, if there are any. Several results are
     drawn beside each other, for example the marginal beside the conditional importance.
@@ -62,8 +62,8 @@ def importance(
     -----
     How to read it: the interval covers the noise that the note names, for this model and these subgroups. Two intervals
     of the same feature that overlap may still differ, since both results are of the same rows:
-    `result.compare(other)` has the interval of the difference. A point with an exclamation mark rests on redrawn rows
-    that do not pass for real data; `result.fidelity_checks` says why.
+    `result.compare(other)` has the interval of the difference. A point with an exclamation mark failed the fidelity
+    check; `result.fidelity_checks` has the reason.
 
     Examples
     --------

@@ -87,8 +87,8 @@ def _increasing(values: Floats) -> Floats:
     for value in values.tolist():
         mean, n = value, 1
         while blocks and blocks[-1][0] > mean:
-            before, many = blocks.pop()
-            mean, n = (before * many + mean * n) / (many + n), many + n
+            last, many = blocks.pop()
+            mean, n = (last * many + mean * n) / (many + n), many + n
         blocks.append((mean, n))
     return np.concatenate([np.full(n, mean) for mean, n in blocks]) if blocks else np.empty(0)
 
@@ -101,7 +101,7 @@ _DODGE = 0.015  # how far intervals of two features are apart, in depths
 def importance_by_depth(
     results: Mapping[int, ImportanceResult], *, ax: Axes | None = None, loss: str | None = None, top: int = 12
 ) -> Axes:
-    """A picture of the importance of features by the depth of the trees that find subgroups: a line for each feature.
+    """Draw the importance of features by the depth of the trees that find subgroups: a line for each feature.
 
     Lines are labelled at their right end. Features beyond the first `top` are grey and have no label.
 
@@ -123,8 +123,8 @@ def importance_by_depth(
 
     Notes
     -----
-    How to read it: where a line falls, other features tell part of what this one does. A depth from which on lines
-    hardly change is deep enough. Redrawn rows of a hollow point do not pass for real data.
+    How to read it: where a line falls, importance is shared with other features. A depth from which on lines
+    hardly change is deep enough. A hollow point failed the fidelity check.
 
     Examples
     --------

@@ -36,7 +36,7 @@ _OVERALL = COLORS[0]
 def subgroup_importance(
     result: ImportanceResult, feature: str, *, ax: Axes | None = None, loss: str | None = None
 ) -> Axes:
-    """A picture of the importance of a feature in each subgroup, with the rules of the subgroups as labels.
+    """Draw the importance of a feature in each subgroup, with the rules of the subgroups as labels.
 
     A line marks the importance over all rows, which is the mean of the subgroups, weighted by their rows.
 
@@ -58,9 +58,9 @@ def subgroup_importance(
 
     Notes
     -----
-    How to read it: how much the loss grows in a subgroup when the feature is redrawn among its rows. A subgroup without
-    rows has no point; one of a single row keeps its value, so its importance is 0. The note below says so if
-    redrawn rows do not pass for real data.
+    How to read it: the increase of the loss in a subgroup when the feature is resampled among its rows. A subgroup
+    without rows has no point; a singleton keeps its value, so its importance is 0. The note below says so if the
+    fidelity check failed.
 
     Examples
     --------

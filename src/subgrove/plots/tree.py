@@ -20,10 +20,10 @@ _POINTS = 72.0  # in an inch
 
 
 def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> Axes:
-    """A picture of a tree, from the root at the left to the leaves at the right.
+    """Draw a tree, from the root at the left to the leaves at the right.
 
-    A box names the column that is asked and the p-value of its test, if it had one. A line carries the condition
-    that leads on. A leaf shows how many rows it has, its node id, and the distribution of x in it: a density if x is
+    A box has the column of the split and the p-value of its test, if there is one. A line has the condition of its
+    branch. A leaf shows how many rows it has, its node id, and the distribution of x in it: a density if x is
     numeric, shares of the levels otherwise. The distribution among all rows stands behind it in grey. A tree of several
     features has no distributions.
 
@@ -91,7 +91,7 @@ def _check(tree: Any, ax: Any, remedy: str) -> None:
     n = len(tree.leaves)
     if n > MOST_LEAVES:
         raise ParameterError(
-            f"tree has {n} leaves, and at most {MOST_LEAVES} can be told apart in a picture. "
+            f"tree has {n} leaves, and at most {MOST_LEAVES} can be distinguished in a picture. "
             f"Prune it first: tree.{remedy}({_deepest_that_fits(tree)}). tree.text() prints all of it."
         )
 
