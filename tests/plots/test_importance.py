@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from subgrove._scoring.summed import with_rows
+from subgrove._scoring.feature_result import with_rows
 from subgrove.exceptions import ParameterError
 from subgrove.plots.importance import importance
 
