@@ -60,7 +60,7 @@ def test_thresholds_are_rounded() -> None:
 
 def test_a_subgroup_of_one_row_says_that_it_keeps_its_value() -> None:
     sizes = np.array([38.0, 1.0, 1.0, 0.0])
-    shown = words(subgroup_importance(with_score(RESULT, sizes=sizes, lone=(1,)), "temp"))
+    shown = words(subgroup_importance(with_score(RESULT, sizes=sizes, singletons=(1,)), "temp"))
     assert "n = 1, keeps its value" in shown
     assert "n = 1" in shown
     assert "n = 0" in shown

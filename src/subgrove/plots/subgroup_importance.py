@@ -80,8 +80,8 @@ def subgroup_importance(
         )
     check_axes(ax)
     table, overall, single = _tables(result, feature, loss)
-    alone = next(score.singletons for score in single.scores if score.title == feature)
-    entries = tuple(_entry(line, alone) for line in table)
+    singletons = next(score.singletons for score in single.scores if score.title == feature)
+    entries = tuple(_entry(line, singletons) for line in table)
     rows = RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth")
     ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
     within = room_of(ax)
@@ -107,11 +107,11 @@ def _tables(
     return lines[lines["feature"] == feature].to_dict("records"), float(overall), single
 
 
-def _entry(line: dict[str, Any], alone: Sequence[int]) -> RowEntry:
+def _entry(line: dict[str, Any], singletons: Sequence[int]) -> RowEntry:
     rows = f"n = {format_count(round(line['n']))}"
     fold = f", fold {line['fold']}" if "fold" in line else ""
-    kept = ", keeps its value" if line["subgroup"] in alone else ""
-    return RowEntry(short_rule(line["rule"]), (rows + fold + kept,), rows, is_rule=True)
+    unchanged = ", keeps its value" if line["subgroup"] in singletons else ""
+    return RowEntry(short_rule(line["rule"]), (rows + fold + unchanged,), rows, is_rule=True)
 
 
 def _series(table: list[dict[str, Any]]) -> RowSeries:
