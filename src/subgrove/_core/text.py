@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 
 TOGETHER = " + "
-"""Between the names of features that share a tree."""
+"""Separator of the names of features that are resampled together."""
 _SMALL, _LARGE = 1e-4, 1e9  # beyond these, numbers are written with a power of ten
 _MORE_DIGITS = 6  # that may be added so that a bound above 0 is not shown as 0
 
 
 def quote(names: Iterable[str]) -> str:
-    """Names as they stand in a message."""
+    """Return names in quotes, for a message."""
     return ", ".join(repr(name) for name in names)
 
 
@@ -20,6 +20,12 @@ def listed(names: Sequence[str], most: int = 4) -> str:
     """Return names as in a sentence, "a, b and 3 more"; at most `most` of them."""
     shown = list(names[:most]) + ([f"{len(names) - most} more"] if len(names) > most else [])
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+def first_of(names: Sequence[str], most: int = 4) -> str:
+    """Return the first names and the number of others, "a, b and 3 more"; without "and" if there are no others."""
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
 def count_of(n: float, one: str, several: str = "") -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from subgrove._core.html_views import html_of
+from subgrove._core.text import first_of
 from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 CHOICE_COLUMNS = ("feature", "sampler", "score", "score_gap", "std_error", "complexity", "chosen")
 _SURE = 0.05
-_FEW_COLUMNS = 4
 
 
 @dataclass(frozen=True)
@@ -111,8 +110,8 @@ def redrawn(result: ImportanceResult, score: FeatureResult) -> list[str]:
 
 def _by_sampler(score: FeatureResult) -> str:
     if len(score.rules) > 1:
-        return f", within {len(score.rules)} subgroups by {_listed(score.conditioning)}"
-    return f", from columns {_listed(score.conditioning)}" if score.conditioning else ""
+        return f", within {len(score.rules)} subgroups by {first_of(score.conditioning)}"
+    return f", from columns {first_of(score.conditioning)}" if score.conditioning else ""
 
 
 def _costs(result: ImportanceResult, score: FeatureResult, at: int) -> list[str]:
@@ -137,7 +136,7 @@ def _weighted(result: ImportanceResult, score: FeatureResult) -> list[str]:
     further = result.settings["calibrated"]["further_rows"]
     plain = _listed([_number(float(value)) for value in calibration.plain.overall.mean(axis=1)])
     return [
-        f"The estimate is calibrated on {further} additional rows by {_listed(calibration.columns)}; uncalibrated it "
+        f"The estimate is calibrated on {further} additional rows by {first_of(calibration.columns)}; uncalibrated it "
         f"is {plain}."
     ]
 
@@ -222,11 +221,6 @@ def _trusted(result: ImportanceResult, score: FeatureResult) -> list[str]:
         return [f"Rows with {score.title} redrawn pass for real ones{auc}."]
     start = {"failed": "Do not trust this number", "unknown": "Whether redrawn rows pass for real ones is not known"}
     return [f"{start[fidelity_check.verdict]}: {fidelity_check.reason}."]
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_FEW_COLUMNS])
-    return shown if len(names) <= _FEW_COLUMNS else f"{shown} and {len(names) - _FEW_COLUMNS} more"
 
 
 def _number(value: float) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import quote
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance, subgroup_variance
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError
@@ -56,17 +57,13 @@ def default_sources(settings: Mapping[str, Any]) -> tuple[str, ...]:
 def read_sources(asked: Sequence[Any], known: Sequence[str]) -> tuple[str, ...]:
     """The sources that the user asked for, in the order of this file."""
     if not asked:
-        raise ParameterError(f"with_noise needs at least one source. This result knows {_listed(known)}.")
+        raise ParameterError(f"with_noise needs at least one source. This result knows {quote(known)}.")
     for source in asked:
         if source not in SOURCES:
-            raise ParameterError(f"noise must be among {_listed(SOURCES)}; got {source!r}.")
+            raise ParameterError(f"noise must be among {quote(SOURCES)}; got {source!r}.")
         if source not in known:
             raise ParameterError(f"The noise of {source!r} is not known here. {_HOW[source]}")
     return tuple(source for source in SOURCES if source in asked)
-
-
-def _listed(sources: Sequence[str]) -> str:
-    return ", ".join(map(repr, sources))
 
 
 def overall_parts(score: FeatureResult, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:

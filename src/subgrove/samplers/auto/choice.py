@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from subgrove._core.text import first_of
+
 _LEAST_KEPT = 0.01  # shares below it are not worth a sentence
 UNREADABLE = 10_000  # complexity of a forest, which nobody reads
 
@@ -16,7 +18,6 @@ TOLD = {
     "gaussian": "a normal distribution about a sum of all columns",
     "imputation": "what a forest foretells",
 }
-_FEW_COLUMNS = 4
 _LEVELS = "probabilities that shift with other columns"
 
 
@@ -184,7 +185,7 @@ class SamplerChoice:
         if self.n_subgroups > 1:
             what, by = "What it leaves", ""
             if self.shift is None:
-                what, by = "It", f" by {_listed(self.conditioning)}" if self.conditioning else ""
+                what, by = "It", f" by {first_of(self.conditioning)}" if self.conditioning else ""
             told.append(f"{what} is redrawn within {self.n_subgroups} subgroups{by}.")
         if self.kept >= _LEAST_KEPT:
             told.append(
@@ -234,11 +235,6 @@ def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chos
         f"{start}: {told}; {best.name} has {best.score:.3g}, but no more than one standard error less, and "
         f"{_more_parts(best, chosen)}."
     )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    shown = ", ".join(names[:_FEW_COLUMNS])
-    return shown if len(names) <= _FEW_COLUMNS else f"{shown} and {len(names) - _FEW_COLUMNS} more"
 
 
 def _more_parts(best: CandidateScore, chosen: CandidateScore) -> str:
