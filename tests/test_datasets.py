@@ -99,23 +99,23 @@ def test_split_without_seed_differs_from_call_to_call() -> None:
 
 
 @pytest.mark.parametrize("split", [0, 1, -0.1, 1.5, float("nan"), True, "half"])
-def test_split_outside_0_and_1_is_refused(split: Any) -> None:
+def test_split_outside_0_and_1_raises(split: Any) -> None:
     with pytest.raises(ParameterError, match="split must be a number between 0 and 1"):
         bike(split=split, random_state=1)
 
 
-def test_split_that_leaves_a_part_empty_is_refused() -> None:
+def test_split_with_an_empty_part_raises() -> None:
     with pytest.raises(ParameterError, match=r"one part of the 731 rows empty\. Choose it nearer to 0\.5"):
         bike(split=1e-5)
 
 
-def test_seed_without_split_is_refused() -> None:
+def test_random_state_without_split_raises() -> None:
     with pytest.raises(ParameterError, match=r"random_state=0 has no effect without split"):
-        bike(random_state=0)  # type: ignore[call-overload]  # the refusal is what is tested
+        bike(random_state=0)  # type: ignore[call-overload]  # the error is tested
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
-def test_seed_that_is_no_whole_number_is_refused(seed: Any) -> None:
+def test_invalid_random_state_raises(seed: Any) -> None:
     with pytest.raises(ParameterError, match="random_state must be an integer"):
         bike(split=0.5, random_state=seed)
 
@@ -123,7 +123,7 @@ def test_seed_that_is_no_whole_number_is_refused(seed: Any) -> None:
 def test_dataset_is_frozen_and_can_be_pickled() -> None:
     data = bike()
     with pytest.raises(dataclasses.FrozenInstanceError):
-        data.y = data.y * 2  # type: ignore[misc]  # the refusal is what is tested
+        data.y = data.y * 2  # type: ignore[misc]  # the error is tested
     copy = pickle.loads(pickle.dumps(data))
     assert isinstance(copy, Dataset)
     pd.testing.assert_frame_equal(copy.X, data.X)

@@ -1,4 +1,4 @@
-"""Data to try things on, shipped with the package: nothing is downloaded."""
+"""Example data sets that are shipped with the package."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Dataset:
     Attributes
     ----------
     X : pandas.DataFrame
-        Features, one row an observation.
+        Features, one row per observation.
     y : pandas.Series
         Target, with the index of `X`.
     description : str
-        What the rows are.
+        Description of the rows.
     source : str
-        Who collected them, where they are published, and the licence.
+        Authors, publication and licence.
 
     Examples
     --------
@@ -72,14 +72,14 @@ def bike(*, split: None = None, random_state: None = None) -> Dataset: ...
 @overload
 def bike(*, split: float, random_state: int | None = None) -> tuple[Dataset, Dataset]: ...
 def bike(*, split: float | None = None, random_state: int | None = None) -> Dataset | tuple[Dataset, Dataset]:
-    """Rented bikes a day with weather and calendar: 731 rows, 9 features, target `cnt`.
+    """Return the number of rented bikes per day, with weather and calendar: 731 rows, 9 features, target `cnt`.
 
     Parameters
     ----------
     split : float, optional
-        Share of the rows, between 0 and 1, that goes to the first of two parts.
+        Share of the rows, between 0 and 1, in the first of two parts.
     random_state : int, RandomState instance or Generator, optional
-        Makes the split the same each time; without it, each call draws another one.
+        Seed of the split; without it, each call draws another one.
 
     Returns
     -------
@@ -92,8 +92,8 @@ def bike(*, split: float | None = None, random_state: int | None = None) -> Data
     -----
     The data are those of Hadi Fanaee-T and Joao Gama (2013), Bike Sharing, UCI Machine Learning Repository,
     https://doi.org/10.24432/C5W894, licence CC BY 4.0. They are prepared as in the paper on conditional subgroups:
-    temperature, humidity and wind are brought back to their units, numbers become level names, and month,
-    felt temperature, date and the two parts of the count are left out.
+    temperature, humidity and wind are in their original units, codes are replaced by level names, and month,
+    felt temperature, date and the two parts of the count are omitted.
 
     Examples
     --------
@@ -117,14 +117,14 @@ def bike(*, split: float | None = None, random_state: int | None = None) -> Data
 def _read_bike() -> Dataset:
     import pandas as pd
 
-    # Read without pandas, whose parser of floats differs in the last bit between versions.
+    # Not by pandas, whose parser of floats differs in the last bit between versions.
     with files("subgrove").joinpath("_data", "files", "bike-sharing-daily.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     columns: dict[str, Any] = {
         name: pd.Categorical([levels[min(int(row[column]) - first, len(levels) - 1)] for row in rows], list(levels))
         for name, (column, first, levels) in _BIKE_LEVELS.items()
     }
-    # Python rounds the exact value of a float, numpy a product of it: they differ in 6 of these numbers.
+    # Python rounds the exact value of a float, numpy a multiple of it: they differ in 6 of these numbers.
     columns["temp"] = [round(47 * float(row["temp"]) - 8, 1) for row in rows]
     columns["hum"] = [round(100 * float(row["hum"]), 3) for row in rows]
     columns["wind"] = [67 * float(row["windspeed"]) for row in rows]

@@ -1,25 +1,25 @@
-"""Every error and warning that subgrove raises on purpose.
+"""Errors and warnings of subgrove.
 
 ::
 
     SubgroveError
-    ├── InputError (also ValueError)        a table, a column or weights cannot be used as given
-    │   ├── ColumnError                     one column is at fault; the message names it
-    │   └── LengthError                     two inputs that belong together differ in length
-    ├── ParameterError (also ValueError)    an argument is outside what it may be
-    ├── FormatError (also ValueError)       a saved object cannot be read back
-    ├── ModelError (also RuntimeError)      the model raised, or gave what is no prediction
-    ├── SamplerError (also RuntimeError)    a sampler raised, or gave what is no redraw
-    ├── ChunkError (also RuntimeError)  a piece of partitioned data could not be read or worked on
-    └── ClusterError (also RuntimeError)    a cluster cannot be reached, or not any more
+    ├── InputError (also ValueError)        a table, a column or weights are invalid
+    │   ├── ColumnError                     one column is invalid; the message names it
+    │   └── LengthError                     two inputs differ in length
+    ├── ParameterError (also ValueError)    an argument is invalid
+    ├── FormatError (also ValueError)       a saved object cannot be loaded
+    ├── ModelError (also RuntimeError)      the model raised an error, or returned an invalid prediction
+    ├── SamplerError (also RuntimeError)    a sampler raised an error, or returned invalid values
+    ├── ChunkError (also RuntimeError)      a chunk of large data could not be read or processed
+    └── ClusterError (also RuntimeError)    a cluster cannot be reached, or the connection was lost
 
-    SubgroveWarning (UserWarning)           a result that is computed but easily misread
-    ├── UnseenValueWarning                  new rows hold a level, or missing values, that training did not
-    ├── SameRowsWarning                     subgroups were grown on the rows that they are used on
-    ├── SingletonSubgroupWarning            a row is alone in its subgroup, so it has no donor
+    SubgroveWarning (UserWarning)           a result that is easily misread
+    ├── UnseenValueWarning                  new rows have a level, or missing values, that training did not
+    ├── SameRowsWarning                     subgroups were found on the rows that they are used on
+    ├── SingletonSubgroupWarning            a subgroup has one row, which has no donor
     └── FallbackWarning                     a compiled part is missing, so numbers differ from other machines
 
-Each message says what was given, what is expected and what to do about it.
+Each message states what was passed, what is expected and what to do.
 ``docs/errors.md`` has an entry for each class.
 """
 
@@ -45,59 +45,59 @@ __all__ = [
 
 
 class SubgroveError(Exception):
-    """Base of every error that subgrove raises on purpose."""
+    """Base of all errors of subgrove."""
 
 
 class InputError(SubgroveError, ValueError):
-    """A table, a column or weights cannot be used as given."""
+    """A table, a column or weights are invalid."""
 
 
 class ColumnError(InputError):
-    """One column cannot be used; the message names it."""
+    """One column is invalid; the message names it."""
 
 
 class LengthError(InputError):
-    """Two inputs that belong together differ in length."""
+    """Two inputs that must have the same number of rows differ in length."""
 
 
 class ParameterError(SubgroveError, ValueError):
-    """An argument is outside what it may be."""
+    """An argument is invalid."""
 
 
 class FormatError(SubgroveError, ValueError):
-    """A saved object cannot be read back."""
+    """A saved object cannot be loaded."""
 
 
 class ModelError(SubgroveError, RuntimeError):
-    """The model raised, or gave what is no prediction; the message says for which feature and repeat."""
+    """The model raised an error, or returned an invalid prediction; the message names the feature and repeat."""
 
 
 class SamplerError(SubgroveError, RuntimeError):
-    """A sampler raised, or gave what is no redraw; the message says for which feature and repeat."""
+    """A sampler raised an error, or returned invalid values; the message names the feature and repeat."""
 
 
 class ChunkError(SubgroveError, RuntimeError):
-    """A piece of partitioned data could not be read or worked on; the message names it and how to go on."""
+    """A chunk of large data could not be read or processed; the message names it and how to continue."""
 
 
 class ClusterError(SubgroveError, RuntimeError):
-    """A cluster cannot be reached, or not any more; the message says what is kept."""
+    """A cluster cannot be reached, or the connection was lost; the message states which chunks are finished."""
 
 
 class SubgroveWarning(UserWarning):
-    """A result that is computed but easily misread."""
+    """A result that is easily misread."""
 
 
 class UnseenValueWarning(SubgroveWarning):
-    """New rows hold a level, or missing values, that the training rows did not."""
+    """New rows have a level, or missing values, that the training rows did not have."""
 
 
 class SameRowsWarning(SubgroveWarning):
-    """Subgroups were grown on the same rows that they are now used on."""
+    """Subgroups were found on the same rows that they are used on."""
 
 
 class SingletonSubgroupWarning(SubgroveWarning):
-    """A row is alone in its subgroup: no other row can give it a value, so it keeps its own."""
+    """A subgroup has a single row: it has no donor, so its value is not resampled."""
 
 
 class FallbackWarning(SubgroveWarning):

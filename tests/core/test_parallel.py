@@ -27,12 +27,12 @@ def test_number_of_jobs_is_any_whole_number(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [0, np.int64(0), True, np.True_, 1.0, np.float64(1), "1"])
-def test_what_is_no_number_of_jobs_is_refused(n_jobs: Any) -> None:
+def test_invalid_n_jobs_raises(n_jobs: Any) -> None:
     with pytest.raises(ParameterError, match="n_jobs must be a whole number other than 0, or None; got"):
         effective_jobs(n_jobs)
 
 
-def test_progress_asked_for_without_a_terminal_is_one_line_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
+def test_progress_without_a_terminal_is_one_line_at_the_end(capfd: pytest.CaptureFixture[str]) -> None:
     with progress_bar(True, 2, "Working") as done:
         done(1)
         done(1)
@@ -49,9 +49,7 @@ def test_progress_without_a_terminal_is_silent_after_an_error(capfd: pytest.Capt
 
 
 @pytest.mark.parametrize("show", [None, False])
-def test_progress_not_asked_for_is_silent_without_a_terminal(
-    show: bool | None, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_default_progress_is_silent_without_a_terminal(show: bool | None, capfd: pytest.CaptureFixture[str]) -> None:
     with progress_bar(show, 2, "Working") as done:
         done(2)
     assert capfd.readouterr() == ("", "")

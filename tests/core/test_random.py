@@ -101,7 +101,7 @@ def test_a_keyed_stream_goes_on_and_starts_anew() -> None:
     first, second = rng.random(N), rng.random(N)
     assert (first != second).all()
     assert (keyed()[0].random(N) == first).all()
-    with pytest.raises(ValueError, match="20000 rows was asked for 3 numbers"):
+    with pytest.raises(ValueError, match="20000 rows cannot draw 3 numbers"):
         rng.random(3)
     with pytest.raises(IndexError):
         keyed()[3]

@@ -105,7 +105,7 @@ def test_tile_is_filled_again_and_again(table: Any) -> None:
     assert rows_of(tile.fill([both])) == rows_of(frames.changed(slice(None), both))
 
 
-def test_tile_lies_in_one_piece_as_models_read_it_many_times() -> None:
+def test_tile_is_contiguous() -> None:
     change = {"x": Donors(np.arange(N)[::-1])}
     polars = frames_of(TABLES["polars"]).tile(3).fill([change] * 3)
     assert polars.n_chunks("all") == [1] * polars.width
@@ -194,8 +194,8 @@ def test_longer_strings_are_not_cut_off_in_an_array() -> None:
     assert frames.changed(slice(None), {"x0": np.array(["longer", "z"])}).tolist() == [["longer", "b"], ["z", "d"]]
 
 
-def test_category_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ColumnError, match=r"'grade' cannot all be held by X's dtype category"):
+def test_unknown_category_raises() -> None:
+    with pytest.raises(ColumnError, match=r"'grade' do not all fit the dtype category of X"):
         frames_of(FRAME).changed(slice(None), {"grade": np.array(["low", "mid", "low", "low", "low", "low"])})
 
 

@@ -152,7 +152,7 @@ def values(table: Table) -> list[float]:
         for container, frame in frames.items()
     ],
 )
-def test_column_is_read_alike_from_every_container(frame: Any, info: ColumnInfo, expected: list[float]) -> None:
+def test_column_is_the_same_from_every_container(frame: Any, info: ColumnInfo, expected: list[float]) -> None:
     table = read_table(frame)
     assert only(table) == info
     np.testing.assert_array_equal(values(table), expected)
@@ -166,7 +166,7 @@ def test_column_is_read_alike_from_every_container(frame: Any, info: ColumnInfo,
         for container, frame in frames.items()
     ],
 )
-def test_new_rows_are_read_alike_from_every_container(trained: Any, frame: Any, expected: list[float]) -> None:
+def test_new_rows_are_the_same_from_every_container(trained: Any, frame: Any, expected: list[float]) -> None:
     np.testing.assert_array_equal(values(read_like(frame, read_table(trained).columns)), expected)
 
 
@@ -258,7 +258,7 @@ def test_text_that_holds_numbers_becomes_numeric(frame: Any) -> None:
     np.testing.assert_array_equal(values(read_table(frame, kinds={"a": "numeric"})), [10.0, 9.0, np.nan])
 
 
-# What is refused.
+# Invalid tables.
 
 
 @pytest.mark.parametrize(
@@ -274,32 +274,32 @@ def test_text_that_holds_numbers_becomes_numeric(frame: Any) -> None:
         pa.table({"a": [None, None]}),
     ],
 )
-def test_all_missing_column_is_refused_by_name(frame: Any) -> None:
+def test_all_missing_column_raises_and_is_named(frame: Any) -> None:
     with pytest.raises(ColumnError, match=r"'a' of X has no value at all: every row is missing. Drop the column"):
         read_table(frame)
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("-inf")])
-def test_infinite_values_are_refused_in_every_container(value: float) -> None:
+def test_infinite_values_raise_in_every_container(value: float) -> None:
     frames = [pd.DataFrame({"a": [1.0, value]}), pl.DataFrame({"a": [1.0, value]}), pa.table({"a": [1.0, value]})]
     for frame in [*frames, pd.DataFrame({"a": objects([1, value])}), np.array([[1.0], [value]])]:
         with pytest.raises(ColumnError, match="of X has 1 infinite values"):
             read_table(frame)
 
 
-def test_duplicate_names_are_refused_in_pyarrow() -> None:
+def test_duplicate_names_raise_in_pyarrow() -> None:
     table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
     with pytest.raises(InputError, match=r"X has several columns named 'a'. Rename them"):
         read_table(table)
 
 
-def test_lazy_frame_is_refused() -> None:
+def test_lazy_frame_raises() -> None:
     with pytest.raises(InputError, match=r"X must be .*; got LazyFrame"):
         read_table(pl.DataFrame({"a": [1.0]}).lazy())
 
 
 @pytest.mark.parametrize("frame", [pl.DataFrame({"a": [[1], [2]]}), pa.table({"a": [{"b": 1}, {"b": 2}]})])
-def test_nested_column_is_refused_by_name(frame: Any) -> None:
+def test_nested_column_raises_and_is_named(frame: Any) -> None:
     with pytest.raises(ColumnError, match=r"'a' of X has dtype .* Convert it to numbers, .*, or drop it"):
         read_table(frame)
 
@@ -311,7 +311,7 @@ def test_object_column_of_one_unknown_type_is_not_said_to_mix_types(value: Any) 
     assert "mixes" not in str(caught.value)
 
 
-def test_categories_that_print_alike_are_refused_or_kept_apart() -> None:
+def test_categories_with_the_same_text_raise_or_stay_distinct() -> None:
     frame = pd.DataFrame({"a": pd.Categorical([1, "1", 1])})
     try:
         table = read_table(frame)

@@ -314,10 +314,10 @@ EFFECT = sg.effect(model, X, "a")
         ({"X": NEW[:0]}, InputError, "no rows"),
         ({"X": NEW.drop(columns="a")}, InputError, "X lacks 'a'"),
         ({"y": [1.0]}, LengthError, "y has 1 values"),
-        ({"y": ["u"] * 80}, InputError, "compares numbers"),
+        ({"y": ["u"] * 80}, InputError, "needs numbers"),
         ({"y": np.ones((80, 2))}, InputError, "2 columns"),
-        ({"sample_weight": np.zeros(80)}, InputError, "all 0"),
-        ({"response_method": "guess"}, ParameterError, "response must be"),
+        ({"sample_weight": np.zeros(80)}, InputError, "is 0 for every row"),
+        ({"response_method": "guess"}, ParameterError, "response_method must be"),
         ({"model": 7}, ParameterError, "model must have predict"),
     ],
 )

@@ -75,7 +75,7 @@ def test_y_with_infinite_values() -> None:
 
 @pytest.mark.parametrize("y", [LABEL, LABEL.astype(object), pd.Series(LABEL)], ids=["strings", "objects", "Series"])
 def test_labels_with_a_loss_of_numbers(y: Any) -> None:
-    refused(InputError, r"squared_error compares numbers, but y holds .* loss='log_loss'", model, X, y)
+    refused(InputError, r"squared_error needs numbers, but y holds .* loss='log_loss'", model, X, y)
 
 
 def test_labels_predicted_with_a_loss_of_numbers() -> None:
@@ -135,7 +135,7 @@ def test_predictions_that_are_not_finite(value: float, shown: str) -> None:
 
     refused(
         ModelError,
-        rf"function gave 1 predictions that are not finite, the first {shown} \(original row 0\)",
+        rf"function returned 1 predictions that are not finite, the first {shown} \(original row 0\)",
         broken,
         X,
         Y,
@@ -179,7 +179,7 @@ def test_model_that_was_not_fitted() -> None:
 
 
 def test_unknown_response() -> None:
-    refused(ParameterError, r"response must be one of .*; got 'probabilities'", response_method="probabilities")
+    refused(ParameterError, r"response_method must be one of .*; got 'probabilities'", response_method="probabilities")
 
 
 def test_unknown_loss() -> None:
@@ -191,11 +191,11 @@ def test_unknown_loss() -> None:
     )
 
 
-def test_losses_that_need_different_answers() -> None:
+def test_losses_that_need_different_predictions_raise() -> None:
     both = ["log_loss", "squared_error"]
     refused(
         ParameterError,
-        r"different answers .* log_loss \(probability\), squared_error \(value\)",
+        r"different predictions: log_loss \(probability\), squared_error \(value\)",
         CLASSIFIER,
         ARRAY,
         LABEL,
@@ -269,11 +269,11 @@ def test_wrong_arguments_cost_no_prediction(option: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("weights", "kind", "words"),
     [
-        (np.zeros(N), InputError, r"weights are all 0"),
-        (-np.ones(N), InputError, r"weights must be finite and >= 0; row 0 has -1"),
-        (np.full(N, np.nan), InputError, r"weights must be finite"),
-        (np.ones(N - 1), LengthError, r"weights has shape \(79,\), but X has 80 rows"),
-        ("often", InputError, r"weights must be numbers"),
+        (np.zeros(N), InputError, r"sample_weight is 0 for every row"),
+        (-np.ones(N), InputError, r"sample_weight must be finite and >= 0; row 0 has -1"),
+        (np.full(N, np.nan), InputError, r"sample_weight must be finite"),
+        (np.ones(N - 1), LengthError, r"sample_weight has shape \(79,\), but X has 80 rows"),
+        ("often", InputError, r"sample_weight must be numbers"),
     ],
 )
 def test_weights(weights: Any, kind: type[SubgroveError], words: str) -> None:

@@ -353,7 +353,7 @@ def test_subgroups_grown_on_the_same_rows_are_warned_of() -> None:
 def test_levels_in_training_that_x_cannot_hold_are_refused() -> None:
     train = TRAIN[["x", "city"]].assign(city=pd.Categorical(TRAIN["city"]))
     test = X[["x", "city"]].assign(city=pd.Categorical(X["city"].where(X["city"] == "Bonn"), ["Bonn"]))
-    with pytest.raises(ColumnError, match=r"Column 'city' of train cannot all be held by X's dtype"):
+    with pytest.raises(ColumnError, match=r"Column 'city' of train do not all fit the dtype"):
         run(test, Y, first_column, sampler=sg.samplers.SubgroupSampler(donors="train"), train=train, features=["city"])
 
 

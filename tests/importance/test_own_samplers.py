@@ -170,7 +170,7 @@ def test_numbers_for_labels_are_refused(feature: str, shown: str, table: Any) ->
 
 
 def test_category_that_x_does_not_have_is_refused() -> None:
-    with pytest.raises(ColumnError, match=r"Values for column 'grade' cannot all be held by X's dtype category"):
+    with pytest.raises(ColumnError, match=r"Values for column 'grade' do not all fit the dtype category of X"):
         run(Sampler(lambda X, feature, rng: np.full(len(X), "medium")), features=["grade"])
 
 

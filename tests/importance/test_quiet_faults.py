@@ -46,9 +46,9 @@ def test_zero_one_loss_of_probabilities_that_were_asked_for() -> None:
 def test_scores_that_are_no_probabilities_are_refused(loss: str) -> None:
     with pytest.raises(ModelError, match="where probabilities are needed"):
         run(CLASSIFIER.decision_function, loss=loss)
-    with pytest.raises(ParameterError, match="does not give what loss"):
+    with pytest.raises(ParameterError, match="does not serve loss"):
         run(CLASSIFIER, loss=loss, response_method="decision_function")
-    with pytest.raises(ParameterError, match="does not give what loss"):
+    with pytest.raises(ParameterError, match="does not serve loss"):
         run(CLASSIFIER, loss=loss, response_method="predict")
 
 
@@ -56,7 +56,7 @@ def test_own_loss_beside_one_of_probabilities_is_refused() -> None:
     def wrong(y: Any, label: Any) -> Any:
         return (y != label).astype(float)
 
-    with pytest.raises(ParameterError, match=r"'wrong' compares with what predict gives"):
+    with pytest.raises(ParameterError, match=r"'wrong' needs the output of predict"):
         run(CLASSIFIER, loss=["log_loss", wrong])
 
 

@@ -358,7 +358,7 @@ def test_place_that_is_none_is_refused_before_anything_is_written(tmp_path: Path
     imp = sg.importance(
         lambda X: X["a"].to_numpy(), pd.DataFrame({"a": np.arange(9.0)}), np.zeros(9), sampler="marginal"
     )
-    with pytest.raises(ParameterError, match="is in a folder that is not there"):
+    with pytest.raises(ParameterError, match="is in a folder that does not exist"):
         imp.save(tmp_path / "none" / "importance.json")
     with pytest.raises(ParameterError, match="is a folder"):
         imp.save(tmp_path)

@@ -66,17 +66,19 @@ def test_several_outputs_count_by_their_mean() -> None:
 
 
 @pytest.mark.parametrize("name", sg.losses.names())
-def test_loss_leaves_what_it_is_given_as_it_was_and_can_be_pickled(name: str) -> None:
+def test_loss_does_not_change_its_arguments_and_can_be_pickled(name: str) -> None:
     loss = sg.losses.get(name)
     classes = loss.response_method == "probability"
     y = np.array([0, 1, 1, 0]) if classes else np.array([1.0, 2.0, 3.0, 4.0])
-    answer = np.array([[0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [0.8, 0.2]]) if classes else np.array([1.5, 2.0, 1.0, 4.5])
-    before = y.copy(), answer.copy()
-    one = loss.function(y, answer)
+    prediction = (
+        np.array([[0.6, 0.4], [0.3, 0.7], [0.5, 0.5], [0.8, 0.2]]) if classes else np.array([1.5, 2.0, 1.0, 4.5])
+    )
+    before = y.copy(), prediction.copy()
+    one = loss.function(y, prediction)
     assert np.array_equal(y, before[0])
-    assert np.array_equal(answer, before[1])
+    assert np.array_equal(prediction, before[1])
     again = pickle.loads(pickle.dumps(loss))
-    assert np.array_equal(again.function(y, answer), one)
+    assert np.array_equal(again.function(y, prediction), one)
     assert again.name == name
     assert np.shape(one) == ((4,) if loss.per_row else ())
 
@@ -130,13 +132,13 @@ def test_power_of_tweedie(power: Any) -> None:
         sg.losses.tweedie(power)
 
 
-def test_what_is_no_function_is_refused() -> None:
+def test_object_that_is_not_a_function_raises() -> None:
     for make in (sg.losses.custom, sg.losses.from_metric):
         with pytest.raises(ParameterError, match="function must be a function of"):
             make("accuracy")  # type: ignore[arg-type]
 
 
-def test_y_that_a_loss_is_not_defined_for_is_refused() -> None:
+def test_y_outside_the_domain_of_a_loss_raises() -> None:
     with pytest.raises(InputError, match="needs y >= 0; y has -1"):
         sg.losses.get("poisson").check_y(np.array([1.0, -1.0]))
     with pytest.raises(InputError, match="needs y > 0; y has 0"):

@@ -181,7 +181,7 @@ def test_table_that_is_none_is_refused() -> None:
 
 
 def test_weights_of_other_rows_are_refused() -> None:
-    with pytest.raises(LengthError, match="weights has shape"):
+    with pytest.raises(LengthError, match="sample_weight has shape"):
         find_subgroups(BIKE, sample_weight=np.ones(3))
     with pytest.raises(InputError, match="sample_weight has the index labels of X in another order"):
         find_subgroups(BIKE, sample_weight=pd.Series(1.0, index=BIKE.index[::-1]))

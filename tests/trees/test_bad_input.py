@@ -73,7 +73,7 @@ INFINITE = " of X has 1 infinite values .* row 7.* Replace them by missing value
 MIXED = r"'c' of X .* mixes types \(int, str\). Convert it to numbers, or to strings with astype\(str\)"
 TOO_MANY = "'c' of X has 1001 levels; at most 1000 .* Drop it, merge rare levels"
 OPPOSITE = with_value(X["b"], np.inf)  # with the other infinity, the sum of the column is missing
-NOT_FINITE = "weights must be finite and >= 0; row 7 has "
+NOT_FINITE = "sample_weight must be finite and >= 0; row 7 has "
 REFUSED: dict[str, Case] = {
     "empty frame": (pd.DataFrame(), [], None, InputError, "X has 0 rows and 0 columns; at least one of each is needed"),
     "frame without rows": (
@@ -132,25 +132,49 @@ REFUSED: dict[str, Case] = {
     "name for x": (X, "a", None, InputError, "x must be a .* column, .*; got str"),
     "number for x": (X, 3.0, None, InputError, "x must be a .* column, .*; got float"),
     "frame for x": (X, X, None, InputError, "x must be a .* column, .*; got DataFrame"),
-    "weight below 0": (X, x, with_value(ONES, -1), InputError, NOT_FINITE + "-1.0.* leaves the row out"),
+    "weight below 0": (X, x, with_value(ONES, -1), InputError, NOT_FINITE + "-1.0.* excludes the row"),
     "missing weight": (X, x, with_value(ONES, np.nan), InputError, NOT_FINITE + "nan"),
     "infinite weight": (X, x, with_value(ONES, np.inf), InputError, NOT_FINITE + "inf"),
-    "weights that are all 0": (X, x, 0 * ONES, InputError, "weights are all 0.* Give some rows a weight above 0"),
+    "weights that are all 0": (
+        X,
+        x,
+        0 * ONES,
+        InputError,
+        "sample_weight is 0 for every row.* Give some rows a weight above 0",
+    ),
     "infinite sum of weights": (X, x, 1e308 * ONES, InputError, "weights"),
-    "weights too short": (X, x, ONES[1:], LengthError, r"weights has shape \(119,\), but X has 120 rows. Pass one"),
+    "weights too short": (
+        X,
+        x,
+        ONES[1:],
+        LengthError,
+        r"sample_weight has shape \(119,\), but X has 120 rows. Pass one",
+    ),
     "weights too long": (
         X,
         x,
         np.ones(N + 1),
         LengthError,
-        r"weights has shape \(121,\), but X has 120 rows. Pass one",
+        r"sample_weight has shape \(121,\), but X has 120 rows. Pass one",
     ),
-    "weights in a column": (X, x, np.ones((N, 1)), LengthError, r"weights has shape \(120, 1\), but X has 120 rows"),
-    "one number for weights": (X, x, 2.0, LengthError, r"weights has shape \(\), but X has 120 rows. Pass one"),
-    "words for weights": (X, x, ["heavy"] * N, InputError, "weights must be numbers, one for each row; got list"),
-    "missing weights": (X, x, [None] * N, InputError, "weights must be"),
-    "name for weights": (X, x, "balanced", InputError, "weights must be numbers, one for each row; got str"),
-    "ragged weights": (X, x, [[1.0], [1.0, 2.0]], InputError, "weights must be numbers, one for each row; got list"),
+    "weights in a column": (
+        X,
+        x,
+        np.ones((N, 1)),
+        LengthError,
+        r"sample_weight has shape \(120, 1\), but X has 120 rows",
+    ),
+    "one number for weights": (X, x, 2.0, LengthError, r"sample_weight has shape \(\), but X has 120 rows. Pass one"),
+    "words for weights": (X, x, ["heavy"] * N, InputError, "sample_weight must be numbers, one for each row; got list"),
+    "missing weights": (X, x, [None] * N, InputError, "sample_weight must be"),
+    "name for weights": (X, x, "balanced", InputError, "sample_weight must be numbers, one for each row; got str"),
+    "ragged weights": (
+        X,
+        x,
+        [[1.0], [1.0, 2.0]],
+        InputError,
+        "sample_weight must be numbers, one for each row; got list",
+    ),
 }
 
 
@@ -232,7 +256,7 @@ def test_range_of_x_wider_than_a_float_is_used_or_refused_with_the_remedy(grower
 
 
 def test_weights_of_a_model_are_not_compared_with_a_table_it_does_not_have() -> None:
-    with pytest.raises(LengthError, match=r"weights .* Pass one weight for each") as caught:
+    with pytest.raises(LengthError, match=r"sample_weight .* Pass one weight for each") as caught:
         TransformationModel().fit(np.arange(5.0), [1.0])
     assert "X" not in str(caught.value)
 
@@ -329,7 +353,7 @@ def test_kinds_are_refused_with_the_known_ones(grower: type[Grower], columns: li
 
 @each_tree
 def test_text_read_as_numbers_is_refused(grower: type[Grower]) -> None:
-    with pytest.raises(ColumnError, match=r"'c' of X is to be numeric but holds values that are no numbers: .*'[uvw]'"):
+    with pytest.raises(ColumnError, match=r"'c' of X is to be numeric but holds other values: .*'[uvw]'"):
         grower().fit(X, x, kinds={"c": "numeric"})
 
 
@@ -346,7 +370,7 @@ def test_unknown_kind_of_x_is_refused(grower: type[ConditionalInferenceTree | Ca
 WRONG_ROWS: dict[str, tuple[Any, type[SubgroveError], str]] = {
     "missing columns": (X[["a"]], InputError, "X lacks 'b', 'c', which training had. It has 'a'. Pass a table with"),
     "infinite values": (X.assign(a=with_value(X["a"], np.inf)), ColumnError, "'a'" + INFINITE),
-    "text for numbers": (X.assign(a="u"), ColumnError, "'a' of X is to be numeric but holds .* no numbers: .*'u'"),
+    "text for numbers": (X.assign(a="u"), ColumnError, "'a' of X is to be numeric but holds other values: .*'u'"),
     "wrong type": ([[0.0, 0.0, "u"]], InputError, "X must be a pandas or polars frame, .*; got list"),
     "array": (X[["a", "b"]].to_numpy(), InputError, "X lacks 'a', 'b', 'c', which training had. It has 'x0', 'x1'"),
 }

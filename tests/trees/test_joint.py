@@ -288,7 +288,7 @@ REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
     "one row": (Y[:1], YS[:1], None, InputError, "1 row has a value of every x"),
     "x in X": (Y.assign(fine=YS["fine"]), YS[["fine", "rank"]], None, InputError, "column 'fine', which is x itself"),
     "another order": (Y, YS[::-1], None, InputError, "xs has the index labels of X in another order"),
-    "weights": (Y, YS, np.ones(3), LengthError, r"weights has shape \(3,\)"),
+    "weights": (Y, YS, np.ones(3), LengthError, r"sample_weight has shape \(3,\)"),
 }
 
 

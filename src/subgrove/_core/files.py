@@ -1,4 +1,4 @@
-"""Write files whole or not at all."""
+"""Atomic writes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from subgrove.exceptions import ParameterError
 
 
 def check_file_path(path: Path) -> None:
-    """A file needs a folder that is there, and must not be one."""
+    """Check that the parent folder exists and that the path is not a folder."""
     if path.is_dir():
-        raise ParameterError(f"path={str(path)!r} is a folder. Name a file in it.")
+        raise ParameterError(f"path={str(path)!r} is a folder. Pass the path of a file.")
     if not path.parent.is_dir():
-        raise ParameterError(f"path={str(path)!r} is in a folder that is not there. Make the folder first.")
+        raise ParameterError(f"path={str(path)!r} is in a folder that does not exist. Create the folder first.")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file completely or not at all."""
     check_file_path(path)
     unfinished = path.parent / f".{path.name}.{secrets.token_hex(8)}"
     try:

@@ -1,4 +1,4 @@
-"""Kinds of columns, and what is known of a column besides its values."""
+"""Kinds of columns and what describes a column besides its values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_LEVELS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ColumnInfo:
-    """What is known of a column besides its values."""
+    """Name, kind and levels of a column."""
 
     name: str
     kind: Kind
@@ -30,9 +30,9 @@ class ColumnInfo:
     is_date: bool = False
     is_integer: bool = False
     is_duration: bool = False
-    zone: str | None = None  # of dates: the time zone that results show them in
+    zone: str | None = None  # time zone of dates in results
 
     @property
     def is_nominal(self) -> bool:
-        """Whether the column lies among the codes instead of the numbers."""
+        """Whether the column is in the codes of a table, not in its numbers."""
         return self.kind == "nominal"

@@ -1,8 +1,8 @@
-"""Count, mean and centred sums of powers up to the fourth, by subgroup: all that is kept of rows that are not kept.
+"""Count, mean and centred sums of powers up to the fourth, by subgroup, of rows that are not in memory at once.
 
-Moments of parts of the rows merge into those of all of them (Chan, Golub and LeVeque 1983; Pebay 2008). Nothing is
-subtracted that is large beside what is left, so they hold for numbers far from 0, too. Merged in the same order they
-are the same to the last bit.
+Moments of chunks of rows merge into those of all rows (Chan, Golub and LeVeque 1983; Pebay 2008). Numbers are centred
+before they are raised to a power, so there is no cancellation for numbers far from 0. Merging in the same order gives
+the same moments to the last bit.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from subgrove._core.kinds import Codes, Floats, Rows
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Arrays of a common shape, mostly (losses, subgroups).
+    """Moments as arrays of a common shape, mostly (losses, subgroups).
 
     Attributes
     ----------
     n : float array
-        Number of rows, or their weight.
+        Number of rows, or sum of their weights.
     mean : float array
         0 where there are no rows.
     m2, m3, m4 : float arrays
@@ -41,9 +41,9 @@ class Moments:
     def of(
         cls, values: Floats, code: Codes | Rows | None = None, n_groups: int = 1, weights: Floats | None = None
     ) -> Moments:
-        """Moments of each line of `values` (lines, rows) in each subgroup: (lines, subgroups).
+        """Return the moments of each line of `values` (lines, rows) in each subgroup: (lines, subgroups).
 
-        Without `code` all rows are of one subgroup; `weights` count rows.
+        Without `code` all rows are in one subgroup.
         """
         single = code is None or n_groups == 1
         lines = [
@@ -54,26 +54,26 @@ class Moments:
 
     @classmethod
     def none(cls, shape: tuple[int, ...]) -> Moments:
-        """Moments of no rows."""
+        """Return the moments of zero rows."""
         return cls(*(np.zeros(shape) for _ in range(5)))
 
     @classmethod
     def from_array(cls, array: npt.NDArray[np.float64]) -> Moments:
-        """What `array` gave."""
+        """Return the moments of an array that `array` returned."""
         return cls(*(np.array(part) for part in array))
 
     @property
     def array(self) -> Floats:
-        """All five in one array, their number first."""
+        """All five as one array, in the order of the attributes."""
         return np.array([self.n, self.mean, self.m2, self.m3, self.m4])
 
     def merged(self, other: Moments) -> Moments:
-        """Moments of the rows of both."""
+        """Return the moments of the rows of both."""
         na, nb = self.n, other.n
         n = na + nb
         total = np.where(n > 0, n, 1.0)
         a, b = na / total, nb / total  # shares
-        # Of a side without rows the mean is no number to compare with.
+        # The mean of a side without rows is not compared.
         delta = np.where((na > 0) & (nb > 0), other.mean - self.mean, 0.0)
         mean = np.where(na > 0, self.mean + delta * b, other.mean)
         both = na * b  # na nb / n
@@ -89,25 +89,25 @@ class Moments:
         return Moments(n, mean, m2, m3, m4)
 
     def together(self) -> Moments:
-        """Moments of all subgroups together: the last axis has one entry left."""
+        """Return the moments over all subgroups; the last axis has one entry."""
         parts = (self.part(slice(k, k + 1)) for k in range(self.n.shape[-1]))
         return merged(parts)
 
     def part(self, at: slice) -> Moments:
-        """Some of the subgroups."""
+        """Return the moments of some subgroups."""
         return Moments(*(part[..., at] for part in self.array))
 
     def row(self, at: int) -> Moments:
-        """One of the losses, whose subgroups are the only axis left."""
+        """Return the moments of one loss; subgroups are the only axis."""
         return Moments(*(part[at] for part in self.array))
 
     def line(self, at: int) -> Moments:
-        """One of the losses, still as one line."""
+        """Return the moments of one loss as an array of one line."""
         return Moments(*(part[at : at + 1] for part in self.array))
 
 
 def merged(parts: Iterable[Moments]) -> Moments:
-    """Moments of the rows of all parts, merged from the first to the last."""
+    """Return the moments of the rows of all parts, merged from the first to the last."""
     return reduce(Moments.merged, parts)
 
 
@@ -117,25 +117,25 @@ def _single(values: Floats, weights: Floats | None) -> tuple[Floats, ...]:
         return tuple(np.zeros((5, 1)))
     mean = float(values.mean() if weights is None else values @ weights / n)
     centred = values - mean
-    # What rounding left of the mean of numbers far from 0.
-    rest = float(centred.mean() if weights is None else centred @ weights / n)
-    centred -= rest
+    # The rounding error of the mean of numbers far from 0.
+    correction = float(centred.mean() if weights is None else centred @ weights / n)
+    centred -= correction
     square = centred * centred
-    counted = square if weights is None else square * weights
-    sums = (float(counted.sum()), float(counted @ centred), float(counted @ square))
-    return tuple(np.array([value]) for value in (n, mean + rest, *sums))
+    weighted = square if weights is None else square * weights
+    sums = (float(weighted.sum()), float(weighted @ centred), float(weighted @ square))
+    return tuple(np.array([value]) for value in (n, mean + correction, *sums))
 
 
 def _by_group(values: Floats, code: Codes | Rows, n_groups: int, weights: Floats | None) -> tuple[Floats, ...]:
     def sums(line: Floats) -> Floats:
-        counted = line if weights is None else line * weights
-        return np.bincount(code, weights=counted, minlength=n_groups).astype(np.float64, copy=False)
+        weighted = line if weights is None else line * weights
+        return np.bincount(code, weights=weighted, minlength=n_groups).astype(np.float64, copy=False)
 
     n = np.bincount(code, weights=weights, minlength=n_groups).astype(np.float64)
     at_least = np.where(n > 0, n, 1.0)
     mean = sums(values) / at_least
     centred = values - mean[code]
-    rest = sums(centred) / at_least
-    centred -= rest[code]
+    correction = sums(centred) / at_least
+    centred -= correction[code]
     square = centred * centred
-    return n, mean + rest, sums(square), sums(square * centred), sums(square * square)
+    return n, mean + correction, sums(square), sums(square * centred), sums(square * square)

@@ -1,4 +1,4 @@
-"""How many processors work at once, and how far they are."""
+"""Number of workers, parallel execution and progress bars."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ R = TypeVar("R")
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
-    """A context in which matrix products use one thread.
+    """Return a context in which matrix products use one thread.
 
-    Many small products lose more to waiting for a second thread than they gain, badly so on a busy machine;
-    and with one thread sums are formed in the same order, hence are the same, whatever the number of cores.
+    Many small products lose more by synchronizing threads than they gain, especially on a busy machine; and with one
+    thread sums are formed in the same order, hence are the same for any number of cores.
     """
     limits: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limits
@@ -43,7 +43,7 @@ def working_memory() -> float:
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """How many workers joblib would use: `n_jobs`, or what the active configuration says."""
+    """Return the number of workers of joblib: `n_jobs`, or that of the active configuration."""
     from joblib import effective_n_jobs
 
     if n_jobs is not None and (isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs == 0):
@@ -52,7 +52,7 @@ def effective_jobs(n_jobs: int | None) -> int:
 
 
 def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | None) -> Iterator[R]:
-    """Results of a function for each task, in order, as they come."""
+    """Yield the results of a function for each task, in the order of the tasks."""
     if len(tasks) <= 1 or effective_jobs(n_jobs) == 1:
         yield from map(function, tasks)
         return
@@ -71,11 +71,11 @@ def parallel_map(function: Callable[[T], R], tasks: Sequence[T], n_jobs: int | N
 
 @contextmanager
 def progress_bar(show: bool | None, total: int, what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
-    """A bar with the remaining time; gives a function that is told how much more has been done.
+    """Show a bar with the remaining time; yields a function that advances it.
 
-    With a `unit`, such as "rows", the bar says how many of them are done.
+    With a `unit`, such as "rows", the bar shows how many of them are done.
 
-    `show` None means: if standard error is a terminal. Elsewhere a bar that is asked for is one line at the end.
+    `show` None means: if standard error is a terminal. If it is not, `show` True prints one line at the end.
     """
     if show is None:
         show = sys.stderr.isatty()

@@ -1,11 +1,11 @@
-"""Randomness: one seed, and from it an independent stream for each (feature, repeat).
+"""Random numbers: one seed, and an independent stream for each (feature, repeat).
 
-A stream depends on the seed, the feature's name and the number of the repeat alone. So the same seed gives the same
-numbers for any number of jobs, any order and any subset of features, and more repeats go on where fewer ended (unless
-more of them make an expectation exact).
+A stream depends only on the seed, the name of the feature and the number of the repeat. So the same seed gives the same
+numbers for any number of jobs, any order and any subset of features, and the first repeats are the same for any number
+of repeats (unless more of them make an expectation exact).
 
-Rows that come in partitions have streams of another kind (`KeyedStreams`): the number that a row gets depends on the
-row's own key, not on its place among others. So it is the same whatever the partitions and the order of rows are.
+Large data have streams of another kind (`KeyedStreams`): the random number of a row depends on the key of the row, not
+on its position. So it is the same for any chunks and any order of the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from subgrove.exceptions import ParameterError
 
 Keys = npt.NDArray[np.uint64]
 T = TypeVar("T")
-_UNIT = 2.0**-53  # between neighbouring numbers of [0, 1)
+_UNIT = 2.0**-53  # spacing of random numbers in [0, 1)
 
 
 def read_seed(random_state: Any) -> int:
@@ -48,9 +48,9 @@ def read_seed(random_state: Any) -> int:
 
 @dataclass(frozen=True)
 class Streams:
-    """One stream for each repeat, made when it is asked for: `for rng in streams`.
+    """One random generator per repeat, created on access: `for rng in streams`.
 
-    Asking for the same repeat again gives a stream that starts anew.
+    Accessing the same repeat again returns a generator in its initial state.
     """
 
     seed: int
@@ -70,12 +70,12 @@ class Streams:
 
     @property
     def shared(self) -> np.random.Generator:
-        """A stream for what all repeats have in common, the same whatever their number."""
+        """Generator of the numbers that all repeats share; the same for any number of repeats."""
         return stream(self.seed, self.key)
 
 
 def stream(seed: int, key: str) -> np.random.Generator:
-    """A stream for work that has no repeats, such as drawing folds."""
+    """Return the generator of work without repeats, such as drawing folds."""
     return _generator(seed, key)
 
 
@@ -86,7 +86,7 @@ def _generator(seed: int, key: str, *repeat: int) -> np.random.Generator:
 
 
 def mix64(keys: Keys, salt: int) -> Keys:
-    """Keys as random bits: another salt gives bits that have nothing to do with these (splitmix64's finisher)."""
+    """Return random bits from keys; another salt gives independent bits (the finalizer of splitmix64)."""
     bits = keys + np.uint64(salt)
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits ^= bits >> np.uint64(shift)
@@ -96,16 +96,16 @@ def mix64(keys: Keys, salt: int) -> Keys:
 
 
 def hash64(*words: Any) -> int:
-    """64 bits that depend on all of the words, and on nothing else."""
+    """Return 64 bits that depend on all of the words, and on nothing else."""
     text = "\0".join(map(str, words))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 @dataclass(eq=False)
 class KeyedStream:
-    """Like a random generator, for as many numbers as there are rows; each depends on the key of its row.
+    """A random generator whose numbers depend on the keys of the rows they are drawn for.
 
-    It has the two methods that samplers use to draw a number for each row. Each call goes on to other numbers.
+    It has the two methods that samplers use to draw one number per row. Each call returns other numbers.
     """
 
     rows: Keys
@@ -113,22 +113,22 @@ class KeyedStream:
     n_calls: int = 0
 
     def random(self, size: int) -> npt.NDArray[np.float64]:
-        """Numbers between 0 and 1, evenly spread; 0 may be among them."""
+        """Return uniform numbers in [0, 1)."""
         numbers: npt.NDArray[np.float64] = (self._bits(size) >> np.uint64(11)).astype(np.float64)
         numbers *= _UNIT
         return numbers
 
     def standard_normal(self, size: int) -> npt.NDArray[np.float64]:
-        """Numbers of the standard normal distribution."""
+        """Return standard normal numbers."""
         from scipy.special import ndtri
 
-        # From the middle of each step, so that neither 0 nor 1 is among them.
+        # Midpoints of the intervals, so that neither 0 nor 1 occurs.
         normal: npt.NDArray[np.float64] = ndtri(((self._bits(size) >> np.uint64(12)) + 0.5) * (2 * _UNIT))
         return normal
 
     def _bits(self, size: int) -> Keys:
         if size != len(self.rows):
-            raise ValueError(f"a keyed stream of {len(self.rows)} rows was asked for {size} numbers")
+            raise ValueError(f"a keyed stream of {len(self.rows)} rows cannot draw {size} numbers")
         self.n_calls += 1
         first, second = (hash64(*self.words, self.n_calls, half) for half in ("first", "second"))
         return mix64(mix64(self.rows, first), second)
@@ -136,16 +136,16 @@ class KeyedStream:
 
 @dataclass(frozen=True, eq=False)
 class KeyedStreams(Streams):
-    """Streams of rows that are known by keys; takes the place of `Streams` for samplers that draw row by row.
+    """Streams of rows with keys, for samplers that draw row by row.
 
-    What it gives has `random` and `standard_normal` alone, for as many numbers as there are rows.
+    Its generators have only `random` and `standard_normal`, for one number per row.
 
     Attributes
     ----------
     rows : uint64 array
         Key of each row.
     memory : dict
-        What draws of all parts of the rows have in common, so that it is computed once.
+        Values that the draws of all chunks share, computed once.
     """
 
     rows: Keys = field(kw_only=True)
@@ -158,15 +158,15 @@ class KeyedStreams(Streams):
 
     @property
     def of_rows(self) -> KeyedStream:
-        """A stream of what a row has in common in all repeats; `shared` is of what all rows have in common."""
+        """Generator of numbers that are the same in all repeats of a row; `shared` is the same for all rows."""
         return KeyedStream(self.rows, (self.seed, self.key, "all repeats"))
 
 
 def cached(rngs: Streams, name: str, make: Callable[[], T]) -> T:
-    """What `make` gives; of keyed streams made once, and kept for the rows that come next."""
+    """Return `make()`; keyed streams compute it once and keep it for the next chunks."""
     if not isinstance(rngs, KeyedStreams):
         return make()
     if name not in rngs.memory:
         rngs.memory[name] = make()
-    found: T = rngs.memory[name]
-    return found
+    value: T = rngs.memory[name]
+    return value

@@ -1,4 +1,4 @@
-"""What the constructors of trees and models share: scikit-learn's parameter conventions, and checks."""
+"""Parameter conventions of scikit-learn, and checks of arguments."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from subgrove.exceptions import InputError, ParameterError
 
 
 class ParamsMixin:
-    """`get_params` and `set_params` as scikit-learn has them; a constructor that stores and nothing else.
+    """`get_params` and `set_params` as in scikit-learn, for constructors that only store their arguments.
 
-    `fit` returns a fitted thing of its own and leaves this one as it was.
+    `fit` returns a new, fitted object and does not change this one.
     """
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments by name.
+        """Return the arguments of the constructor by name.
 
         Parameters
         ----------
         deep : bool
-            Not looked at; it is there because scikit-learn asks with it.
+            Ignored; for compatibility with scikit-learn.
         """
         return {name: getattr(self, name) for name in _argument_names(type(self).__init__)}
 
     def plain_params(self) -> dict[str, Any]:
-        """The same as Python's own numbers, which JSON can hold."""
+        """Return the parameters with numpy numbers as Python numbers, for JSON."""
         return {
             name: value.item() if isinstance(value, np.generic) else value for name, value in self.get_params().items()
         }
 
     def set_params(self, **params: Any) -> Self:
-        """Change constructor arguments in place.
+        """Set parameters in place.
 
         Parameters
         ----------
@@ -68,7 +68,7 @@ class ParamsMixin:
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:
-        """Names that only the fitted object has."""
+        """Return the names of attributes that only the fitted object has."""
         return frozenset()
 
 
@@ -78,20 +78,20 @@ def _argument_names(constructor: Callable[..., None]) -> tuple[str, ...]:
 
 
 def public_names(fitted: type) -> frozenset[str]:
-    """Names of what objects of a dataclass have."""
+    """Return the public attributes of a dataclass."""
     fields = getattr(fitted, "__dataclass_fields__", {})
     return frozenset(name for name in (*dir(fitted), *fields) if not name.startswith("_"))
 
 
 def whole_number(name: str, value: Any, *, least: int) -> int:
-    """`value` as an int, or an error that names the argument."""
+    """Return `value` as an int, or raise an error that names the argument."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
         raise ParameterError(f"{name} must be a whole number >= {least}; got {value!r}.")
     return int(value)
 
 
 def number_in(name: str, value: Any, *, low: float, high: float) -> float:
-    """`value` as a float in [low, high], or an error that names the argument."""
+    """Return `value` as a float in [low, high], or raise an error that names the argument."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise ParameterError(f"{name} must be a number from {low:g} to {high:g}; got {value!r}.")
     if not low <= value <= high:
@@ -100,7 +100,7 @@ def number_in(name: str, value: Any, *, low: float, high: float) -> float:
 
 
 def reject_another_index(X: Any, **others: Any) -> None:
-    """Rows belong together by their places; a pandas index that puts them in another order must not be passed over."""
+    """Raise an error if a pandas index contradicts the order of the rows, which are matched by position."""
     one: Any = getattr(X, "index", None)
     for name, other in others.items():
         two: Any = getattr(other, "index", None)
@@ -108,7 +108,6 @@ def reject_another_index(X: Any, **others: Any) -> None:
             continue
         if one.is_unique and two.is_unique and len(one.intersection(two)) == len(one):
             raise InputError(
-                f"{name} has the index labels of X in another order, so their rows do not seem to belong together. "
-                f"Align them, as in {name}.loc[X.index], or pass {name}.to_numpy() if they belong together by their "
-                f"places."
+                f"{name} has the index labels of X in another order, so its rows do not seem to match. "
+                f"Align them, as in {name}.loc[X.index], or pass {name}.to_numpy() if rows match by position."
             )

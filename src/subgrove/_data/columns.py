@@ -1,4 +1,4 @@
-"""From plain columns to columns of a kind: numbers, numbers of ordered levels, or codes of nominal ones."""
+"""Typed columns from raw ones: numbers, ranks of ordered levels, or codes of nominal levels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def typed(column: RawColumn, name: str, kind: Kind | None, argument: str) -> tup
         return ColumnInfo(name, "numeric", (), missing, column.is_date, column.is_integer, column.is_duration), values
     labels, levels = _labels(column), column.levels
     if column.kind == "numeric":
-        # In the order of the numbers, which for dates is that of time.
+        # In the order of the numbers or dates.
         levels = tuple(dict.fromkeys(labels[at] for at in np.argsort(column.values, kind="stable") if labels[at]))
     codes = _codes(column, labels, levels)
     info = ColumnInfo(name, wanted, levels, bool((codes == MISSING).any()))
@@ -32,7 +32,7 @@ def typed(column: RawColumn, name: str, kind: Kind | None, argument: str) -> tup
 
 
 def values_like(column: RawColumn, info: ColumnInfo, argument: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
-    """Values of a new column, and its levels that training did not have."""
+    """Return the values of a column of new rows, and its levels that training did not have."""
     if info.kind == "numeric":
         values = _numbers(column, info.name, argument)
         check_numbers(values, info.name, argument)
@@ -87,15 +87,14 @@ def _numbers(column: RawColumn, name: str, argument: str) -> Floats:
         of_level = np.array([float(level) for level in column.levels] + [np.nan])
     except ValueError as error:
         raise ColumnError(
-            f"Column {name!r} of {argument} is to be numeric but holds values that are no numbers: {error}. "
-            f"Convert it to numbers."
+            f"Column {name!r} of {argument} is to be numeric but holds other values: {error}. Convert it to numbers."
         ) from error
     numbers: Floats = of_level[column.values]
     return numbers
 
 
 def _labels(column: RawColumn) -> list[str | None]:
-    """Values of a numeric column as text, None where missing; none are needed of a column that has levels."""
+    """Return the values of a numeric column as text, None where missing; empty for a column with levels."""
     if column.kind != "numeric":
         return []
     return [None if value != value else number_text(value, column) for value in column.values.tolist()]
@@ -106,7 +105,7 @@ def _unit(column: RawColumn | ColumnInfo) -> str:
 
 
 def _as_booleans(column: RawColumn) -> RawColumn:
-    """0 and 1 read as False and True."""
+    """Return 0 and 1 as False and True."""
     known = np.isin(column.values, (0.0, 1.0))
     codes = np.where(np.isnan(column.values), MISSING, np.where(known, column.values == 1.0, UNSEEN))
     return RawColumn("nominal", codes.astype(np.int32), BOOLEANS)
@@ -129,7 +128,7 @@ def _codes_as_numbers(codes: Codes) -> Floats:
 
 
 def number_text(value: float, column: RawColumn | ColumnInfo) -> str:
-    """A value of a numeric column as it stands in a rule."""
+    """Return a value of a numeric column as text in a rule."""
     if column.is_date:
         return date_text(value)
     if column.is_duration:
@@ -138,12 +137,12 @@ def number_text(value: float, column: RawColumn | ColumnInfo) -> str:
 
 
 def format_number(value: float) -> str:
-    """The shortest text that reads back as the same number."""
+    """Return the shortest text that reads back as the same number."""
     return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(float(value))
 
 
 def date_text(microseconds: float) -> str:
-    """A moment as text: the day alone at midnight, and no needless zeros."""
+    """Return a date as text: only the day at midnight, and no trailing zeros."""
     text = str(np.datetime64(int(microseconds), "us"))
     day, _, time = text.partition("T")
     if time.strip("0:.") == "":

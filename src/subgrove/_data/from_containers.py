@@ -1,6 +1,6 @@
-"""Plain columns out of containers, be they of pandas, polars, pyarrow or numpy.
+"""Raw columns from the containers of pandas, polars, pyarrow and numpy.
 
-Whatever the container, a column becomes numbers, or codes into levels. What is neither is refused here, by name.
+A column of any container becomes numbers, or codes of levels. Other columns raise an error that names them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ BOOLEANS = ("False", "True")
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """A column as numbers (NaN where missing) or as codes (-1 where missing) into levels.
+    """A column as numbers (NaN where missing) or as codes of levels (-1 where missing).
 
     Attributes
     ----------
     kind : {"numeric", "ordered", "nominal"}
-        What its dtype says.
+        Kind of its dtype.
     values : float or int array
-        Numbers if numeric, codes otherwise. Dates and durations are numbers of microseconds.
+        Numbers if numeric, codes otherwise. Dates and durations are in microseconds.
     levels : tuple of str
         Empty if numeric.
     zone : str or None
-        Time zone of dates, whose numbers are those of UTC.
+        Time zone of dates, whose numbers are in UTC.
     """
 
     kind: Kind
@@ -51,11 +51,11 @@ class RawColumn:
 
 
 def raw_column(x: Any, argument: str) -> tuple[RawColumn, str | None]:
-    """One column given on its own, and its name if it has one."""
+    """Return one column that is not in a table, and its name if it has one."""
     if isinstance(x, np.ndarray | list | tuple | range):
         array = unmasked(x) if isinstance(x, np.ndarray) else np.asarray(x)
         if array.dtype.kind == "U" and not isinstance(x, np.ndarray):
-            # NumPy would have made strings of numbers; what was mixed stays mixed.
+            # NumPy would have converted numbers to strings; mixed values stay mixed.
             array = np.asarray(x, dtype=object)
         if array.ndim == 2 and array.shape[1] == 1:
             array = array[:, 0]
@@ -86,7 +86,7 @@ def raw_column(x: Any, argument: str) -> tuple[RawColumn, str | None]:
 
 
 def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]:
-    """The table as it lies in memory, if it is float64 throughout; else None."""
+    """Return the array of a table without a copy if all columns are float64, else None; and the names."""
     if isinstance(X, np.ndarray):
         X = unmasked(X)
         _reject_other_than_two_dimensions(X, argument)
@@ -101,7 +101,7 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
 
 
 def raw_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dict[str, RawColumn]:
-    """The columns of a table by name; `only` some of them, if given, of those that are there."""
+    """Return the columns of a table by name; those of `only` that exist, if given."""
     if isinstance(X, np.ndarray):
         X = unmasked(X)
         _reject_other_than_two_dimensions(X, argument)
@@ -122,7 +122,7 @@ def raw_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dic
         }
     import narwhals as nw
 
-    # Before narwhals sees them: it refuses duplicates in words of its own.
+    # Before narwhals, which has its own message for duplicates.
     _reject_duplicates([str(name) for name in getattr(X, "column_names", ())], argument)
     try:
         frame = nw.from_native(X, eager_only=True)
@@ -139,8 +139,8 @@ def raw_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dic
 
 
 def _how_to_read(X: Any) -> str:
-    """What to do with data that are not in memory, where rows are needed side by side."""
-    ways = {"collect": ".collect()", "to_table": ".to_table()", "compute": ".compute()"}  # of polars, pyarrow and Dask
+    """Return how to read data that are not in memory."""
+    ways = {"collect": ".collect()", "to_table": ".to_table()", "compute": ".compute()"}  # polars, pyarrow and Dask
     way = next((call for name, call in ways.items() if hasattr(X, name)), None)
     if isinstance(X, str | os.PathLike):
         way = "pandas.read_parquet(path)"
@@ -150,7 +150,7 @@ def _how_to_read(X: Any) -> str:
 
 
 def names_and_rows(X: Any) -> tuple[tuple[str, ...], int]:
-    """Column names and number of rows of a table that `raw_columns` has accepted."""
+    """Return column names and number of rows of a table that `raw_columns` accepts."""
     if isinstance(X, np.ndarray):
         return tuple(f"x{index}" for index in range(X.shape[1])), X.shape[0]
     names = X.column_names if hasattr(X, "column_names") else X.columns
@@ -166,10 +166,10 @@ def _of_pandas(series: Any, pandas: Any, name: str, argument: str) -> RawColumn:
         levels = [str(level) for level in values.categories.tolist()]
         return _of_codes(values.codes, levels, bool(dtype.ordered), name, argument)
     if isinstance(dtype, pandas.StringDtype):
-        codes, found = pandas.factorize(series, sort=True)
-        return _of_codes(codes, found.tolist(), False, name, argument)
+        codes, levels = pandas.factorize(series, sort=True)
+        return _of_codes(codes, levels.tolist(), False, name, argument)
     if isinstance(dtype, pandas.DatetimeTZDtype):
-        # Here and not by narwhals, which reads the zone from the dtype's text and knows only some of them.
+        # Not by narwhals, which parses the zone from the text of the dtype and knows only some.
         moments = series.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
         return replace(_of_moments(moments, is_date=True), zone=_zone_text(dtype.tz))
     import narwhals as nw
@@ -178,7 +178,7 @@ def _of_pandas(series: Any, pandas: Any, name: str, argument: str) -> RawColumn:
 
 
 def _zone_text(zone: Any) -> str:
-    """Name of a time zone, or its distance from UTC if it has none."""
+    """Return the name of a time zone, or its offset from UTC if it has none."""
     name = getattr(zone, "key", None) or getattr(zone, "zone", None)
     if name:
         return str(name)
@@ -209,13 +209,13 @@ def _of_series(series: Any, name: str, argument: str) -> RawColumn:
         return _of_objects(values, name, argument)
     named = getattr(series.to_native(), "dtype", dtype)
     raise ColumnError(
-        f"Column {name!r} of {argument} has dtype {named}, which has no kind here. "
+        f"Column {name!r} of {argument} has dtype {named}, which is not supported. "
         f"Convert it to numbers, strings, categories, booleans or dates, or drop it."
     )
 
 
 def _declared_levels(series: Any) -> tuple[str, ...]:
-    """Levels in the order the container declares; empty where it declares none (polars' Categorical)."""
+    """Return the levels in the order that the container declares; empty if it declares none (polars Categorical)."""
     native = series.to_native()
     if hasattr(native, "unify_dictionaries"):
         chunks = native.unify_dictionaries().chunks
@@ -236,7 +236,7 @@ def _of_array(array: npt.NDArray[Any], name: str, argument: str) -> RawColumn:
     if code == "O":
         return _of_objects(array.tolist(), name, argument)
     raise ColumnError(
-        f"Column {name!r} of {argument} has dtype {array.dtype}, which has no kind here. "
+        f"Column {name!r} of {argument} has dtype {array.dtype}, which is not supported. "
         f"Convert it to numbers, strings, booleans or dates, or drop it."
     )
 
@@ -253,10 +253,10 @@ def _of_objects(values: list[Any], name: str, argument: str) -> RawColumn:
         return _of_moments(np.array(values, dtype=object), is_date=True)
     if all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in types):
         return RawColumn("numeric", _floats(values, name, argument))
-    found = ", ".join(sorted(kind.__name__ for kind in types))
+    names = ", ".join(sorted(kind.__name__ for kind in types))
     raise ColumnError(
         f"Column {name!r} of {argument} is an object column that "
-        f"{'mixes types' if len(types) > 1 else 'holds what has no kind here'} ({found}). "
+        f"{'mixes types' if len(types) > 1 else 'holds values that are not supported'} ({names}). "
         f"Convert it to numbers, or to strings with astype(str)."
     )
 
@@ -282,7 +282,7 @@ def _of_codes(codes: npt.NDArray[Any], levels: Sequence[str], ordered: bool, nam
 
 
 def _of_moments(array: npt.NDArray[Any], *, is_date: bool) -> RawColumn:
-    """Dates, times or durations as microseconds."""
+    """Return dates, times or durations in microseconds."""
     if array.dtype == object:
         array = np.array([_moment(value) for value in array], dtype="datetime64[us]" if is_date else "timedelta64[us]")
     moments = array.astype("datetime64[us]" if is_date else "timedelta64[us]")
@@ -308,28 +308,28 @@ def _floats(values: list[Any], name: str, argument: str) -> Floats:
 
 
 def unmasked(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A plain array; what is masked is missing."""
+    """Return a plain array, with masked values as missing."""
     if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
         return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))
     return np.asarray(array)
 
 
 def encoded(labels: Iterable[str | None], levels: Sequence[str], other: int = MISSING) -> Codes:
-    """Positions of labels among levels: -1 where missing, `other` where not among them."""
+    """Return positions of labels among levels: -1 where missing, `other` where not among them."""
     place: dict[str | None, int] = {level: index for index, level in enumerate(levels)}
     place[None] = MISSING
     return np.array([place.get(label, other) for label in labels], dtype=np.int32)
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a single value is missing: None, NaN, NaT or NA."""
+    """Return whether a single value is missing: None, NaN, NaT or NA."""
     if value is None:
         return True
     try:
         return bool(value != value)
-    except TypeError:  # pandas.NA refuses to be a truth value
+    except TypeError:  # pandas.NA has no truth value
         return True
-    except ValueError:  # an array, which is no missing value
+    except ValueError:  # an array
         return False
 
 
@@ -341,6 +341,4 @@ def _reject_other_than_two_dimensions(X: npt.NDArray[Any], argument: str) -> Non
 def _reject_duplicates(names: Sequence[str], argument: str) -> None:
     if len(set(names)) < len(names):
         twice = sorted({name for name in names if list(names).count(name) > 1})
-        raise InputError(
-            f"{argument} has several columns named {quote(twice)}. Rename them, so that a rule can tell them apart."
-        )
+        raise InputError(f"{argument} has several columns named {quote(twice)}. Rename them, so that rules are unique.")

@@ -1,11 +1,11 @@
-"""Tables for the model: the user's own rows, in the user's own container, with some columns replaced.
+"""Tables for the model: the user's rows, in the user's container, with some columns replaced.
 
 Requirements this design meets:
 
-- the model is given what it was trained on: the same container, column names, dtypes and categories;
+- the model gets what it was trained on: the same container, column names, dtypes and categories;
 - only the columns that change are written: a table that is predicted many times is copied once;
 - the user's table is never changed;
-- a column is replaced by values of other rows (`Donors`), which keep their type whatever it is, or by new values.
+- a column is replaced by values of other rows (`Donors`), which keep their type, or by new values.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ __all__ = ["Changes", "Column", "CyclicShift", "Donors", "Frames", "Rows", "Tile
 
 @dataclass(frozen=True, eq=False)
 class CyclicShift:
-    """Donors as a turn of circles: the row at a place of its circle takes the value of the one `step` places on.
+    """Donors by a cyclic shift within subgroups: each row gets the value of the row `step` positions on.
 
-    Each subgroup that has rows is one circle, and circles come in the order of the subgroups' numbers: whoever adds up
-    by subgroup finds its rows in one stretch.
+    Each subgroup that has rows is one segment of `order`, and segments are in the order of the subgroups: sums by
+    subgroup are sums over slices.
 
     Attributes
     ----------
     order : int array
-        Rows, circle after circle.
+        Rows, segment after segment.
     place : int array
-        For each row its place in `order`.
+        Position of each row in `order`.
     segments : tuple of (start, end, step)
-        Of each circle.
+        Slice of each segment, and the length of its shift.
     """
 
     order: Rows
@@ -46,29 +46,29 @@ class CyclicShift:
     segments: tuple[tuple[int, int, int], ...]
 
     def taken(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """What each place takes; like `values`, in the order of the circles."""
-        pieces = [piece for start, end, step in self.segments for piece in ((start + step, end), (start, start + step))]
-        return np.concatenate([values[start:end] for start, end in pieces])
+        """Return the values that each position receives; like `values`, in the order of the segments."""
+        slices = [part for start, end, step in self.segments for part in ((start + step, end), (start, start + step))]
+        return np.concatenate([values[start:end] for start, end in slices])
 
     def returned(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """`values` of those who took, at the place of the one they took from: undoes `taken`."""
-        pieces = [piece for start, end, step in self.segments for piece in ((end - step, end), (start, end - step))]
-        return np.concatenate([values[start:end] for start, end in pieces])
+        """Inverse of `taken`: map values back from receivers to donors."""
+        slices = [part for start, end, step in self.segments for part in ((end - step, end), (start, end - step))]
+        return np.concatenate([values[start:end] for start, end in slices])
 
 
 class Donors:
-    """For each row the number of the row whose value it is given.
+    """For each row the number of the row whose value it receives.
 
     Attributes
     ----------
     rows : int array
         Row numbers.
     train : bool
-        Whether these are rows of the training table instead of the one that is redrawn.
+        Whether these are rows of the training table, not of the table that is resampled.
     representatives : bool
-        Whether these rows merely hold a value that was chosen otherwise, and do not count as its donors.
+        Whether these rows only represent a value that was drawn in another way, and are not its donors.
     cyclic_shift : Ring or None
-        The same as a turn of circles, if it is one of all rows: taking values and adding up what rows gave is quicker.
+        The same as a cyclic shift, if it is one of all rows: receiving values, and sums over donors, are faster.
 
     Examples
     --------
@@ -89,12 +89,12 @@ class Donors:
 
     @classmethod
     def from_cyclic_shift(cls, cyclic_shift: CyclicShift) -> Donors:
-        """A turn of circles. Rows are worked out when they are asked for: arrays of one dtype do without.
+        """Return the donors of a cyclic shift; row numbers are computed on access, which arrays of one dtype avoid.
 
         Parameters
         ----------
-        cyclic_shift : Ring
-            The circles, and how far each is turned.
+        cyclic_shift : CyclicShift
+            Segments, and the length of the shift of each.
         """
         donors = cls(cyclic_shift.order)
         donors.cyclic_shift, donors._rows = cyclic_shift, None
@@ -112,7 +112,7 @@ class Donors:
         return len(self.rows)
 
     def part(self, rows: slice | Rows) -> Donors:
-        """The donors of some rows.
+        """Return the donors of some rows.
 
         Parameters
         ----------
@@ -122,38 +122,38 @@ class Donors:
         return Donors(self.rows[rows], self.train, self.representatives)
 
 
-Column = Donors | npt.NDArray[Any]  # what a column is replaced by: donors, or values
-Changes = Mapping[str, Column]  # column name -> what it is replaced by
+Column = Donors | npt.NDArray[Any]  # replacement of a column: donors, or values
+Changes = Mapping[str, Column]  # column name -> its replacement
 
 
 def changes_of(changes: Changes, rows: slice | Rows) -> dict[str, Column]:
-    """What replaces columns, for some of the rows."""
+    """Return the replacements of columns for some of the rows."""
     return {name: column.part(rows) if isinstance(column, Donors) else column[rows] for name, column in changes.items()}
 
 
 class Tile(Protocol):
-    """Copies of a table below each other, in which columns are replaced."""
+    """Stacked copies of a table, in which columns are replaced."""
 
     def fill(self, blocks: Sequence[Changes]) -> Any:
-        """The table with one copy for each block, its columns replaced as the block says."""
+        """Return the table with one copy per block, with the replacements of the block."""
 
     def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
-        """The table with one copy for each number, which all rows of the copy have in the column."""
+        """Return the table with one copy per number, which is constant in the column of the copy."""
 
 
 class Frames:
-    """A table that can be copied with columns replaced.
+    """A table for the model, with columns that can be replaced.
 
     Parameters
     ----------
     X : frame, table or 2-d array
         The rows.
     columns : sequence of ColumnInfo
-        What is known of its columns.
+        Kinds and levels of its columns.
     train : frame, table or 2-d array, optional
-        Rows that donors may be taken from besides those of `X`.
+        Rows that may be donors besides those of `X`.
     pools : dict, optional
-        Where columns of `train` are kept once they were asked for; tables of the same types may share it.
+        Cache of columns of `train`; tables of the same dtypes may share it.
     """
 
     def __init__(
@@ -166,50 +166,54 @@ class Frames:
         self._place = {name: place for place, name in enumerate(self.names)}
         self._container = container_of(X)
         self._pools: dict[str, Any] = {} if pools is None else pools
-        self._circled: tuple[int, Rows, npt.NDArray[Any]] | None = None
+        self._in_shift_order: tuple[int, Rows, npt.NDArray[Any]] | None = None
 
     @property
     def is_matrix(self) -> bool:
-        """Whether the table lies in memory as one array of one dtype."""
+        """Whether the table is one array of one dtype in memory."""
         return isinstance(self._container, ArrayContainer)
 
     def tile(self, times: int) -> Tile:
-        """`times` copies of the table to fill again and again."""
+        """Return `times` copies of the table, to be filled repeatedly."""
         if isinstance(self._container, ArrayContainer):
             return _MatrixTile(self, self._container, times)
         return _ColumnTile(self, times)
 
     def changed(self, rows: slice | Rows, changes: Changes) -> Any:
-        """Some rows of the table, with columns replaced; what replaces them has one entry for each of these rows."""
+        """Return some rows of the table, with columns replaced; replacements have one entry per such row."""
         table = self._container.rows(rows)
         return self._container.replaced(
             table, {self._place[name]: self.native(name, column) for name, column in changes.items()}
         )
 
     def holds(self, table: Any, rows: slice) -> bool:
-        """Whether a table that `changed(rows, {})` gave is still what it was."""
+        """Return whether a table that `changed(rows, {})` returned has not been modified."""
         return self._container.same(table, rows)
 
     def native(self, name: str, column: Column) -> Any:
-        """A column that replaces another, as its container holds it."""
+        """Return the replacement of a column, as a column of the container."""
         place = self._place[name]
         if not isinstance(column, Donors):
             return self._container.values(place, column, self.infos.get(name))
         if column.cyclic_shift is not None and self.is_matrix:
-            return self._turned(place, column.cyclic_shift)
+            return self._shifted(place, column.cyclic_shift)
         if not column.train:
             return self._container.taken(self._container.column(place), column.rows)
         return self._container.taken(self.train_column(name), column.rows)
 
-    def _turned(self, place: int, cyclic_shift: CyclicShift) -> npt.NDArray[Any]:
-        """A column after a turn: a turn moves whole stretches of the column once it is in the order of the circles."""
-        last = self._circled  # held on to, since another thread may ask for another column meanwhile
+    def _shifted(self, place: int, cyclic_shift: CyclicShift) -> npt.NDArray[Any]:
+        """Return a column after a cyclic shift, which moves slices of the column in the order of the segments."""
+        last = self._in_shift_order  # a local reference, since another thread may replace it
         if last is None or last[0] != place or last[1] is not cyclic_shift.order:
-            last = self._circled = (place, cyclic_shift.order, self._container.column(place).take(cyclic_shift.order))
+            last = self._in_shift_order = (
+                place,
+                cyclic_shift.order,
+                self._container.column(place).take(cyclic_shift.order),
+            )
         return cyclic_shift.taken(last[2]).take(cyclic_shift.place)
 
     def train_column(self, name: str) -> Any:
-        """A column of the training table, in the dtype that the table has."""
+        """Return a column of the training table, in the dtype of the table."""
         if name not in self._pools:
             place = names_and_rows(self.train)[0].index(name)
             theirs = container_of(self.train).column(place)
@@ -217,12 +221,12 @@ class Frames:
         return self._pools[name]
 
     def plain(self, name: str, train: bool = False) -> npt.NDArray[Any]:
-        """A column of the table, or of the training table in the dtype that the table has, as an array."""
+        """Return a column of the table, or of the training table in the dtype of the table, as an array."""
         column = self.train_column(name) if train else self._container.column(self._place[name])
         return np.asarray(column.to_numpy() if hasattr(column, "to_numpy") else column)
 
     def mixed(self, name: str, blocks: Sequence[Column | None]) -> Any:
-        """A column of several copies of the table, replaced in those that are not None."""
+        """Return a column of several copies of the table, replaced in those that are not None."""
         place, n = self._place[name], self.n_rows
         if all(block is None or (isinstance(block, Donors) and not block.train) for block in blocks):
             index = np.tile(np.arange(n), len(blocks))
@@ -232,14 +236,14 @@ class Frames:
             return self._container.taken(self._container.column(place), index)
         values = [block for block in blocks if isinstance(block, np.ndarray)]
         if len(values) == len(blocks):
-            # Together, not one by one: a cast of a short column costs as much as that of a long one.
+            # In one cast, since casting a short column costs as much as a long one.
             return self.native(name, np.concatenate(values))
         own = self._container.column(place)
         return self._container.joined([own if block is None else self.native(name, block) for block in blocks])
 
 
 class _ColumnTile:
-    """Copies of a table of columns; each filling replaces columns of the same copies."""
+    """Copies of a table of columns; `fill` replaces columns of the same copies."""
 
     def __init__(self, frames: Frames, times: int) -> None:
         self.frames = frames
@@ -269,7 +273,7 @@ class _ColumnTile:
 
 
 class _MatrixTile:
-    """Copies of an array, written in place: what the last filling changed is put back first."""
+    """Copies of an array, written in place: `fill` first restores what the last call changed."""
 
     def __init__(self, frames: Frames, container: ArrayContainer, times: int) -> None:
         self.frames = frames
@@ -280,16 +284,16 @@ class _MatrixTile:
 
     def fill(self, blocks: Sequence[Changes]) -> Any:
         n = self.frames.n_rows
-        if self.buffer.dtype != self.container.array.dtype:  # the last filling had to widen it
+        if self.buffer.dtype != self.container.array.dtype:  # the last call had to widen it
             self.buffer, self.written = self.container.repeated(self.times), []
-        before, self.written = self.written, []
-        old = {place: self.container.column(place) for place in set().union(*before)}
-        # Block by block, so that what is put back and what is written share the same lines of the cache.
-        for at in range(max(len(blocks), len(before))):
+        previous, self.written = self.written, []
+        old = {place: self.container.column(place) for place in set().union(*previous)}
+        # Block by block, so that what is restored and what is written share cache lines.
+        for at in range(max(len(blocks), len(previous))):
             rows = slice(at * n, (at + 1) * n)
             block = blocks[at] if at < len(blocks) else {}
             places = {self.frames._place[name] for name in block}
-            for place in (before[at] if at < len(before) else set()) - places:
+            for place in (previous[at] if at < len(previous) else set()) - places:
                 self.buffer[rows, place] = old[place]
             for name, column in block.items():
                 self._write(rows, self.frames._place[name], self.frames.native(name, column))
@@ -309,7 +313,7 @@ class _MatrixTile:
         return self.container.wrap(self.buffer[: n_blocks * n])
 
     def rows(self, rows: slice) -> Any:
-        """Some rows of what was filled last, as they lie."""
+        """Return some rows of the last filled table, without a copy."""
         return self.container.wrap(self.buffer[rows])
 
     def _write(self, rows: slice, place: int, column: npt.NDArray[Any]) -> None:

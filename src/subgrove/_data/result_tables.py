@@ -1,4 +1,4 @@
-"""Tables of results, in the container that the user's table has."""
+"""Tables of results, in the container of the user's table."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-Backend = str  # "pandas", "polars", "pyarrow": whose tables a result is given in
+Backend = str  # container of the tables of a result: "pandas", "polars", "pyarrow"
 
-_ROUNDING = 1e-12  # of sums of weights that are a whole number
+_ROUNDING = 1e-12  # relative error of sums of weights that are integers
 
 
 def backend_of(X: Any) -> Backend:
-    """Whose tables results are given in: the container of X, or pandas for arrays."""
+    """Return the container of the tables of a result: that of X, or pandas for arrays."""
     if isinstance(X, np.ndarray) or "pandas" in type(X).__module__:
         return "pandas"
     import narwhals as nw
@@ -22,7 +22,7 @@ def backend_of(X: Any) -> Backend:
 
 
 def make_table(backend: Any, columns: Mapping[str, Any], index: Any = None) -> Any:
-    """A table in the container of the user; `index` goes with pandas alone."""
+    """Return a table in a container; only pandas has an `index`."""
     if backend == "pandas":
         import pandas as pd
 
@@ -34,15 +34,15 @@ def make_table(backend: Any, columns: Mapping[str, Any], index: Any = None) -> A
 
 
 def table_of_lines(backend: Any, lines: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> Any:
-    """A table of lines, which may have different columns; without a line, the columns of these names."""
-    found = dict.fromkeys(name for line in lines for name in line) or dict.fromkeys(names)
-    columns: dict[str, list[Any]] = {name: [line.get(name) for line in lines] for name in found}
+    """Return a table of lines, which may have different columns; without a line, an empty table of these columns."""
+    present = dict.fromkeys(name for line in lines for name in line) or dict.fromkeys(names)
+    columns: dict[str, list[Any]] = {name: [line.get(name) for line in lines] for name in present}
     if any(isinstance(n, float) for n in columns.get("n", ())):
         columns["n"] = [float(n) for n in columns["n"]]  # a column has one type
     return make_table(backend, columns)
 
 
 def as_count(n: float) -> float | int:
-    """A number of rows as a whole number, if it is one; weights may add up to others."""
+    """Return a number of rows as an int if it is an integer; sums of weights may not be."""
     whole = round(n)
     return whole if abs(n - whole) <= _ROUNDING * abs(n) else float(n)

@@ -1,11 +1,11 @@
-"""Tables in, typed columns out.
+"""Typed columns from the user's tables.
 
 Requirements this design meets:
 
-- a numeric table is used where it lies: a float64 array or a frame of float64 columns is not copied;
+- a numeric table is not copied: a float64 array, or a frame of float64 columns;
 - every column has a kind (`numeric`, `ordered`, `nominal`), from its dtype or from the user;
-- missing values are kept, never dropped: NaN in numbers, code -1 among levels;
-- the levels seen in training are what new rows are read with; a level that was not there gets code -2.
+- missing values are never dropped: they are NaN in numbers, code -1 among levels;
+- new rows are read with the levels of training; an unseen level has code -2.
 """
 
 from __future__ import annotations
@@ -51,14 +51,13 @@ class Table:
         In the order of the user's table.
     numbers : float array (n_rows, number of numeric and ordered columns)
         NaN where missing; ordered columns hold 1 for their first level, 2 for the next, and so on, and
-        infinity for a level that is not among theirs; dates hold microseconds since 1970. In either memory order.
+        infinity for an unseen level; dates are microseconds since 1970. In any memory order.
     codes : int array (n_rows, number of nominal columns)
-        Position of the level; -1 where missing, -2 where the level is not among `levels`.
+        Index of the level; -1 where missing, -2 where the level is unseen.
     unseen : mapping
-        Column name -> levels that are not among those of training.
+        Column name -> levels that training did not have.
     places : tuple of int, or None
-        Where each column lies in `numbers` or `codes`, if others that are not among `columns` lie there too; None if
-        they lie side by side.
+        Position of each column in `numbers` or `codes`, if these have other columns, too; None if they do not.
     """
 
     columns: tuple[ColumnInfo, ...]
@@ -78,7 +77,7 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def positions(self) -> tuple[int, ...]:
-        """Where each column lies: its place in `codes` if nominal, in `numbers` otherwise."""
+        """Return the position of each column, in `codes` if nominal, in `numbers` otherwise."""
         return self._positions
 
     @cached_property
@@ -96,23 +95,23 @@ class Table:
         return tuple(places)
 
     def rows(self, rows: npt.NDArray[np.intp]) -> Table:
-        """Some rows; the table itself, where these are all of them in their order."""
+        """Return some rows; the table itself, if these are all rows in their order."""
         if len(rows) == self.n_rows and (rows == np.arange(self.n_rows)).all():
             return self
         return Table(self.columns, self.numbers[rows], self.codes[rows], self.unseen, self.places)
 
     def without(self, names: Sequence[str]) -> Table:
-        """The other columns, where they lie: nothing is copied."""
-        kept = [pair for pair in zip(self.columns, self.positions(), strict=True) if pair[0].name not in names]
-        columns, places = tuple(column for column, _ in kept), tuple(at for _, at in kept)
+        """Return the table without some columns; nothing is copied."""
+        others = [pair for pair in zip(self.columns, self.positions(), strict=True) if pair[0].name not in names]
+        columns, places = tuple(column for column, _ in others), tuple(at for _, at in others)
         return Table(columns, self.numbers, self.codes, self.unseen, places)
 
     def values(self, name: str) -> npt.NDArray[Any]:
-        """Values of a column: numbers, or codes if it is nominal."""
+        """Return the values of a column: numbers, or codes if it is nominal."""
         return self.series(name).values
 
     def series(self, name: str) -> TypedColumn:
-        """One column on its own."""
+        """Return one column."""
         place = self.names.index(name)
         info, at = self.columns[place], self.positions()[place]
         return TypedColumn(info, self.codes[:, at] if info.is_nominal else self.numbers[:, at])
@@ -120,14 +119,14 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class TypedColumn:
-    """One column on its own: `values` are floats (numeric, ordered) or codes (nominal)."""
+    """One column: `values` are floats (numeric, ordered) or codes (nominal)."""
 
     info: ColumnInfo
     values: npt.NDArray[Any]
 
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
-        """Which rows have no value."""
+        """Rows without a value."""
         missing: npt.NDArray[np.bool_] = self.values < 0 if self.info.is_nominal else np.isnan(self.values)
         return missing
 
@@ -159,9 +158,9 @@ def read_once(*containers: Any, table: Table | None = None) -> Iterator[None]:
 
 
 def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X", lenient: bool = False) -> Table:
-    """Read the user's table; `kinds` overrides what the dtypes say.
+    """Read the user's table; `kinds` overrides the kinds of the dtypes.
 
-    `lenient` lets columns pass that no tree can use: those without a value, and those with very many levels.
+    `lenient` accepts columns that no tree can use: those without a value, and those with very many levels.
     """
     reads = _reads.get()
     if reads is None or kinds or id(X) not in reads.containers:
@@ -225,7 +224,7 @@ def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
 
 
 def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> TypedColumn:
-    """Read one column given on its own (a Series, a list or a 1-d array)."""
+    """Read one column that is not in a table (a Series, a list or a 1-d array)."""
     column, name = raw_column(x, argument)
     if n_rows is not None and len(column) != n_rows:
         raise LengthError(
@@ -237,34 +236,34 @@ def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, 
 
 
 def read_weights(weights: Any, n_rows: int, of: str = "X") -> Floats | None:
-    """Read weights: one finite number >= 0 for each row, not all of them 0."""
+    """Read weights: one finite number >= 0 per row, not all of them 0."""
     if weights is None:
         return None
     try:
         values = np.asarray(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"weights must be numbers, one for each row; got {type(weights).__name__}.") from error
+        raise InputError(f"sample_weight must be numbers, one for each row; got {type(weights).__name__}.") from error
     if values.shape != (n_rows,):
         raise LengthError(
-            f"weights has shape {values.shape}, but {of} has {n_rows} rows. Pass one weight for each row."
+            f"sample_weight has shape {values.shape}, but {of} has {n_rows} rows. Pass one weight for each row."
         )
     if not np.isfinite(values).all() or (values < 0).any():
         at = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
         raise InputError(
-            f"weights must be finite and >= 0; row {at} has {values[at]}. A weight of 0 leaves the row out of growing."
+            f"sample_weight must be finite and >= 0; row {at} has {values[at]}. A weight of 0 excludes the row."
         )
     with np.errstate(over="ignore"):
         total = values.sum()
     if not np.isfinite(total):
-        raise InputError("weights add up to more than a float holds. Divide them by a common factor.")
+        raise InputError("The sum of sample_weight exceeds what a float holds. Divide the weights by a common factor.")
     if not values.any():
-        raise InputError("weights are all 0, so no row is left to grow a tree on. Give some rows a weight above 0.")
+        raise InputError("sample_weight is 0 for every row. Give some rows a weight above 0.")
     return values
 
 
 def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table:
     columns = tuple(ColumnInfo(name, "numeric") for name in names)
-    # A finite sum proves that a column has neither missing nor infinite values, without a temporary.
+    # A finite sum proves that a column has no missing or infinite values, without a temporary array.
     with np.errstate(over="ignore", invalid="ignore"):
         doubtful = np.flatnonzero(~np.isfinite(matrix.sum(axis=0)))
     if doubtful.size:
@@ -307,7 +306,7 @@ def _reject_empty(n_rows: int, n_columns: int, argument: str) -> None:
 
 
 def _stack(columns: list[npt.NDArray[Any]], n_rows: int, dtype: Any) -> npt.NDArray[Any]:
-    """Columns side by side, each contiguous."""
+    """Return columns as a matrix, each column contiguous."""
     stacked = np.empty((len(columns), n_rows), dtype=dtype)
     for index, column in enumerate(columns):
         stacked[index] = column

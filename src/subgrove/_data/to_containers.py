@@ -1,6 +1,6 @@
-"""Tables in their own containers: columns taken out, changed and put back, with the dtypes they had.
+"""Columns of numpy arrays, pandas and polars frames and pyarrow tables, read and replaced with their dtypes.
 
-`replace_columns.py` decides which columns of the table change; this file does it for numpy, pandas, polars, pyarrow.
+`replace_columns.py` decides which columns of a table change; this file changes them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from subgrove.exceptions import ColumnError, InputError
 
 
 class Container(Protocol):
-    """What is asked of a container; columns go by their place."""
+    """Operations on a container; columns are identified by position."""
 
     def column(self, place: int) -> Any: ...
     def taken(self, column: Any, rows: Rows) -> Any: ...
@@ -32,7 +32,7 @@ class Container(Protocol):
 
 
 def container_of(X: Any) -> Container:
-    """The container of a table."""
+    """Return the container of a table."""
     if isinstance(X, np.ndarray):
         return ArrayContainer(unmasked(X), lambda array: array)
     pandas = sys.modules.get("pandas")
@@ -45,7 +45,7 @@ def container_of(X: Any) -> Container:
 
 
 class ArrayContainer:
-    """One array, given to the model as it is or in a frame around it."""
+    """One array, passed to the model as an array or wrapped in a frame."""
 
     def __init__(self, array: npt.NDArray[Any], wrap: Callable[[npt.NDArray[Any]], Any]) -> None:
         self.array = array
@@ -53,8 +53,8 @@ class ArrayContainer:
         self._last: tuple[int, npt.NDArray[Any]] | None = None
 
     def column(self, place: int) -> Any:
-        # One column is asked for again and again; taken out of its rows, it is read at several times the speed.
-        last = self._last  # held on to, since another thread may ask for another column meanwhile
+        # The same column is read repeatedly, several times faster from contiguous memory.
+        last = self._last  # a local reference, since another thread may replace it
         if last is None or last[0] != place:
             last = self._last = (place, np.ascontiguousarray(self.array[:, place]))
         return last[1]
@@ -69,7 +69,7 @@ class ArrayContainer:
         return self._cast(np.asarray(column))
 
     def _cast(self, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """A column in the dtype of the array, if that holds it; a whole number may be replaced by one that is not."""
+        """Return a column in the dtype of the array if possible; integers may be replaced by floats."""
         own = self.array.dtype
         if own.kind == "f":
             return column.astype(own, copy=False)
@@ -82,17 +82,17 @@ class ArrayContainer:
         return np.concatenate(columns)
 
     def rows(self, rows: slice | Rows) -> Any:
-        # A fresh array, also of a slice: columns of it are written.
+        # A new array, for a slice too: its columns are written.
         return self.array[rows].copy() if isinstance(rows, slice) else self.array[rows]
 
     def same(self, table: Any, rows: slice) -> bool:
-        now, before = np.asarray(table), self.array[rows]
-        if now.dtype != before.dtype or now.shape != before.shape:
+        now, original = np.asarray(table), self.array[rows]
+        if now.dtype != original.dtype or now.shape != original.shape:
             return False
-        if now.dtype.kind in "iufb" and (now == before).all():
+        if now.dtype.kind in "iufb" and (now == original).all():
             return True
-        # Bit by bit, since missing values do not equal themselves; of objects that is whether they are the same ones.
-        return now.tobytes() == before.tobytes()
+        # Bitwise, since missing values do not equal themselves; objects are compared by identity.
+        return now.tobytes() == original.tobytes()
 
     def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any:
         dtype = common_dtype(table.dtype, columns.values())
@@ -109,7 +109,7 @@ class ArrayContainer:
 
 
 def common_dtype(dtype: np.dtype[Any], columns: Any) -> np.dtype[Any]:
-    """The dtype that holds a table and the columns written into it: whole numbers become floats if need be."""
+    """Return the dtype of a table and the columns written into it: integers become floats if necessary."""
     return np.result_type(dtype, *(np.asarray(column).dtype for column in columns)) if dtype.kind != "O" else dtype
 
 
@@ -140,12 +140,12 @@ class PandasContainer:
         if series.dtype == own:
             return series.array
         if own.kind in "iu" and series.dtype.kind == "f" and not (series == series.round()).all():
-            return series.astype(np.float64).array  # a whole number may be replaced by one that is not
+            return series.astype(np.float64).array  # integers may be replaced by floats
         held = series.isna() | series.isin(own.categories) if hasattr(own, "categories") else None
         cast = series.astype(own) if held is None or held.all() else None
         if cast is None or (cast.isna() != series.isna()).any():
             raise ColumnError(
-                f"{what} cannot all be held by X's dtype {own}. "
+                f"{what} do not all fit the dtype {own} of X. "
                 f"Give both the same dtype (for categories: the same list of categories)."
             )
         return cast.array
@@ -170,7 +170,7 @@ class PandasContainer:
 
 
 class NarwhalsContainer:
-    """A polars frame, a pyarrow table, or what else narwhals knows."""
+    """A polars frame, a pyarrow table, or another container of narwhals."""
 
     def __init__(self, X: Any) -> None:
         import narwhals as nw
@@ -199,7 +199,7 @@ class NarwhalsContainer:
         return self._cast(given, own)
 
     def _cast(self, given: Any, own: Any) -> Any:
-        """A column in the dtype of another, if that holds it; a whole number may be replaced by one that is not."""
+        """Return a column in the dtype of another if possible; integers may be replaced by floats."""
         if own.dtype.is_integer() and given.dtype.is_float():
             whole = np.asarray(given.drop_nulls().to_numpy())
             return given.cast(own.dtype) if (whole == np.round(whole)).all() else given
@@ -214,7 +214,7 @@ class NarwhalsContainer:
         return self.frame.implementation
 
     def like(self, place: int, column: Any, name: str) -> Any:
-        if getattr(column, "implementation", None) != self.backend:  # of another container
+        if getattr(column, "implementation", None) != self.backend:  # from another container
             given = column.to_list() if hasattr(column, "to_list") else column.tolist()
             plain = [None if is_missing(value) else value for value in given]
             column = self.nw.new_series("", plain, backend=self.backend)
@@ -231,21 +231,21 @@ class NarwhalsContainer:
         return self.frame[rows]
 
     def same(self, table: Any, rows: slice) -> bool:
-        return True  # such tables cannot be written to
+        return True  # such tables are immutable
 
     def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any:
         names = table.columns
         return table.with_columns(*(column.alias(names[place]) for place, column in columns.items())).to_native()
 
     def repeated(self, times: int) -> Any:
-        # In one piece, since a model reads these copies many times; narwhals has no word for that.
+        # Contiguous, since a model reads these copies many times; narwhals has no method for that.
         native = self.nw.concat([self.frame] * times).to_native()
         whole = getattr(native, "rechunk", None) or getattr(native, "combine_chunks", None)
         return self.nw.from_native(native if whole is None else whole(), eager_only=True)
 
 
 def _moments(values: Any, info: ColumnInfo | None) -> npt.NDArray[Any]:
-    """Microseconds as dates or durations, if that is what the column holds."""
+    """Return microseconds as dates or durations, if the column holds these."""
     array = np.asarray(values)
     if info is None or array.dtype.kind != "f" or not (info.is_date or info.is_duration):
         return array
@@ -255,18 +255,18 @@ def _moments(values: Any, info: ColumnInfo | None) -> npt.NDArray[Any]:
 
 
 def copied(table: Any) -> Any:
-    """A copy that can be written to without changing the table."""
+    """Return a copy that can be written to without changing the table."""
     return table.copy() if hasattr(table, "copy") else table
 
 
 def without_columns(X: Any, names: Sequence[str]) -> Any:
-    """The table without some columns."""
+    """Return the table without some columns."""
     present, _ = names_and_rows(X)
-    kept = [place for place, name in enumerate(present) if name not in set(names)]
+    others = [place for place, name in enumerate(present) if name not in set(names)]
     if isinstance(X, np.ndarray):
-        return X[:, kept]
+        return X[:, others]
     if hasattr(X, "iloc"):
-        return X.iloc[:, kept]
+        return X.iloc[:, others]
     import narwhals as nw
 
-    return nw.from_native(X, eager_only=True)[:, kept].to_native()
+    return nw.from_native(X, eager_only=True)[:, others].to_native()

@@ -134,7 +134,7 @@ def _weighted(result: ImportanceResult, score: FeatureResult) -> list[str]:
     if calibration is None or not calibration.is_used:
         return []
     further = result.settings["calibrated"]["further_rows"]
-    plain = _listed([_number(float(value)) for value in calibration.plain.overall.mean(axis=1)])
+    plain = first_of([_number(float(value)) for value in calibration.plain.overall.mean(axis=1)])
     return [
         f"The estimate is calibrated on {further} additional rows by {first_of(calibration.columns)}; uncalibrated it "
         f"is {plain}."

@@ -1,12 +1,12 @@
-"""The user's model: the one file that calls it.
+"""The user's model; only this module calls it.
 
 Requirements this design meets:
 
 - a model is anything with `predict` or `predict_proba`, or a function of a table;
-- losses say what they need (numbers, probabilities, labels); one call to the model serves all of them;
-- what comes back is checked once: its shape, its number of rows, and that it is finite;
-- a model that writes to the table it is given (a scaler with copy=False, say) gets copies;
-- rows and calls are counted, so that a result can tell what it cost.
+- losses state what they need (numbers, probabilities, labels); one call of the model serves all of them;
+- predictions are checked once: their shape, their number of rows, and that they are finite;
+- a model that modifies its input (a scaler with copy=False, say) gets copies;
+- rows and calls are counted, so that a result can state its cost.
 """
 
 from __future__ import annotations
@@ -25,25 +25,27 @@ from subgrove.exceptions import InputError, LengthError, ModelError, ParameterEr
 from subgrove.losses import Loss
 
 Predictions = npt.NDArray[Any]
-About = Callable[[int | None], str]  # says what rows were made for; with a row number, which of them
+About = Callable[[int | None], str]  # describes the rows of a call; with a row number, one of them
 Method = Literal["function", "predict", "predict_proba", "decision_function"]
 
 
 @dataclass(eq=False)
 class Predictor:
-    """A model that is asked for predictions, and counts what it was asked.
+    """The user's model, with counts of rows and calls.
 
     Attributes
     ----------
     model : object
-        The user's.
+        The user's model.
     method : str
-        Which of its methods is called.
+        Method that is called.
     classes : tuple
         Labels of the classes, in the order of the columns of probabilities; empty for a regression.
         With several outputs, one tuple for each.
+    n_rows, n_calls : int
+        Rows that have been predicted, and calls of the model.
     writes : bool
-        Whether it was seen to write to the table it is given.
+        Whether the model has been found to modify its input.
     """
 
     model: Any
@@ -54,28 +56,28 @@ class Predictor:
     writes: bool = False
 
     def predict(self, table: Any, n_rows: int, about: About) -> Predictions:
-        """Predictions for the rows of a table: (n,) numbers or labels, or (n, k) of several outputs or classes.
+        """Return predictions for the rows of a table: (n,) numbers or labels, or (n, k) for several outputs or classes.
 
-        `about` says, for an error, what the rows were made for.
+        `about` describes the rows in an error message.
         """
         call = self.model if self.method == "function" else getattr(self.model, self.method)
         try:
-            given = call(copied(table) if self.writes else table)
+            predictions = call(copied(table) if self.writes else table)
         except Exception as error:
             raise ModelError(
                 f"The model raised {type(error).__name__} on {n_rows} rows ({about(None)}): {error}"
             ) from error
         self.n_rows += n_rows
         self.n_calls += 1
-        return _checked(given, n_rows, about, self.method)
+        return _checked(predictions, n_rows, about, self.method)
 
     def fresh(self) -> Predictor:
-        """The same model with its counters at zero, for a worker of its own."""
+        """Return the same model with its counters at zero, for another worker."""
         return Predictor(self.model, self.method, self.classes, writes=self.writes)
 
 
 def read_model(model: Any, response: str, *, argument: str = "model") -> Predictor:
-    """How to ask a model for what a loss or an effect needs.
+    """Return the predictor of a model for the predictions that a loss or an effect needs.
 
     `response` is "value" or "any" (predict), "label" (predict), "probability" (predict_proba), or the name of a method.
     """
@@ -89,7 +91,7 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Predict
     if hasattr(model, "predict") or hasattr(model, "predict_proba"):
         raise ParameterError(
             f"{argument} ({type(model).__name__}) has no {method}, which is needed for a {response}. "
-            f"Choose another loss or response, or pass a function that gives what is needed."
+            f"Choose another loss or response_method, or pass a function that returns it."
         )
     if callable(model):
         return Predictor(model, "function")
@@ -99,7 +101,7 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Predict
 
 
 def is_classifier(model: Any) -> bool:
-    """Whether a model tells classes."""
+    """Return whether a model is a classifier."""
     if getattr(model, "_estimator_type", None) == "classifier" or hasattr(model, "predict_proba"):
         return True
     tags = getattr(model, "__sklearn_tags__", None)
@@ -110,30 +112,30 @@ def is_classifier(model: Any) -> bool:
 
 
 def default_loss(model: Any) -> str:
-    """The loss of a model for which none was named: log loss or zero-one loss of a classifier, else squared error."""
+    """Return the default loss of a model: log loss or zero-one loss for classifiers, else squared error."""
     if not is_classifier(model):
         return "squared_error"
     return "log_loss" if hasattr(model, "predict_proba") else "zero_one"
 
 
 def response_for(losses: Sequence[Loss], response: str | None) -> str:
-    """The one response that serves all losses."""
+    """Return the response method that serves all losses."""
     if response is not None:
         known = ("value", "label", "probability", "predict", "predict_proba", "decision_function")
         if response not in known:
-            raise ParameterError(f"response must be one of {', '.join(known)} or None; got {response!r}.")
+            raise ParameterError(f"response_method must be one of {', '.join(known)} or None; got {response!r}.")
         unserved = [loss for loss in losses if not _serves(response, loss)]
         if unserved:
             raise ParameterError(
-                f"response_method={response!r} does not give what loss {unserved[0].name!r} compares, a "
-                f"{unserved[0].response_method}. Leave response out, or choose another loss."
+                f"response_method={response!r} does not serve loss {unserved[0].name!r}, which needs a "
+                f"{unserved[0].response_method}. Omit response_method, or choose another loss."
             )
         return response
     needed = {loss.response_method for loss in losses} - {"any"}
     if "probability" in needed and any(loss.response_method == "any" for loss in losses):
-        own = next(loss for loss in losses if loss.response_method == "any")
+        other = next(loss for loss in losses if loss.response_method == "any")
         raise ParameterError(
-            f"loss {own.name!r} compares with what predict gives, others with probabilities. Pass it as "
+            f"loss {other.name!r} needs the output of predict, other losses need probabilities. Pass it as "
             f"subgrove.losses.custom(..., response_method='probability'), or call importance once for each."
         )
     if needed <= {"probability", "label"}:
@@ -141,13 +143,11 @@ def response_for(losses: Sequence[Loss], response: str | None) -> str:
     if needed == {"value"}:
         return "value"
     listed = ", ".join(f"{loss.name} ({loss.response_method})" for loss in losses)
-    raise ParameterError(
-        f"These losses need different answers from the model: {listed}. Call importance once for each kind."
-    )
+    raise ParameterError(f"These losses need different predictions: {listed}. Call importance once for each kind.")
 
 
 def _serves(response: str, loss: Loss) -> bool:
-    """Whether an answer of the model is what a loss compares with."""
+    """Return whether a response method returns the predictions that a loss needs."""
     if loss.response_method == "any":
         return True
     if response in ("probability", "predict_proba"):
@@ -158,34 +158,34 @@ def _serves(response: str, loss: Loss) -> bool:
 
 
 def gives_probabilities(response: str) -> bool:
-    """Whether a response is the probability of each class."""
+    """Return whether a response method returns the probability of each class."""
     return response in ("probability", "predict_proba")
 
 
 def _classes(model: Any) -> tuple[Any, ...]:
-    found = getattr(model, "classes_", None)
-    if found is None:
+    classes = getattr(model, "classes_", None)
+    if classes is None:
         return ()
-    if isinstance(found, list) and found and isinstance(found[0], np.ndarray):
-        return tuple(tuple(one.tolist()) for one in found)
-    return tuple(np.asarray(found).tolist())
+    if isinstance(classes, list) and classes and isinstance(classes[0], np.ndarray):
+        return tuple(tuple(one.tolist()) for one in classes)
+    return tuple(np.asarray(classes).tolist())
 
 
-def _checked(given: Any, n_rows: int, about: About, method: str) -> Predictions:
-    if isinstance(given, list) and given and all(np.ndim(one) == 2 for one in given):
-        given = np.hstack([np.asarray(one) for one in given])  # probabilities of several outputs
-    values = np.asarray(given)
+def _checked(predictions: Any, n_rows: int, about: About, method: str) -> Predictions:
+    if isinstance(predictions, list) and predictions and all(np.ndim(one) == 2 for one in predictions):
+        predictions = np.hstack([np.asarray(one) for one in predictions])  # probabilities of several outputs
+    values = np.asarray(predictions)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim not in (1, 2) or len(values) != n_rows:
         raise ModelError(
-            f"{method} gave predictions of shape {values.shape} for {n_rows} rows ({about(None)}). "
-            f"It must give one prediction, or one line of them, for each row."
+            f"{method} returned predictions of shape {values.shape} for {n_rows} rows ({about(None)}). "
+            f"It must return one prediction, or one line of them, for each row."
         )
     if values.dtype.kind in "iub":
         return values
     if values.dtype.kind == "f":
-        # A finite sum proves that all are finite, without a temporary.
+        # A finite sum proves that all are finite, without a temporary array.
         with np.errstate(over="ignore", invalid="ignore"):
             if np.isfinite(values.sum()):
                 return values
@@ -193,24 +193,24 @@ def _checked(given: Any, n_rows: int, about: About, method: str) -> Predictions:
         if bad.any():
             row = int(np.flatnonzero(bad.reshape(n_rows, -1).any(axis=1))[0])
             raise ModelError(
-                f"{method} gave {int(bad.sum())} predictions that are not finite, the first {values[row]} "
-                f"({about(row)}). Predictions must be finite; look at how the model treats missing values."
+                f"{method} returned {int(bad.sum())} predictions that are not finite, the first {values[row]} "
+                f"({about(row)}). Predictions must be finite; check how the model handles missing values."
             )
     return values
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """y as losses compare it with predictions.
+    """The target in the forms that losses need.
 
     Attributes
     ----------
     raw : array
-        As it was given.
+        Values as passed by the user.
     numbers : float array, or None
-        (n,) or (n, k); None if it is not all numbers.
+        (n,) or (n, k); None if no loss needs numbers.
     codes : int array, or None
-        Number of the class of each row; (n, k) with several outputs.
+        Index of the class of each row; (n, k) with several outputs.
     classes : tuple
         Labels of the classes, one tuple for each output if there are several.
     """
@@ -224,7 +224,7 @@ class Target:
         return len(self.raw)
 
     def taken(self, rows: npt.NDArray[np.intp]) -> Target:
-        """Some rows of it."""
+        """Return some rows."""
         numbers = None if self.numbers is None else self.numbers[rows]
         codes = None if self.codes is None else self.codes[rows]
         return Target(self.raw[rows], numbers, codes, self.classes)
@@ -233,7 +233,7 @@ class Target:
 def read_target(
     y: Any, n_rows: int, classes: tuple[Any, ...], losses: Sequence[Loss], *, probabilities: bool = False
 ) -> Target:
-    """Check y, and turn it into what the losses need; of `probabilities` that is the number of the class."""
+    """Check y and convert it to the forms that the losses need; for `probabilities`, the index of the class."""
     raw = _raw(y)
     if len(raw) != n_rows:
         raise LengthError(f"y has {len(raw)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
@@ -241,30 +241,30 @@ def read_target(
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise InputError(
-            f"y has {int(missing.sum())} missing values, the first in row {row}. Leave these rows out of X and y."
+            f"y has {int(missing.sum())} missing values, the first in row {row}. Drop these rows from X and y."
         )
     needs = {loss.response_method for loss in losses}
     numbers = _numbers(raw, losses) if "value" in needs else None
     codes = None
     if needs & {"probability", "label"}:
-        classes = classes or _found_classes(raw)
+        classes = classes or _classes_in(raw)
         if "probability" in needs or probabilities:
             codes = _codes(raw, classes)
         else:
-            _reject_strange_labels(raw, classes)
+            _reject_unknown_labels(raw, classes)
     for loss in losses:
         if numbers is not None and loss.response_method == "value":
             loss.check_y(numbers)
     for values in (numbers, codes):
         if values is not None:
-            values.flags.writeable = False  # so that a loss that writes to it gets an error
+            values.flags.writeable = False  # so that a loss that modifies it raises an error
     raw = raw.view()  # of the user's own y
     raw.flags.writeable = False
     return Target(raw, numbers, codes, classes)
 
 
-def _found_classes(raw: npt.NDArray[Any]) -> tuple[Any, ...]:
-    """Classes that y has, for a model that does not tell which it knows."""
+def _classes_in(raw: npt.NDArray[Any]) -> tuple[Any, ...]:
+    """Return the classes in y, for a model without `classes_`."""
     if raw.ndim == 1:
         return tuple(np.unique(raw).tolist())
     return tuple(tuple(np.unique(raw[:, k]).tolist()) for k in range(raw.shape[1]))
@@ -284,7 +284,7 @@ def _raw(y: Any) -> npt.NDArray[Any]:
 
 
 def missing_in(raw: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which rows of y have no value."""
+    """Return which rows of y are missing."""
     if raw.dtype.kind == "f":
         missing = np.isnan(raw)
     elif raw.dtype == object:
@@ -297,15 +297,15 @@ def missing_in(raw: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 def _numbers(raw: npt.NDArray[Any], losses: Sequence[Loss]) -> npt.NDArray[np.float64]:
     names = ", ".join(loss.name for loss in losses if loss.response_method == "value")
     if raw.dtype.kind not in "iufbO":
-        raise InputError(f"loss {names} compares numbers, but y holds {raw.dtype}. For classes use loss='log_loss'.")
+        raise InputError(f"loss {names} needs numbers, but y holds {raw.dtype}. For classes use loss='log_loss'.")
     try:
         numbers = raw.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"loss {names} compares numbers, but y holds other things: {error}. For classes use loss='log_loss'."
+            f"loss {names} needs numbers, but y holds other values: {error}. For classes use loss='log_loss'."
         ) from error
     if not np.isfinite(numbers).all():
-        raise InputError("y has infinite values. Replace them by finite ones, or leave these rows out.")
+        raise InputError("y has infinite values. Replace them by finite ones, or drop these rows.")
     return numbers
 
 
@@ -314,20 +314,19 @@ def _codes(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> npt.NDArray[np.in
         columns = [_codes(raw[:, k], classes[k]) for k in range(raw.shape[1])]
         return np.column_stack(columns)
     place = {label: code for code, label in enumerate(classes)}
-    found = [place.get(label, -1) for label in raw.tolist()]
-    codes = np.array(found, dtype=np.intp)
+    codes = np.array([place.get(label, -1) for label in raw.tolist()], dtype=np.intp)
     if (codes < 0).any():
-        _reject_strange_labels(raw, classes)
+        _reject_unknown_labels(raw, classes)
     return codes
 
 
-def _reject_strange_labels(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> None:
+def _reject_unknown_labels(raw: npt.NDArray[Any], classes: tuple[Any, ...]) -> None:
     if raw.ndim == 2 or not classes:
         return
     known = set(classes)
-    strange = sorted({repr(label) for label in raw.tolist() if label not in known})
-    if strange:
+    unknown = sorted({repr(label) for label in raw.tolist() if label not in known})
+    if unknown:
         raise InputError(
-            f"y has classes that the model was not trained on: {', '.join(strange[:5])}. "
-            f"It knows {', '.join(repr(label) for label in classes[:20])}. Leave these rows out, or train it on them."
+            f"y has classes that the model was not trained on: {', '.join(unknown[:5])}. "
+            f"It knows {', '.join(repr(label) for label in classes[:20])}. Drop these rows, or train it on them."
         )

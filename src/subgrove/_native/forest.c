@@ -396,7 +396,7 @@ static PyObject *predict(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {{"grow", grow, METH_VARARGS, "Grow some trees of a forest."},
-                                {"predict", predict, METH_VARARGS, "Add up the predictions of the trees."},
+                                {"predict", predict, METH_VARARGS, "Add the predictions of the trees."},
                                 {NULL, NULL, 0, NULL}};
 
 KERNEL_MODULE(_forest, methods)
