@@ -1,9 +1,9 @@
 """The bike application of the paper, end to end: what a forest uses to predict the number of rented bikes.
 
-A random forest is fitted to 70 % of the days. On the others: which features depend on which, the subgroups of each,
-marginal beside conditional importance, temperature by subgroup, effect curves, and importance against depth. The report
-on the forest is `report.html`; the paper's tables and pictures stand together in `application.html`. Run it with
-`make demo`, or as `python examples/bike.py --out demo`.
+A random forest is fitted to 70 % of the days. On the other days: dependence between features, the subgroups of
+each, marginal and conditional importance, temperature by subgroup, effect curves, and importance against depth. The
+report on the forest is `report.html`; the paper's tables and figures are in `application.html`. Run it with `make
+demo`, or as `python examples/bike.py --out demo`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ import subgrove as sg
 Tables = dict[str, pd.DataFrame]
 
 # %%
-# The model: a forest on one-hot columns. Any model with `predict` would do.
+# The model: a random forest on one-hot encoded columns. Any model with `predict` works.
 
 
 def encoded() -> Any:
@@ -80,7 +80,7 @@ def importances(
 
 
 # %%
-# Pictures: those of the paper's application.
+# Figures of the paper's application.
 
 
 def importance_figure(results: dict[int, sg.ImportanceResult]) -> Any:
@@ -100,48 +100,49 @@ def season_figure(model: Pipeline, X: pd.DataFrame, groups: sg.Subgroups) -> Any
 
 
 # %%
-# What the page says beside them: how to read, not what comes out.
+# Notes of the page on how to read the figures; they do not depend on the results.
 
 NOTES = {
     "dependence": (
-        "Share of the loss that a forest explains when it predicts the feature from all others (R squared, or "
-        "one minus the ratio of misclassified days to those of the most frequent level). 0 % is independent, 100 "
-        "% is fully determined. Where the share is large, shuffling the feature makes days that cannot exist. In "
-        "brackets, how the share is divided among columns; sampler is the way to redraw that follows."
+        "Share of the loss that a random forest explains when it predicts the feature from the other features (R "
+        "squared, or one minus the ratio of the error rates of the forest and of the most frequent level). 0 % means "
+        "independent, 100 % fully determined. Where the share is large, shuffling the feature gives unrealistic days. "
+        "In brackets, the share of each column; sampler is the recommended sampler."
     ),
     "subgroups": (
-        "A tree for each feature finds groups of days in which the feature hardly depends on the others. n is the "
+        "A tree for each feature finds subgroups of days in which it hardly depends on the other features. n is the "
         "number of training days."
     ),
     "importance": (
-        "How much the absolute error grows when a feature is redrawn: among all days (marginal), or only among "
-        "days of the same subgroup. Where the two differ, other features share the information of the feature. The "
-        "dashed line on the right is the mean over the subgroups."
+        "Increase of the absolute error when a feature is resampled from all days (marginal), or from days of the same "
+        "subgroup. Where the two differ, the feature shares information with other features. The dashed line on the "
+        "right is the mean over the subgroups."
     ),
     "mark": (
-        "An exclamation mark: the resampled days failed the fidelity check, so the estimate is in part about days that "
-        "cannot exist. auc is how well a classifier separates them from real days (0.5 is not at all), mmd how far "
-        "they are from them (1 is as far as shuffled days)."
+        "An exclamation mark: the resampled days failed the fidelity check, so the estimate depends on unrealistic "
+        "days. auc is that of a classifier which separates resampled from real days (0.5 is chance), mmd their "
+        "distance (1 is that of shuffled days)."
     ),
     "default": (
-        "The default selects for each feature the sampler that predicts it best on held-out training days, and is "
-        "simple: all days, subgroups, or a shift by other columns and subgroups of what it leaves."
+        "For each feature, the default selects a simple sampler that predicts it well on held-out training days: all "
+        "days, subgroups, or a location shift by other columns with subgroups of the residuals."
     ),
     "choices": (
-        "score: how far predicted distributions are from held-out values (lower is better); score_gap: by "
-        "how much worse than the best; parts: terms and splits to read. The fewest parts within one standard error win."
+        "score: CRPS of the predicted distributions on held-out days (lower is better); score_gap: difference to the "
+        "best; complexity: number of terms and splits. The least complex candidate within one standard error is "
+        "selected."
     ),
-    "repeats": "The spread over redraws, as the paper's tables show it.",
+    "repeats": "The spread over repeats, as in the tables of the paper.",
     "depth": "Deeper trees leave less dependence within subgroups; depth 0 is the marginal importance.",
     "temperature": (
-        "Left, averages over all days: they mix in days that do not exist. Right, one curve in each subgroup, "
-        "bold in the middle half of its days: heights differ by season, slopes are the effect of temperature."
+        "Left: averages over all days, which include unrealistic ones. Right: one curve for each subgroup, bold "
+        "between the quartiles of its days. Levels differ by season, slopes are the effect of temperature."
     ),
-    "season": "Predictions if all days had this season; right, only days with temperatures at which it occurs.",
+    "season": "Mean predictions if all days had this season; right: only days with temperatures at which it occurs.",
 }
 
 # %%
-# Everything into one folder, and one page that shows it.
+# Write everything to a folder, with one page that shows it.
 
 
 def heading(title: str, note: str) -> str:
@@ -204,7 +205,7 @@ class Output:
 
 
 def explained(output: Output, chosen: sg.ImportanceResult, marginal: sg.ImportanceResult) -> None:
-    """What the default sampler finds, and the story of temperature."""
+    """Write the choices of the default sampler and the explanation of temperature."""
     axes = sg.plots.importance({"the default": chosen, "marginal": marginal})
     output.picture("importance_default", "Importance by the default sampler", axes.figure, NOTES["default"])
     output.table("importance_default", "Importance by the default sampler (absolute error)", chosen.overall)
@@ -299,9 +300,9 @@ def run(out: Path, trees: int, repeats: int, max_depth: int, console: Console) -
         next_stage()
         report(model, train, test, trees, repeats).save(out / "report.html")
         next_stage()
-    console.print(f"The forest is off by {error:.0f} bikes a day on {len(test.X)} held-out days.")
+    console.print(f"Mean absolute error of the forest on {len(test.X)} held-out days: {error:.0f} bikes a day.")
     compared = results[2].compare(results[0])[["feature", "this", "other", "estimate", "std_error"]]
-    console.print("Importance within subgroups beside marginal importance (other):")
+    console.print("Importance within subgroups compared with marginal importance (other):")
     console.print(compared.round(1).to_string(index=False))
     return out / "report.html"
 
@@ -310,7 +311,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for tables and pictures (default: demo)")
     parser.add_argument("--trees", type=int, default=200, help="trees of each forest (default: 200)")
-    parser.add_argument("--repeats", type=int, default=50, help="redraws of each feature (default: 50)")
+    parser.add_argument("--repeats", type=int, default=50, help="repeats for each feature (default: 50)")
     parser.add_argument("--max-depth", type=int, default=5, help="depth of the deepest subgroups (default: 5)")
     arguments = parser.parse_args()
     mpl.use("Agg")

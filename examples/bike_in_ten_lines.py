@@ -1,7 +1,7 @@
-"""Which of weather and calendar does a forecast of rented bikes need?
+"""Which features of weather and calendar does a forecast of bike rentals need?
 
-The year, temperature and the season. Permutation importance says more of temperature than the forecast needs: part
-of it is about winter days that are as warm as summer days, which do not exist.
+The year, temperature and the season. Permutation importance overstates temperature: part of it comes from winter days
+with summer temperatures, which do not exist.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
 # The data come with the package: 731 days, nine columns, and the number of rented bikes. The model is a random forest
-# on one-hot columns. Any fitted model would do.
+# on one-hot encoded columns; any fitted model works.
 train, test = sg.datasets.bike(split=0.7, random_state=1)
 encode = make_column_transformer(
     (OneHotEncoder(), make_column_selector(dtype_include="category")), remainder="passthrough"
@@ -32,8 +32,8 @@ error = (test.y - model.predict(test.X)).abs().mean()
 print(f"On {len(test.X)} held-out days, the forest is off by {error:.0f} bikes a day.")
 
 # %%
-# Two importances, of the same model and days. Both say by how much the error grows when a column is redrawn: among
-# all days (marginal), or so that it goes with the other columns of the day (conditional, the default).
+# Marginal and conditional importance of the same model on the same days. Both are the increase of the error when a
+# column is resampled: from all days (marginal), or given the other columns of the day (conditional, the default).
 options: dict[str, Any] = {
     "loss": "absolute_error",
     "n_repeats": 5 if SMALL else 20,
@@ -46,19 +46,19 @@ both = conditional.compare(marginal).rename(columns={"this": "conditional", "oth
 print(both[["feature", "conditional", "marginal"]].round(0).to_string(index=False))
 
 # %%
-# Temperature costs much less if it keeps to what the season says. The year depends on no other column, and both
+# Temperature is much less important given the season. The year does not depend on any other column, so both
 # importances agree.
 estimate = both.set_index("feature")
 assert estimate["conditional"]["temp"] < 0.8 * estimate["marginal"]["temp"]
 sg.plots.importance({"conditional": conditional, "marginal": marginal})
 
 # %%
-# What stands behind the number, in sentences that are written from it.
+# An explanation of the number in sentences.
 print(conditional.explain("temp", marginal=marginal))
 
 # %%
-# And where does the forecast need temperature? Within subgroups of days in which it hardly depends on the rest, a
-# rule for each. On humid summer days it hardly does.
+# On which days does the forecast need temperature? Importance within subgroups of days, each defined by a rule, in
+# which temperature hardly depends on the other columns. It is smallest on humid summer days.
 groups = sg.find_subgroups(train.X, features=["temp"])
 within = sg.importance(model, test.X, test.y, sampler=groups, **options)
 print(within.by_subgroup[["rule", "n", "estimate", "conf_low", "conf_high"]].round(0).to_string(index=False))

@@ -1,7 +1,7 @@
 """How deep should the trees be that find subgroups?
 
-As deep as splits hold on held-out rows, and no deeper. `max_depth="auto"` finds that depth for
-each feature; a reader who wants short rules can see what they cost.
+As deep as splits improve the score on held-out rows. `max_depth="auto"` selects that depth for each feature, and a
+tolerance trades a part of the improvement for shorter rules.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# The bike data and a forest that takes the three columns of weather. Subgroups may use all nine columns, so that the
-# model is a function that picks its three.
+# The bike data and a random forest of the three weather columns. Subgroups may use all nine columns, so the model is a
+# function that selects its three.
 train, test = sg.datasets.bike(split=0.7, random_state=1)
 numbers = ["temp", "hum", "wind"]
 forest = RandomForestRegressor(30 if SMALL else 100, min_samples_leaf=3, random_state=1)
@@ -31,8 +31,8 @@ def model(X: pd.DataFrame) -> Any:
 
 
 # %%
-# All depths at once. `score` is how far the subgroups' distributions are from values of the feature in held-out
-# training rows (CRPS, in units of the feature: the less the better). The model plays no part in it.
+# All depths at once. `score` is the CRPS of the subgroups' distributions on held-out training rows, in units of the
+# feature (smaller is better). It does not depend on the model.
 profile = sg.depth_profile(
     train.X,
     features=numbers,
@@ -46,9 +46,9 @@ columns = ["feature", "depth", "n_subgroups", "score", "score_error", "selected"
 print(profile.table[columns].round(2).to_string(index=False))
 
 # %%
-# Left, the score as a share of what one subgroup has: it falls as long as splits hold, then stays or rises again. A
-# circle marks the depth that is chosen: the smallest within one standard error of the best. Right, the importance at
-# each depth, from marginal at depth 0 on. Read it up to the circle; beyond, a change is chance or want of rows.
+# Left: the score relative to that of one subgroup. It decreases as long as splits generalize, then stays constant or
+# increases. A circle marks the selected depth, the smallest within one standard error of the best. Right: the
+# importance at each depth, starting with marginal importance at depth 0. Changes beyond the selected depth are noise.
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 left.set_prop_cycle(color=["#0072b2", "#d55e00", "#009e73"])
 for feature, line in profile.table.groupby("feature", sort=False):
@@ -64,16 +64,16 @@ left.legend(frameon=False, loc="lower left")
 sg.plots.importance_by_depth(profile.importance, ax=right)
 
 # %%
-# Why each depth, in words.
+# The reason for each selected depth.
 for reason in profile.reasons:
     print(reason)
 
 # %%
-# A reader may want rules that fit on a line. With a tolerance, a smaller depth may give up that share of the gain;
-# here a fifth. Nothing is computed again.
+# For shorter rules, a tolerance allows a smaller depth that gives up a share of the improvement, here a fifth. Nothing
+# is recomputed.
 short = profile.with_tolerance(0.2)
 for name in numbers:
-    print(f"{name}: {len(short.subgroups[name].rules)} subgroups in place of {len(profile.subgroups[name].rules)}")
+    print(f"{name}: {len(short.subgroups[name].rules)} subgroups instead of {len(profile.subgroups[name].rules)}")
 assert all(len(short.subgroups[name].rules) <= len(profile.subgroups[name].rules) for name in numbers)
 assert len(short.subgroups["temp"].rules) < len(profile.subgroups["temp"].rules)
 print(*short.subgroups["temp"].rules, sep="\n")

@@ -1,8 +1,8 @@
 """Does a credit model use gender beyond the information in the other columns?
 
-This one does, for part-time workers, as the decisions did that it learned from. Conditional importance, a test that
-doubts the sampler, and effects by subgroup find it; a model of fair decisions is the control. A model that never
-sees gender has no importance for it at all, and hands the penalty on to everybody who works part-time.
+This one does, for part-time workers, like the decisions that it was trained on. Conditional importance, a doubly
+robust test and effects by subgroup detect it; a model of fair decisions is the control. A model without gender has
+zero importance for gender, but penalizes everybody who works part-time.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# Applicants are simulated, so that the truth is known. More women than men work part-time and in care, so that gender
-# can be guessed from hours and sector. Income follows hours and sector. Clerks decided by income, debt and years in
-# the job; unfair clerks also turned down women who work part-time more often than men like them.
+# Applicants are simulated, so the truth is known. More women than men work part-time and in care, so hours and sector
+# are predictive of gender. Income depends on hours and sector. Clerks decided by income, debt and years in the job;
+# unfair clerks also rejected part-time working women more often than comparable men.
 
 
 def applicants(n: int, seed: int) -> pd.DataFrame:
@@ -75,14 +75,14 @@ for kind, model in models.items():
 
 # %%
 # How well do other columns predict gender? Hours and sector do, and income, which follows them. An auditor compares
-# women and men of the same hours and sector, so these two define the subgroups; `given` says so. Without it the tree
-# would choose among all columns, and start with income.
+# women and men of the same hours and sector, so these two define the subgroups (`given`). Without it the tree
+# would select from all columns, and split on income first.
 groups = sg.find_subgroups(X_train, features=["gender"], given=["hours", "sector"])
 print(groups["gender"].text())
 
 # %%
-# The audit, for both models: how much does the prediction get worse if gender is redrawn among applicants like these?
-# The doubly robust test does not rely on the sampler alone; its p-value is the one to report.
+# The audit of both models: how much worse are predictions if gender is resampled among comparable applicants? The
+# doubly robust test does not rely on the sampler alone; report its p-value.
 options: dict[str, Any] = {"sampler": groups, "loss": "brier", "n_repeats": 10, "random_state": 1}
 audit, p_value = {}, {}
 for kind, model in models.items():
@@ -94,7 +94,7 @@ assert p_value["unfair"] < 0.01
 assert p_value["fair"] > 0.01
 
 # %%
-# Where does the unfair model use it? The subgroups say: among part-time workers.
+# For which applicants does the unfair model use gender? For part-time workers, as importance by subgroup shows.
 sg.plots.subgroup_importance(audit["unfair"], "gender")
 parts = audit["unfair"].by_subgroup
 part_time = parts["rule"].str.contains("part-time")
@@ -102,16 +102,16 @@ print(parts[["rule", "n", "estimate", "conf_low", "conf_high"]].round(4).to_stri
 assert parts["estimate"][part_time].min() > parts["estimate"][~part_time].max()
 
 # %%
-# And in which direction? The chance of a credit for the same applicants, once taken for women and once for men.
+# In which direction? The predicted probability of a credit for the same applicants as women and as men.
 effect = sg.effect(models["unfair"], X_test, "gender", subgroups=groups, output="yes")
 sg.plots.effect(effect)
 table = effect.curves.pivot(index="rule", columns="x", values="estimate")
-print((table["woman"] - table["man"]).rename("woman less man").round(3).to_string())
+print((table["woman"] - table["man"]).rename("woman minus man").round(3).to_string())
 
 # %%
-# Taking the column away is no remedy. This model has never seen gender, so that its importance is zero by construction.
-# It learned from the same decisions, and what it could not blame on gender it blames on hours. Given income, debt,
-# years and sector, hours should carry no information, and for the model of fair decisions it carries little.
+# Dropping the column does not help. This model was trained without gender, so the importance of gender is zero by
+# construction. But it was trained on the same decisions, and uses hours as a proxy. Given income, debt, years and
+# sector, hours should carry no information, and for the model of fair decisions they carry little.
 blind = [name for name in every if name != "gender"]
 given = ["income", "debt", "years", "sector"]
 proxy = {
@@ -127,7 +127,7 @@ for kind, result in proxy.items():
 assert proxy["unfair"].overall["estimate"][0] > 3 * abs(proxy["fair"].overall["estimate"][0])
 
 # %%
-# What not to conclude. An importance of zero is no proof of fairness: a proxy can do the same. A large one is no
-# proof of unfair people: it says what this model takes from the column on these applicants. And whether income or
-# hours are fair grounds is not a question about data.
+# Limits of the conclusion: an importance of zero does not prove fairness, because a proxy can replace the feature. A
+# large importance does not prove that people were unfair; it describes how this model uses the column for these
+# applicants. Whether income and hours are fair criteria cannot be decided from data.
 plt.show()

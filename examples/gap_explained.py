@@ -1,4 +1,4 @@
-"""Permutation importance says that the season matters. How much of that is shared with temperature?
+"""Permutation importance of the season is large. How much of that is shared with temperature?
 
 About half. The gap between marginal and conditional importance can be explained column by column, also in
 an order of your own.
@@ -29,29 +29,29 @@ forest = RandomForestRegressor(30 if SMALL else 100, min_samples_leaf=2, max_fea
 model = make_pipeline(encode, forest).fit(train.X, train.y)
 
 # %%
-# Marginal and conditional importance of season and weather. Same rows, same seed: differences are not luck of the
-# draw.
+# Marginal and conditional importance of season and weather, with the same rows and random state, so differences are
+# not due to random draws.
 options: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
 conditional = sg.importance(model, test.X, test.y, train=train.X, features=["season", "weather"], **options)
 marginal = sg.importance(model, test.X, test.y, sampler="marginal", features=["season", "weather"], **options)
 sg.plots.importance({"conditional": conditional, "marginal": marginal})
 
 # %%
-# The gap of each, in sentences. They are written from the numbers and say no more than these do.
+# The gap of each feature, in sentences that are generated from the numbers.
 for feature in ("season", "weather"):
     print(conditional.explain_gap(marginal, feature), end="\n\n")
 
 # %%
-# The same as a picture: the first bar is what shuffling costs, each column takes away the share it explains, the last
-# bar is what the feature alone knows.
+# The same as a figure: the first bar is the marginal importance, each column removes the share that it explains, and
+# the last bar is the conditional importance.
 gap = conditional.explain_gap(marginal, "season")
 sg.plots.gap(gap)
 assert gap.columns[0] == "temp"
 assert 0.2 < gap.gap / gap.marginal < 0.8
 
 # %%
-# Which share a column gets depends on what is known before it. Here the order is ours: humidity and wind first, then
-# temperature. Those two leave nearly all of the season's importance; temperature still takes most of what goes.
+# The share of a column depends on the order in which columns are added. Here we set the order: humidity and wind first,
+# then temperature. The first two explain hardly any of the season's importance, temperature explains most of the gap.
 order = sg.relative_importance(model, test.X, test.y, "season", order=["hum", "wind", "temp"], train=train.X, **options)
 print(order.table[["added", "estimate", "std_error", "change"]].round(0).to_string(index=False))
 change = order.table.set_index("added")["change"]

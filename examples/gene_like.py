@@ -1,7 +1,7 @@
 """Which gene matters when ten genes move together?
 
-The data cannot decide, and conditional importance shows it: each gene of the module that drives the
-outcome adds next to nothing, given its neighbours. The module as a group does. Use groups.
+The data cannot decide, and conditional importance shows it: each gene of a relevant module is redundant given the
+other genes of the module. The module as a group is important, so analyse groups.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# Expression levels are simulated: four modules of genes. Genes of a module follow a common signal and are correlated
-# by about 0.99 with each other, not at all with other modules. The outcome depends on one gene of module a and on one
-# of module b. Modules c and d have no part in it.
+# Expression levels are simulated: four modules of genes. Genes of a module share a common signal and have correlations
+# of about 0.99; genes of different modules are independent. The outcome depends on one gene of module a and one of
+# module b, and not on modules c and d.
 SIZE = 5 if SMALL else 10
 MODULES = {letter: [f"{letter}{number}" for number in range(1, SIZE + 1)] for letter in "abcd"}
 
@@ -43,29 +43,29 @@ model.fit(X_train, y_train)
 print(f"R squared on held-out samples: {model.score(X_test, y_test):.2f}")
 
 # %%
-# Gene by gene, shuffled: the forest has spread its trust over the whole of module a, and permutation importance shows
-# that. It does not show that any one of these genes could be left out.
+# Marginal importance of single genes: the forest uses all genes of module a, and permutation importance shows that. It
+# does not show that each of these genes is redundant.
 options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
 shown = [*MODULES["a"][:5], *MODULES["b"][:3], "c1"]
 marginal = sg.importance(model, X_test, y_test, sampler="marginal", features=shown, **options)
 
 # %%
-# Gene by gene, given all other genes: nearly nothing. A small conditional importance means that others can stand in
-# for the gene, not that the model ignores it.
+# Conditional importance of single genes is nearly zero. That means that a gene is redundant given the other genes, not
+# that the model ignores it.
 conditional = sg.importance(model, X_test, y_test, train=X_train, features=shown, **options)
 sg.plots.importance({"given all other genes": conditional, "shuffled alone": marginal})
 
 # %%
-# Module by module: a list of names is a group that is redrawn together. Nothing outside a module stands in for it, so
-# that both ways to redraw agree, and the two modules that drive the outcome are clear of the two that do not.
+# Importance of modules: a list of names is a group that is resampled jointly. No other genes are predictive of a
+# module, so marginal and conditional importance agree, and the two relevant modules are clearly different from 0.
 groups = list(MODULES.values())
 modules = sg.importance(model, X_test, y_test, sampler="marginal", features=groups, **options)
 table = modules.overall.assign(module=list(MODULES))
 print(table[["module", "estimate", "std_error", "p_holm"]].round(3).to_string(index=False))
 
 # %%
-# The same in one picture: what module a is worth, what its genes are worth if each is shuffled alone, and what they
-# are worth given the others. Sums of single importances say nothing about the group.
+# One figure with the importance of module a, and the marginal and conditional importance of its genes. The importance
+# of a group is not the sum of the importances of its members.
 alone = marginal.overall.set_index("feature")["estimate"][MODULES["a"][:5]].sum()
 given = conditional.overall.set_index("feature")["estimate"][MODULES["a"][:5]].sum()
 worth = pd.Series(

@@ -1,7 +1,7 @@
 """How do I explain a model on a file that is too large for memory?
 
-Pass the path in place of the table, and the name of the target's column. Samplers are fitted on a sample of the rows,
-all others are evaluated chunk by chunk, and only sums of a chunk are kept.
+Pass `sg.LargeData(path)` instead of the table, and the name of the target column. Samplers are fitted on a sample of
+the rows, the model is evaluated on all other rows chunk by chunk, and only sums are accumulated.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 ROWS = 30_000 if SMALL else 1_000_000
 
 # %%
-# A folder to try it on, with files as a database would write them. Rows are trips of taxis: the fare depends on
-# distance, duration and the hour, and the duration on the other two.
+# A folder of Parquet files, as a database would export them. Rows are taxi trips: the fare depends on distance,
+# duration and the hour, and the duration depends on the other two.
 
 
 def trips(n: int, seed: int) -> pd.DataFrame:
@@ -55,27 +55,22 @@ model = DecisionTreeRegressor(min_samples_leaf=20, random_state=1).fit(before[FE
 print(f"{ROWS:,} rows in {len(list(rows.iterdir()))} files")
 
 # %%
-# One call. A sample is drawn uniformly from all files; samplers are chosen and fitted on it, and its rows are not
-# evaluated. All other rows are, one chunk at a time. The model is given the columns that it was fitted on.
-options: dict[str, Any] = {
-    "sample": ROWS // 10,
-    "n_repeats": 2,
-    "random_state": 1,
-    "check_fidelity": False,
-    "progress": False,
-}
-imp = sg.importance(model, rows, "fare", **options)
+# One call. A uniform sample of the rows of all files is used to select and fit samplers. The model is evaluated on all
+# other rows, one chunk at a time, with the columns that it was fitted on.
+options: dict[str, Any] = {"n_repeats": 2, "random_state": 1, "check_fidelity": False, "progress": False}
+imp = sg.importance(model, sg.LargeData(rows, sample_size=ROWS // 10), "fare", **options)
 print(imp.overall[["feature", "n", "estimate", "std_error", "conf_low", "conf_high"]].round(3).to_string(index=False))
 
 # %%
-# The numbers do not depend on how the rows are cut. What is random about a row depends on the row alone.
-again = sg.importance(model, sg.LargeData(rows, chunk_rows=ROWS // 40), "fare", **options)
-difference = np.abs(again.overall["estimate"] - imp.overall["estimate"]).max()
+# The results do not depend on the size of the chunks, because the random numbers of a row depend on the row alone.
+small_chunks = sg.LargeData(rows, sample_size=ROWS // 10, chunk_rows=ROWS // 40)
+repeated = sg.importance(model, small_chunks, "fare", **options)
+difference = np.abs(repeated.overall["estimate"] - imp.overall["estimate"]).max()
 print(f"chunks of {ROWS // 40:,} rows: largest difference {difference:.0e}")
 assert difference < 1e-10
 
 # %%
-# Where does it matter how long a trip takes? The results are reported by subgroup, as always.
+# For which trips is the duration important? Results are available by subgroup, as for tables in memory.
 print(
     imp.by_subgroup.query("feature == 'minutes'")[["rule", "n", "estimate", "std_error"]]
     .round(3)
@@ -84,16 +79,16 @@ print(
 sg.plots.importance(imp)
 
 # %%
-# Effects take the same path. Subgroups are found on some rows in memory; curves are means over all rows, and the points
-# of a curve come from the sample.
+# Effects are computed in the same way. Subgroups are found on rows in memory, curves are means over all rows, and the
+# grid of a curve comes from the sample.
 groups = sg.find_subgroups(before[FEATURES], features="minutes", max_depth=1)
 effect = sg.effect(model, rows, "minutes", subgroups=groups, grid_resolution=10)
 print(effect.support[["rule", "n", "q1", "median", "q3"]].to_string(index=False))
 sg.plots.effect(effect)
 
 # %%
-# For long runs: `checkpoint="some/folder"` keeps the sums of finished chunks, and the same call resumes from there;
-# `n_jobs=2` or a Dask or Ray cluster processes several chunks at once. What needs numbers of single rows (`per_row`,
-# `test`, `gap`) is computed from rows in memory.
+# For long runs, `sg.LargeData(rows, checkpoint="some/folder")` stores the sums of finished chunks, and the same call
+# resumes from there; `n_jobs=2` or a Dask or Ray cluster processes several chunks at once. Results for single rows
+# (`per_row`, `independence_test`, `explain_gap`) need a table in memory.
 folder.cleanup()
 plt.show()

@@ -1,7 +1,7 @@
 """Is the column that boosting gains most from one that its predictions need?
 
-Not always. A column with many labels offers many splits, and boosting gains from them on training rows whether or
-not they mean anything. On held-out rows, resampling the column costs nothing.
+Not always. A column with many labels offers many splits, which improve the fit on training rows even if they are
+noise. On held-out rows, the importance of such a column can be zero.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ except ImportError:
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# Sales of shops, simulated. Sales depend on the kind of product, its price and the day. The shop, one of 80, has
-# nothing to do with them, except that some shops lie in towns where prices are higher.
+# Simulated sales of shops. Sales depend on the kind of product, its price and the day. They do not depend on the shop,
+# one of 80, except that some shops have higher prices.
 
 
 def sales(n: int, seed: int) -> tuple[pd.DataFrame, pd.Series[float]]:
@@ -49,8 +49,8 @@ X_train, y_train = sales(1500 if SMALL else 3000, seed=1)
 X_test, y_test = sales(1000 if SMALL else 3000, seed=2)
 
 # %%
-# LightGBM takes categories as they are, and so does subgrove. With these settings boosting may split off shops that
-# have ten training rows, as it does after a search for the settings that fit best on training rows.
+# LightGBM supports categories natively, and so does subgrove. With these settings boosting may split on shops with ten
+# training rows, as it does if hyperparameters are tuned on training rows.
 model = LGBMRegressor(
     n_estimators=60 if SMALL else 100,
     min_data_per_group=10,
@@ -64,16 +64,16 @@ gain = pd.Series(model.feature_importances_, X_train.columns)
 print((gain / gain.sum()).round(2).to_string())
 
 # %%
-# Importance on new rows. The price depends on shop and kind, and the shop on the price: the default redraws each so
-# that it goes with the others.
+# Importance on held-out rows. Price depends on shop and kind, so the default samplers resample each given the other
+# columns.
 options: dict[str, Any] = {"n_repeats": 5 if SMALL else 10, "random_state": 1}
 conditional = sg.importance(model, X_test, y_test, train=X_train, **options)
 marginal = sg.importance(model, X_test, y_test, sampler="marginal", **options)
 print(conditional.overall[["feature", "estimate", "std_error", "p_holm"]].round(2).to_string(index=False))
 
 # %%
-# Gain beside importance. The shop has the largest gain; redrawing it makes predictions of new rows no worse than
-# noise would: what the model has learned of shops was noise.
+# Gain and importance. The shop has the largest gain, but its importance on held-out rows is within noise: the model has
+# overfitted the shops.
 estimate = conditional.overall.set_index("feature")["estimate"]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained")
 left.barh(gain.index, gain / gain.max(), color="#999999")

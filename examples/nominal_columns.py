@@ -1,7 +1,7 @@
 """Is it the warehouse or the carrier that makes parcels late?
 
-The carrier. Warehouse, region and carrier are labels that predict each other, and permutation importance gives
-each of them credit. Given the other two, the classifier needs the carrier, a little of the region, and no warehouse.
+The carrier. Warehouse, region and carrier are labels that predict each other, and permutation importance is
+large for each of them. Given the other two, the carrier is important, the region a little, and the warehouse not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# Parcels are simulated, so that the truth is known. Each region has a warehouse that serves it, with few exceptions,
+# Parcels are simulated, so the truth is known. Each region has a warehouse that serves it, with few exceptions,
 # and carriers that are common there. Whether a parcel is late depends on the carrier, on whether the region is
 # remote, and on its weight. It never depends on the warehouse.
 
@@ -58,21 +58,21 @@ X_train, y_train = parcels(2000 if SMALL else 6000, seed=1)
 X_test, y_test = parcels(1500 if SMALL else 4000, seed=2)
 
 # %%
-# The classifier is a forest on one-hot columns. subgrove explains the whole pipeline, so that it resamples labels, not
-# zeros and ones.
+# The classifier is a forest on one-hot columns. subgrove explains the whole pipeline, so it resamples labels, not
+# indicator columns.
 encode = make_column_transformer((OneHotEncoder(), ["region", "warehouse", "carrier"]), remainder="passthrough")
 forest = RandomForestClassifier(40 if SMALL else 100, min_samples_leaf=20, max_features=3, random_state=1)
 model = make_pipeline(encode, forest).fit(X_train, y_train)
 print(f"AUC on held-out parcels: {roc_auc_score(y_test == 'late', model.predict_proba(X_test)[:, 1]):.2f}")
 
 # %%
-# How well do the labels predict each other? Of labels, the share is one minus the ratio of mistakes with and without
-# the other columns.
+# How well do the labels predict each other? For a nominal column, the share explained is one minus the ratio of the
+# error rates with and without the other columns.
 found = sg.dependence(X_train, n_trees=30 if SMALL else 100, random_state=1, progress=False)
 print(found.table[["feature", "explained", "predictors"]].round(2).to_string(index=False))
 
 # %%
-# Importance for the log loss: shuffled among all parcels, and among parcels of the same subgroup.
+# Importance for the log loss: shuffled among all parcels, and within subgroups.
 options: dict[str, Any] = {"n_repeats": 5 if SMALL else 20, "random_state": 1}
 groups = sg.find_subgroups(X_train, max_depth=3)
 within = sg.importance(model, X_test, y_test, sampler=groups, **options)
@@ -80,7 +80,7 @@ marginal = sg.importance(model, X_test, y_test, sampler="marginal", **options)
 sg.plots.importance({"within subgroups": within, "marginal": marginal})
 
 # %%
-# The carrier keeps its importance, the warehouse has hardly any.
+# The carrier remains important within subgroups, the warehouse has hardly any importance.
 estimate = within.overall.set_index("feature")["estimate"]
 print(
     pd.DataFrame({"within subgroups": estimate, "marginal": marginal.overall.set_index("feature")["estimate"]}).round(4)
@@ -91,13 +91,13 @@ assert estimate["warehouse"] < shuffled["warehouse"] / 3
 assert estimate["carrier"] > 10 * estimate["warehouse"]
 
 # %%
-# A rule of a nominal column lists levels. The tree of the carrier splits on the region, and finds the parts of the
-# country that have the same carriers.
+# A rule for a nominal column lists levels. The tree of the carrier splits on the region, and finds regions that share
+# carriers.
 sg.plots.tree(groups["carrier"])
 
 # %%
-# The probability of being late by carrier, in each of these parts. Boxes are the parcels' predictions; a carrier that
-# a part does not have would be drawn without a box.
+# The probability of being late by carrier, in each subgroup of regions. Boxes show the predictions of parcels; a
+# carrier that does not occur in a subgroup has no box.
 effect = sg.effect(model, X_test, "carrier", subgroups=groups, output="late")
 sg.plots.effect(effect)
 plt.show()

@@ -1,7 +1,7 @@
-"""How do I redraw a feature in a way of my own?
+"""How do I write my own sampler?
 
 Write a class with two methods. Here donors are the rows with the nearest values in one other column. The page on
-adding a sampler walks through this file.
+adding a sampler explains this file.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ SMALL = "--small" in sys.argv  # the size that CI runs
 
 
 # %%
-# Two methods make a sampler. `fit` sees training rows and returns a fitted sampler; `sample` gives new values for
-# other rows, one column of them for each random generator.
+# A sampler has two methods. `fit` is called with training rows and returns a fitted sampler; `sample` yields new values
+# for other rows, one array for each random generator.
 class Nearest:
-    """Gives each row the value of a training row that is near to it in the column `by`."""
+    """Resample from training rows that are near in the column `by`."""
 
     def __init__(self, by: str, among: int = 20) -> None:
         self.by = by
@@ -47,8 +47,8 @@ class FittedNearest:
 
 
 # %%
-# It works wherever `sampler=` is an argument. The model here is a formula that uses temperature and humidity; the
-# temperature is redrawn from days that are as humid.
+# It can be passed wherever `sampler=` is a parameter. The model here is a formula of temperature and humidity;
+# temperature is resampled from days with similar humidity.
 train, test = sg.datasets.bike(split=0.7, random_state=1)
 
 
@@ -61,7 +61,7 @@ nearest = sg.importance(model, test.X, test.y, sampler=Nearest(by="hum"), train=
 print(nearest)
 
 # %%
-# Is it any good? Humidity hardly predicts temperature, so this sampler is hardly better than shuffling. The season
+# How realistic is it? Humidity hardly predicts temperature, so this sampler is hardly better than shuffling. The season
 # predicts it well. The fidelity check agrees: resampled days are about as easy to separate from real ones (`auc`) as
 # shuffled ones.
 results = {

@@ -1,7 +1,7 @@
-"""What does one more room do to the rent, and which curve says so?
+"""What is the effect of one more room on the rent, and which curve shows it?
 
-It lowers the rent of small flats and raises that of large ones. The partial dependence curve averages the two away,
-the ALE curve strings them together into one curve that falls and rises; curves by subgroup keep them apart.
+It decreases the rent of small flats and increases that of large ones. In the partial dependence curve the two effects
+cancel, the ALE curve combines them into one curve that falls and rises; curves by subgroup separate them.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# Flats are simulated, so that the truth is known. Rooms go with area: about one for 25 square metres. A room more
-# than usual costs a small flat 60 a month, and is worth 60 in a large one. In between it makes no difference.
+# Flats are simulated, so the truth is known. Rooms depend on area: about one for 25 square metres. One more room
+# decreases the rent of a small flat by 60 a month and increases that of a large one by 60; in between it has no effect.
 
 
 def worth_of_a_room(area: pd.Series[float]) -> pd.Series[float]:
@@ -41,24 +41,24 @@ model = GradientBoostingRegressor(n_estimators=60 if SMALL else 200, max_depth=5
 print(f"R squared on held-out flats: {model.score(X_test, y_test):.2f}")
 
 # %%
-# Rooms predict area and area predicts rooms. The tree of rooms finds flats of about one size, so that rooms may be
-# varied within them and the flats could still exist.
+# Rooms and area depend on each other. The tree of rooms finds flats of similar size, within which rooms can vary
+# without unrealistic flats.
 groups = sg.find_subgroups(X_train, features=["rooms"])
 print(groups["rooms"].text())
 
 # %%
-# Left, one curve for all flats. The partial dependence curve (PDP) gives seven rooms to flats of 25 square metres,
-# and its ups and downs cancel. The ALE curve looks at small flats where rooms are few and at large ones where they
-# are many: no flat follows it all the way. Right, a curve in each subgroup, drawn only where the subgroup has flats,
-# bold for the middle half of them.
+# Left: one curve for all flats. The partial dependence curve (PDP) averages over flats of 25 square metres with seven
+# rooms, and opposite effects cancel. The ALE curve accumulates local effects of small flats where rooms are few and of
+# large flats where they are many, so it does not describe any single flat. Right: a curve for each subgroup, within the
+# range of its flats, bold between the quartiles.
 counts = range(1, 8)
 pdp, ale = (sg.effect(model, X_test, "rooms", kind=kind, grid=counts) for kind in ("pdp", "ale"))
 within = sg.effect(model, X_test, "rooms", subgroups=groups, grid=counts)
 sg.plots.effects({"PDP": pdp, "ALE": ale}, within)
 
 # %%
-# The slope of a curve is the effect of a room; heights differ because area does. Between the quartiles of each
-# subgroup, the slopes come back to what the flats were made from.
+# The slope of a curve is the effect of a room; levels differ because areas differ. Between the quartiles of each
+# subgroup, the slopes recover the true effects.
 rows = []
 for rule, curve in within.curves[within.curves["in_box"]].groupby("rule", sort=False):
     inside = groups["rooms"].assign(X_test) == groups["rooms"].rules.index(str(rule))
@@ -70,7 +70,7 @@ assert slopes["slope"].iloc[0] < -25
 assert slopes["slope"].iloc[-1] > 25
 
 # %%
-# One mean slope of the PDP, for comparison. It describes flats that nobody could build.
+# The mean slope of the PDP, for comparison. It is an average over unrealistic flats.
 flat = np.polyfit(pdp.curves["x"], pdp.curves["estimate"], 1)[0]
 print(f"PDP: {flat:.0f} a room")
 assert abs(flat) < slopes["slope"].abs().max() / 2

@@ -1,7 +1,7 @@
 """A model is a pipeline: do I explain it before or after its columns are encoded?
 
-Before. Explain the whole pipeline with the original table: one column is one feature then, with its labels and
-missing values. After encoding, a redraw can make days that have two seasons or none.
+Before. Explain the whole pipeline with the original table: then each column is one feature, with its labels and
+missing values. After encoding, resampled days can have two seasons or none.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# The bike data, made less tidy: humidity is missing on a tenth of the days.
+# The bike data, with humidity missing on a tenth of the days.
 train, test = sg.datasets.bike(split=0.7, random_state=1)
 rng = np.random.default_rng(1)
 X_train, X_test = (part.X.assign(hum=part.X["hum"].mask(rng.random(len(part.X)) < 0.1)) for part in (train, test))
 print(f"missing humidity: {X_train['hum'].isna().sum()} of {len(X_train)} training days")
 
 # %%
-# A pipeline as it is often built: labels to zeros and ones, gaps filled with the median, then a forest.
+# A common pipeline: one-hot encoding, imputation by the median, then a random forest.
 encode = make_column_transformer(
     (OneHotEncoder(sparse_output=False), make_column_selector(dtype_include="category")),
     (SimpleImputer(strategy="median"), make_column_selector(dtype_include="number")),
@@ -40,8 +40,8 @@ forest = RandomForestRegressor(30 if SMALL else 100, min_samples_leaf=2, max_fea
 model = make_pipeline(encode, forest).fit(X_train, train.y)
 
 # %%
-# Before encoding: the pipeline is the model. Nine features, in the reader's words; a missing value is redrawn like
-# any other, and the pipeline fills it.
+# Before encoding: the pipeline is the model. There are nine features with their original names; a missing value is
+# resampled like any other value and imputed by the pipeline.
 options: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 5 if SMALL else 20, "random_state": 1}
 groups = sg.find_subgroups(X_train)
 raw = sg.importance(model, X_test, test.y, sampler=groups, **options)
@@ -49,8 +49,8 @@ marginal = sg.importance(model, X_test, test.y, sampler="marginal", **options)
 sg.plots.importance({"within subgroups": raw, "marginal": marginal})
 
 # %%
-# After encoding: the forest is the model and each level is a column. Shuffling `season_SUMMER` alone leaves days with
-# two seasons, and days without any.
+# After encoding: the forest is the model and each level is a column. Shuffling `season_SUMMER` alone gives days with
+# two seasons, and days without a season.
 steps, after = model[:-1], model[-1]
 X_encoded = steps.transform(X_test)
 seasons = [name for name in X_encoded if name.startswith("season_")]
@@ -66,9 +66,9 @@ whole = marginal.overall.set_index("feature")["estimate"]["season"]
 print(f"levels one by one: {levels.overall['estimate'].sum():.0f} together; the season as a column: {whole:.0f}")
 
 # %%
-# If all there is is an encoded table, name the columns that belong together. The group is redrawn as one and each day
-# has one season again. A season has few other values, so that each is predicted once and weighted by its share instead
-# of drawn: the importance is that of the season before encoding, to the last digit.
+# If only an encoded table is available, pass the columns of a feature as a group. They are resampled jointly, so each
+# day has one season. A season has few values, so the expectation over them is computed exactly instead of by random
+# draws: the importance is equal to that of the season before encoding, to the last digit.
 group = sg.importance(after, X_encoded, test.y, sampler="marginal", features=[seasons], **options)
 together = float(group.overall["estimate"][0])
 print(f"as a group: {together:.0f}; before encoding: {whole:.0f}")
@@ -79,6 +79,6 @@ for name, estimate in zip(seasons, levels.overall["estimate"], strict=True):
 figure, ax = plt.subplots(figsize=(7, 2.8), layout="constrained")
 ax.barh(values.index, values, color=["#0072b2"] * 2 + ["#d55e00"] * 4)
 ax.invert_yaxis()
-ax.set_xlabel("increase of absolute error, shuffled among all days")
+ax.set_xlabel("increase of absolute error (marginal importance)")
 ax.spines[["top", "right"]].set_visible(False)
 plt.show()

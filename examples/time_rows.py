@@ -1,8 +1,8 @@
-"""Rows follow each other in time: what must not be split or shuffled at random?
+"""Rows are a time series: what must not be split or shuffled at random?
 
-The rows. With a random split a forest looks better than it is and seems to know the date; evaluated on later days,
-the date is worth nothing. A sampler taught by the past does not know later days either. And days in a row are not
-independent: intervals that count them as such are too narrow.
+The rows. With a random split, performance is overestimated and the date seems important; on later days its
+importance is zero. A sampler that is fitted on past days is unrealistic for later days. And consecutive days are
+not independent: intervals that assume independence are too narrow.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# The bike data are two years of days in order. A model for tomorrow may know the date, the weather of the day, and
-# how many bikes were rented the day before and a week before.
+# The bike data are a daily time series of two years. A forecast may use the date, the weather of the day, and the
+# number of bikes rented the day before and a week before.
 bike = sg.datasets.bike()
 X = bike.X[["temp", "hum", "wind"]].assign(
     date=np.arange(len(bike.X)),
@@ -33,7 +33,7 @@ y = bike.y[7:]
 
 # %%
 # Two ways to hold out a third of the days: at random, or the last ones. The random days have neighbours among the
-# training days, so that the date carries information about them that it will not have about later days.
+# training days, so the date is predictive of them in a way that it cannot be for later days.
 random = np.random.default_rng(1).random(len(X)) < 1 / 3
 last = np.arange(len(X)) >= len(X) * 2 // 3
 
@@ -54,16 +54,16 @@ assert results["the last days"].baseline[0] > 1.2 * results["random days"].basel
 sg.plots.importance(results)
 
 # %%
-# The date is worth most where it should be worth least. Whoever wants to know what a forecast relies on has to hold
-# out days that come later than those it was fitted on.
+# The date is most important on the random days, where it leaks information. To explain a forecast, hold out days that
+# are later than the training days.
 date = {name: result.overall.set_index("feature")["estimate"]["date"] for name, result in results.items()}
 print({name: round(float(value)) for name, value in date.items()})
 assert date["the last days"] < date["random days"] / 2
 
 # %%
-# What not to do next: teach the sampler with days of the past. Later days are another mixture of dates, temperatures
-# and counts, and a sampler fitted on other days draws values that fit no such day. The fidelity check
-# detects this: `auc` is how well a classifier separates resampled days from real ones, where 0.5 is not at all.
+# A sampler should not be fitted on past days either. Later days have a different joint distribution of dates,
+# temperatures and counts (covariate shift), so a sampler fitted on past days draws unrealistic values. The fidelity
+# check detects this: `auc` is how well a classifier separates resampled days from real ones, where 0.5 is not at all.
 # Without `train=` the sampler is cross-fitted on the later days themselves.
 model = fitted(last)
 features = ["temp", "yesterday", "week_ago"]
@@ -83,9 +83,9 @@ auc = of_the_past.overall["auc"] - conditional.overall["auc"]
 assert (auc > 0.1).all()
 
 # %%
-# How sure is that? The standard errors of the table take days for independent. Errors of a forecast come in runs: if
-# today was too low, so will tomorrow be. Means over blocks of two weeks are nearly independent, and their spread
-# gives a standard error that allows for the runs. `per_row` has what it takes.
+# Standard errors of the table assume independent days, but errors of a forecast are autocorrelated. Means over blocks
+# of two weeks are nearly independent, and their spread gives a standard error that accounts for autocorrelation. The
+# losses of single days are in `per_row`.
 rows = conditional.per_row[features]
 blocks = rows.groupby(np.arange(len(rows)) // 14).mean()
 by_block = blocks.std(ddof=1) / np.sqrt(len(blocks))
@@ -95,8 +95,8 @@ print(compared.round(0).to_string())
 assert (by_block > by_day).any()
 
 # %%
-# The rows themselves, in order: what redrawing yesterday's count cost on each day, and its mean over two weeks. The
-# runs are plain to see, and so is the time of the year in which the forecast relies on the day before.
+# Importance of yesterday's count on each day, and its mean over two weeks. It is autocorrelated, and shows the season
+# in which the forecast relies on the day before.
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
 ax.plot(X["date"][last], rows["yesterday"], color="#999999", linewidth=0.8, label="each day")
 ax.plot(X["date"][last], rows["yesterday"].rolling(14, center=True).mean(), color="#0072b2", label="mean of 14 days")

@@ -1,7 +1,7 @@
 """Do two models that predict about equally well rely on the same features?
 
-Not if features stand in for each other. On the diabetes data a linear model seems to live on a blood value that a
-forest hardly looks at. Given the other blood values neither needs it, and the two models agree.
+Not necessarily, if features are redundant. On the diabetes data a linear model seems to rely on a blood value that a
+random forest hardly uses. Given the other blood values it is not important for either model, and the two models agree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# 442 patients, ten measurements, and how far the disease has gone a year later. Six columns are blood values; `s1`
+# 442 patients, ten measurements, and disease progression after one year. Six columns are blood values; `s1`
 # (total cholesterol) and `s2` (LDL) nearly determine each other.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=1)
@@ -33,19 +33,19 @@ for name, model in {"linear": linear, "forest": forest}.items():
 print(f"correlation of s1 and s2: {X['s1'].corr(X['s2']):.2f}")
 
 # %%
-# Marginal importance: shuffled among all patients. The linear model has a large weight on `s1` and one of the
-# opposite sign on `s2`. Taken together they nearly cancel; shuffling one of them alone breaks the pair.
+# Marginal importance: features are shuffled among all patients. The linear model has a large coefficient of `s1` and
+# one of opposite sign of `s2`. Their contributions nearly cancel, unless one of them alone is shuffled.
 options: dict[str, Any] = {"loss": "absolute_error", "n_repeats": 10 if SMALL else 50, "random_state": 1}
 shuffled = {
     name: sg.importance(model, X_test, y_test, sampler="marginal", **options)
     for name, model in {"linear": linear, "forest": forest}.items()
 }
-print("weights:", dict(zip(X.columns, linear.coef_.round(2).tolist(), strict=True)))
+print("coefficients:", dict(zip(X.columns, linear.coef_.round(2).tolist(), strict=True)))
 sg.plots.importance(shuffled)
 
 # %%
-# Conditional importance: patients with a redrawn `s1` still have an `s1` that goes with their other blood values. The
-# sampler is the same for both models and so is the seed: both are evaluated on the same patients.
+# Conditional importance: `s1` is resampled given the other blood values. Sampler and random state are the same for both
+# models, so both are evaluated on the same resampled patients.
 given = {
     name: sg.importance(model, X_test, y_test, train=X_train, **options)
     for name, model in {"linear": linear, "forest": forest}.items()
@@ -66,8 +66,8 @@ for name, results in {"shuffled": shuffled, "given the others": given}.items():
         after = difference.set_index("feature")["difference"]["s1"]
 
 # %%
-# So the choice between the two models is not a choice between two stories about cholesterol.
+# So the two models hardly differ in how they use cholesterol, although marginal importance suggests it.
 assert before > 5
 assert abs(after) < before / 2
-print(f"s1, linear less forest: {before:.1f} if shuffled, {after:.1f} given the other columns")
+print(f"s1, linear minus forest: {before:.1f} if shuffled, {after:.1f} given the other columns")
 plt.show()

@@ -1,8 +1,7 @@
-"""How sure is an importance, and of what?
+"""How uncertain is an importance, and why?
 
-An interval covers the sources of noise that were selected. For a model at hand that is mostly the noise of the test
-rows; more redraws do not help against it. What models fitted like this one rely on is another question, with another
-interval.
+An interval includes the selected components of variance. For a fitted model the largest one is mostly that of the test
+rows, which more repeats do not reduce. The importance for a learning algorithm, over refits, has another interval.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ import subgrove as sg
 SMALL = "--small" in sys.argv  # the size that CI runs
 
 # %%
-# 442 patients of the diabetes data, half of them to fit a forest, half to explain it. Four of the ten columns are
-# enough to see what there is to see.
+# 442 patients of the diabetes data: a random forest is fitted on one half and explained on the other half. Four of the
+# ten columns are sufficient here.
 X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=1)
 forest = RandomForestRegressor(30 if SMALL else 50, min_samples_leaf=5, max_features=1 / 3, random_state=1)
@@ -30,9 +29,9 @@ model = forest.fit(X_train, y_train)
 features = ["bmi", "bp", "s5", "age"]
 
 # %%
-# Three sources of noise for the model at hand: other test rows, other redraws, and subgroups found on other training
-# rows. The last one is known if subgroups are found again on halves of the training rows, which
-# `with_sampler_variance` does.
+# The variance of an importance of a fitted model has three components: the test rows, the random draws, and the
+# training rows that subgroups are found on. `with_sampler_variance` estimates the last one by finding subgroups on
+# halves of the training rows.
 options: dict[str, Any] = {"sampler": "subgroups", "features": features, "loss": "absolute_error", "random_state": 1}
 imp = sg.importance(model, X_test, y_test, train=X_train, n_repeats=10, **options)
 imp = imp.with_sampler_variance(5 if SMALL else 20)
@@ -40,8 +39,8 @@ print(imp.variance_components.round(3).to_string(index=False))
 assert (imp.variance_components["largest"] != "Monte Carlo").all()
 
 # %%
-# The same estimates with intervals that cover more and more. `with_noise` computes nothing again; the column `noise`
-# of a table, and the foot of a picture, say what is covered.
+# The same estimates with intervals that include more and more components. `with_noise` recomputes nothing; the column
+# `noise` of a table, and the footer of a figure, state what is included.
 covered = {
     "Monte Carlo": imp.with_noise("Monte Carlo"),
     "test rows": imp.with_noise("test rows"),
@@ -51,20 +50,20 @@ width = {name: result.overall.set_index("feature")["std_error"] for name, result
 print(pd.DataFrame(width).round(2).to_string())
 
 # %%
-# More redraws make the smallest of these smaller, and nothing else. `AdaptiveRepeats(share=0.1)` adds repeats until
-# the Monte-Carlo error is a tenth of the error due to the test rows, feature by feature.
+# More repeats reduce only the smallest component, the Monte-Carlo error. `AdaptiveRepeats(share=0.1)` adds repeats
+# until the Monte-Carlo error is a tenth of the error due to the test rows, feature by feature.
 enough = sg.importance(model, X_test, y_test, train=X_train, n_repeats=sg.AdaptiveRepeats(share=0.1), **options)
 print(enough.settings["repeats_used"])
 
 # %%
-# The model itself would be another one had other patients been there. That cannot be seen from one model. Fitting it
-# again on other parts of the data shows something else: what do forests of this kind rely on? All patients take
-# their turn as test rows, so that the interval may well be narrower, though it covers the noise of fitting too.
+# The variance of the model itself cannot be estimated from one fitted model. Refits on different training sets estimate
+# the importance for the learning algorithm instead of one model. Each patient is in a test set, so the interval can be
+# narrower although it includes the variance of fitting.
 refits = sg.importance_over_refits(forest, X, y, n_refits=5 if SMALL else 12, n_repeats=5, progress=False, **options)
 print(refits.overall[["feature", "estimate", "std_error", "noise"]].round(2).to_string(index=False))
 
 # %%
-# Both questions side by side: what this forest relies on, and what forests like it rely on.
+# Importance for this forest, and for forests of this kind.
 tables = {"this forest, other test rows": covered["all three"].overall, "forests fitted like it": refits.overall}
 figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 ax.set_prop_cycle(color=["#0072b2", "#d55e00"])

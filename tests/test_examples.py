@@ -23,19 +23,19 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_script_runs_at_small_size_and_draws(path: Path) -> None:
-    """Its claims are assertions; warnings are errors here."""
+def test_script_runs_at_small_size_and_draws_a_figure(path: Path) -> None:
+    """Statements of the script are assertions; warnings are errors."""
     try:
         done = gallery.run_script(path, small=True)
     except SystemExit:
-        pytest.skip("the script says that a package is missing")
+        pytest.skip("a package that the script needs is missing")
     assert sum(len(block.pictures) for block in done.blocks) >= 1
     assert any(block.printed for block in done.blocks)
     assert list(Path().iterdir()) == []
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_script_has_a_question_and_a_summary(path: Path) -> None:
+def test_script_has_a_question_and_a_summary(path: Path) -> None:
     script = gallery.read_script(path)
     assert script.question.endswith("?")
     assert script.summary.endswith(".")
@@ -44,14 +44,14 @@ def test_the_script_has_a_question_and_a_summary(path: Path) -> None:
     assert path.read_text(encoding="utf-8").endswith("plt.show()\n")
 
 
-def test_every_script_has_its_place_in_the_gallery() -> None:
+def test_every_script_is_in_the_gallery() -> None:
     named = [name for names in gallery.ORDER.values() for name in names]
     assert sorted(named) == [path.stem for path in SCRIPTS]
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_the_page_in_the_gallery_shows_the_script_as_it_is(path: Path) -> None:
-    """If this fails, `make gallery` writes the pages again."""
+def test_gallery_page_shows_the_current_script(path: Path) -> None:
+    """Regenerate the pages with `make gallery` if this fails."""
     script = gallery.read_script(path)
     page = (PAGES / f"{path.stem}.md").read_text(encoding="utf-8")
     at = 0
@@ -68,7 +68,7 @@ def test_the_page_in_the_gallery_shows_the_script_as_it_is(path: Path) -> None:
     assert f"]({path.stem}.md)" in (PAGES / "index.md").read_text(encoding="utf-8")
 
 
-def test_what_a_block_prints_and_draws_stands_below_it(tmp_path: Path) -> None:
+def test_output_and_figures_of_a_block_follow_it(tmp_path: Path) -> None:
     path = tmp_path / "two.py"
     path.write_text(
         '"""Why?\n\nBecause.\n"""\n\nimport sys\n\n# %%\n# First [words](x.md). More.\n'
@@ -95,7 +95,7 @@ def test_what_a_block_prints_and_draws_stands_below_it(tmp_path: Path) -> None:
     assert (tmp_path / "pages" / "images" / "two_small.png").exists()
 
 
-def test_an_error_in_a_block_names_the_line_of_the_script(tmp_path: Path) -> None:
+def test_error_in_a_block_has_the_line_of_the_script(tmp_path: Path) -> None:
     path = tmp_path / "wrong.py"
     path.write_text('"""Why?\n\nBecause.\n"""\n\n# %%\n# Words.\n\nx = 1\nassert x == 2\n', encoding="utf-8")
     with pytest.raises(AssertionError) as caught:
@@ -103,7 +103,7 @@ def test_an_error_in_a_block_names_the_line_of_the_script(tmp_path: Path) -> Non
     assert caught.traceback[-1].lineno == 9  # counted from 0
 
 
-def test_own_sampler_of_the_example_runs_as_a_program() -> None:
+def test_own_sampler_example_runs_as_a_program() -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "own_sampler.py"), "--small"],
         capture_output=True,
@@ -115,7 +115,7 @@ def test_own_sampler_of_the_example_runs_as_a_program() -> None:
     assert "temp" in done.stdout
 
 
-def test_the_demo_runs_at_small_size(tmp_path: Path) -> None:
+def test_demo_runs_at_small_size(tmp_path: Path) -> None:
     subprocess.run(
         [
             *(sys.executable, str(ROOT / "examples" / "bike.py"), "--out", str(tmp_path / "demo")),
@@ -130,7 +130,7 @@ def test_the_demo_runs_at_small_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["Nearest", "FittedNearest"])
-def test_the_page_on_samplers_shows_the_code_of_the_example(name: str) -> None:
+def test_page_on_samplers_shows_the_code_of_the_example(name: str) -> None:
     source = (ROOT / "examples" / "own_sampler.py").read_text(encoding="utf-8")
     page = (ROOT / "docs" / "add_a_sampler.md").read_text(encoding="utf-8")
     start = source.index(f"class {name}")
@@ -138,8 +138,8 @@ def test_the_page_on_samplers_shows_the_code_of_the_example(name: str) -> None:
     assert source[start:end].strip() in page
 
 
-def test_own_sampler_conditions_on_what_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Redrawn temperatures of humid days come from humid days: nearest in humidity."""
+def test_own_sampler_conditions_on_its_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Resampled values come from days with similar humidity."""
     import matplotlib as mpl
     import numpy as np
     from matplotlib import pyplot as plt
@@ -153,5 +153,5 @@ def test_own_sampler_conditions_on_what_it_says(monkeypatch: pytest.MonkeyPatch)
     plt.close("all")
     X = sg.datasets.bike().X
     fitted = Nearest(by="hum").fit(X, ["hum"])
-    (redrawn,) = fitted.sample(X, "hum", [np.random.default_rng(1)])
-    assert np.corrcoef(redrawn, X["hum"])[0, 1] > 0.95
+    (resampled,) = fitted.sample(X, "hum", [np.random.default_rng(1)])
+    assert np.corrcoef(resampled, X["hum"])[0, 1] > 0.95
