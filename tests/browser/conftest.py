@@ -39,7 +39,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Opened:
-    """A page in the browser, the summary it was made from, and what the browser complained of or asked for."""
+    """A page in the browser, the summary it was made from, and the errors and requests of the browser."""
 
     page: Page
     summary: Summary
@@ -49,10 +49,10 @@ class Opened:
     def listen(self) -> None:
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", self.refuse)
+        self.page.on("dialog", self.dismiss)
         self.page.on("request", lambda request: self.requests.append(request.url))
 
-    def refuse(self, dialog: Dialog) -> None:
+    def dismiss(self, dialog: Dialog) -> None:
         self.complaints.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 

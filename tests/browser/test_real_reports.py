@@ -39,10 +39,10 @@ def test_the_bike_report_has_the_numbers_of_the_result_tables(browser: Browser, 
     train, test = sg.datasets.bike(split=0.7, random_state=1)
     report = sg.report(bikes, train, test, features=FEATURES, n_repeats=2, random_state=3)
     report.save(tmp_path / "bike.html")
-    asked: dict[str, Any] = {"features": FEATURES, "loss": "absolute_error", "n_repeats": 2, "random_state": 3}
+    options: dict[str, Any] = {"features": FEATURES, "loss": "absolute_error", "n_repeats": 2, "random_state": 3}
     more: dict[str, Any]
     for name, more in (("conditional", {"train": train.X}), ("marginal", {"sampler": "marginal"})):
-        table = sg.importance(bikes, test.X, test.y, **asked, **more).overall
+        table = sg.importance(bikes, test.X, test.y, **options, **more).overall
         wanted = dict(zip(table["feature"], table["estimate"], strict=True))
         assert on_the_page(browser, tmp_path / "bike.html", name) == pytest.approx(wanted, rel=1e-12)
 

@@ -1,4 +1,4 @@
-"""The documentation site, opened from a file: search finds pages, and nothing is asked for from elsewhere.
+"""The documentation site, opened from a file: search finds pages, and nothing is requested from elsewhere.
 
 The site here has two pages, with the theme, plugins and assets of the real one.
 """
@@ -37,12 +37,12 @@ def small_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "site" / "index.html"
 
 
-def test_search_works_from_a_file_and_asks_for_nothing_from_elsewhere(browser: Browser, small_site: Path) -> None:
+def test_search_works_from_a_file_without_external_requests(browser: Browser, small_site: Path) -> None:
     context = browser.new_context(viewport={"width": 1366, "height": 900})
     page = context.new_page()
-    asked: list[str] = []
+    requested: list[str] = []
     complaints: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    page.on("request", lambda request: requested.append(request.url))
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.goto(small_site.as_uri())
@@ -51,6 +51,6 @@ def test_search_works_from_a_file_and_asks_for_nothing_from_elsewhere(browser: B
     found = page.locator(".md-search-result__item").first
     found.wait_for(timeout=10_000)
     assert "Badgers" in found.inner_text()
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert [url for url in requested if not url.startswith(("file:", "data:", "blob:"))] == []
     assert complaints == []
     context.close()

@@ -365,3 +365,20 @@ def test_a_nearly_perfect_model_gets_a_leakage_warning() -> None:
     assert "contains the target" in summary.cautions[0]
     usual = bike_report().summary
     assert not any("nearly perfect" in sentence for sentence in (*usual.highlights, *usual.cautions))
+
+
+def test_large_data_is_explained_on_a_sample_of_its_rows(tmp_path: Path) -> None:
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
+    path = tmp_path / "bike.parquet"
+    test.X.assign(cnt=np.asarray(test.y)).to_parquet(path)
+
+    def model(X: pd.DataFrame) -> Any:
+        return 100 * X["temp"]
+
+    rows = sg.LargeData(path, sample_size=100)
+    summary = sg.report(model, train, (rows, "cnt"), features=["temp"], **SMALL).summary
+    assert summary.data.n_test == 100
+    assert "The test rows are a random sample of 219 rows." in summary.data.sentences
+    assert [one.name for one in summary.data.columns] == list(test.X.columns)
+    with pytest.raises(sg.exceptions.ParameterError, match="name of the target column"):
+        sg.report(model, train, (rows, None), features=["temp"], **SMALL)

@@ -60,6 +60,11 @@ def _value(value: float, series: TypedColumn) -> str:
 
 def _sentences(inputs: ReportInputs, columns: tuple[ColumnSummary, ...]) -> tuple[str, ...]:
     sentences = [f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {_tested(inputs)}."]
+    sentences += [
+        f"The {name} rows are a random sample of {pair.n_total:,} rows."
+        for name, pair in (("training", inputs.train), ("test", inputs.test))
+        if pair.n_total is not None and pair.n < pair.n_total
+    ]
     kinds = [(sum(one.kind == kind for one in columns), kind) for kind in ("numeric", "ordered", "nominal", "date")]
     kinds_present = [f"{n} {kind}" for n, kind in kinds if n]
     sentences.append(

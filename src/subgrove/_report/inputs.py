@@ -27,6 +27,8 @@ from subgrove._models.predictor import (
     read_target,
     response_for,
 )
+from subgrove._scale.large_data import LargeData, as_large, check_column_name, is_large, model_columns
+from subgrove._scale.readers.sample import sample_rows
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
@@ -47,11 +49,15 @@ SURE_TASKS = {"probability": "classification", "label": "classification", "value
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows and their target as passed by the user, and the table that was read from them."""
+    """Rows and their target as passed by the user, and the table that was read from them.
+
+    `n_total` is the number of rows of large data, of which these are a sample.
+    """
 
     X: Any
     y: Any
     table: Table
+    n_total: int | None = None
 
     @property
     def n(self) -> int:
@@ -173,10 +179,11 @@ def read_inputs(
     n_jobs: int | None,
 ) -> ReportInputs:
     """Return the validated arguments of `report`."""
-    trained, tested = read_pair(train, "train"), read_pair(test, "test")
+    seed = read_seed(random_state)
+    trained, tested = (read_pair(rows, argument, model, seed) for rows, argument in ((train, "train"), (test, "test")))
     _reject_other_columns(trained.table.names, tested.table.names)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
-    seed, depth = read_seed(random_state), whole_number("max_depth", max_depth, least=0)
+    depth = whole_number("max_depth", max_depth, least=0)
     names = _features(features, tested.table.names)
     row_loss = _loss(loss, model, tested.y)
     task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
@@ -205,8 +212,8 @@ def read_inputs(
     )
 
 
-def read_pair(rows: Any, argument: str) -> LabelledRows:
-    """Return the rows and target of a data set or of a pair."""
+def read_pair(rows: Any, argument: str, model: Any, seed: int) -> LabelledRows:
+    """Return the rows and target of a data set or of a pair; a sample of the rows of large data."""
     if hasattr(rows, "X") and hasattr(rows, "y"):
         X, y = rows.X, rows.y
     elif isinstance(rows, tuple | list) and len(rows) == 2:
@@ -216,6 +223,9 @@ def read_pair(rows: Any, argument: str) -> LabelledRows:
             f"{argument} must be a pair (X, y), or have .X and .y; got {type(rows).__name__}. "
             f"Pass {argument}=(X, y), the table of features and the column of the target."
         )
+    n_total = None
+    if is_large(X):
+        X, y, n_total = _sampled(as_large(X), y, argument, model, seed)
     if y is None or (np.ndim(y) == 2 and np.shape(y)[1] != 1):
         what = "no target" if y is None else f"a target of shape {np.shape(y)}"
         raise InputError(f"{argument} has {what}; a report has one target. Pass one value of y for each row.")
@@ -223,7 +233,22 @@ def read_pair(rows: Any, argument: str) -> LabelledRows:
     for at, name in enumerate(table.names):
         if not name.strip():
             raise InputError(f"{argument}.X has a column without a name ({name!r}, at position {at}). Give it a name.")
-    return LabelledRows(X, y, table)
+    return LabelledRows(X, y, table, n_total)
+
+
+def _sampled(large: LargeData, y: Any, argument: str, model: Any, seed: int) -> tuple[Any, Any, int]:
+    """Return a random sample of the rows of large data, their target, and the number of all rows."""
+    import narwhals as nw
+
+    data = large.read(argument)
+    if y is None:
+        raise ParameterError(f"{argument} must have the name of the target column as y, for it is large data.")
+    target = check_column_name(y, data, f"y of {argument}", "the target")
+    assert target is not None
+    names = model_columns(data, model, (), (target, large.row_key))
+    sample = sample_rows(data, [*names, target], large.sample_size, seed, large.row_key)
+    table = nw.from_native(sample.table, eager_only=True)
+    return table.select(names).to_native(), table[target].to_native(), data.n_rows
 
 
 def _reject_other_columns(train: tuple[str, ...], test: tuple[str, ...]) -> None:

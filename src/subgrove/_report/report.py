@@ -135,7 +135,9 @@ def report(
     model : object or callable
         A fitted model with `predict` or `predict_proba`, or a function of a table.
     train, test : Dataset or pair (X, y)
-        The training rows of the model, and held-out rows on which the report explains it.
+        The training rows of the model, and held-out rows on which the report explains it. X may be `LargeData`, a path
+        to Parquet or a lazy table, with the name of the target column as y: the report is then on a sample of its rows
+        (`LargeData(..., sample_size=)`), and says so.
     features : list of str, optional
         The features to explain; all columns by default. Samplers condition on all columns in any case.
     loss : str, Loss or callable, optional
