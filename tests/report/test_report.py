@@ -136,7 +136,9 @@ def test_an_existing_file_stays_if_writing_fails(tmp_path: Path, monkeypatch: py
     assert [one.name for one in tmp_path.iterdir()] == ["r.md"]
 
 
-@pytest.mark.parametrize(("name", "says"), [("r.pdf", "must end in"), ("r", "must end in"), ("no/r.md", "does not exist")])
+@pytest.mark.parametrize(
+    ("name", "says"), [("r.pdf", "must end in"), ("r", "must end in"), ("no/r.md", "does not exist")]
+)
 def test_unknown_suffixes_and_missing_folders_are_rejected(tmp_path: Path, name: str, says: str) -> None:
     with pytest.raises(sg.exceptions.ParameterError, match=says):
         odd_report().save(tmp_path / name)
