@@ -9,6 +9,7 @@ from sklearn.linear_model import lasso_path
 from subgrove._core.kinds import Floats
 from subgrove._native import loader
 from subgrove._regress import lasso_path as path
+from subgrove.exceptions import SubgroveWarning
 
 N, P = 200, 12
 
@@ -96,3 +97,13 @@ def test_a_column_without_variance_is_never_used() -> None:
     found = followed(X, y, penalties(X, y))
     assert not found[:, 6].any()
     assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_descent_that_does_not_converge_warns(monkeypatch: pytest.MonkeyPatch, compiled: bool) -> None:
+    if not compiled:
+        monkeypatch.setattr(loader, "lasso_path", None)
+    monkeypatch.setattr(path, "_TOLERANCE", -1.0)
+    monkeypatch.setattr(path, "_MAX_SWEEPS", 2)
+    with pytest.warns(SubgroveWarning, match="did not converge for 2 of 2 lasso problems"):
+        path.lasso_paths(np.eye(2)[None], np.ones((1, 2)), np.array([0.5, 0.1]))

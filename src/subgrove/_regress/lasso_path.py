@@ -1,64 +1,84 @@
-"""Paths of the lasso: the coefficients for falling penalties, of several tables at once."""
+"""Lasso paths: coefficients for decreasing penalties, for several problems at once."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._native import loader
+from subgrove.exceptions import SubgroveWarning
 
-_ENOUGH = 1e-7  # of the target's variance: steps that gain less end the search
-_MOST_SWEEPS = 1000
+_TOLERANCE = 1e-7  # relative to the target's variance: smaller decreases of the objective end the descent
+_MAX_SWEEPS = 1000
 
 
-def lasso_paths(products: Floats, with_target: Floats, penalties: Floats) -> Floats:
-    """The coefficients (problems, penalties, columns) of b' G b / 2 - c' b + penalty |b|.
+def lasso_paths(gram: Floats, with_target: Floats, penalties: Floats) -> Floats:
+    """Return the coefficients (problems, penalties, columns) that minimize b' G b / 2 - c' b + penalty |b|.
 
     Parameters
     ----------
-    products : float array (problems, columns, columns)
-        G: mean products of the columns, about their means.
+    gram : float array (problems, columns, columns)
+        G: mean products of the centred columns.
     with_target : float array (problems, columns)
         c: mean products with the target, whose variance is about 1.
     penalties : float array
-        Falling.
+        Decreasing.
     """
     problems, p = with_target.shape
-    products, with_target, penalties = (
-        np.ascontiguousarray(part, dtype=np.float64) for part in (products, with_target, penalties)
+    gram, with_target, penalties = (
+        np.ascontiguousarray(part, dtype=np.float64) for part in (gram, with_target, penalties)
     )
-    found = np.zeros((problems, len(penalties), p))
+    coef = np.zeros((problems, len(penalties), p))
     if loader.lasso_path is not None:
-        loader.lasso_path.paths(products, with_target, penalties, found, problems, p, len(penalties), _ENOUGH)
-        return found
-    for one, c, out in zip(products, with_target, found, strict=True):
-        _follow(one, c, penalties, out)
-    return found
+        sizes = problems, p, len(penalties)
+        failures = loader.lasso_path.paths(gram, with_target, penalties, coef, *sizes, _TOLERANCE)
+    else:
+        failures = sum(
+            _follow(*problem) for problem in zip(gram, with_target, [penalties] * problems, coef, strict=True)
+        )
+    if failures:
+        warnings.warn(
+            f"Coordinate descent did not converge for {failures} of {problems * len(penalties)} lasso problems, so the "
+            f"columns that a shift is made of may not be the best ones.",
+            SubgroveWarning,
+            stacklevel=2,
+        )
+    return coef
 
 
-def _follow(products: Floats, with_target: Floats, penalties: Floats, out: Floats) -> None:
-    slope, b = with_target.copy(), np.zeros(len(with_target))
-    everyone = np.flatnonzero(np.diag(products) > 0)
+def _follow(gram: Floats, with_target: Floats, penalties: Floats, out: Floats) -> int:
+    """Write the coefficients of one problem; return for how many penalties they did not converge."""
+    gradient, coef, failures = with_target.copy(), np.zeros(len(with_target)), 0
+    columns = np.flatnonzero(np.diag(gram) > 0)
     for at, penalty in enumerate(penalties):
-        for _ in range(_MOST_SWEEPS):
-            if _sweep(products, everyone, penalty, b, slope) <= _ENOUGH:
+        failures += not _descend(gram, columns, penalty, coef, gradient)
+        out[at] = coef
+    return failures
+
+
+def _descend(gram: Floats, columns: Rows, penalty: float, coef: Floats, gradient: Floats) -> bool:
+    """Update the coefficients for one penalty; return whether they converged."""
+    for _ in range(_MAX_SWEEPS):
+        if _sweep(gram, columns, penalty, coef, gradient) <= _TOLERANCE:
+            return True
+        for _ in range(_MAX_SWEEPS):
+            if _sweep(gram, np.flatnonzero(coef), penalty, coef, gradient) <= _TOLERANCE:
                 break
-            for _ in range(_MOST_SWEEPS):
-                if _sweep(products, np.flatnonzero(b), penalty, b, slope) <= _ENOUGH:
-                    break
-        out[at] = b
+    return False
 
 
-def _sweep(products: Floats, columns: Rows, penalty: float, b: Floats, slope: Floats) -> float:
-    """One step for each column; gives the largest gain of a step."""
+def _sweep(gram: Floats, columns: Rows, penalty: float, coef: Floats, gradient: Floats) -> float:
+    """Update each column once; return the largest decrease of the objective, times 2."""
     largest = 0.0
     for j in columns:
-        own, old = products[j, j], b[j]
-        pull = slope[j] + own * old
-        new = np.sign(pull) * max(abs(pull) - penalty, 0.0) / own
+        diagonal, old = gram[j, j], coef[j]
+        unpenalized = gradient[j] + diagonal * old
+        new = np.sign(unpenalized) * max(abs(unpenalized) - penalty, 0.0) / diagonal
         step = new - old
         if step != 0.0:
-            b[j] = new
-            slope -= step * products[j]
-            largest = max(largest, step * step * own)
+            coef[j] = new
+            gradient -= step * gram[j]
+            largest = max(largest, step * step * diagonal)
     return largest
