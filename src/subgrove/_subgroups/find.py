@@ -1,4 +1,4 @@
-"""A tree for each feature: the verb that finds subgroups."""
+"""`find_subgroups`: one tree per feature."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from subgrove._core.validate import reject_another_index
 from subgrove._data.features import Members, allowed_columns, parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
-from subgrove._subgroups.depth import DEEPEST
+from subgrove._subgroups.depth import AUTO_MAX_DEPTH
 from subgrove._subgroups.grow import TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.trees.sorted_table import SortedTable
+from subgrove.trees.candidates import SortedTable
 from subgrove.trees.training import select_columns
 
 AUTO = "auto"
@@ -38,50 +38,51 @@ def find_subgroups(
     sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> Subgroups:
-    """Subgroups of each feature, in which it hardly depends on the other columns.
+    """Find subgroups of each feature in which it hardly depends on the other columns.
 
     Parameters
     ----------
     X : pandas or polars frame, pyarrow table or 2-d array
         Training rows; columns of an array are called x0, x1, and so on. Missing values are allowed.
     features : str or list, optional
-        The features to find subgroups for: a name, or a list of names; every column by default.
-        A tuple or list of names among them is a group of features that will be redrawn together: they have one tree,
-        on the columns outside the group.
+        Features to find subgroups for: a name or a list of names; every column by default. A tuple or list of names
+        inside the list is a group of features that will be resampled jointly: it has one tree, on the columns outside
+        the group.
     tree : {"transformation", "cart"}, default "transformation"
-        "transformation" tells subgroups apart by the whole distribution of a numeric feature, and by the frequencies
-        of a nominal, the mean of an ordered one and the share of one with two values (conditional inference).
-        "cart" tells them apart by means and by frequencies; it takes no groups of features.
+        "transformation" splits by the whole distribution of a numeric feature, the frequencies of a nominal feature,
+        the mean of an ordered feature and the share of a binary one (conditional inference). "cart" splits by means
+        and frequencies; it does not support groups of features.
     max_depth : int or "auto", default 2
-        Most conditions in a rule, so at most `2 ** max_depth` subgroups; 0 leaves one. "auto" chooses for each feature
-        the smallest depth up to 6 that foretells held-out rows as well as the best depth, within one standard error;
-        `choice` of its `Partition` says why. That grows five more trees for each feature.
+        Maximum number of splits from the root to a leaf, so that there are at most `2 ** max_depth` subgroups; 0
+        gives one. "auto" selects for each feature the smallest depth up to 6 whose held-out score is within one
+        standard error of the best (`Partition.choice` gives the scores), at the cost of five more trees per feature.
     min_samples_leaf : int, default 30
-        Least number of rows (weight) in a subgroup.
+        Minimum number of rows (sum of weights) in a subgroup.
     alpha : float, default 0.05
-        Level of the tests, after adjustment for the number of columns; CART has none.
+        Significance level of the tests, after adjustment for the number of columns; not used by CART.
     given : str or list of str, optional
-        The columns that rules may ask for; every column by default. A feature is never in its own rules.
+        Columns that rules may use; every column by default. A feature is never used in its own rules.
     kinds : mapping, optional
-        Column name -> "numeric", "ordered" or "nominal", where the dtype says otherwise.
-    weights : 1-d array, optional
-        How often each row counts.
+        Column name -> "numeric", "ordered" or "nominal", to override the kind that the dtype implies.
+    sample_weight : 1-d array, optional
+        Sample weights.
     n_jobs : int, optional
-        Processes to grow trees in, as joblib counts them: -1 for all cores. None is one, or what
-        `joblib.parallel_config` says. The result is the same for any number.
+        Number of processes, as in joblib: -1 for all cores; None is one, unless `joblib.parallel_config` sets another
+        number. The result does not depend on it.
 
     Returns
     -------
     Subgroups
-        A mapping from feature to `Partition`.
+        Mapping from feature to `Partition`.
 
     Notes
     -----
-    How to read it: a feature with one subgroup, "all rows", depends on no other column as far as the tree can tell. The
-    only leaf of its tree says why in `stop`: "not significant"; or "constant", "no columns" (to split on) or "few rows"
-    where no tree could grow.
+    How to read it: a feature with one subgroup, "all rows", shows no dependence on other columns that the tree can
+    detect. `stop` of its only leaf gives the reason: "not significant"; or "constant", "no columns" (to split on) or
+    "few rows" if no tree could grow.
 
-    Rows without a value of a feature are left out when its tree grows; `assign` gives them a subgroup all the same.
+    Rows with a missing value of a feature are left out when its tree grows; `assign` assigns them to a subgroup
+    nevertheless.
 
     Examples
     --------
@@ -102,58 +103,28 @@ def find_subgroups(
     >>> groups["temp"].rules[2]
     'season in {SUMMER} and hum <= 67.292'
 
-    Features that are to be redrawn together have one tree:
+    Features that are resampled jointly have one tree:
 
     >>> both = sg.find_subgroups(X, features=[("temp", "hum")], given=["season", "yr"], max_depth=1)
     >>> both["temp", "hum"].rules
     ('season in {WINTER, SPRING, FALL}', 'season in {SUMMER}')
 
-    Each feature with the depth that it needs:
+    Select the depth of each feature by cross-validation:
 
     >>> sg.find_subgroups(X, features=["hum", "wind"], max_depth="auto")
     <Subgroups of 2 features: transformation trees, max_depth auto>
       hum   8 subgroups by weather, wind, temp, season (depth 4)
       wind  3 subgroups by season, hum (depth 2)
     """
+    common = (min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs)
     if not isinstance(max_depth, str):
-        return _found(X, features, tree, max_depth, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs)
+        return _find(X, features, tree, max_depth, *common)
     if max_depth != AUTO:
         raise ParameterError(f"max_depth must be a whole number >= 0, or {AUTO!r}; got {max_depth!r}.")
-    deep = _found(X, features, tree, DEEPEST, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, judged=True)
-    return deep.at_selected_depth()
+    return _find(X, features, tree, AUTO_MAX_DEPTH, *common, select_depth=True).at_selected_depth()
 
 
 def subgroups_by_depth(
-    X: Any,
-    features: Any,
-    tree: Any,
-    deepest: Any,
-    min_samples_leaf: Any,
-    alpha: Any,
-    given: Any,
-    kinds: Any,
-    weights: Any,
-    n_jobs: Any,
-    tolerance: float,
-) -> Subgroups:
-    """Subgroups at the greatest depth, each with its scores by depth."""
-    return _found(
-        X,
-        features,
-        tree,
-        deepest,
-        min_samples_leaf,
-        alpha,
-        given,
-        kinds,
-        weights,
-        n_jobs,
-        judged=True,
-        tolerance=tolerance,
-    )
-
-
-def _found(
     X: Any,
     features: Any,
     tree: Any,
@@ -162,51 +133,71 @@ def _found(
     alpha: Any,
     given: Any,
     kinds: Any,
-    weights: Any,
+    sample_weight: Any,
+    n_jobs: Any,
+    tolerance: float,
+) -> Subgroups:
+    """Return subgroups at the maximum depth, each with its scores by depth."""
+    common = (min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs)
+    return _find(X, features, tree, max_depth, *common, select_depth=True, tolerance=tolerance)
+
+
+def _find(
+    X: Any,
+    features: Any,
+    tree: Any,
+    max_depth: Any,
+    min_samples_leaf: Any,
+    alpha: Any,
+    given: Any,
+    kinds: Any,
+    sample_weight: Any,
     n_jobs: Any,
     *,
-    judged: bool = False,
+    select_depth: bool = False,
     tolerance: float = 0.0,
 ) -> Subgroups:
-    settings = TreeSettings.checked(tree, max_depth, min_samples_leaf, alpha, judged, tolerance)
-    effective_jobs(n_jobs)  # refuses what is no number of jobs
+    settings = TreeSettings.checked(
+        tree, max_depth, min_samples_leaf, alpha, select_depth=select_depth, tolerance=tolerance
+    )
+    effective_jobs(n_jobs)  # raises if n_jobs is invalid
     table = read_table(X, kinds=kinds, lenient=True)
-    asked, allowed = parse_features(features, table.names), allowed_columns(given, table.names)
+    groups, allowed = parse_features(features, table.names), allowed_columns(given, table.names)
     allowed = _without_unusable(table, allowed, given)
-    settings.reject_groups(asked)
-    reject_another_index(X, sample_weight=weights)
-    counted = read_weights(weights, table.n_rows)
-    prepared = SortedTable.of(select_columns(table, allowed), shared=tree == "transformation")
-    if len(asked) > 1 and effective_jobs(n_jobs) > 1:
-        prepared = prepared.filled(tree)  # here, and not in every process
-    task = partial(_partition, prepared, table, counted, settings)
-    with one_blas_thread():  # around all of them, since threads would set it back for one another
-        partitions = tuple(parallel_map(task, asked, n_jobs))
+    settings.reject_groups(groups)
+    reject_another_index(X, sample_weight=sample_weight)
+    weights = read_weights(sample_weight, table.n_rows)
+    columns = SortedTable.of(select_columns(table, allowed), shared=tree == "transformation")
+    if len(groups) > 1 and effective_jobs(n_jobs) > 1:
+        columns = columns.filled(tree)  # once here instead of in every process
+    task = partial(_partition, columns, table, weights, settings)
+    with one_blas_thread():  # around all trees, since threads would reset it for one another
+        partitions = tuple(parallel_map(task, groups, n_jobs))
     parameters = {
-        "features": None if features is None else [each[0] if len(each) == 1 else [*each] for each in asked],
+        "features": None if features is None else [each[0] if len(each) == 1 else [*each] for each in groups],
         "tree": tree,
         "max_depth": settings.rules.max_depth,
         "min_samples_leaf": settings.rules.min_samples_leaf,
         "alpha": settings.rules.alpha,
         "given": None if given is None else [*allowed],
         "kinds": None if kinds is None else dict(kinds),
-        "weighted": weights is not None,
+        "weighted": sample_weight is not None,
     }
     return Subgroups(partitions, table.columns, fingerprint(table), parameters)
 
 
 def _without_unusable(table: Table, allowed: Members, given: Any) -> Members:
-    """The columns that a tree can split on; says which cannot."""
+    """Return the columns that a tree can split on; warn about the others."""
     unusable = {column.name: why for column in table.columns if (why := _unusable(table, column)) is not None}
     named = [name for name in allowed if name in unusable]
     if not named:
         return allowed
     listed = ", ".join(f"{name!r} ({unusable[name]})" for name in named[:5]) + (" ..." if len(named) > 5 else "")
     if given is not None:
-        raise ColumnError(f"given names columns that no subgroup can be made of: {listed}. Leave them out of given.")
+        raise ColumnError(f"given has columns that cannot define subgroups: {listed}. Remove them from given.")
     warnings.warn(
-        f"No subgroup is made of the columns {listed}. Merge rare levels, convert a column that holds numbers or "
-        f"dates, or name the columns to use in given.",
+        f"Rules do not use the columns {listed}. Merge rare levels, convert columns that hold numbers or dates, or "
+        f"pass the columns to use as given.",
         SubgroveWarning,
         stacklevel=4,
     )
@@ -214,22 +205,22 @@ def _without_unusable(table: Table, allowed: Members, given: Any) -> Members:
 
 
 def _unusable(table: Table, column: ColumnInfo) -> str | None:
-    """Why no tree can split on a column; None if it can."""
+    """Return why no tree can split on a column; None if it can."""
     if len(column.levels) > MAX_LEVELS:
-        return f"{len(column.levels)} levels, at most {MAX_LEVELS} can be told apart usefully"
+        return f"{len(column.levels)} levels, more than the maximum of {MAX_LEVELS}"
     if column.has_missing and bool(table.series(column.name).missing.all()):
-        return "no value at all"
+        return "all values missing"
     return None
 
 
 def _partition(
-    prepared: SortedTable, table: Table, weights: Floats | None, settings: TreeSettings, members: Members
+    columns: SortedTable, table: Table, weights: Floats | None, settings: TreeSettings, members: Members
 ) -> Partition:
-    """The subgroups of one feature, or of a group."""
+    """Grow the tree of a feature or group; errors name it."""
     try:
-        return grow_on_shared_columns(prepared, table, weights, members, settings)
+        return grow_on_shared_columns(columns, table, weights, members, settings)
     except SubgroveError as error:
         raise type(error)(f"Feature {TOGETHER.join(members)!r}: {error}") from error
     except Exception as error:
-        error.add_note(f"This happened to the tree of feature {TOGETHER.join(members)!r}.")
+        error.add_note(f"Raised while growing the tree of feature {TOGETHER.join(members)!r}.")
         raise

@@ -1,8 +1,8 @@
-"""The subgroups of one feature, or of several that are redrawn together."""
+"""Subgroups of one feature, or of several features that are resampled jointly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,34 +13,36 @@ import numpy.typing as npt
 from subgrove._core.html_views import html_of
 from subgrove._data.features import NamedGroup, feature_label
 from subgrove._data.table import Table, read_like
-from subgrove._subgroups.depth_choice import DepthChoice
+from subgrove._subgroups.depth import DepthChoice
 from subgrove.exceptions import FormatError
 from subgrove.trees import Tree
+from subgrove.trees.nodes import renumber
 
 
 @dataclass(frozen=True, repr=False)
 class Partition:
-    """Subgroups of a feature: what `find_subgroups(...)` holds for each feature.
+    """Subgroups of one feature; `find_subgroups` returns one partition per feature.
 
-    Within a subgroup the feature hardly depends on the other columns. A rule says which rows belong to it; every row
-    belongs to one subgroup.
+    Within a subgroup the feature hardly depends on the other columns. Each subgroup is defined by a rule; every row
+    belongs to exactly one subgroup.
 
     Attributes
     ----------
     members : tuple of str
-        The feature, or the features of a group.
+        Name of the feature, or names of the features of a group.
     tree : Tree
-        The tree whose leaves are the subgroups.
+        Tree whose leaves are the subgroups.
     choice : DepthChoice or None
-        Why the tree has its depth, if that was chosen (`max_depth="auto"`).
+        Scores by depth and selected depth, if `max_depth="auto"`.
     feature : str
-        The name of the feature, or the names of a group joined by " + ".
+        Name of the feature, or the names of a group joined by " + ".
     rules : tuple of str
-        The rule of each subgroup, in the order of the leaves.
+        Rule of each subgroup, in the order of the leaves.
     sizes : tuple of int or float
-        Training rows (weight) of each subgroup. Rows without a value of the feature are not among them.
+        Number of training rows (sum of weights) of each subgroup; rows with a missing value of the feature are not
+        counted.
     conditioning : tuple of str
-        The columns that rules ask for, those nearest to the root first.
+        Columns used in the rules, those nearest to the root first.
 
     Examples
     --------
@@ -67,22 +69,22 @@ class Partition:
 
     @property
     def feature(self) -> str:
-        """The name of the feature or group; a group without a name is called by its members, joined by " + "."""
+        """Name of the feature or group; a group without a name has the names of its members, joined by " + "."""
         return feature_label(self.members)
 
     @cached_property
     def rules(self) -> tuple[str, ...]:
-        """The rule of each subgroup, in the order of the leaves."""
+        """Rule of each subgroup, in the order of the leaves."""
         return tuple(self.tree.rules.values())
 
     @cached_property
     def sizes(self) -> tuple[int | float, ...]:
-        """Training rows (weight) of each subgroup."""
+        """Number of training rows (sum of weights) of each subgroup."""
         return tuple(int(leaf.n) if leaf.n.is_integer() else leaf.n for leaf in self.tree.leaves)
 
     @cached_property
     def conditioning(self) -> tuple[str, ...]:
-        """The columns that rules ask for, those nearest to the root first."""
+        """Columns used in the rules, those nearest to the root first."""
         splits = [(node.depth, node.id, node.split.column) for node in self.tree.nodes if node.split is not None]
         return tuple(dict.fromkeys(column for _, _, column in sorted(splits)))
 
@@ -96,50 +98,69 @@ class Partition:
         return html_of(self)
 
     def _summary(self) -> str:
-        """How many subgroups there are, and by which columns."""
+        """Number of subgroups and their columns, as text."""
         if len(self) == 1:
             return "1 subgroup"
         return f"{len(self)} subgroups by {', '.join(self.conditioning)}"
 
     def assign(self, X: Any) -> npt.NDArray[np.intp]:
-        """Which subgroup each row is in.
+        """Return the subgroup of each row.
 
         Parameters
         ----------
         X : frame, table or 2-d array
-            Rows with the columns that the tree was given (in any order; others, also the feature, are ignored).
+            Rows with the columns of the tree, in any order; other columns, including the feature, are ignored.
 
         Returns
         -------
         array of int
-            Positions in `rules`, from 0. Rows that lack a value of the feature have a subgroup too.
-            A level that training did not have goes with the larger side, with a warning; so do missing values in a
-            column that had none in training.
+            Positions in `rules`, from 0. Rows with a missing value of the feature are assigned as well. A level
+            that is new, or a missing value in a column without missing values in training, goes to the child with
+            more training rows, with a warning.
         """
         return self._assign_table(read_like(X, self.tree.columns), stacklevel=4)
 
     def _assign_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
-        """The same for a table that was read with the columns of training; `stacklevel` is where a warning points."""
+        """Assign rows of a table read with the training columns; `stacklevel` is that of the warning."""
         return self.tree._leaf_numbers(table, stacklevel)
 
     def at_depth(self, depth: int) -> Partition:
-        """The subgroups that `max_depth=depth` would have given, at no cost.
+        """Return the subgroups that `max_depth=depth` gives, by pruning.
 
-        Deeper than it was grown, a tree stays as it is.
+        A tree that is not deeper than `depth` is returned unchanged.
 
         Parameters
         ----------
         depth : int
-            Splits from the root to the deepest leaf, at most; 0 leaves one subgroup.
+            Maximum number of splits from the root to a leaf; 0 gives one subgroup.
         """
         return Partition(self.members, self.tree.prune(depth))
 
     def at_selected_depth(self) -> Partition:
-        """The subgroups of the depth that `choice` says is enough; the same where none was chosen."""
+        """Return the subgroups at the depth selected by `choice`; unchanged if there is no choice."""
         return self if self.choice is None else replace(self, tree=self.tree.prune(self.choice.depth))
 
+    def restricted_to(self, columns: Collection[str]) -> Partition:
+        """Return the partition pruned to splits on some columns.
+
+        A split is retained if its column and the columns of all splits above it are in `columns`. So additional columns
+        never give coarser subgroups, and no columns give a single subgroup.
+
+        Parameters
+        ----------
+        columns : collection of str
+            Names of the columns that rules may use.
+        """
+        nodes = {
+            node.id: node
+            if node.split is None or node.split.column in columns
+            else replace(node, split=None, children=None, stop="no columns")
+            for node in self.tree.nodes
+        }
+        return Partition(self.members, replace(self.tree, nodes=renumber(nodes)))
+
     def text(self) -> str:
-        """The tree as indented lines.
+        """Return the tree as indented lines.
 
         Examples
         --------
@@ -153,19 +174,19 @@ class Partition:
         return self.tree.text()
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary of plain values that JSON can hold."""
-        chosen = {} if self.choice is None else {"choice": self.choice.to_dict()}
+        """Return a dictionary of plain values that JSON can hold."""
+        choice = {} if self.choice is None else {"choice": self.choice.to_dict()}
         name = {"name": self.members.name} if isinstance(self.members, NamedGroup) else {}
-        return {"members": list(self.members), **name, "tree": self.tree.to_dict()} | chosen
+        return {"members": list(self.members), **name, "tree": self.tree.to_dict()} | choice
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Partition:
-        """The partition that `to_dict` wrote.
+        """Restore a partition from `to_dict`.
 
         Parameters
         ----------
         values : dict
-            What `to_dict` of a partition gave, also after a way through JSON.
+            Output of `to_dict`, possibly after a round trip through JSON.
         """
         try:
             members, tree = tuple(values["members"]), Tree.from_dict(values["tree"])

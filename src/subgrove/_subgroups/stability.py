@@ -1,180 +1,176 @@
-"""Would other rows have given the same subgroups? Trees grown again on halves of the rows say so.
+"""Stability of subgroups: trees grown again on random halves of the rows, compared with the tree on all rows.
 
-Halves are drawn without replacement. A bootstrap sample holds copies of rows, which the tests of a tree take for
-evidence, so it splits too often (Strobl and others 2007). And a mean over half of n rows lies as far from the mean of
-all n as that lies from the truth: its variance is s^2 / (n / 2) * (1 - 1 / 2) = s^2 / n. So the range of what varies
-like a mean is that over other samples of n rows; a cut at a jump varies less than that in n rows, so its range is on
-the wide side. Trees on half the rows find less, so shares are on the low side.
+Halves are drawn without replacement. A bootstrap sample contains copies of rows, which the tests of a tree take for
+evidence, so it splits too often (Strobl and others 2007). Around the mean of all n rows, the mean of half of them has
+variance s^2 / (n / 2) * (1 - 1 / 2) = s^2 / n, the same as the mean of n rows around the population mean. So the range
+of a statistic that varies like a mean is its range over other samples of n rows. A split point at a jump varies less
+than that in n rows, so its range is conservative. Trees on half the rows have less power, so shares are conservative as
+well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from subgrove._core.kinds import Rows
-from subgrove._core.parallel import effective_jobs, one_blas_thread, parallel_map, progress_bar
-from subgrove._core.random import Streams, read_seed
-from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import Floats, Table, read_like, read_weights
-from subgrove._subgroups.grow import TreeSettings, grown_partition
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.parallel import one_blas_thread, parallel_map, progress_bar
+from subgrove._core.random import Streams
+from subgrove._data.table import Table
+from subgrove._subgroups.grow import TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.partition import Partition
-from subgrove._subgroups.regrowth import RegrownTree, TreeRows, compare
-from subgrove._subgroups.stability_result import FeatureStability, Stability
-from subgrove._subgroups.subgroups import Subgroups
-from subgrove.exceptions import InputError, ParameterError
+from subgrove._subgroups.stability_result import FeatureStability, RegrownTree, Stability
+from subgrove.trees import Node, Split, Tree
+from subgrove.trees.candidates import SortedTable
 from subgrove.trees.training import select_columns
 
-_TOGETHER = 10  # resamples that are one task
-_Task = tuple[int, range]  # number of the partition, numbers of the resamples
+_CHUNK = 10  # resamples per task
+_Task = tuple[int, range]  # position of the partition, numbers of the resamples
+_Mask = npt.NDArray[np.bool_]
 
 
-def stability(
-    groups: Subgroups,
-    X: Any,
-    *,
-    n_resamples: int = 50,
-    sample_weight: Any = None,
-    random_state: int | None = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
-) -> Stability:
-    """How often the splits of subgroups come back when trees grow on half of the rows, and where their cuts lie then.
+@dataclass(frozen=True, eq=False)
+class TreeRows:
+    """A tree and the leaf of each row.
 
-    Parameters
+    Attributes
     ----------
-    groups : Subgroups
-        What `find_subgroups` returned.
-    X : pandas or polars frame, pyarrow table or 2-d array
-        The training rows that they were found on.
-    n_resamples : int, default 50
-        How many halves are drawn.
-    weights : 1-d array, optional
-        How often each row counts, if that was given to `find_subgroups`.
-    random_state : int, RandomState instance or Generator, optional
-        Makes the numbers the same each time, whatever the number of jobs. More resamples go on where fewer ended.
-    n_jobs : int, optional
-        Processes to grow trees in.
-    progress : bool, optional
-        Whether to show a progress bar; None shows it in a terminal.
-
-    Returns
-    -------
-    Stability
-        Tables `splits`, `columns`, `levels` and `overall`; `sentences` say the same in words.
-
-    Notes
-    -----
-    Trees grow as those of `groups` did, each to the depth that it has there, and with half the `min_samples_leaf`, so
-    that
-    subgroups may be the same share of the rows. A split comes back if the node of the same depth that has most rows in
-    common splits on the same column.
-
-    How to read it: a first split that comes back in every half is no accident of these rows. Where two columns tell the
-    same, they may take turns: each comes back seldom, while the subgroups hardly change, and the adjusted Rand index
-    stays high.
-
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> X = sg.datasets.bike().X
-    >>> groups = sg.find_subgroups(X, features=["temp", "wind"])
-    >>> found = sg.stability(groups, X, n_resamples=20, random_state=1)
-    >>> found
-    <Stability of 2 features: 20 halves of the rows>
-      temp  season first in 20 of 20, adjusted Rand index 0.81
-      wind  season first in 12 of 20, adjusted Rand index 0.41
-    >>> for sentence in found.sentences[2:4]:
-    ...     print(sentence)
-    temp: where season in {SUMMER}, hum is split on in 7 of 20, its cut between 58.33 and 67.29 in 9 of 10 of these.
-    temp: two rows of one subgroup stay together in 87% of cases (adjusted Rand index 0.81).
-    >>> found.splits[["feature", "node", "column", "share", "cut_low", "cut_high"]].round(2)
-      feature                                node  column  share  cut_low  cut_high
-    0    temp                            all rows  season   1.00      NaN       NaN
-    1    temp    season in {WINTER, SPRING, FALL}  season   1.00      NaN       NaN
-    2    temp                  season in {SUMMER}     hum   0.35    58.33     67.29
-    3    wind                            all rows  season   0.60      NaN       NaN
-    4    wind  season in {WINTER, SPRING, SUMMER}     hum   0.45    39.67     81.50
+    tree : Tree
+    leaf : int array (n_rows,)
+        Number of the leaf of each row.
     """
-    if not isinstance(groups, Subgroups):
-        raise ParameterError(f"groups must be what find_subgroups returned; got {type(groups).__name__}.")
-    n = whole_number("n_resamples", n_resamples, least=1)
-    effective_jobs(n_jobs)  # refuses what is no number of jobs
-    start = read_seed(random_state)
-    table = _read(groups, X)
-    reject_another_index(X, sample_weight=sample_weight)
-    counted = _read_weights(groups, sample_weight, table.n_rows)
-    chunks = [range(first, min(first + _TOGETHER, n)) for first in range(0, n, _TOGETHER)]
-    tasks: list[_Task] = list(product(range(len(groups)), chunks))
-    work = partial(_regrown, groups, table, counted, Streams(start, "stability", n))
-    found: list[list[RegrownTree]] = [[] for _ in groups]
-    with one_blas_thread(), progress_bar(progress, n * len(groups), "Growing trees") as done:
-        for (at, chunk), regrown in zip(tasks, parallel_map(work, tasks, n_jobs), strict=True):
-            found[at] += regrown
-            done(len(chunk))
+
+    tree: Tree
+    leaf: Rows
+
+    @classmethod
+    def of(cls, tree: Tree, table: Table) -> TreeRows:
+        """Route the rows of a table through a tree."""
+        return cls(tree, tree._leaf_numbers(table))
+
+    @cached_property
+    def inner(self) -> tuple[Node, ...]:
+        """Nodes with a split."""
+        return tuple(node for node in self.tree.nodes if node.split is not None)
+
+    def rows_of(self, node: Node) -> _Mask:
+        """Return which rows pass through a node."""
+        below = [number for number, leaf in enumerate(self.tree.leaves) if self._is_below(leaf, node)]
+        return np.isin(self.leaf, below)
+
+    def _is_below(self, leaf: Node, node: Node) -> bool:
+        at: Node = leaf
+        while at.id != node.id and at.parent is not None:
+            at = self.tree.nodes[at.parent - 1]
+        return at.id == node.id
+
+
+def regrow_trees(
+    partitions: tuple[Partition, ...],
+    table: Table,
+    weights: Floats | None,
+    parameters: Mapping[str, Any],
+    n_resamples: int,
+    seed: int,
+    n_jobs: int | None,
+    progress: bool | None,
+) -> Stability:
+    """Grow the tree of each partition on `n_resamples` halves of the rows and compare it with the original.
+
+    `parameters` are those of `find_subgroups`.
+    """
+    chunks = [range(first, min(first + _CHUNK, n_resamples)) for first in range(0, n_resamples, _CHUNK)]
+    tasks: list[_Task] = list(product(range(len(partitions)), chunks))
+    work = partial(_regrow, partitions, table, weights, parameters, Streams(seed, "stability", n_resamples))
+    regrown: list[list[RegrownTree]] = [[] for _ in partitions]
+    with one_blas_thread(), progress_bar(progress, n_resamples * len(partitions), "Growing trees") as advance:
+        for (at, chunk), trees in zip(tasks, parallel_map(work, tasks, n_jobs), strict=True):
+            regrown[at] += trees
+            advance(len(chunk))
     features = tuple(
-        FeatureStability(partition, _levels_present(partition, table), tuple(own))
-        for partition, own in zip(groups.partitions, found, strict=True)
+        FeatureStability(partition, _levels_present(partition, table), tuple(trees))
+        for partition, trees in zip(partitions, regrown, strict=True)
     )
-    return Stability(features, n, start)
+    return Stability(features, n_resamples, seed)
 
 
-def _read(groups: Subgroups, X: Any) -> Table:
-    table = read_like(X, groups.columns)
-    if fingerprint(table) != groups.fingerprint:
-        raise InputError(
-            f"X is not the table that the subgroups were found on: its {table.n_rows} rows hold other values, or stand "
-            f"in another order. Pass the training rows that find_subgroups was given."
-        )
-    if table.n_rows < 2:
-        raise InputError("X has one row, which cannot be halved. Pass more rows to find_subgroups.")
-    return table
-
-
-def _read_weights(groups: Subgroups, weights: Any, n_rows: int) -> Floats | None:
-    if bool(groups.parameters.get("weighted")) != (weights is not None):
-        said = "without weights" if weights is not None else "with weights"
-        what = "Leave weights out" if weights is not None else "Pass the same weights"
-        raise ParameterError(f"The subgroups were found {said}. {what}, so that trees grow in the same way.")
-    return read_weights(weights, n_rows)
-
-
-def _half(rng: np.random.Generator, n_rows: int) -> Rows:
-    return np.sort(rng.permutation(n_rows)[: n_rows // 2])
-
-
-def _regrown(
-    groups: Subgroups, table: Table, weights: Floats | None, streams: Streams, task: _Task
+def _regrow(
+    partitions: Sequence[Partition],
+    table: Table,
+    weights: Floats | None,
+    parameters: Mapping[str, Any],
+    streams: Streams,
+    task: _Task,
 ) -> list[RegrownTree]:
-    partition, parameters = groups.partitions[task[0]], groups.parameters
-    allowed = tuple(column.name for column in partition.tree.columns)
-    least = max((int(parameters["min_samples_leaf"]) + 1) // 2, 1)
+    partition = partitions[task[0]]
+    names = tuple(column.name for column in partition.tree.columns)
+    min_samples_leaf = max((int(parameters["min_samples_leaf"]) + 1) // 2, 1)
     depth = partition.tree.parameters["max_depth"]
-    settings = TreeSettings.checked(parameters["tree"], depth, least, parameters["alpha"])
-    others = select_columns(table, allowed)
-    whole = TreeRows.of(partition.tree, others)
-    found = []
+    settings = TreeSettings.checked(parameters["tree"], depth, min_samples_leaf, parameters["alpha"])
+    others = select_columns(table, names)
+    original = TreeRows.of(partition.tree, others)
+    regrown = []
     for number in task[1]:
-        rows = _half(streams[number], table.n_rows)
-        own = None if weights is None else weights[rows]
-        part = table.rows(rows)
-        tree = grown_partition(part, own, partition.members, allowed, settings).tree
-        found.append(compare(whole, TreeRows.of(tree, others)))
-    return found
+        rows = np.sort(streams[number].permutation(table.n_rows)[: table.n_rows // 2])
+        half = table.rows(rows)
+        columns = SortedTable.of(select_columns(half, names), shared=False)
+        half_weights = None if weights is None else weights[rows]
+        tree = grow_on_shared_columns(columns, half, half_weights, partition.members, settings).tree
+        regrown.append(compare(original, TreeRows.of(tree, others)))
+    return regrown
 
 
 def _levels_present(partition: Partition, table: Table) -> tuple[tuple[str, ...], ...]:
-    """For each split the levels of its column that rows of its node have; none if it has no levels."""
-    placed = TreeRows.of(partition.tree, select_columns(table, [column.name for column in partition.tree.columns]))
-    found: list[tuple[str, ...]] = []
-    for node in placed.inner:
+    """Return, for each split, the levels of its column present in its node; empty if the column has no levels."""
+    rows = TreeRows.of(partition.tree, select_columns(table, [column.name for column in partition.tree.columns]))
+    present: list[tuple[str, ...]] = []
+    for node in rows.inner:
         assert node.split is not None
         series = table.series(node.split.column)
-        codes: Sequence[int] = np.unique(series.values[placed.rows_of(node)]).tolist() if series.info.is_nominal else ()
-        found.append(tuple(series.info.levels[code] for code in codes if code >= 0))
-    return tuple(found)
+        codes: Iterable[int] = np.unique(series.values[rows.rows_of(node)]).tolist() if series.info.is_nominal else ()
+        present.append(tuple(series.info.levels[code] for code in codes if code >= 0))
+    return tuple(present)
+
+
+def compare(original: TreeRows, other: TreeRows) -> RegrownTree:
+    """Compare a tree with the original tree; both have the same rows."""
+    splits = tuple(_matching_split(original.rows_of(node), node.depth, other) for node in original.inner)
+    depths: dict[str, int] = {}
+    for node in other.inner:
+        assert node.split is not None
+        depths[node.split.column] = min(node.depth, depths.get(node.split.column, node.depth))
+    rand, together = agreement(original.leaf, other.leaf)
+    return RegrownTree(splits, tuple(sorted(depths.items())), len(other.tree.leaves), rand, together)
+
+
+def _matching_split(rows: _Mask, depth: int, other: TreeRows) -> Split | None:
+    """Return the split of the node of this depth with the largest overlap (Jaccard index) of rows."""
+    best, largest = None, 0.0
+    for node in other.tree.nodes:
+        if node.depth == depth:
+            node_rows = other.rows_of(node)
+            overlap = float((rows & node_rows).sum() / max((rows | node_rows).sum(), 1))
+            if overlap > largest:
+                best, largest = node, overlap
+    return None if best is None else best.split
+
+
+def agreement(one: Rows, other: Rows) -> tuple[float, float]:
+    """Return the adjusted Rand index (Hubert and Arabie 1985) and the share of pairs in `one` that stay in `other`."""
+    counts = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
+    np.add.at(counts, (one, other), 1.0)
+    in_both, in_one, in_other = (float(_pairs(part).sum()) for part in (counts, counts.sum(axis=1), counts.sum(axis=0)))
+    expected = in_one * in_other / max(float(_pairs(np.array(float(len(one))))), 1.0)
+    maximum = (in_one + in_other) / 2
+    rand = 1.0 if maximum == expected else (in_both - expected) / (maximum - expected)
+    return rand, in_both / in_one if in_one else 1.0
+
+
+def _pairs(n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return n * (n - 1) / 2

@@ -1,4 +1,4 @@
-"""What `stability` returns: how often splits come back, as tables and in words."""
+"""Result of `Subgroups.stability`: how often splits recur on halves of the rows, as tables and sentences."""
 
 from __future__ import annotations
 
@@ -13,45 +13,70 @@ from subgrove._core.html_views import html_of
 from subgrove._core.quantiles import quantile_values
 from subgrove._data.columns import number_text
 from subgrove._subgroups.partition import Partition
-from subgrove._subgroups.regrowth import RegrownTree
 from subgrove.trees import Node, Split
-from subgrove.trees.conditions import ALL_ROWS, level_text, rule_text
+from subgrove.trees.splits import ALL_ROWS, level_text, rule_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _RANGE = np.array([0.05, 0.95])
-_SHOWN = 20  # features that the text of an object lists
+_MAX_LISTED = 20  # features listed in the text of an object
+
+
+@dataclass(frozen=True)
+class RegrownTree:
+    """Comparison of a tree grown on half of the rows with the tree on all rows.
+
+    Attributes
+    ----------
+    splits : tuple of Split or None
+        For each split of the tree on all rows: the split of the node at the same depth that shares most rows with it;
+        None if there is none.
+    depths : tuple of pairs (column, depth)
+        Smallest depth at which each column is split on.
+    n_subgroups : int
+        Number of leaves.
+    rand : float
+        Adjusted Rand index of the two partitions, over all rows: 1 if identical, about 0 if unrelated.
+    together : float
+        Share of the pairs of rows in the same subgroup that are in the same subgroup again.
+    """
+
+    splits: tuple[Split | None, ...]
+    depths: tuple[tuple[str, int], ...]
+    n_subgroups: int
+    rand: float
+    together: float
 
 
 @dataclass(frozen=True)
 class SplitStability:
-    """How one split of a tree fares.
+    """Stability of one split of a tree.
 
     Attributes
     ----------
     node : str
-        The rule of the rows that are split; "all rows" for the first split.
+        Rule of the node that is split; "all rows" for the root.
     depth : int
-        Splits above it.
+        Number of splits above.
     split : Split
-        The split of the tree on all rows.
-    found : tuple of Split
-        The splits on the same column at its place, of the resamples that have one.
+        Split of the tree on all rows.
+    recurring : tuple of Split
+        Splits on the same column in the matching nodes of the resamples.
     levels : tuple of str
-        Levels of the column that rows of the node have.
+        Levels of the column present in the node.
     """
 
     node: str
     depth: int
     split: Split
-    found: tuple[Split, ...]
+    recurring: tuple[Split, ...]
     levels: tuple[str, ...]
 
     @cached_property
     def cuts(self) -> tuple[float, float]:
-        """The cut in 9 of 10 of the resamples that split there: from, to; NaN if the column has no cuts."""
-        cuts = np.array([each.threshold for each in self.found if each.threshold is not None], dtype=np.float64)
+        """Range of the split point over the central 90 % of these resamples; NaN if the column has none."""
+        cuts = np.array([each.threshold for each in self.recurring if each.threshold is not None], dtype=np.float64)
         if not len(cuts):
             return (np.nan, np.nan)
         low, high = quantile_values(cuts, None, _RANGE)
@@ -59,30 +84,30 @@ class SplitStability:
 
     @cached_property
     def pairs(self) -> tuple[tuple[str, str, bool, float], ...]:
-        """For two levels each: whether the split keeps them together, and in which share of the resamples."""
+        """For each pair of levels: whether the split keeps it together, and the share of resamples that do."""
         return tuple(
-            (one, two, _together(self.split, one, two), _mean([_together(each, one, two) for each in self.found]))
+            (one, two, _together(self.split, one, two), _mean([_together(each, one, two) for each in self.recurring]))
             for one, two in combinations(self.levels, 2)
         )
 
     @property
-    def alike(self) -> float:
+    def pair_agreement(self) -> float:
         """Share of the pairs of levels that are kept together, or apart, as in the tree; NaN without levels."""
-        return _mean([share if kept else 1 - share for _, _, kept, share in self.pairs])
+        return _mean([share if together else 1 - share for _, _, together, share in self.pairs])
 
 
 @dataclass(frozen=True, repr=False)
 class FeatureStability:
-    """How the subgroups of one feature fare.
+    """Stability of the subgroups of one feature.
 
     Attributes
     ----------
     partition : Partition
-        The subgroups that were found on all rows.
+        Subgroups on all rows.
     levels : tuple of tuples of str
-        For each split the levels of its column that its rows have.
+        For each split, the levels of its column present in its node.
     regrown : tuple of Regrown
-        What was found on each half of the rows.
+        Comparison of the tree on each half of the rows with the tree on all rows.
     """
 
     partition: Partition
@@ -91,23 +116,23 @@ class FeatureStability:
 
     @property
     def feature(self) -> str:
-        """The feature."""
+        """Name of the feature."""
         return self.partition.feature
 
     @cached_property
     def splits(self) -> tuple[SplitStability, ...]:
-        """Each split of the tree, the first one first."""
+        """Splits of the tree by depth."""
         tree = self.partition.tree
         paths = tree._paths()
         inner = [node for node in tree.nodes if node.split is not None]
-        made = [self._split(node, at, rule_text(paths[node.id])) for at, node in enumerate(inner)]
-        return tuple(sorted(made, key=lambda split: split.depth))
+        splits = [self._split(node, at, rule_text(paths[node.id])) for at, node in enumerate(inner)]
+        return tuple(sorted(splits, key=lambda split: split.depth))
 
     def _split(self, node: Node, at: int, rule: str) -> SplitStability:
         assert node.split is not None
-        there = [regrown.splits[at] for regrown in self.regrown]
-        found = tuple(each for each in there if each is not None and each.column == node.split.column)
-        return SplitStability(rule, node.depth, node.split, found, self.levels[at])
+        matching = [regrown.splits[at] for regrown in self.regrown]
+        recurring = tuple(each for each in matching if each is not None and each.column == node.split.column)
+        return SplitStability(rule, node.depth, node.split, recurring, self.levels[at])
 
     @property
     def rand(self) -> float:
@@ -120,49 +145,50 @@ class FeatureStability:
         return _mean([each.together for each in self.regrown])
 
     def columns(self) -> list[dict[str, Any]]:
-        """A row for each column that is split on, those that come back most often first."""
-        mine, rows = self.partition.conditioning, []
-        names = dict.fromkeys([*mine, *(name for each in self.regrown for name, _ in each.depths)])
+        """Return a row for each column with a split, the most frequent first."""
+        in_tree, rows = self.partition.conditioning, []
+        names = dict.fromkeys([*in_tree, *(name for each in self.regrown for name, _ in each.depths)])
         for name in names:
             depths = [depth for each in self.regrown for column, depth in each.depths if column == name]
             share, first = len(depths) / len(self.regrown), depths.count(0) / len(self.regrown)
-            columns = {"feature": self.feature, "column": name, "in_tree": name in mine, "share": share, "first": first}
-            rows.append(columns | {"depth": _mean(depths)})
+            row = {"feature": self.feature, "column": name, "in_tree": name in in_tree, "share": share, "first": first}
+            rows.append(row | {"depth": _mean(depths)})
         return sorted(rows, key=lambda row: (-float(row["first"]), -float(row["share"])))
 
     def sentences(self) -> list[str]:
-        """How often splits come back, in words: a sentence for each, and one for all rows."""
+        """Describe the stability: a sentence for each split, and one for the subgroups."""
         n = len(self.regrown)
         if not self.splits:
             split = sum(each.n_subgroups > 1 for each in self.regrown)
             return [f"{self.feature}: one subgroup; a tree splits in {split} of {n} resamples."]
-        said = [self._said(split, n) for split in self.splits]
-        kept = f"two rows of one subgroup stay together in {self.together:.0%} of cases"
-        return [f"{self.feature}: {each}." for each in [*said, f"{kept} (adjusted Rand index {self.rand:.2f})"]]
+        clauses = [self._describe(split, n) for split in self.splits]
+        together = f"two rows of one subgroup stay together in {self.together:.0%} of cases"
+        clauses.append(f"{together} (adjusted Rand index {self.rand:.2f})")
+        return [f"{self.feature}: {clause}." for clause in clauses]
 
     def summary(self) -> str:
-        """The first split, and how alike subgroups are, in a line."""
+        """Return the share of the first split and the adjusted Rand index in one line."""
         n, first = len(self.regrown), self.splits[0] if self.splits else None
         if first is None:
             return f"1 subgroup in {sum(each.n_subgroups == 1 for each in self.regrown)} of {n}"
-        return f"{first.split.column} first in {len(first.found)} of {n}, adjusted Rand index {self.rand:.2f}"
+        return f"{first.split.column} first in {len(first.recurring)} of {n}, adjusted Rand index {self.rand:.2f}"
 
     def __repr__(self) -> str:
         return f"<FeatureStability of {self.feature!r}: {self.summary()}>"
 
-    def _said(self, split: SplitStability, n: int) -> str:
-        column, count = split.split.column, len(split.found)
+    def _describe(self, split: SplitStability, n: int) -> str:
+        column, count = split.split.column, len(split.recurring)
         if split.node == ALL_ROWS:
-            what = f"{column} is the first split in {count} of {n} resamples"
+            text = f"{column} is the first split in {count} of {n} resamples"
         else:
-            what = f"where {split.node}, {column} is split on in {count} of {n}"
+            text = f"where {split.node}, {column} is split on in {count} of {n}"
         if len(split.pairs) > 1 and count:
-            return f"{what} and sorts {split.alike:.0%} of pairs of its levels alike"
+            return f"{text} and separates {split.pair_agreement:.0%} of the pairs of its levels in the same way"
         if np.isnan(split.cuts[0]):
-            return what
+            return text
         low, high = (self._value(column, cut) for cut in split.cuts)
-        where = f"at {low}" if low == high else f"between {low} and {high}"
-        return f"{what}, its cut {where} in 9 of 10 of these"
+        position = f"at {low}" if low == high else f"between {low} and {high}"
+        return f"{text}, with the split point {position} in 90% of these"
 
     def _value(self, column: str, cut: float) -> str:
         info = next(each for each in self.partition.tree.columns if each.name == column)
@@ -173,31 +199,31 @@ class FeatureStability:
 
 @dataclass(frozen=True, repr=False)
 class Stability:
-    """How often splits come back on halves of the rows: what `stability` returns.
+    """Stability of subgroups on halves of the rows; returned by `Subgroups.stability`.
 
     Attributes
     ----------
     features : tuple of FeatureStability
-        What was found for each feature.
+        Stability of each feature.
     n_resamples : int
-        Number of halves that were drawn.
+        Number of halves drawn.
     seed : int
-        The seed; give it again to draw the same halves.
+        Random seed that gives the same halves again.
     sentences : tuple of str
-        The same in words.
+        Description of the results.
     splits, columns, levels, overall : pandas.DataFrame
-        Tables; see there.
+        Tables of splits, columns, pairs of levels and features.
 
     Examples
     --------
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> groups = sg.find_subgroups(X, features=["temp"])
-    >>> found = sg.stability(groups, X, n_resamples=20, random_state=1)
-    >>> found.overall.round(2)
+    >>> stability = groups.stability(X, n_resamples=20, random_state=1)
+    >>> stability.overall.round(2)
       feature  n_subgroups  n_low  n_high  together  rand
     0    temp            4      3       4      0.87  0.81
-    >>> found.columns.round(2)
+    >>> stability.columns.round(2)
       feature  column  in_tree  share  first  depth
     0    temp  season     True   1.00    1.0    0.0
     1    temp     hum     True   0.35    0.0    1.0
@@ -209,16 +235,17 @@ class Stability:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """How often splits come back: for each feature a sentence for each split, and one for all rows."""
+        """Description of the results: for each feature a sentence for each split, and one for the subgroups."""
         return tuple(sentence for each in self.features for sentence in each.sentences())
 
     @property
     def splits(self) -> pd.DataFrame:
-        """A row for each split of the trees.
+        """One row per split of the trees.
 
-        Columns: feature; node, the rule of the rows that are split; depth, splits above; column; share of the
-        resamples that split on it there; cut of the tree; cut_low and cut_high, where it lies in 9 of 10 of these;
-        pairs_alike, of levels: share of their pairs that are kept together, or apart, as in the tree.
+        Columns: feature; node, the rule of the node; depth, the number of splits above; column; share of the resamples
+        that split the matching node on it; cut, the split point of the tree; cut_low and cut_high, its range in the
+        central 90 % of these resamples; pair_agreement, the share of pairs of levels kept together, or apart, as in
+        the tree.
         """
         rows = [
             {
@@ -226,33 +253,33 @@ class Stability:
                 "node": split.node,
                 "depth": split.depth,
                 "column": split.split.column,
-                "share": len(split.found) / self.n_resamples,
+                "share": len(split.recurring) / self.n_resamples,
                 "cut": np.nan if split.split.threshold is None else split.split.threshold,
                 "cut_low": split.cuts[0],
                 "cut_high": split.cuts[1],
-                "pairs_alike": split.alike,
+                "pair_agreement": split.pair_agreement,
             }
             for each in self.features
             for split in each.splits
         ]
-        return _frame(rows, "feature node depth column share cut cut_low cut_high pairs_alike")
+        return _frame(rows, "feature node depth column share cut cut_low cut_high pair_agreement")
 
     @property
     def columns(self) -> pd.DataFrame:
-        """A row for each feature and column that some tree splits on.
+        """One row per feature and column that some tree splits on.
 
         Columns: feature; column; in_tree, whether the tree on all rows splits on it; share of the resamples that split
-        on it anywhere; first, share in which it is the first split; depth, the mean of the least depth where it is.
+        on it anywhere; first, the share with it at the root; depth, the mean of its smallest depth.
         """
         rows = [row for each in self.features for row in each.columns()]
         return _frame(rows, "feature column in_tree share first depth")
 
     @property
     def levels(self) -> pd.DataFrame:
-        """A row for each split on a nominal column and pair of levels that its rows have.
+        """One row per split on a nominal column and pair of levels present in the node.
 
-        Columns: feature, node, column, level, other; together, whether the split of the tree keeps them together; share
-        of the resamples that split on the column there in which they are together.
+        Columns: feature, node, column, level, other; together, whether the split of the tree keeps the pair together;
+        share of the resamples with a split on the column in which it does.
         """
         rows = [
             {
@@ -261,37 +288,37 @@ class Stability:
                 "column": split.split.column,
                 "level": one,
                 "other": two,
-                "together": kept,
+                "together": together,
                 "share": share,
             }
             for each in self.features
             for split in each.splits
-            for one, two, kept, share in split.pairs
+            for one, two, together, share in split.pairs
         ]
         return _frame(rows, "feature node column level other together share")
 
     @property
     def overall(self) -> pd.DataFrame:
-        """A row for each feature.
+        """One row per feature.
 
-        Columns: feature; n_subgroups, of the tree on all rows; n_low and n_high, in 9 of 10 resamples; together, how
-        often two rows of one subgroup stay together; rand, mean adjusted Rand index (1 for the same subgroups, 0 for
-        such as chance would give).
+        Columns: feature; n_subgroups of the tree on all rows; n_low and n_high, its range in the central 90 % of the
+        resamples; together, the share of pairs of rows of one subgroup that stay together; rand, the mean adjusted Rand
+        index (1 for identical subgroups, 0 on average for unrelated ones).
         """
         rows = []
         for each in self.features:
             counts = np.array([float(regrown.n_subgroups) for regrown in each.regrown])
             low, high = quantile_values(counts, None, _RANGE).astype(int).tolist()
-            known = {"feature": each.feature, "n_subgroups": len(each.partition), "n_low": low, "n_high": high}
-            rows.append(known | {"together": each.together, "rand": each.rand})
+            row = {"feature": each.feature, "n_subgroups": len(each.partition), "n_low": low, "n_high": high}
+            rows.append(row | {"together": each.together, "rand": each.rand})
         return _frame(rows, "feature n_subgroups n_low n_high together rand")
 
     def __repr__(self) -> str:
-        count, shown = len(self.features), self.features[:_SHOWN]
+        count, shown = len(self.features), self.features[:_MAX_LISTED]
         head = f"<Stability of {count} feature{'s' * (count != 1)}: {self.n_resamples} halves of the rows>"
         width = max((len(each.feature) for each in shown), default=0)
         lines = [f"  {each.feature:<{width}}  {each.summary()}" for each in shown]
-        return "\n".join([head, *lines, *([f"  and {count - _SHOWN} more"] if count > _SHOWN else [])])
+        return "\n".join([head, *lines, *([f"  and {count - _MAX_LISTED} more"] if count > _MAX_LISTED else [])])
 
     def _repr_html_(self) -> str:
         return html_of(self)

@@ -1,12 +1,11 @@
-"""Trees that find the subgroups in which a feature hardly depends on the other columns."""
+"""Trees that find subgroups in which a feature hardly depends on the other columns."""
 
 from subgrove.trees.cart import CartTree
-from subgrove.trees.conditional_inference import ConditionalInferenceTree
-from subgrove.trees.joint import JointTree
-from subgrove.trees.nodes import ColumnTest, ColumnTests, Node, Split
-from subgrove.trees.structure import Tree
+from subgrove.trees.inference_trees import ConditionalInferenceTree, JointTree, TransformationTree
+from subgrove.trees.nodes import ColumnTest, ColumnTests, Node
+from subgrove.trees.splits import Split
 from subgrove.trees.transformation import FittedTransformation, TransformationModel
-from subgrove.trees.transformation_tree import TransformationTree
+from subgrove.trees.tree import Tree
 
 __all__ = [
     "CartTree",

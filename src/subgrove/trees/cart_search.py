@@ -23,18 +23,16 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._data.table import ColumnInfo, Floats
-from subgrove.trees.cuts import MAX_ENUMERATED, order_of_levels
-from subgrove.trees.nodes import Side, Split, assign_unseen_values, goes_left
-from subgrove.trees.sorted_table import SortedTable
+from subgrove.trees.candidates import SortedTable
+from subgrove.trees.nodes import NO_GAIN, ROUNDING
+from subgrove.trees.split_points import MAX_ENUMERATED, order_of_levels
+from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
 from subgrove.trees.training import Training
 
 Rows = npt.NDArray[np.intp]
 Booleans = npt.NDArray[np.bool_]
 
-# Relative difference that may be rounding: sums of centred values are far more exact.
-ROUNDING = 1e-10
-NO_GAIN = 1e-12
-OTHER: dict[Side, Side] = {"left": "right", "right": "left"}
+_OTHER: dict[Side, Side] = {"left": "right", "right": "left"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,4 +360,4 @@ def _midpoint(low: float, high: float) -> float:
 
 def _mirror(split: Split) -> Split:
     """The same split with the children exchanged."""
-    return replace(split, below=OTHER[split.below], levels=split.levels[::-1], missing=OTHER[split.missing])
+    return replace(split, below=_OTHER[split.below], levels=split.levels[::-1], missing=_OTHER[split.missing])

@@ -1,12 +1,12 @@
-"""Growing a tree by tests: fit, test, choose a column, cut, and again in the children.
+"""Growth of a tree by hypothesis tests: fit, test, select a column, split, and repeat in the children.
 
 Requirements this design meets:
 
 - decisions are those of the reference (partykit's `ctree` and trtf's `trafotree`) in every detail that
   `docs/trees.md` lists;
-- all nodes waiting at one depth are worked on together, in blocks of similar size, so that a tree of many
-  small nodes costs little more than a few large ones;
-- memory beyond the table is a few numbers a row, whatever the number of columns.
+- all nodes of one depth are processed together, in blocks of similar size, so that a tree of many small nodes costs
+  little more than one of a few large ones;
+- memory beyond the table is a few numbers per row, whatever the number of columns.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,45 +23,24 @@ from subgrove._core.kinds import Rows
 from subgrove._core.parallel import one_blas_thread
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import ColumnInfo, Floats
-from subgrove.trees.association import BlockTests, WhitenedScores, best_columns, test_columns, whiten
 from subgrove.trees.candidates import Block, Candidates
-from subgrove.trees.cuts import SplitPoint, cut_levels, cut_numbers, cut_partial
-from subgrove.trees.histogram import Histogram
-from subgrove.trees.nodes import ColumnTests, Node, Side, Split, assign_unseen_values, goes_left
-from subgrove.trees.structure import Tree
-from subgrove.trees.training import Training
+from subgrove.trees.column_tests import BlockTests, WhitenedScores, best_columns, test_columns, whiten
+from subgrove.trees.nodes import ColumnTests, Node
+from subgrove.trees.split_points import SplitPoint, best_level_split, best_split_with_missing, best_splits
+from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
+from subgrove.trees.target_scores import TargetScores
+from subgrove.trees.training import Histogram, Training
+from subgrove.trees.tree import Tree
 
-MIN_SPLIT = 20  # a node with fewer rows is neither fitted nor tested
-MIN_SHARE = 0.01  # least share of a node's rows on each side of a cut
-_PADDING = 4096  # rows of padding that cost less than another block would
+MIN_SAMPLES_SPLIT = 20  # a node with fewer rows is neither fitted nor tested
+MIN_SHARE = 0.01  # minimum share of a node's rows in each child
+_PADDING = 4096  # rows of padding that cost less than another block
 _BLOCK_ROWS = 1 << 15  # rows in a block of several nodes
-
-
-@dataclass(frozen=True, eq=False)
-class NodeScores:
-    """Scores of a block's rows (nodes, q, m); of each node's model the steps of its coefficients and its likelihood.
-
-    A node in which x does not vary, or whose model could not be fitted, is a leaf. Steps without a likelihood are
-    those of several models: children start from them, but they are no coefficients of the node.
-    """
-
-    scores: Floats
-    varies: npt.NDArray[np.bool_]
-    fitted: npt.NDArray[np.bool_]
-    steps: Floats | None = None
-    log_likelihood: Floats | None = None
-
-
-class TargetScores(Protocol):
-    """What x contributes: scores of its rows in a block."""
-
-    def score(self, block: Block, starts: list[Any]) -> NodeScores:
-        """Fit the block's nodes, starting from what their parents had, and score their rows."""
 
 
 @dataclass(frozen=True)
 class StoppingRules:
-    """When to split."""
+    """Limits on the depth, the leaf size and the significance of splits."""
 
     max_depth: int
     min_samples_leaf: int
@@ -69,7 +48,7 @@ class StoppingRules:
 
     @classmethod
     def checked(cls, max_depth: Any, min_samples_leaf: Any, alpha: Any) -> StoppingRules:
-        """The rules, if they are what they may be."""
+        """Validate the arguments and return the rules."""
         return cls(
             whole_number("max_depth", max_depth, least=0),
             whole_number("min_samples_leaf", min_samples_leaf, least=1),
@@ -79,7 +58,7 @@ class StoppingRules:
 
 @dataclass(eq=False)
 class _Draft:
-    """A node while the tree grows."""
+    """Node of a growing tree."""
 
     rows: Rows
     depth: int
@@ -99,7 +78,7 @@ class _Draft:
 class _Grower:
     training: Training
     candidates: Candidates
-    response: TargetScores
+    target: TargetScores
     rules: StoppingRules
     names: tuple[str, ...]
     positions: tuple[int, ...]
@@ -111,28 +90,28 @@ class _Grower:
         n = float(len(rows)) if weights is None else float(weights.sum())
         self.drafts.append(_Draft(rows, 0, None, n))
         waiting = [0]
-        # Nodes too small to split are tested all the same; no one waits for them, so they come last.
+        # Nodes too small to split are tested as well, at the end, since they have no children.
         last: list[int] = []
         while waiting:
             tested = [node for node in waiting if self._is_tested(self.drafts[node])]
             large = [node for node in tested if self.drafts[node].n >= 2 * self.rules.min_samples_leaf]
             last += [node for node in tested if self.drafts[node].n < 2 * self.rules.min_samples_leaf]
             for block in self._blocks(large):
-                self._work_on(block)
+                self._process(block)
             waiting = [child for node in waiting for child in self.drafts[node].children or ()]
         for width, block in self._blocks_of_fixed_width(last):
-            self._work_on(block, width)
+            self._process(block, width)
 
     def _is_tested(self, draft: _Draft) -> bool:
-        """Whether a node is fitted and tested; if not, it says why."""
+        """Return whether a node is fitted and tested; if not, record why."""
         if draft.depth >= self.rules.max_depth:
             draft.stop = "depth"
-        elif draft.n < MIN_SPLIT or len(draft.rows) < 2:
+        elif draft.n < MIN_SAMPLES_SPLIT or len(draft.rows) < 2:
             draft.stop = "few rows"
         return draft.stop is None
 
     def _blocks(self, nodes: list[int]) -> list[list[int]]:
-        """Nodes in groups of similar size."""
+        """Group nodes of similar size."""
         open_nodes = sorted(nodes, key=lambda node: -len(self.drafts[node].rows))
         blocks: list[list[int]] = []
         largest = padding = 0
@@ -147,10 +126,11 @@ class _Grower:
         return blocks
 
     def _blocks_of_fixed_width(self, nodes: list[int]) -> list[tuple[int, list[int]]]:
-        """Nodes by the power of two that holds them.
+        """Group nodes by size, rounded up to a power of two.
 
-        Which small nodes there are depends on the depth of the tree. In a width of its own a node's sums are formed in
-        the same order whatever stands beside it, so that pruning gives what growing less gives, to the last digit.
+        The set of small nodes depends on the depth of the tree. With a fixed width, the sums of a node are formed in
+        the same order whatever other nodes are in the block, so that pruning equals growing with less depth to the last
+        digit.
         """
         by_width: dict[int, list[int]] = {}
         for node in nodes:
@@ -161,12 +141,12 @@ class _Grower:
             blocks += [(width, members[at : at + step]) for at in range(0, len(members), step)]
         return blocks
 
-    def _work_on(self, nodes: list[int], width: int | None = None) -> None:
+    def _process(self, nodes: list[int], width: int | None = None) -> None:
         drafts = [self.drafts[node] for node in nodes]
         block = Block.of([draft.rows for draft in drafts], self.training.weights, self.training.n_rows, width)
-        scored = self.response.score(block, [draft.start for draft in drafts])
+        scored = self.target.score(block, [draft.start for draft in drafts])
         usable = scored.varies & scored.fitted
-        scored.scores[~usable] = 0.0  # whatever a failed fit has left there
+        scored.scores[~usable] = 0.0  # a failed fit may leave any values
         white = whiten(scored.scores, block)
         tests = test_columns(self.candidates, block, white)
         for k, draft in enumerate(drafts):
@@ -181,17 +161,17 @@ class _Grower:
                 )
             else:
                 draft.stop = "not fitted" if scored.varies[k] else "constant"
-        self._choose(nodes, block, white, tests, usable)
+        self._select_columns(nodes, block, white, tests, usable)
 
-    def _choose(
+    def _select_columns(
         self, nodes: list[int], block: Block, white: WhitenedScores, tests: BlockTests, usable: npt.NDArray[np.bool_]
     ) -> None:
-        """Split each node in its best column, or in the next best if that allows no cut."""
-        least = np.maximum(float(self.rules.min_samples_leaf), np.ceil(MIN_SHARE * block.n))
-        needed = np.log1p(-self.rules.alpha) if self.rules.alpha < 1 else -np.inf
+        """Split each node on its best column, or on the second best if that has no admissible split."""
+        min_weight = np.maximum(float(self.rules.min_samples_leaf), np.ceil(MIN_SHARE * block.n))
+        threshold = np.log1p(-self.rules.alpha) if self.rules.alpha < 1 else -np.inf
         criterion = np.where(usable[:, None], tests.criterion, -np.inf)
         best = best_columns(criterion, tests.statistic).tolist()
-        chosen: dict[int, int] = {}
+        selected: dict[int, int] = {}
         for k, node in enumerate(nodes):
             draft, column = self.drafts[node], best[k]
             if column < 0:
@@ -199,80 +179,85 @@ class _Grower:
                 continue
             top = float(criterion[k, column])
             draft.p_value = -math.expm1(top)
-            if not top > needed:
+            if not top > threshold:
                 draft.stop = "not significant"
-            elif block.n[k] < 2 * least[k]:
+            elif block.n[k] < 2 * min_weight[k]:
                 draft.stop = "few rows"
             else:
-                chosen[k] = column
-        left = self._cut_and_split(nodes, chosen, block, white, tests, least)
-        if left:
-            # No admissible cut in the best column: the next best is tried, if it is significant too.
-            for k, column in left.items():
+                selected[k] = column
+        without_split = self._split_nodes(nodes, selected, block, white, tests, min_weight)
+        if without_split:
+            # No admissible split of the best column: the second best is tried, if it is significant too.
+            for k, column in without_split.items():
                 criterion[k, column] = -np.inf
-            again = best_columns(criterion, tests.statistic).tolist()
-            chosen = {k: again[k] for k in left if again[k] >= 0 and criterion[k, again[k]] > needed}
-            self._cut_and_split(nodes, chosen, block, white, tests, least)
-            for k in left:
+            second = best_columns(criterion, tests.statistic).tolist()
+            selected = {k: second[k] for k in without_split if second[k] >= 0 and criterion[k, second[k]] > threshold}
+            self._split_nodes(nodes, selected, block, white, tests, min_weight)
+            for k in without_split:
                 if self.drafts[nodes[k]].split is None:
                     self.drafts[nodes[k]].stop = "no admissible cut"
 
-    def _cut_and_split(
+    def _split_nodes(
         self,
         nodes: list[int],
-        chosen: dict[int, int],
+        selected: dict[int, int],
         block: Block,
         white: WhitenedScores,
         tests: BlockTests,
-        least: Floats,
+        min_weight: Floats,
     ) -> dict[int, int]:
-        """Split nodes in their chosen columns; those without an admissible cut are given back."""
-        cuts = self._cuts(chosen, block, white, tests, least)
-        for k, cut in cuts.items():
-            if cut is not None:
-                self._split(nodes[k], chosen[k], cut, float(tests.criterion[k, chosen[k]]))
-        return {k: chosen[k] for k, cut in cuts.items() if cut is None}
+        """Split nodes on their selected columns; return those without an admissible split."""
+        points = self._split_points(selected, block, white, tests, min_weight)
+        for k, point in points.items():
+            if point is not None:
+                self._split(nodes[k], selected[k], point, float(tests.criterion[k, selected[k]]))
+        return {k: selected[k] for k, point in points.items() if point is None}
 
-    def _cuts(
-        self, chosen: dict[int, int], block: Block, white: WhitenedScores, tests: BlockTests, least: Floats
+    def _split_points(
+        self,
+        selected: dict[int, int],
+        block: Block,
+        white: WhitenedScores,
+        tests: BlockTests,
+        min_weight: Floats,
     ) -> dict[int, SplitPoint | None]:
-        cuts: dict[int, SplitPoint | None] = {}
-        together = []
+        """Return the best split point of each node in its selected column."""
+        points: dict[int, SplitPoint | None] = {}
+        complete = []
         partial = {index for index, _ in self.candidates.partial}
-        for k, column in chosen.items():
-            n, enough = float(block.n[k]), float(least[k])
+        for k, column in selected.items():
+            n, least = float(block.n[k]), float(min_weight[k])
             if column in tests.sums:
-                cuts[k] = cut_levels(tests.sums[column][k], tests.counts[column][k], n, enough)
+                points[k] = best_level_split(tests.sums[column][k], tests.counts[column][k], n, least)
             elif column in partial:
                 size = int(block.sizes[k])
                 values = self.candidates.numeric_values(column)[block.rows[k, :size]]
                 weights = None if block.weights is None else block.weights[k, :size]
-                cuts[k] = cut_partial(values, white.z[k, :, :size], weights, n, enough)
+                points[k] = best_split_with_missing(values, white.z[k, :, :size], weights, n, least)
             else:
-                together.append(k)
-        if together:
-            cuts.update(self._cuts_in_numbers(together, chosen, block, white, least))
-        return cuts
+                complete.append(k)
+        if complete:
+            points.update(self._numeric_split_points(complete, selected, block, white, min_weight))
+        return points
 
-    def _cuts_in_numbers(
-        self, together: list[int], chosen: dict[int, int], block: Block, white: WhitenedScores, least: Floats
+    def _numeric_split_points(
+        self, nodes: list[int], selected: dict[int, int], block: Block, white: WhitenedScores, min_weight: Floats
     ) -> dict[int, SplitPoint | None]:
         m = block.rows.shape[1]
-        values = np.empty((len(together), m))
-        for line, k in zip(values, together, strict=True):
-            line[:] = self.candidates.numeric_values(chosen[k])[block.rows[k]]
+        values = np.empty((len(nodes), m))
+        for line, k in zip(values, nodes, strict=True):
+            line[:] = self.candidates.numeric_values(selected[k])[block.rows[k]]
             line[int(block.sizes[k]) :] = np.inf
-        everyone = len(together) == len(block.n)
-        stacked = white.stacked if everyone else white.stacked[together]
-        order = self.candidates.order_of_nodes([chosen[k] for k in together], block, together, values)
-        found = cut_numbers(values, order, stacked, block.sizes[together], block.n[together], least[together])
-        return dict(zip(together, found, strict=True))
+        stacked = white.stacked if len(nodes) == len(block.n) else white.stacked[nodes]
+        order = self.candidates.order_of_nodes([selected[k] for k in nodes], block, nodes, values)
+        points = best_splits(values, order, stacked, block.sizes[nodes], block.n[nodes], min_weight[nodes])
+        return dict(zip(nodes, points, strict=True))
 
-    def _split(self, node: int, column: int, cut: SplitPoint, criterion: float) -> None:
+    def _split(self, node: int, column: int, point: SplitPoint, criterion: float) -> None:
         draft, table = self.drafts[node], self.training.table
         info, at = table.columns[column], self.positions[column]
         values = (table.codes if info.is_nominal else table.numbers)[:, at][draft.rows]
-        split = _as_split(cut, info)
+        split = _as_split(point, info)
         left = goes_left(split, info, values)
         rows = (draft.rows[left], draft.rows[~left])
         weights = self.training.weights
@@ -286,37 +271,37 @@ class _Grower:
         draft.rows = rows[0][:0]
 
 
-def _as_split(cut: SplitPoint, column: ColumnInfo) -> Split:
-    """A cut as a split of the rows that it was found in."""
+def _as_split(point: SplitPoint, column: ColumnInfo) -> Split:
+    """Return the split of a column at a split point."""
     if not column.is_nominal:
-        return Split(column.name, column.kind, cut.threshold, missing="left" if cut.missing_left else "right")
-    chosen = set(cut.left)
+        return Split(column.name, column.kind, point.threshold, missing="left" if point.missing_left else "right")
+    left = set(point.left)
     sides = tuple(
-        tuple(level for code, level in enumerate(column.levels) if (code in chosen) == goes_left)
-        for goes_left in (True, False)
+        tuple(level for code, level in enumerate(column.levels) if (code in left) == is_left)
+        for is_left in (True, False)
     )
     # The code after the last level stands for missing values.
-    missing: Side = "left" if len(column.levels) in chosen else "right"
+    missing: Side = "left" if len(column.levels) in left else "right"
     return Split(column.name, column.kind, levels=(sides[0], sides[1]), missing=missing)
 
 
 def grow(
-    training: Training, response: TargetScores, rules: StoppingRules, method: str, parameters: Mapping[str, Any]
+    training: Training, target: TargetScores, rules: StoppingRules, method: str, parameters: Mapping[str, Any]
 ) -> Tree:
-    """Grow a tree of x by tests of its scores."""
+    """Grow a tree by tests of the scores of the target."""
     names = training.table.names
-    candidates = Candidates.of(training.table, training.prepared)
-    grower = _Grower(training, candidates, response, rules, names, training.table.positions())
+    candidates = Candidates.of(training.table, training.columns)
+    grower = _Grower(training, candidates, target, rules, names, training.table.positions())
     with one_blas_thread():
         grower.grow()
-    cells = Histogram.of(training.target, training.values)
-    nodes = _finished(grower.drafts, cells, training)
-    return Tree(method, training.target, training.table.columns, nodes, cells.edges, dict(parameters))
+    histogram = Histogram.of(training.target, training.values)
+    nodes = _freeze(grower.drafts, histogram, training)
+    return Tree(method, training.target, training.table.columns, nodes, histogram.edges, dict(parameters))
 
 
-def _finished(drafts: list[_Draft], cells: Histogram, training: Training) -> tuple[Node, ...]:
-    """Drafts as nodes, numbered in pre-order."""
-    counts = _counts(drafts, cells, training)
+def _freeze(drafts: list[_Draft], histogram: Histogram, training: Training) -> tuple[Node, ...]:
+    """Return the drafts as frozen nodes, numbered in pre-order."""
+    counts = _counts(drafts, histogram, training)
     counts.flags.writeable = False
     order: list[int] = []
     stack = [0]
@@ -348,13 +333,13 @@ def _finished(drafts: list[_Draft], cells: Histogram, training: Training) -> tup
     return tuple(nodes)
 
 
-def _counts(drafts: list[_Draft], cells: Histogram, training: Training) -> Floats:
-    """Weight of each node's rows in the cells of x: counted in leaves, added up to the root."""
+def _counts(drafts: list[_Draft], histogram: Histogram, training: Training) -> Floats:
+    """Return the weight of each node in the cells of the target: counted in leaves, summed up to the root."""
     leaf = np.empty(training.n_rows, dtype=np.intp)
     for index, draft in enumerate(drafts):
         if draft.children is None:
             leaf[draft.rows] = index
-    counts = cells.counts(leaf, len(drafts), training.weights)
+    counts = histogram.counts(leaf, len(drafts), training.weights)
     for index in range(len(drafts) - 1, -1, -1):
         children = drafts[index].children
         if children is not None:

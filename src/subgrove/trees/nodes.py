@@ -1,88 +1,18 @@
-"""Nodes of a grown tree: splits, tests and counts. Everything here is frozen."""
+"""Nodes of a grown tree and the tests in them; pruning. Everything here is frozen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._data.table import ColumnInfo, Kind
+from subgrove.trees.splits import Split
 
-Side = Literal["left", "right"]
-SIDES: tuple[Side, Side] = ("left", "right")
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """How a node sends its rows to two children.
-
-    Attributes
-    ----------
-    column : str
-        The column that is asked.
-    kind : {"numeric", "ordered", "nominal"}
-        Its kind.
-    threshold : float or None
-        Numeric: values up to it lie below. Ordered: number of levels that lie below.
-        None for nominal columns, and where missing values are split from all others.
-    strict : bool
-        Whether a value equal to the threshold lies above (CART) instead of below.
-    below : {"left", "right"}
-        The child that gets the values below.
-    levels : pair of tuples of str
-        Nominal: levels of the left and of the right child; levels that no training row of the node had
-        stand with the larger child.
-    missing : {"left", "right"}
-        The child that gets missing values.
-    larger : {"left", "right"}
-        The child with more training rows; it gets levels that training did not have.
-
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> X = sg.datasets.bike().X
-    >>> tree = sg.trees.TransformationTree(max_depth=1).fit(X.drop(columns="temp"), X["temp"])
-    >>> split = tree.nodes[0].split
-    >>> split.column, split.kind, split.levels
-    ('season', 'nominal', (('WINTER', 'SPRING', 'FALL'), ('SUMMER',)))
-    """
-
-    column: str
-    kind: Kind
-    threshold: float | None = None
-    strict: bool = False
-    below: Side = "left"
-    levels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    missing: Side = "left"
-    larger: Side = "left"
-
-    def to_dict(self) -> dict[str, Any]:
-        """A dictionary of plain values."""
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "threshold": self.threshold,
-            "strict": self.strict,
-            "below": self.below,
-            "levels": [list(levels) for levels in self.levels],
-            "missing": self.missing,
-            "larger": self.larger,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Split:
-        """The split that `to_dict` wrote.
-
-        Parameters
-        ----------
-        values : dict
-            What `to_dict` of a split gave, also after a way through JSON.
-        """
-        left, right = values["levels"]
-        return cls(**{**values, "levels": (tuple(left), tuple(right))})
+ROUNDING = 1e-10  # relative difference of gains that may be rounding
+NO_GAIN = 1e-12  # relative reduction of the risk that may be rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +24,13 @@ class ColumnTest:
     column : str
         Name of the column.
     statistic : float
-        Quadratic statistic.
+        Quadratic test statistic.
     df : int
         Degrees of freedom.
     p_value : float
-        P-value after adjustment for the number of columns.
+        P-value adjusted for the number of columns.
     log_p_unadjusted : float
-        Logarithm of the p-value before.
+        Logarithm of the unadjusted p-value.
 
     Examples
     --------
@@ -123,19 +53,20 @@ class ColumnTest:
 class ColumnTests(Mapping[str, ColumnTest]):
     """Tests of all candidate columns in a node: a mapping from column name to `ColumnTest`.
 
-    Columns that are constant in the node are not tested and do not count for the adjustment.
+    Columns that are constant in the node are not tested and not counted in the adjustment.
 
     Attributes
     ----------
     columns : tuple of str
+        Names of the candidate columns.
     statistic : float array
-        Quadratic statistic; NaN where the column was not tested.
+        Quadratic test statistic; NaN if the column was not tested.
     df : int array
-        Degrees of freedom; 0 where not tested.
+        Degrees of freedom; 0 if not tested.
     log_p : float array
-        Logarithm of the p-value before adjustment.
+        Logarithm of the unadjusted p-value.
     log1m_p_adjusted : float array
-        log(1 - p) after the Sidak adjustment: what columns are ranked by.
+        log(1 - p) after the Sidak adjustment, by which columns are ranked.
 
     Examples
     --------
@@ -155,7 +86,7 @@ class ColumnTests(Mapping[str, ColumnTest]):
 
     @property
     def p_value(self) -> npt.NDArray[np.float64]:
-        """P-values after the Sidak adjustment for the number of columns tested in the node."""
+        """P-values with the Sidak adjustment for the number of columns tested in the node."""
         adjusted: npt.NDArray[np.float64] = np.where(self.df > 0, -np.expm1(self.log1m_p_adjusted), np.nan)
         return adjusted
 
@@ -178,7 +109,7 @@ class ColumnTests(Mapping[str, ColumnTest]):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary of plain values (the columns are those of the tree)."""
+        """Return a dictionary of plain values, without the column names."""
         return {
             "statistic": _plain(self.statistic),
             "df": self.df.tolist(),
@@ -188,14 +119,14 @@ class ColumnTests(Mapping[str, ColumnTest]):
 
     @classmethod
     def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> ColumnTests:
-        """The tests that `to_dict` wrote.
+        """Restore tests from `to_dict`.
 
         Parameters
         ----------
         columns : tuple of str
             Names of the candidate columns of the tree.
         values : dict
-            What `to_dict` of tests gave, also after a way through JSON.
+            Output of `to_dict`, possibly after a round trip through JSON.
         """
         df = np.array(values["df"], dtype=np.int64)
         criterion = np.array(values["log1m_p_adjusted"], dtype=np.float64)
@@ -215,34 +146,34 @@ class Node:
     Attributes
     ----------
     id : int
-        Pre-order number; the root is 1, a left subtree comes before the right one.
+        Pre-order number; the root is 1, and a left subtree precedes the right one.
     parent : int or None
         Id of the parent.
     depth : int
-        Number of splits above.
+        Number of splits above the node.
     n : float
-        Sum of the weights of its training rows, which is their number without weights.
+        Number of training rows (sum of weights).
     children : pair of int, or None
-        Ids of the left and the right child; None in a leaf.
+        Ids of the left and the right child; None for a leaf.
     split : Split or None
-        How it sends rows on; None in a leaf.
+        Split of the node; None for a leaf.
     counts : float array
-        Weight of its training rows in each cell of x: its levels, or the steps between `Tree.edges`. Empty in a tree
-        of several features.
+        Histogram of the target in the node: weight by level, or between the `Tree.edges`. Empty in a tree of several
+        features.
     stop : str or None
-        Why a leaf was not split: "depth", "few rows", "constant" (x, or every column), "no columns" (to split on),
-        "many levels" (of x), "not fitted" (the model's likelihood has no maximum within floating point),
-        "not significant", "no admissible cut" or "complexity" (CART).
+        Why a leaf was not split: "depth", "few rows", "constant" (the target, or every column), "no columns" (to split
+        on), "many levels" (of the target), "not fitted" (the likelihood has no maximum within floating point), "not
+        significant", "no admissible cut" or "complexity" (CART).
     tests : Tests or None
-        Tests of the candidate columns; None where nothing was tested.
+        Tests of the candidate columns; None if there were none.
     p_value : float or None
-        Adjusted p-value of the column that was split on, or the smallest one in a leaf.
+        Adjusted p-value of the split column; the smallest one for a leaf.
     theta : tuple of float, or None
-        Coefficients of the transformation model (trees of one feature).
+        Coefficients of the transformation model (transformation trees).
     log_likelihood : float or None
-        Its log-likelihood.
+        Log-likelihood of the transformation model.
     risk : float or None
-        Sum of squares around the mean, or weight misclassified (CART).
+        Sum of squares around the mean, or misclassified weight (CART).
 
     Examples
     --------
@@ -271,16 +202,16 @@ class Node:
     risk: float | None = None
 
     def __repr__(self) -> str:
-        what = f"leaf ({self.stop})" if self.split is None else f"split on {self.split.column!r}"
-        return f"<Node {self.id}: n = {self.n:g}, depth {self.depth}, {what}>"
+        kind = f"leaf ({self.stop})" if self.split is None else f"split on {self.split.column!r}"
+        return f"<Node {self.id}: n = {self.n:g}, depth {self.depth}, {kind}>"
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the node was not split."""
+        """Whether the node has no split."""
         return self.children is None
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary of plain values."""
+        """Return a dictionary of plain values."""
         return {
             "id": self.id,
             "parent": self.parent,
@@ -299,14 +230,14 @@ class Node:
 
     @classmethod
     def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> Node:
-        """The node that `to_dict` wrote.
+        """Restore a node from `to_dict`.
 
         Parameters
         ----------
         columns : tuple of str
             Names of the candidate columns of the tree.
         values : dict
-            What `to_dict` of a node gave, also after a way through JSON.
+            Output of `to_dict`, possibly after a round trip through JSON.
         """
         plain = dict(values)
         plain["counts"] = np.array(values["counts"], dtype=np.float64)
@@ -318,47 +249,8 @@ class Node:
         return cls(**plain)
 
 
-def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which rows a split sends to the left child; `values` are numbers, or codes if nominal."""
-    to_left = np.array([split.missing == "left", split.larger == "left"])
-    if split.kind == "nominal":
-        left = set(split.levels[0])
-        table = np.array([level in left for level in column.levels] + [to_left[1], to_left[0]])
-        chosen: npt.NDArray[np.bool_] = table[values]  # -1 is missing, -2 a level that training did not have
-        return chosen
-    missing = np.isnan(values)
-    if split.threshold is None:
-        below = ~missing
-    else:
-        below = values < split.threshold if split.strict else values <= split.threshold
-    left_side = below if split.below == "left" else ~below
-    if missing.any():
-        left_side = np.where(missing, to_left[0], left_side)
-    if split.kind == "ordered":
-        left_side = np.where(np.isinf(values), to_left[1], left_side)
-    result: npt.NDArray[np.bool_] = left_side
-    return result
-
-
-def assign_unseen_values(split: Split, column: ColumnInfo, values: npt.NDArray[Any], larger: Side) -> Split:
-    """A split that also says where to send what its node did not have: with the larger child.
-
-    `values` are those of the node's training rows: numbers, or codes if nominal.
-    """
-    has_missing = bool((values < 0).any() if column.is_nominal else np.isnan(values).any())
-    split = replace(split, larger=larger, missing=split.missing if has_missing else larger)
-    if not column.is_nominal:
-        return split
-    present = {column.levels[code] for code in np.unique(values) if code >= 0}
-    left, right = (
-        tuple(level for level in column.levels if (level in group if level in present else side == larger))
-        for side, group in zip(SIDES, split.levels, strict=True)
-    )
-    return replace(split, levels=(left, right))
-
-
 def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
-    """Nodes reachable from the root (id 1), numbered anew in pre-order."""
+    """Return the nodes reachable from the root (id 1), renumbered in pre-order."""
     order: list[int] = []
     stack = [1]
     while stack:
@@ -376,6 +268,52 @@ def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
         same = (node.id, node.parent, node.children) == (new[id_], parent, children)
         renumbered.append(node if same else replace(node, id=new[id_], parent=parent, children=children))
     return tuple(renumbered)
+
+
+def collapse(nodes: Mapping[int, Node], cp: float) -> dict[int, Node]:
+    """Prune by cost complexity: the smallest subtree that minimizes risk + cp * (risk of the root) * splits.
+
+    From the leaves up, a node whose pruned subtree with k splits reduces its risk by no more than
+    k * cp * (risk of the root) becomes a leaf. Weakest-link pruning would first collapse weaker splits below the node.
+    This can only raise the mean reduction of the remaining splits, so the result is the same.
+
+    Parameters
+    ----------
+    nodes : mapping from id to Node
+        The root is 1; parents have smaller ids than their children.
+    cp : float
+        Minimum reduction of the risk per split, as a share of the root's risk.
+    """
+    price = (cp * (1 + ROUNDING) + NO_GAIN) * node_risk(nodes[1])
+    pruned: dict[int, Node] = {}
+    risk: dict[int, float] = {}
+    splits: dict[int, int] = {}
+    for id_ in sorted(nodes, reverse=True):
+        node = nodes[id_]
+        pruned[id_], risk[id_], splits[id_] = node, node_risk(node), 0
+        if node.children is None:
+            continue
+        below = sum(risk[child] for child in node.children)
+        n_splits = 1 + sum(splits[child] for child in node.children)
+        if node_risk(node) - below <= price * n_splits:
+            pruned[id_] = replace(node, children=None, split=None, stop="complexity")
+        else:
+            risk[id_], splits[id_] = below, n_splits
+    return _reachable(pruned)
+
+
+def node_risk(node: Node) -> float:
+    """Return the risk of a node; 0 if it has none."""
+    return 0.0 if node.risk is None else node.risk
+
+
+def _reachable(nodes: Mapping[int, Node]) -> dict[int, Node]:
+    reached: dict[int, Node] = {}
+    for id_ in sorted(nodes):
+        parent = nodes[id_].parent
+        if parent is None or (parent in reached and not reached[parent].is_leaf):
+            reached[id_] = nodes[id_]
+    return reached
 
 
 def _plain(values: npt.NDArray[np.float64]) -> list[float | None]:

@@ -1,4 +1,4 @@
-"""What `fit` was given, checked and typed: the rows a tree grows on."""
+"""Training rows of a tree: validated arguments of `fit`, and the range and histogram of the target."""
 
 from __future__ import annotations
 
@@ -13,29 +13,31 @@ from subgrove._core.text import TOGETHER
 from subgrove._core.validate import reject_another_index
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, TypedColumn, read_series, read_table, read_weights
 from subgrove.exceptions import InputError
-from subgrove.trees.sorted_table import SortedTable, ascending
+from subgrove.trees.candidates import SortedTable, ascending
+
+BINS = 48  # of the histogram of a numeric target
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Rows to grow on: those with a value of x and a weight above 0.
+    """Rows to grow a tree on: those with a value of the target and a positive weight.
 
     Attributes
     ----------
     table : Table
         Candidate columns.
-    members : tuple of Series
-        x, or each of several features that share a tree; no missing values.
+    members : tuple of TypedColumn
+        The target, or each of several features that share a tree; without missing values.
     weights : float array or None
-        None where every row counts once.
-    prepared : Prepared or None
-        What is known of the rows of the table, and perhaps of more columns; None where nothing is.
+        Sample weights; None if all are 1.
+    columns : SortedTable or None
+        Sorted orders and ranges of the table, possibly with more columns; None if they are not shared.
     """
 
     table: Table
     members: tuple[TypedColumn, ...]
     weights: Floats | None
-    prepared: SortedTable | None = None
+    columns: SortedTable | None = None
 
     @property
     def n_rows(self) -> int:
@@ -44,32 +46,120 @@ class Training:
 
     @property
     def target(self) -> ColumnInfo:
-        """What x is; several features have a name together, and no levels and no order."""
+        """Name, kind and levels of the target; several features have a joint name, no levels and no order."""
         if len(self.members) == 1:
             return self.members[0].info
         return ColumnInfo(TOGETHER.join(member.info.name for member in self.members), "nominal")
 
     @property
     def values(self) -> npt.NDArray[Any]:
-        """Numbers of x, or codes if it is nominal."""
+        """Numbers of the target, or codes if it is nominal."""
         return self.members[0].values
 
     @property
     def order(self) -> npt.NDArray[Any]:
-        """Rows in ascending order of x; taken from what is known of the table, if x is a column of it."""
-        shared = self.prepared
+        """Rows in ascending order of the target; the shared order if the target is a column of the shared table."""
+        shared = self.columns
         if shared is None or shared.orders is None or self.target.name not in shared.table.names:
             return ascending(self.values)
         return shared.order(shared.table.positions()[shared.table.names.index(self.target.name)])
 
     @property
     def stop(self) -> str | None:
-        """Why no tree can grow, if so: "few rows", "constant" or "no columns"."""
+        """Reason why no tree can grow: "few rows", "constant" or "no columns"; None if one can."""
         if self.n_rows < 2:
             return "few rows"
         if not any(varies(member.values) for member in self.members):
             return "constant"
         return None if self.table.columns else "no columns"
+
+
+@dataclass(frozen=True)
+class Support:
+    """Range of a numeric target: the interval on which h is a polynomial."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, x: Floats) -> Support:
+        """Return the range of x."""
+        support = cls(float(x.min()), float(x.max()))
+        if not support.half > 1e-300:
+            raise InputError(
+                f"x has a range of {support.high - support.low:g}, too small for floats. Rescale it: multiply x by a "
+                f"large number."
+            )
+        return support
+
+    @property
+    def half(self) -> float:
+        """Half the width, since the width itself may overflow."""
+        return self.high / 2 - self.low / 2
+
+    @property
+    def unit(self) -> float:
+        """Length of 1 on the scale of `scaled`."""
+        return 0.5 / self.half
+
+    @property
+    def log_range(self) -> float:
+        """Logarithm of the width."""
+        return float(np.log(self.half) + np.log(2.0))
+
+    def scaled(self, x: Floats) -> Floats:
+        """Return x on a scale where the support is [0, 1]."""
+        scaled: Floats = (x / 2 - self.low / 2) / self.half
+        return scaled
+
+    def raw(self, u: Floats) -> Floats:
+        """Return the inverse of `scaled`."""
+        with np.errstate(over="ignore"):
+            raw: Floats = self.low + u * self.half + u * self.half
+        return raw
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Histogram of the target, which nodes store for plots of the tree.
+
+    Attributes
+    ----------
+    cell : int array
+        Cell of each row.
+    n_cells : int
+        Number of cells.
+    edges : tuple of float
+        Numeric target: edges of equal-width cells over its range. Empty otherwise: a cell is then a level, and there
+        are no cells if several features share the tree.
+    """
+
+    cell: npt.NDArray[np.intp]
+    n_cells: int
+    edges: tuple[float, ...]
+
+    @classmethod
+    def of(cls, info: ColumnInfo, values: npt.NDArray[Any]) -> Histogram:
+        """Return the cells of a target: its levels, or equal-width bins over its range."""
+        if not len(values) or not (info.levels or info.kind == "numeric"):
+            return cls(np.zeros(len(values), dtype=np.intp), len(info.levels), ())
+        if info.kind != "numeric":
+            first = 0 if info.is_nominal else 1
+            return cls(values.astype(np.intp) - first, len(info.levels), ())
+        low, high = float(values.min()), float(values.max())
+        # Halved before the difference is taken, since the range of the target may overflow.
+        width = high / 2 - low / 2
+        share = (values / 2 - low / 2) / width if width > 0 else np.zeros(len(values))
+        cell = np.minimum((share * BINS).astype(np.intp), BINS - 1)
+        at = np.linspace(0, 1, BINS + 1)
+        return cls(cell, BINS, tuple((low * (1 - at) + high * at).tolist()))
+
+    def counts(self, group: npt.NDArray[np.intp], n_groups: int, weights: Floats | None) -> Floats:
+        """Return the weight in each cell of each group of rows: (n_groups, n_cells)."""
+        if not self.n_cells:
+            return np.empty((n_groups, 0))
+        flat = np.bincount(group * self.n_cells + self.cell, weights=weights, minlength=n_groups * self.n_cells)
+        return flat.reshape(n_groups, self.n_cells).astype(np.float64)
 
 
 def read_training(
@@ -80,7 +170,7 @@ def read_training(
     kinds: Mapping[str, Kind] | None = None,
     x_kind: Kind | None = None,
 ) -> Training:
-    """Check and type what `fit` was given."""
+    """Read and validate the arguments of `fit`."""
     table = read_table(X, kinds=kinds)
     series = read_series(x, n_rows=table.n_rows, kind=x_kind)
     reject_another_index(X, x=x, sample_weight=weights)
@@ -88,14 +178,14 @@ def read_training(
 
 
 def validate_training(table: Table, members: tuple[TypedColumn, ...], weights: Floats | None) -> Training:
-    """Rows to grow on, refused where no tree can grow."""
+    """Return the training rows; raise an error if no tree can grow on them."""
     for member in members:
         _reject_x_in_table(table, member)
     training = training_rows(table, members, weights)
     name = "x" if len(members) == 1 else "every x"
     if training.stop == "few rows":
         raise InputError(
-            f"{training.n_rows} row has a value of {name} and a weight above 0; a tree needs at least 2 rows. "
+            f"{training.n_rows} row has a value of {name} and a positive weight; a tree needs at least 2 rows. "
             f"Pass more rows."
         )
     if training.stop == "constant":
@@ -104,57 +194,55 @@ def validate_training(table: Table, members: tuple[TypedColumn, ...], weights: F
         shown = f"every row has {member.info.levels[int(value)] if member.info.is_nominal else value}"
         raise InputError(
             f"{name} ({training.target.name!r}) is constant{f': {shown}' if len(members) == 1 else ''}. "
-            f"There is no distribution to find subgroups for; leave this feature out."
+            f"A constant feature has no subgroups; leave it out."
         )
     return training
 
 
 def training_rows(
-    table: Table, members: tuple[TypedColumn, ...], weights: Floats | None, prepared: SortedTable | None = None
+    table: Table, members: tuple[TypedColumn, ...], weights: Floats | None, columns: SortedTable | None = None
 ) -> Training:
-    """The rows with a value of every member and a weight above 0; what is known of all rows helps if these are all."""
+    """Select the rows with a value of every member and a positive weight; `columns` is used if these are all rows."""
     used = ~np.logical_or.reduce([member.missing for member in members])
     if weights is not None:
         used &= weights > 0
     if not used.all():
         rows = np.flatnonzero(used)
-        table, prepared = table.rows(rows), None
+        table, columns = table.rows(rows), None
         members = tuple(TypedColumn(member.info, member.values[rows]) for member in members)
         weights = None if weights is None else weights[rows]
     if weights is not None and (weights == 1).all():
         weights = None
-    return Training(table, members, weights, prepared)
+    return Training(table, members, weights, columns)
 
 
 def select_columns(table: Table, names: Sequence[str]) -> Table:
-    """Some columns, in the order of the table: a copy, or the table itself if it has these alone.
+    """Return some columns in the order of the table: a copy, or the table itself if it has no others.
 
-    Each column lies in one piece whatever the order of the table is, so that sums over it are the same to the last
+    Columns are contiguous in memory whatever the layout of the table, so that sums over them are equal to the last
     digit.
     """
-    if len(names) == len(table.columns) and all(_by_column(values) for values in (table.numbers, table.codes)):
+    if len(names) == len(table.columns) and all(values.flags.f_contiguous for values in (table.numbers, table.codes)):
         return table
-    kept = [(column, at) for column, at in zip(table.columns, table.positions(), strict=True) if column.name in names]
-    numbers = _copied(table.numbers, [at for column, at in kept if not column.is_nominal])
-    codes = _copied(table.codes, [at for column, at in kept if column.is_nominal])
-    return Table(tuple(column for column, _ in kept), numbers, codes)
+    selected = [
+        (column, at) for column, at in zip(table.columns, table.positions(), strict=True) if column.name in names
+    ]
+    numbers = _copy_columns(table.numbers, [at for column, at in selected if not column.is_nominal])
+    codes = _copy_columns(table.codes, [at for column, at in selected if column.is_nominal])
+    return Table(tuple(column for column, _ in selected), numbers, codes)
 
 
 def varies(values: npt.NDArray[Any]) -> bool:
-    """Whether there are two distinct values."""
+    """Return whether there are two distinct values."""
     return bool((values != values[:1]).any())
 
 
 def has_three_values(values: npt.NDArray[Any]) -> bool:
-    """Whether there are more than two distinct values."""
+    """Return whether there are more than two distinct values."""
     return varies(values[values != values[:1]])
 
 
-def _by_column(values: npt.NDArray[Any]) -> bool:
-    return values.flags.f_contiguous
-
-
-def _copied(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
+def _copy_columns(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
     copy = np.empty((len(places), len(values)), dtype=values.dtype)
     for column, at in zip(copy, places, strict=True):
         column[:] = values[:, at]
@@ -168,5 +256,5 @@ def _reject_x_in_table(table: Table, x: TypedColumn) -> None:
     nominal = column.info.is_nominal
     if column.info.kind == x.info.kind and np.array_equal(column.values, x.values, equal_nan=not nominal):
         raise InputError(
-            f"X has a column {x.info.name!r}, which is x itself. A feature cannot explain itself: leave it out of X."
+            f"X has a column {x.info.name!r} that equals x. A feature cannot define its own subgroups: leave it out of X."
         )

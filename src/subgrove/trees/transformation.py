@@ -11,56 +11,10 @@ import numpy.typing as npt
 from subgrove._core.validate import ParamsMixin, public_names, whole_number
 from subgrove._data.table import Floats, read_series, read_weights
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.trees.bernstein import basis
-from subgrove.trees.likelihood import Density, Interval
+from subgrove.trees.likelihood import Density, Interval, basis
 from subgrove.trees.newton import maximise
-
-LIKELIHOODS = ("auto", "density", "interval")
-
-
-@dataclass(frozen=True)
-class Support:
-    """The interval on which h is a polynomial."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, x: Floats) -> Support:
-        """The range of x."""
-        support = cls(float(x.min()), float(x.max()))
-        if not support.half > 1e-300:
-            raise InputError(
-                f"x has a range of {support.high - support.low:g}, too small for floats. Rescale it: multiply x by a "
-                f"large number."
-            )
-        return support
-
-    @property
-    def half(self) -> float:
-        """Half its width: the width itself may be more than a float holds."""
-        return self.high / 2 - self.low / 2
-
-    @property
-    def unit(self) -> float:
-        """1 on the scale of `scaled`."""
-        return 0.5 / self.half
-
-    @property
-    def log_range(self) -> float:
-        """Logarithm of its width."""
-        return float(np.log(self.half) + np.log(2.0))
-
-    def scaled(self, x: Floats) -> Floats:
-        """X on a scale where the support is [0, 1]."""
-        scaled: Floats = (x / 2 - self.low / 2) / self.half
-        return scaled
-
-    def raw(self, u: Floats) -> Floats:
-        """The inverse of `scaled`."""
-        with np.errstate(over="ignore"):
-            raw: Floats = self.low + u * self.half + u * self.half
-        return raw
+from subgrove.trees.target_scores import checked_likelihood, linear_start
+from subgrove.trees.training import Support
 
 
 class TransformationModel(ParamsMixin):
@@ -323,15 +277,3 @@ def likelihood_of(x: Floats, weights: Floats, support: Support, order: int, whol
     if (x != np.floor(x)).any():
         raise InputError("likelihood='interval' needs whole numbers in x, but it has fractions. Use 'density'.")
     return Interval(u, support.unit, (x <= support.low)[None, :], weights, order)
-
-
-def checked_likelihood(value: Any) -> str:
-    """`value` if it names a likelihood."""
-    if value not in LIKELIHOODS:
-        raise ParameterError(f"likelihood must be one of {', '.join(map(repr, LIKELIHOODS))}; got {value!r}.")
-    return str(value)
-
-
-def linear_start(nodes: int, order: int) -> Floats:
-    """Steps of a linear h, to be moved and stretched by `restart`."""
-    return np.ones((nodes, order + 1))

@@ -1,4 +1,4 @@
-"""A grown tree and what can be asked of it. It is frozen."""
+"""A grown tree: rules, routing of rows, pruning, text and JSON. It is frozen."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import numpy.typing as npt
 from subgrove._core.kinds import MISSING, UNSEEN
 from subgrove._data.table import ColumnInfo, Table, read_like
 from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
-from subgrove.trees.conditions import ALL_ROWS, Condition, merge, rule_text, split_condition
-from subgrove.trees.nodes import SIDES, Node, goes_left, renumber
+from subgrove.trees.nodes import Node, collapse, renumber
+from subgrove.trees.splits import ALL_ROWS, SIDES, Condition, goes_left, merge, rule_text, split_condition
 
 FORMAT = 1
-_FEW_SPLITS = 8  # a bit of a byte for each
+_MAX_BITS = 8  # number of splits up to which one byte holds the directions of a row
 
 # A node at the depth limit is neither fitted nor tested.
 _AT_DEPTH_LIMIT: dict[str, Any] = {
@@ -34,22 +34,22 @@ _AT_DEPTH_LIMIT: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A grown tree: what `TransformationTree(...).fit(X, x)` and its siblings return.
+    """A grown tree, as returned by `TransformationTree(...).fit(X, x)` and the other constructors.
 
     Attributes
     ----------
     method : {"transformation", "conditional_inference", "cart", "joint"}
-        What grew it.
+        Method by which it was grown.
     target : ColumnInfo
-        Name, kind and levels of x. Several features have their names joined by " + ", and no levels.
+        Name, kind and levels of the target. Several features have their names joined by " + ", and no levels.
     columns : tuple of ColumnInfo
         Name, kind and levels of the candidate columns.
     nodes : tuple of Node
         In pre-order: `nodes[i].id == i + 1`.
     edges : tuple of float
-        Numeric x: borders of the cells that `Node.counts` counts in; empty otherwise.
+        Numeric target: edges of the histograms `Node.counts`; empty otherwise.
     parameters : mapping
-        What the constructor was given.
+        Parameters of the constructor.
 
     Examples
     --------
@@ -75,43 +75,43 @@ class Tree:
 
     @cached_property
     def leaves(self) -> tuple[Node, ...]:
-        """The nodes that were not split."""
+        """Nodes without a split."""
         return tuple(node for node in self.nodes if node.is_leaf)
 
     @property
     def depth(self) -> int:
-        """Number of splits above the deepest leaf."""
+        """Maximum number of splits from the root to a leaf."""
         return max(node.depth for node in self.nodes)
 
     @property
     def rules(self) -> dict[int, str]:
-        """Leaf id -> the rule that its rows satisfy, conditions on the same column merged."""
+        """Leaf id -> its rule, with conditions on the same column merged."""
         return {leaf: rule_text(conditions) for leaf, conditions in self.conditions.items()}
 
     @property
     def conditions(self) -> dict[int, tuple[Condition, ...]]:
-        """Leaf id -> its rule as conditions, one for each column, that can be asked of a table."""
+        """Leaf id -> its rule as conditions, one per column, that can be applied to a table."""
         paths = self._paths()
         return {node.id: paths[node.id] for node in self.leaves}
 
     @property
     def branches(self) -> dict[int, Condition]:
-        """Node id -> what the split above asks of its rows; levels that cannot get there are left out."""
+        """Node id -> condition of the split above; levels that cannot reach the node are left out."""
         info = {column.name: column for column in self.columns}
         paths = self._paths()
-        asked = {}
+        branches = {}
         for node in self.nodes:
             if node.split is not None and node.children is not None:
                 for side, child in zip(SIDES, node.children, strict=True):
                     condition = split_condition(node.split, side, info[node.split.column])
                     merged = next(path for path in paths[child] if path.column.name == node.split.column)
-                    asked[child] = replace(
+                    branches[child] = replace(
                         condition, missing=merged.missing, levels=merged.levels, present=merged.present
                     )
-        return asked
+        return branches
 
     def _paths(self) -> dict[int, tuple[Condition, ...]]:
-        """Node id -> conditions on the way to it, merged by column."""
+        """Node id -> conditions of the path to it, merged by column."""
         info = {column.name: column for column in self.columns}
         paths: dict[int, tuple[Condition, ...]] = {1: ()}
         for node in self.nodes:
@@ -122,42 +122,42 @@ class Tree:
         return paths
 
     def apply(self, X: Any) -> npt.NDArray[np.intp]:
-        """Id of the leaf of each row of a table.
+        """Return the id of the leaf of each row.
 
         Parameters
         ----------
         X : frame, table or 2-d array
-            New rows, with the columns of training (in any order; others are ignored).
+            Rows with the training columns, in any order; other columns are ignored.
 
         Returns
         -------
         array of int
-            Leaf ids. A level that training did not have goes with the larger child, with a warning;
-            so do missing values in a column that had none in training.
+            Leaf ids. A new level, or a missing value in a column without missing values in training, goes to the
+            child with more training rows, with a warning.
         """
         table = read_like(X, self.columns)
         return self._apply_table(table)
 
     def _apply_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
-        """The same for a table that was read with these columns; `stacklevel` is where a warning points to."""
+        """Apply the tree to a table read with these columns; `stacklevel` is that of the warning."""
         ids = np.array([leaf.id for leaf in self.leaves], dtype=np.intp)
         return ids.take(self._leaf_numbers(table, stacklevel + 1))
 
     def _leaf_numbers(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
-        """For each row of such a table the number of its leaf among `leaves`, from 0."""
+        """Return the position in `leaves` of the leaf of each row."""
         if len(self.nodes) == 1:
             return np.zeros(table.n_rows, dtype=np.intp)
-        found = self._by_answers(table) if len(self.nodes) - len(self.leaves) <= _FEW_SPLITS else None
-        return self._routed(table, stacklevel + 1) if found is None else found
+        numbers = self._leaf_by_directions(table) if len(self.nodes) - len(self.leaves) <= _MAX_BITS else None
+        return self._routed(table, stacklevel + 1) if numbers is None else numbers
 
-    def _by_answers(self, table: Table) -> npt.NDArray[np.intp] | None:
-        """The leaf of each row from its answers to all splits; None where values must be warned of.
+    def _leaf_by_directions(self, table: Table) -> npt.NDArray[np.intp] | None:
+        """Return the leaf of each row from its direction at all splits; None if values may need a warning.
 
-        Asking all rows, also those that never get to a split, takes half the time of sorting rows out to the nodes.
-        What training did not have is warned of only where a row gets to the split, which is not known here.
+        Evaluating all splits for all rows, even those that do not reach a split, takes half the time of routing rows
+        from node to node. New values need a warning only if a row reaches the split, which is not known here.
         """
         splits = [node for node in self.nodes if node.split is not None]
-        answers = np.zeros(table.n_rows, dtype=np.uint8)  # one bit for each split: whether the row would go left
+        directions = np.zeros(table.n_rows, dtype=np.uint8)  # one bit per split: whether the row would go left
         columns: dict[str, npt.NDArray[Any]] = {}
         info = {column.name: column for column in self.columns}
         for bit, node in enumerate(splits):
@@ -165,14 +165,14 @@ class Tree:
             name = node.split.column
             if name not in columns:
                 columns[name] = np.ascontiguousarray(table.values(name))
-                if _surprises(info[name], columns[name], table.unseen.get(name, ())):
+                if _new_values(info[name], columns[name], table.unseen.get(name, ())):
                     return None
-            answers |= goes_left(node.split, info[name], columns[name]).view(np.uint8) << bit
-        return self._leaf_of_answers.take(answers)
+            directions |= goes_left(node.split, info[name], columns[name]).view(np.uint8) << bit
+        return self._leaf_of_directions.take(directions)
 
     @cached_property
-    def _leaf_of_answers(self) -> npt.NDArray[np.intp]:
-        """For each combination of answers to the splits the number of the leaf that it leads to."""
+    def _leaf_of_directions(self) -> npt.NDArray[np.intp]:
+        """Position of the leaf for each combination of directions at the splits."""
         bit, number = len(self.nodes) - len(self.leaves), len(self.leaves)
         combinations = np.arange(2**bit)
         below: dict[int, npt.NDArray[np.intp]] = {}
@@ -187,11 +187,11 @@ class Tree:
         return below[1]
 
     def _routed(self, table: Table, stacklevel: int) -> npt.NDArray[np.intp]:
-        """The leaf of each row, sorting rows out to the nodes."""
+        """Return the leaf of each row by routing rows from node to node."""
         info = {column.name: column for column in self.columns}
         numbers = np.empty(table.n_rows, dtype=np.intp)
         rows_of = {1: np.arange(table.n_rows)}
-        surprises: dict[str, None] = {}
+        new_values: dict[str, None] = {}
         number = 0
         for node in self.nodes:
             rows = rows_of.pop(node.id)
@@ -201,26 +201,26 @@ class Tree:
                 continue
             column = info[node.split.column]
             values = table.values(column.name)[rows]
-            surprises |= dict.fromkeys(_surprises(column, values, table.unseen.get(column.name, ())))
+            new_values |= dict.fromkeys(_new_values(column, values, table.unseen.get(column.name, ())))
             left = goes_left(node.split, column, values)
-            # By number: NumPy takes rows by number at twice the speed of a mask.
-            for child, chosen in zip(node.children, (left, ~left), strict=True):
-                rows_of[child] = rows.take(np.flatnonzero(chosen))
-        if surprises:
+            # By number, which is twice as fast as a mask in NumPy.
+            for child, goes in zip(node.children, (left, ~left), strict=True):
+                rows_of[child] = rows.take(np.flatnonzero(goes))
+        if new_values:
             warnings.warn(
-                f"New rows hold {'; '.join(surprises)}. They go with the larger child of each split on that column.",
+                f"New rows have {'; '.join(new_values)}. They go to the larger child of each split on that column.",
                 UnseenValueWarning,
                 stacklevel=stacklevel,
             )
         return numbers
 
     def prune(self, depth: int) -> Tree:
-        """The tree that growing with `max_depth=depth` would have given.
+        """Return the tree that growing with `max_depth=depth` gives.
 
         Parameters
         ----------
         depth : int
-            The largest number of splits above a leaf.
+            Maximum number of splits from the root to a leaf.
 
         Examples
         --------
@@ -240,13 +240,11 @@ class Tree:
             if node.depth <= depth
         }
         if self.method == "cart":
-            from subgrove.trees.cart import collapse
-
             nodes = collapse(nodes, self.parameters["cp"])
         return replace(self, nodes=renumber(nodes), parameters={**self.parameters, "max_depth": int(depth)})
 
     def text(self) -> str:
-        """The tree as indented lines.
+        """Return the tree as indented lines.
 
         Examples
         --------
@@ -279,7 +277,7 @@ class Tree:
         return hash((self.method, self.target, self.columns, len(self.nodes)))
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary of plain values that JSON can hold.
+        """Return a dictionary of plain values that JSON can hold.
 
         Examples
         --------
@@ -302,16 +300,16 @@ class Tree:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Tree:
-        """The tree that `to_dict` wrote.
+        """Restore a tree from `to_dict`.
 
         Parameters
         ----------
         values : dict
-            What `to_dict` of a tree gave, also after a way through JSON.
+            Output of `to_dict`, possibly after a round trip through JSON.
         """
         if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            found = values.get("format") if isinstance(values, Mapping) else type(values).__name__
-            raise FormatError(f"Expected a dictionary of Tree.to_dict() in format {FORMAT}; got {found!r}.")
+            received = values.get("format") if isinstance(values, Mapping) else type(values).__name__
+            raise FormatError(f"Expected a dictionary of Tree.to_dict() in format {FORMAT}; got {received!r}.")
         try:
             columns = tuple(column_from(column) for column in values["columns"])
             names = tuple(column.name for column in columns)
@@ -328,43 +326,43 @@ def _leaves(count: int) -> str:
 
 
 def format_count(n: float) -> str:
-    """A count without a needless decimal point."""
+    """Return a count as text, without a decimal point if it is whole."""
     return str(int(n)) if float(n).is_integer() else f"{n:.6g}"
 
 
-def _surprises(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str, ...]) -> list[str]:
-    """What values, numbers or codes, hold that training did not."""
-    what = []
+def _new_values(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str, ...]) -> list[str]:
+    """Describe missing values and levels that did not occur in training."""
+    new = []
     missing = (values == MISSING) if column.is_nominal else np.isnan(values)
     if missing.any() and not column.has_missing:
-        what.append(f"missing values in column {column.name!r}, which had none in training")
+        new.append(f"missing values in column {column.name!r}, which had none in training")
     if unseen and ((values == UNSEEN) if column.is_nominal else np.isinf(values)).any():
         more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
         listed = ", ".join(repr(level) for level in unseen[:5]) + more
-        what.append(f"levels of column {column.name!r} that training did not have: {listed}")
-    return what
+        new.append(f"levels of column {column.name!r} that did not occur in training: {listed}")
+    return new
 
 
 def _check_nodes(nodes: tuple[Node, ...], columns: tuple[str, ...]) -> None:
-    """Refuse nodes that are no tree in pre-order, or that ask for columns that are not there."""
+    """Raise an error if nodes are not a tree in pre-order, or use unknown columns."""
     expected = [1]
     for node in nodes:
         if not expected or node.id != expected.pop():
             raise ValueError("its nodes are not a tree in pre-order")
         if node.children is not None:
             if node.children[0] != node.id + 1 or not node.id + 1 < node.children[1] <= len(nodes):
-                raise ValueError(f"node {node.id} has children that are not there")
+                raise ValueError(f"node {node.id} has children that do not exist")
             expected += [node.children[1], node.children[0]]
         if (node.split is None) != (node.children is None):
             raise ValueError(f"node {node.id} has a split without children, or children without a split")
         if node.split is not None and node.split.column not in columns:
             raise ValueError(f"node {node.id} splits {node.split.column!r}, which is not among the columns")
     if expected:
-        raise ValueError("it lacks nodes")
+        raise ValueError("nodes are missing")
 
 
 def column_dict(column: ColumnInfo) -> dict[str, Any]:
-    """A dictionary of plain values."""
+    """Return a dictionary of plain values."""
     return {
         "name": column.name,
         "kind": column.kind,
@@ -377,5 +375,5 @@ def column_dict(column: ColumnInfo) -> dict[str, Any]:
 
 
 def column_from(values: Mapping[str, Any]) -> ColumnInfo:
-    """The column that `column_dict` wrote."""
+    """Restore a column from `column_dict`."""
     return ColumnInfo(**{**values, "levels": tuple(values["levels"])})

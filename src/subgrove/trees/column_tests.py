@@ -19,15 +19,15 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._data.table import Floats
+from subgrove._native import loader
 from subgrove.trees.candidates import Block, Candidates, NominalColumn, power_of_two
-from subgrove.trees.chi_square import log_tails
-from subgrove.trees.column_sums import column_sums
 
 TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest eigenvalue
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are rounding, not variation
 _CANCELLED = 1e-8  # share of the sum of squares below which its difference from the mean's is not trusted
 _TIE = 1e-10
 _INDICATORS = 1 << 18  # numbers of an indicator matrix up to which a product is quicker than counting
+_SMALLEST = 1e-290  # upper tail probability below which its logarithm is computed directly
 _ROUNDING = 1e-9  # of a criterion: a p-value has the rounding of its statistic many times over
 
 
@@ -233,3 +233,95 @@ def _by_eigenvalues(sums: Floats, counts: Floats, eigenvalues: Floats) -> tuple[
     kept = products > TOLERANCE * products.max()
     on_axes = (sums @ vectors) ** 2 / np.where(values > 0, values, 1.0)
     return float(on_axes[kept].sum() * (n - 1) / n), int(kept.sum())
+
+
+def column_sums(candidates: Candidates, block: Block, stacked: Floats) -> tuple[Floats, Floats]:
+    """Sums of each line times each complete column, and of the columns' squares times the weights.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    block : Block
+    stacked : float array (nodes, lines, m)
+        Whitened scores and, last, weights; 0 where padded.
+
+    Returns
+    -------
+    sums : float array (nodes, lines, columns)
+    squares : float array (nodes, columns)
+    """
+    nodes, lines, m = stacked.shape
+    width = len(candidates.places)
+    if loader.tree_sums is None or lines > loader.MAX_COEFFICIENTS + 1:
+        return _column_sums_numpy(candidates, block, stacked)
+    sums, squares = np.empty((nodes, lines, width)), np.empty((nodes, width))
+    scale, shift = candidates.scale, candidates.shift
+    if scale is not None or shift is not None:
+        scale = np.ones(width) if scale is None else scale
+        shift = np.zeros(width) if shift is None else shift
+    loader.tree_sums.sums(
+        candidates.prepared.table.numbers,
+        np.ascontiguousarray(block.rows, dtype=np.int64),
+        np.ascontiguousarray(stacked),
+        block.sizes.astype(np.float64),
+        candidates.places,
+        scale,
+        shift,
+        nodes,
+        lines,
+        m,
+        width,
+        sums,
+        squares,
+    )
+    return sums, squares
+
+
+def _column_sums_numpy(candidates: Candidates, block: Block, stacked: Floats) -> tuple[Floats, Floats]:
+    nodes, lines, _ = stacked.shape
+    width = len(candidates.places)
+    sums, squares = np.zeros((nodes, lines, width)), np.zeros((nodes, width))
+    for part, numbers in candidates.number_chunks(block):
+        own = stacked[:, :, part]
+        sums += np.matmul(own, numbers)
+        numbers *= numbers
+        squares += np.matmul(own[:, -1:], numbers)[:, 0]
+    return sums, squares
+
+
+def log_tails(statistic: Floats, df: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """log P(chi2 > statistic) and log P(chi2 <= statistic), elementwise; df of 0 gives log 1 and log 0."""
+    from scipy.special import gammainc, gammaincc
+
+    shape, half = np.maximum(df, 1) / 2.0, np.where(df > 0, statistic, 0.0) / 2.0
+    upper = gammaincc(shape, half)
+    lower = gammainc(shape, half)
+    with np.errstate(divide="ignore"):
+        log_upper = np.log(upper)
+        # Whichever tail is small is the one known to full precision.
+        log_lower = np.where(upper < 0.5, np.log1p(-upper), np.log(lower))
+    tiny = upper < _SMALLEST
+    if tiny.any():
+        log_upper[tiny] = _log_upper_far(shape[tiny], half[tiny])
+        log_lower[tiny] = -np.exp(log_upper[tiny])
+    return log_upper, log_lower
+
+
+def _log_upper_far(shape: Floats, half: Floats) -> Floats:
+    """log of the regularised upper incomplete gamma function far in the tail, by its continued fraction."""
+    from scipy.special import gammaln
+
+    b = half + 1.0 - shape
+    c = np.full_like(b, 1e300)
+    d = 1.0 / b
+    fraction = d.copy()
+    for i in range(1, 200):
+        a = -i * (i - shape)
+        b = b + 2.0
+        d = 1.0 / (a * d + b)
+        c = b + a / c
+        fraction *= d * c
+        if np.all(np.abs(d * c - 1.0) < 1e-15):
+            break
+    result: Floats = shape * np.log(half) - half - gammaln(shape) + np.log(fraction)
+    return result

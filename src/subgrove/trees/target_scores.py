@@ -1,0 +1,289 @@
+"""Scores of the target in the rows of a block of nodes, which growth tests against every candidate column.
+
+A score is the derivative of a row's log-likelihood by the coefficients of the node's model (transformation model), or
+a fixed function of the target (conditional inference, where the literature calls it the influence function).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Rows
+from subgrove._data.table import ColumnInfo, Floats, TypedColumn
+from subgrove._native import loader
+from subgrove.exceptions import InputError, ParameterError
+from subgrove.trees.candidates import Block, ascending, power_of_two
+from subgrove.trees.likelihood import LOG_2PI, Density, Interval
+from subgrove.trees.newton import maximise
+from subgrove.trees.training import Support, has_three_values
+
+LIKELIHOODS = ("auto", "density", "interval")
+_BINS = 512
+_BINNED_FROM = 4096  # rows from which a node is first fitted to binned values
+
+
+@dataclass(frozen=True, eq=False)
+class NodeScores:
+    """Scores of the rows of a block of nodes, and the model fitted in each node.
+
+    A node in which the target does not vary, or whose model could not be fitted, is a leaf. Steps without a likelihood
+    belong to several models: children start from them, but they are not coefficients of the node.
+
+    Attributes
+    ----------
+    scores : float array (nodes, q, m)
+        Scores times the square roots of the weights.
+    varies, fitted : bool array (nodes,)
+        Whether the target varies in the node, and whether its model was fitted.
+    steps : float array (nodes, order + 1) or None
+        Steps between the coefficients of the model.
+    log_likelihood : float array (nodes,) or None
+        Log-likelihood of the model.
+    """
+
+    scores: Floats
+    varies: npt.NDArray[np.bool_]
+    fitted: npt.NDArray[np.bool_]
+    steps: Floats | None = None
+    log_likelihood: Floats | None = None
+
+
+class TargetScores(Protocol):
+    """Scores of a target in any block of nodes."""
+
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
+        """Fit the nodes of a block, starting from the steps of their parents, and score their rows."""
+
+
+class FixedScores:
+    """Scores that are the same in every node: level indicators of a nominal target, values of any other target."""
+
+    def __init__(self, target: ColumnInfo, values: npt.NDArray[Any]) -> None:
+        if not target.is_nominal:
+            self.scores = (values * power_of_two(values))[None, :]
+            return
+        levels = len(target.levels)
+        first = 1 if levels == 2 else 0
+        self.scores = (np.arange(first, levels)[:, None] == values[None, :]).astype(np.float64)
+
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
+        """Return the scores of a block's rows; there is no model to fit."""
+        scores = np.moveaxis(self.scores[:, block.rows], 0, 1).copy()
+        # Relative to the first row, so that a target far from 0 loses no digits.
+        scores -= scores[:, :, :1]
+        varies = (scores != 0).any(axis=(1, 2))
+        if block.roots is not None:
+            scores *= block.roots[:, None, :]
+        return NodeScores(scores, varies, np.ones(len(varies), dtype=np.bool_))
+
+
+class DensityScores:
+    """Scores of a continuous target: derivatives of the log-density of its transformation model."""
+
+    def __init__(self, x: Floats, support: Support, order: int, sorted_rows: Callable[[], npt.NDArray[Any]]) -> None:
+        self.u = support.scaled(x)
+        self.support = support
+        self.order = order
+        self._bin = _quantile_bins(sorted_rows()) if len(x) >= _BINNED_FROM else None
+
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
+        """Fit the density in each node and score the rows."""
+        u = np.asarray(block.gather(self.u), dtype=np.float64)
+        varies = u.max(axis=1) > u.min(axis=1)
+        return self._fit(u, block.roots, block.sizes, self._start(block, u, starts), varies)
+
+    def _fit(
+        self, u: Floats, roots: Floats | None, sizes: Rows, start: Floats, varies: npt.NDArray[np.bool_]
+    ) -> NodeScores:
+        return fit_density(u, roots, sizes, self.order, self.support.log_range, start, varies)
+
+    def _start(self, block: Block, u: Floats, starts: list[Any]) -> Floats:
+        start = linear_start(len(u), self.order) if starts[0] is None else np.array(starts)
+        if self._bin is None or len(start) > 1 or u.shape[1] < _BINNED_FROM:
+            return start
+        # A large node is first fitted to its binned values, so that few passes over its rows remain.
+        weights = None if block.weights is None else block.weights[0]
+        bins = np.asarray(block.gather(self._bin))[0]
+        counts = np.bincount(bins, weights=weights, minlength=_BINS).astype(np.float64)
+        sums = np.bincount(bins, weights=u[0] if weights is None else u[0] * weights, minlength=_BINS)
+        used = counts > 0
+        means = (sums[used] / counts[used])[None, :]
+        if means.shape[1] < 2:
+            return start
+        size = np.array([means.shape[1]])
+        coarse = self._fit(means, np.sqrt(counts[used])[None, :], size, start, np.ones(1, dtype=np.bool_))
+        assert coarse.steps is not None
+        # Mixed with the start: slopes that vanish between bins must not vanish at rows.
+        return 0.99 * coarse.steps + 0.01 * start if coarse.fitted[0] else start
+
+
+class IntervalScores:
+    """Scores of an integer target: derivatives of the log-probability of its values, on the distinct values."""
+
+    def __init__(self, x: Floats, support: Support, order: int) -> None:
+        if (x != np.floor(x)).any():
+            raise InputError("likelihood='interval' needs whole numbers in x, but it has fractions. Use 'density'.")
+        values, self.code = np.unique(x, return_inverse=True)
+        self.u = support.scaled(values)
+        self.first = values == values[0]
+        self.support = support
+        self.order = order
+
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
+        """Fit the interval probabilities in each node and score the rows."""
+        code = np.asarray(block.gather(self.code))
+        nodes, m = code.shape
+        if len(self.u) <= 2 * m:
+            flat = (code + len(self.u) * np.arange(nodes)[:, None]).ravel()
+            row_weights = None if block.weights is None else block.weights.ravel()
+            weights = np.bincount(flat, weights=row_weights, minlength=nodes * len(self.u)).astype(np.float64)
+            likelihood, point, done = self._fit(slice(None), weights.reshape(nodes, -1), starts)
+            scores = np.take_along_axis(likelihood.scores(point), code[:, None, :], axis=2)
+        else:
+            ones = np.ones(code.shape) if block.weights is None else block.weights
+            likelihood, point, done = self._fit(code, ones, starts)
+            scores = likelihood.scores(point)
+        if block.roots is not None:
+            scores *= block.roots[:, None, :]
+        varies = code.max(axis=1) > code.min(axis=1)
+        return NodeScores(scores, varies, done, likelihood.steps(point), likelihood.log_likelihood(point))
+
+    def _fit(self, points: Any, weights: Floats, starts: list[Any]) -> tuple[Interval, Floats, npt.NDArray[np.bool_]]:
+        u, first = np.atleast_2d(self.u[points]), np.atleast_2d(self.first[points])
+        likelihood = Interval(u, self.support.unit, first, weights, self.order)
+        start = linear_start(len(weights), self.order) if starts[0] is None else np.array(starts)
+        point, done = maximise(likelihood, likelihood.restart(start))
+        return likelihood, point, done
+
+
+class JointScores:
+    """Concatenated scores of several features; 0 where a feature does not vary or could not be fitted."""
+
+    def __init__(self, members: list[TypedColumn], order: int) -> None:
+        self.members = [_member_scores(member, order) for member in members]
+        self.order = order
+
+    def score(self, block: Block, starts: list[Any]) -> NodeScores:
+        """Score each feature, starting from its last successful fit."""
+        n_nodes, at_root = len(starts), starts[0] is None
+        steps = np.ones((n_nodes, len(self.members), self.order + 1)) if at_root else np.array(starts)
+        parts, any_varies, any_fitted = [], np.zeros(n_nodes, np.bool_), np.zeros(n_nodes, np.bool_)
+        for place, member in enumerate(self.members):
+            scored = member.score(block, starts if at_root else list(steps[:, place]))
+            usable = scored.varies & scored.fitted
+            scores = scored.scores
+            scores[~usable] = 0.0
+            scores *= _scale_factors(scores, block)[:, None, None]
+            parts.append(scores)
+            if scored.steps is not None:
+                steps[usable, place] = scored.steps[usable]
+            any_varies |= scored.varies
+            any_fitted |= usable
+        return NodeScores(np.concatenate(parts, axis=1), any_varies, any_fitted, steps)
+
+
+def transformation_scores(
+    target: ColumnInfo,
+    values: Floats,
+    order: int,
+    likelihood: str,
+    sorted_rows: Callable[[], npt.NDArray[Any]] | None = None,
+) -> TargetScores:
+    """Return the scores of a numeric target's transformation model; `sorted_rows` returns its ascending order."""
+    support = Support.of(values)
+    if likelihood == "interval" or (likelihood == "auto" and target.is_integer):
+        return IntervalScores(values, support, order)
+    return DensityScores(values, support, order, sorted_rows or (lambda: ascending(values)))
+
+
+def fit_density(
+    u: Floats,
+    roots: Floats | None,
+    sizes: Rows,
+    order: int,
+    log_range: float,
+    start: Floats,
+    varies: npt.NDArray[np.bool_],
+) -> NodeScores:
+    """Fit the density likelihood in every node of a block: compiled if available, else in NumPy.
+
+    Parameters
+    ----------
+    u : float array (nodes, m)
+        Target on the scale of its support.
+    roots : float array (nodes, m) or None
+        Square roots of the weights, 0 for padding.
+    sizes : int array (nodes,)
+        Number of rows before padding.
+    order : int
+        Order of the Bernstein polynomial.
+    log_range : float
+        Logarithm of the width of the support.
+    start : float array (nodes, order + 1)
+        Initial steps, of this node or of an ancestor.
+    varies : bool array (nodes,)
+        Whether the target varies in each node.
+    """
+    if loader.tree_fit is None or order > loader.MAX_COEFFICIENTS:
+        likelihood = Density(u, roots, order, log_range)
+        point, done = maximise(likelihood, likelihood.restart(start))
+        log_likelihood = likelihood.log_likelihood(point)
+        return NodeScores(likelihood.scores(point), varies, done, likelihood.steps(point), log_likelihood)
+    nodes, m = u.shape
+    steps = np.array(start, dtype=np.float64, order="C")
+    log_likelihood, reached = np.empty(nodes), np.empty(nodes)
+    scores = np.empty((nodes, order + 1, m))
+    loader.tree_fit.fit(
+        np.ascontiguousarray(u),
+        None if roots is None else np.ascontiguousarray(roots),
+        sizes.astype(np.float64),
+        order,
+        nodes,
+        m,
+        steps,
+        log_likelihood,
+        scores,
+        reached,
+    )
+    n = sizes if roots is None else (roots * roots).sum(axis=1)
+    log_likelihood -= n * (LOG_2PI / 2 + log_range)
+    return NodeScores(scores, varies, reached > 0, steps, log_likelihood)
+
+
+def checked_likelihood(value: Any) -> str:
+    """Return `value` if it is the name of a likelihood; raise an error otherwise."""
+    if value not in LIKELIHOODS:
+        raise ParameterError(f"likelihood must be one of {', '.join(map(repr, LIKELIHOODS))}; got {value!r}.")
+    return str(value)
+
+
+def linear_start(nodes: int, order: int) -> Floats:
+    """Return the steps of a linear h, which `restart` shifts and scales."""
+    return np.ones((nodes, order + 1))
+
+
+def _member_scores(member: TypedColumn, order: int) -> TargetScores:
+    if member.info.kind == "numeric" and has_three_values(member.values):
+        return transformation_scores(member.info, member.values, order, "auto")
+    return FixedScores(member.info, member.values)
+
+
+def _scale_factors(scores: Floats, block: Block) -> Floats:
+    """Return a power of two per node that brings the standard deviation of its scores near 1 without rounding."""
+    total = scores.sum(axis=2) if block.roots is None else np.matmul(scores, block.roots[:, :, None])[:, :, 0]
+    spread = np.einsum("kqm,kqm->k", scores, scores) / block.n - ((total / block.n[:, None]) ** 2).sum(axis=1)
+    exponents = np.frexp(np.maximum(spread, 0.0))[1] // 2
+    factors: Floats = np.ldexp(1.0, -exponents)
+    return factors
+
+
+def _quantile_bins(order: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
+    """Return bins with equal numbers of rows; `order` sorts the rows in ascending order."""
+    bins = np.empty(len(order), dtype=np.intp)
+    bins[order] = np.arange(len(order)) * _BINS // len(order)
+    return bins
