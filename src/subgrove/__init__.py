@@ -23,7 +23,7 @@ from subgrove._native.versions import show_versions
 from subgrove._report import Report, report
 from subgrove._scale import LargeData
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
-from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups, stability
+from subgrove._subgroups import DepthChoice, Partition, Stability, Subgroups, find_subgroups
 from subgrove._version import __version__
 
 __all__ = [
@@ -66,6 +66,5 @@ __all__ = [
     "samplers",
     "show_versions",
     "simulate",
-    "stability",
     "trees",
 ]

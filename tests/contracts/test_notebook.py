@@ -82,7 +82,7 @@ def results() -> dict[str, Any]:
         "depth profile without a model": sg.depth_profile(train, features=[SCRIPT, "alone"], max_depth=2),
         "depth choice": profile.choices[0],
         "no depth to choose": sg.find_subgroups(train, features="alone", max_depth="auto")["alone"].choice,
-        "stability": sg.stability(groups, train, n_resamples=5, random_state=1),
+        "stability": groups.stability(train, n_resamples=5, random_state=1),
         "explanation": given.explain(SCRIPT, marginal=marginal),
     }
     model.closed = True

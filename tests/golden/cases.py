@@ -897,7 +897,7 @@ def stability_of_subgroups() -> Any:
     """How often splits come back on halves of the rows."""
     train, _ = bike()
     groups = sg.find_subgroups(train.X, features=["temp", "season"], max_depth=2)
-    found = sg.stability(groups, train.X, n_resamples=6, random_state=1)
+    found = groups.stability(train.X, n_resamples=6, random_state=1)
     return {
         "splits": columns_of(found.splits),
         "columns": columns_of(found.columns),

@@ -13,6 +13,8 @@ COLUMNS: dict[str, str] = {
     "predictors": "foretold_by",
     "SubgroupSampler": "Subgroups",
     "selected": "chosen",
+    "choice.max_depth": "limit",
+    "pair_agreement": "pairs_alike",
     "report_depth": "shown_depth",
     "min_samples_split": "min_split",
     "fidelity_checks": "certificates",

@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 
 import subgrove as sg
-from subgrove._subgroups.restriction import restricted
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
@@ -108,7 +107,7 @@ def test_a_step_ends_at_the_importance_within_the_pruned_tree() -> None:
     for feature in ("temp", "hum"):
         gap = IMP.explain_gap(MARGINAL, feature)
         for place, after in enumerate(gap.steps["importance_after"]):
-            smaller = restricted(GROUPS[feature], gap.columns[: place + 1])
+            smaller = GROUPS[feature].restricted_to(gap.columns[: place + 1])
             alone = run(replace(GROUPS, partitions=(smaller,)), features=[feature])
             assert after == pytest.approx(alone.overall["estimate"][0], rel=EXACT)
 
@@ -124,7 +123,7 @@ def test_the_mean_over_orders_is_that_of_each_order_computed_alone() -> None:
         for size in range(len(columns) + 1):
             key = frozenset(order[:size])
             if key not in known:
-                groups = replace(GROUPS, partitions=(restricted(GROUPS[feature], key),))
+                groups = replace(GROUPS, partitions=(GROUPS[feature].restricted_to(key),))
                 known[key] = run(groups, features=[feature]).overall["estimate"][0]
     total = dict.fromkeys(columns, 0.0)
     orders = list(permutations(columns))
@@ -177,7 +176,7 @@ def test_orders_ask_once_for_each_pruned_tree() -> None:
     trees = set()
     for order in permutations(columns):
         for size in range(len(columns)):
-            trees.add(restricted(GROUPS["hum"], order[:size]).rules)
+            trees.add(GROUPS["hum"].restricted_to(order[:size]).rules)
     counting.n_rows = 0
     imp.explain_gap(marginal, "hum", average=True)
     assert counting.n_rows == (len(trees) - 1) * M * N + 100

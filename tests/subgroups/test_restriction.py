@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._subgroups.restriction import restricted
 
 X = sg.datasets.bike().X
 GROUPS = sg.find_subgroups(X, max_depth=4)
@@ -18,8 +17,8 @@ FEATURES = [name for name in GROUPS if len(GROUPS[name].conditioning) > 1]
 @pytest.mark.parametrize("feature", FEATURES)
 def test_all_columns_leave_the_tree_and_none_leave_one_subgroup(feature: str) -> None:
     partition = GROUPS[feature]
-    assert restricted(partition, X.columns).rules == partition.rules
-    assert restricted(partition, []).rules == ("all rows",)
+    assert partition.restricted_to(X.columns).rules == partition.rules
+    assert partition.restricted_to([]).rules == ("all rows",)
 
 
 @pytest.mark.parametrize("feature", FEATURES)
@@ -28,9 +27,9 @@ def test_splits_that_stay_ask_for_the_columns_only_and_more_columns_refine_subgr
     columns = partition.conditioning
     for size in range(len(columns)):
         for few in list(combinations(columns, size))[:10]:
-            small = restricted(partition, few)
+            small = partition.restricted_to(few)
             assert set(small.conditioning) <= set(few)
-            larger = restricted(partition, (*few, next(name for name in columns if name not in few)))
+            larger = partition.restricted_to((*few, next(name for name in columns if name not in few)))
             code, finer = small.assign(X), larger.assign(X)
             pairs = np.unique(np.column_stack([finer, code]), axis=0)
             assert len(pairs) == len(np.unique(finer))  # each finer subgroup is in one coarser subgroup
@@ -40,6 +39,6 @@ def test_a_split_below_one_that_is_cut_goes_too() -> None:
     temp = GROUPS["temp"]
     assert temp.conditioning[0] == "season"
     without_root = [name for name in temp.conditioning if name != "season"]
-    assert len(restricted(temp, without_root)) == 1
+    assert len(temp.restricted_to(without_root)) == 1
     by_hand = [node.split.column for node in temp.tree.nodes if node.split is not None and node.depth == 0]
     assert by_hand == ["season"]

@@ -11,7 +11,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import subgrove as sg
-from subgrove._subgroups.regrowth import agreement
+from subgrove._subgroups.stability import agreement
 from subgrove.exceptions import InputError, ParameterError
 
 BIKE = sg.datasets.bike().X
@@ -27,13 +27,13 @@ def test_split_that_is_there_comes_back_and_its_cut_is_near_the_truth() -> None:
     """Half of 400 rows has about 67 rows in a unit of z. A cut that is k rows off is as likely as the true one with a
     probability below exp(-k * 2**2 / 8), which is exp(-10) for 20 rows, a distance of 0.3."""
     X = step(np.random.default_rng(1), 400)
-    found = sg.stability(sg.find_subgroups(X, features="x"), X, n_resamples=40, random_state=1)
+    found = sg.find_subgroups(X, features="x").stability(X, n_resamples=40, random_state=1)
     first = found.splits.iloc[0]
     assert first[["node", "column", "share"]].tolist() == ["all rows", "z", 1.0]
     assert 0.7 < first["cut_low"] <= first["cut_high"] < 1.3
     assert first["cut_low"] <= first["cut"] <= first["cut_high"]
     assert found.overall["rand"].item() > 0.8
-    assert found.sentences[0].startswith("x: z is the first split in 40 of 40 resamples, its cut between ")
+    assert found.sentences[0].startswith("x: z is the first split in 40 of 40 resamples, with the split point between ")
 
 
 def test_split_by_chance_seldom_comes_back() -> None:
@@ -44,7 +44,7 @@ def test_split_by_chance_seldom_comes_back() -> None:
     X = rng.normal(size=(400, 3))
     groups = sg.find_subgroups(X, features="x0")
     assert len(groups["x0"]) == 1
-    found = sg.stability(groups, X, n_resamples=100, random_state=1)
+    found = groups.stability(X, n_resamples=100, random_state=1)
     assert found.columns["first"].sum() <= 0.12
     assert found.splits.empty
     assert found.sentences[0].startswith("x0: one subgroup; a tree splits in ")
@@ -58,7 +58,7 @@ def test_columns_that_tell_the_same_take_turns_while_subgroups_stay() -> None:
         X = step(rng, 600)
         X["twin"] = X["z"] + rng.normal(0, 0.02, size=600)
         X["z"] += rng.normal(0, 0.02, size=600)
-        found = sg.stability(sg.find_subgroups(X, features="x", max_depth=1), X, n_resamples=20, random_state=1)
+        found = sg.find_subgroups(X, features="x", max_depth=1).stability(X, n_resamples=20, random_state=1)
         first = found.columns.set_index("column")["first"].to_dict()
         z, twin = first.get("z", 0.0), first.get("twin", 0.0)
         assert z + twin == pytest.approx(1)
@@ -72,13 +72,13 @@ def test_levels_that_belong_together_are_together() -> None:
     rng = np.random.default_rng(3)
     level = rng.choice([*"abcd"], size=500)
     X = pd.DataFrame({"x": rng.normal(size=500) + 2 * np.isin(level, ["a", "b"]), "level": level})
-    found = sg.stability(sg.find_subgroups(X, features="x", max_depth=1), X, n_resamples=30, random_state=1)
+    found = sg.find_subgroups(X, features="x", max_depth=1).stability(X, n_resamples=30, random_state=1)
     told = {(row["level"], row["other"]): (row["together"], row["share"]) for _, row in found.levels.iterrows()}
     apart, kept = (False, 0.0), (True, 1.0)
     assert told == {
         ("a", "b"): kept, ("a", "c"): apart, ("a", "d"): apart, ("b", "c"): apart, ("b", "d"): apart, ("c", "d"): kept
     }  # fmt: skip
-    assert found.splits["pairs_alike"].item() == 1.0
+    assert found.splits["pair_agreement"].item() == 1.0
 
 
 def test_agreement_is_the_adjusted_rand_index_and_the_share_of_pairs() -> None:
@@ -98,25 +98,25 @@ def test_agreement_is_the_adjusted_rand_index_and_the_share_of_pairs() -> None:
 
 def test_number_of_jobs_and_subset_of_features_change_nothing() -> None:
     groups = sg.find_subgroups(BIKE, features=["temp", "hum"])
-    one, two = (sg.stability(groups, BIKE, n_resamples=12, random_state=0, n_jobs=jobs) for jobs in (1, 2))
+    one, two = (groups.stability(BIKE, n_resamples=12, random_state=0, n_jobs=jobs) for jobs in (1, 2))
     assert one == two
-    alone = sg.stability(sg.find_subgroups(BIKE, features="hum"), BIKE, n_resamples=12, random_state=0)
+    alone = sg.find_subgroups(BIKE, features="hum").stability(BIKE, n_resamples=12, random_state=0)
     assert alone.features[0] == one.features[1]
     assert pickle.loads(pickle.dumps(one)) == one
 
 
 def test_more_resamples_go_on_where_fewer_ended() -> None:
     groups = sg.find_subgroups(BIKE, features="temp")
-    few, more = (sg.stability(groups, BIKE, n_resamples=n, random_state=3).features[0].regrown for n in (4, 13))
+    few, more = (groups.stability(BIKE, n_resamples=n, random_state=3).features[0].regrown for n in (4, 13))
     assert more[:4] == few
-    other = sg.stability(groups, BIKE, n_resamples=4, random_state=4).features[0].regrown
+    other = groups.stability(BIKE, n_resamples=4, random_state=4).features[0].regrown
     assert other != few
 
 
 def test_trees_are_those_of_the_halves() -> None:
     """Grown by hand on the same rows, with half the least number of rows."""
     groups = sg.find_subgroups(BIKE, features="temp", max_depth=2, min_samples_leaf=31)
-    found = sg.stability(groups, BIKE, n_resamples=3, random_state=5)
+    found = groups.stability(BIKE, n_resamples=3, random_state=5)
     for number, regrown in enumerate(found.features[0].regrown):
         from subgrove._core.random import Streams
 
@@ -135,7 +135,7 @@ def test_every_kind_of_column_and_tree_and_chosen_depth(tree: Any) -> None:
         gap=BIKE["wind"].where(BIKE["hum"] < 80),
     )
     groups = sg.find_subgroups(X, tree=tree, max_depth="auto", features=["temp", "yr", "size", "gap", "season"])
-    found = sg.stability(groups, X, n_resamples=3, random_state=1)
+    found = groups.stability(X, n_resamples=3, random_state=1)
     assert len(found.overall) == 5
     assert "nan" not in " ".join(found.sentences)
     shares = found.splits["share"].to_numpy()
@@ -146,30 +146,28 @@ def test_every_kind_of_column_and_tree_and_chosen_depth(tree: Any) -> None:
 def test_group_of_features_and_weights() -> None:
     weights = np.arange(len(BIKE)) % 3
     groups = sg.find_subgroups(BIKE, features=[("temp", "hum")], sample_weight=weights)
-    found = sg.stability(groups, BIKE, n_resamples=3, sample_weight=weights, random_state=1)
+    found = groups.stability(BIKE, n_resamples=3, sample_weight=weights, random_state=1)
     assert found.overall["feature"].tolist() == ["temp + hum"]
-    with pytest.raises(ParameterError, match="Pass the same weights"):
-        sg.stability(groups, BIKE)
-    with pytest.raises(ParameterError, match="Leave weights out"):
-        sg.stability(sg.find_subgroups(BIKE, features="temp"), BIKE, sample_weight=weights)
+    with pytest.raises(ParameterError, match="Pass the same sample_weight"):
+        groups.stability(BIKE)
+    with pytest.raises(ParameterError, match="Omit sample_weight"):
+        sg.find_subgroups(BIKE, features="temp").stability(BIKE, sample_weight=weights)
 
 
 def test_input_is_not_changed_and_other_rows_are_refused() -> None:
     X = BIKE.copy()
     groups = sg.find_subgroups(X, features="temp")
-    sg.stability(groups, X, n_resamples=2, random_state=1)
+    groups.stability(X, n_resamples=2, random_state=1)
     pd.testing.assert_frame_equal(X, BIKE)
     with pytest.raises(InputError, match="not the table that the subgroups were found on"):
-        sg.stability(groups, X[::-1])
-    with pytest.raises(ParameterError, match="groups must be what find_subgroups returned"):
-        sg.stability(groups["temp"], X)  # type: ignore[arg-type]
+        groups.stability(X[::-1])
     with pytest.raises(ParameterError, match="n_resamples must be a whole number >= 1"):
-        sg.stability(groups, X, n_resamples=0)
+        groups.stability(X, n_resamples=0)
 
 
 def test_progress_is_told_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     groups = sg.find_subgroups(BIKE, features="temp")
-    sg.stability(groups, BIKE, n_resamples=2, random_state=1, progress=True)
+    groups.stability(BIKE, n_resamples=2, random_state=1, progress=True)
     assert "Growing trees" in capsys.readouterr().err
-    sg.stability(groups, BIKE, n_resamples=2, random_state=1)
+    groups.stability(BIKE, n_resamples=2, random_state=1)
     assert capsys.readouterr().err == ""

@@ -7,12 +7,11 @@ import pytest
 
 from subgrove._data.table import Floats, read_table
 from subgrove._native import loader
-from subgrove.trees import TransformationTree, cuts
-from subgrove.trees.candidates import Block, Candidates
-from subgrove.trees.column_sums import column_sums
-from subgrove.trees.density_fit import DensityFit, fit_density
-from subgrove.trees.sorted_table import SortedTable, ascending
-from subgrove.trees.transformation import linear_start
+from subgrove.trees import TransformationTree
+from subgrove.trees.candidates import Block, Candidates, SortedTable, ascending
+from subgrove.trees.column_tests import column_sums
+from subgrove.trees.split_points import best_splits
+from subgrove.trees.target_scores import NodeScores, fit_density, linear_start
 
 needs_compiler = pytest.mark.skipif(
     loader.tree_fit is None or loader.tree_sums is None, reason="the package was installed without a compiler"
@@ -41,7 +40,7 @@ def sample(shape: str, rng: np.random.Generator, n: int) -> Floats:
     return np.append(rng.normal(0, 0.01, n - 2), [-1.0, 1.0])
 
 
-def both(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool, order: int = 5) -> tuple[DensityFit, DensityFit]:
+def both(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool, order: int = 5) -> tuple[NodeScores, NodeScores]:
     rng = np.random.default_rng(7)
     x = sample(shape, rng, 400)
     u = (x - x.min()) / (x.max() - x.min())
@@ -59,8 +58,8 @@ def both(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool, order: int
 @pytest.mark.parametrize("shape", SHAPES)
 def test_compiled_fit_equals_the_fit_in_numpy(monkeypatch: pytest.MonkeyPatch, shape: str, weighted: bool) -> None:
     fast, plain = both(monkeypatch, shape, weighted)
-    assert fast.done.all()
-    assert plain.done.all()
+    assert fast.fitted.all()
+    assert plain.fitted.all()
     assert fast.log_likelihood == pytest.approx(plain.log_likelihood, rel=1e-8)
     scale = np.abs(plain.scores).max(axis=(1, 2), keepdims=True)
     assert np.abs((fast.scores - plain.scores) / scale).max() < 1e-6
@@ -116,9 +115,9 @@ def test_compiled_search_finds_the_cuts_found_in_numpy(monkeypatch: pytest.Monke
     stacked = rng.normal(size=(5, 4, 200)) * inside[:, None, :]
     stacked[:, -1] = inside
     arguments = (values, ascending(values), stacked, sizes, sizes.astype(float), np.full(5, 30.0))
-    fast = cuts.cut_numbers(*arguments)
+    fast = best_splits(*arguments)
     monkeypatch.setattr(loader, "tree_fit", None)
-    plain = cuts.cut_numbers(*arguments)
+    plain = best_splits(*arguments)
     assert [cut is None for cut in fast] == [cut is None for cut in plain]
     assert fast[4] is None
     assert fast[0] is not None

@@ -295,7 +295,7 @@ def test_unseen_level_goes_with_the_larger_child(grower: type[Grower], kind: str
 @pytest.mark.parametrize("kind", ["ordered", "nominal"])
 def test_unseen_level_is_warned_of_once_by_column_and_level(grower: type[Grower], kind: str) -> None:
     tree = grower().fit(*two_groups(kind))
-    with pytest.warns(UnseenValueWarning, match="levels of column 'a' that training did not have: 'new'") as caught:
+    with pytest.warns(UnseenValueWarning, match="levels of column 'a' that did not occur in training: 'new'") as caught:
         tree.apply(ask(kind, ["new", "u", "new"]))
     assert len(caught) == 1
 

@@ -10,9 +10,9 @@ import pytest
 
 from subgrove._data.table import read_table
 from subgrove._subgroups.grow import TreeSettings, grow_partition
-from subgrove.trees.polish import refine_split_points
-from subgrove.trees.structure import Tree
+from subgrove.trees.split_points import refine_split_points
 from subgrove.trees.training import Training, training_rows
+from subgrove.trees.tree import Tree
 
 
 def grown(X: pd.DataFrame, x: Any, *, max_depth: int = 2, min_samples_leaf: int = 20) -> tuple[Tree, Training]:

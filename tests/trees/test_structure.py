@@ -402,7 +402,7 @@ def test_answers_of_all_rows_lead_where_routing_leads(grower: type[Grower], dept
     np.testing.assert_array_equal(tree._leaf_numbers(table), routed)
     np.testing.assert_array_equal(tree.apply(X), np.array([leaf.id for leaf in tree.leaves])[routed])
     if len(tree.leaves) <= 9:
-        np.testing.assert_array_equal(tree._by_answers(table), routed)
+        np.testing.assert_array_equal(tree._leaf_by_directions(table), routed)
 
 
 def test_value_that_training_lacked_is_no_matter_where_no_row_gets_to_its_split() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, ColumnInfo, Floats, Rows
-from subgrove.trees.nodes import Side, Split, assign_unseen_values, goes_left
+from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
 
 MAX_PERMUTATIONS = 999
 _BATCH_SIZE = 1 << 19  # numbers of permuted curves that are processed at once

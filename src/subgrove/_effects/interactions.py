@@ -41,7 +41,7 @@ from subgrove._effects.interaction_search import (
 )
 from subgrove._subgroups import Partition
 from subgrove.trees import Node, Tree
-from subgrove.trees.conditions import rule_text
+from subgrove.trees.splits import rule_text
 from subgrove.trees.nodes import renumber
 from subgrove.trees.training import select_columns
 

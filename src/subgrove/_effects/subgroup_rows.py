@@ -16,7 +16,7 @@ from subgrove._effects.grid import GridAxis, has_levels
 from subgrove._effects.predict import GridBlock
 from subgrove._effects.support import FeatureSupport, support_of
 from subgrove._subgroups import Partition
-from subgrove.trees.conditions import ALL_ROWS
+from subgrove.trees.splits import ALL_ROWS
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._effects.grid import GridAxis, has_levels
 from subgrove.trees import Tree
 from subgrove.trees.nodes import Node
-from subgrove.trees.transformation import FittedTransformation, Support
+from subgrove.trees.training import Support
+from subgrove.trees.transformation import FittedTransformation
 
 BOX = ("low", "whisker_low", "q1", "median", "q3", "whisker_high", "high")
 _CLOSE = 1e-12

@@ -13,7 +13,7 @@ from subgrove._data.table import Kind
 from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
 from subgrove._subgroups import Subgroups
-from subgrove._subgroups.depth_choice import DepthChoice
+from subgrove._subgroups.depth import DepthChoice
 from subgrove._subgroups.find import subgroups_by_depth
 from subgrove.exceptions import ParameterError
 

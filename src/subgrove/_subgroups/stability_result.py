@@ -188,7 +188,7 @@ class FeatureStability:
             return text
         low, high = (self._value(column, cut) for cut in split.cuts)
         position = f"at {low}" if low == high else f"between {low} and {high}"
-        return f"{text}, with the split point {position} in 90% of these"
+        return f"{text}, with the split point {position} in 9 of 10 of these"
 
     def _value(self, column: str, cut: float) -> str:
         info = next(each for each in self.partition.tree.columns if each.name == column)

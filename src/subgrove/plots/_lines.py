@@ -17,7 +17,7 @@ from subgrove._effects.tables import EffectGroup
 from subgrove.exceptions import ParameterError
 from subgrove.plots._palette import COLORS, STYLES
 from subgrove.plots._text import one_line, short_rule, unique_label
-from subgrove.trees.structure import format_count
+from subgrove.trees.tree import format_count
 
 KINDS = {"pdp": "PDP", "ice": "ICE", "ale": "ALE", "mplot": "M-plot"}
 MOST_LINES = len(COLORS) * len(STYLES)

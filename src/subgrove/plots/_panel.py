@@ -29,7 +29,7 @@ from subgrove.plots._palette import COLORS, GREY, STYLES, color_of, font_size
 from subgrove.plots._strip import SupportRow, draw_strip
 from subgrove.plots._surface import as_lines, draw_color_bar, draw_heat_map, draw_strips, level_lines, set_axes
 from subgrove.plots._text import Ruler, one_line
-from subgrove.trees.structure import format_count
+from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

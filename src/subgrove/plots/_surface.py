@@ -14,7 +14,7 @@ from subgrove.plots._figure import label_axis, number_ticks, size_of
 from subgrove.plots._lines import EffectLine
 from subgrove.plots._palette import COLORS, GREY, font_size, small_size
 from subgrove.plots._strip import SupportRow, draw_strip
-from subgrove.trees.structure import format_count
+from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,7 +26,7 @@ from subgrove.plots._tree_layout import (
     shares,
 )
 from subgrove.trees.nodes import Node
-from subgrove.trees.structure import Tree
+from subgrove.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,7 +25,7 @@ from subgrove.plots._rows import (
     new_axes,
 )
 from subgrove.plots._text import one_line, short_rule
-from subgrove.trees.structure import format_count
+from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

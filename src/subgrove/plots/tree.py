@@ -9,7 +9,7 @@ from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.plots._tree_drawing import draw_tree
 from subgrove.plots._tree_layout import MARGIN, TreeLayout, fit_layout, natural_layout, smallest_size
-from subgrove.trees.structure import Tree
+from subgrove.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

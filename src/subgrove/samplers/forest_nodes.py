@@ -23,7 +23,6 @@ from subgrove.samplers.marginal import draw_within
 from subgrove.samplers.permutations import weighted_donors
 from subgrove.samplers.redraw import ResampledFeature, RowGroups
 from subgrove.trees import ConditionalInferenceTree, Tree
-from subgrove.trees.single import single_leaf
 from subgrove.trees.training import select_columns, training_rows
 
 _CELLS = {"grid": grid_cells, "nodes": node_cells}
@@ -165,8 +164,7 @@ class ForestNodes(Sampler):
         for name in names:
             others = select_columns(table, [other for other in table.names if other != name])
             training = training_rows(others, (target,), None)
-            grown = grower._grow(training) if training.stop is None else None
-            trees[name] = grown or single_leaf(training, grower._method, grower.plain_params(), training.stop or "")
+            trees[name] = grower._grow_or_stop(training)
         return trees
 
 

@@ -15,7 +15,6 @@ from subgrove._data.features import parse_features
 from subgrove._data.table import Table, read_like
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove._subgroups import Subgroups as FoundSubgroups
-from subgrove._subgroups.restriction import restricted
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
 from subgrove.samplers.marginal import Marginal, draw_outside, draw_within, reject_strange_donors
@@ -159,7 +158,7 @@ class FittedSubgroups(FittedSampler):
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedSubgroups:
         """The same, the feature's tree cut back to its splits on some columns."""
         partition = _partition(self.groups, feature)
-        smaller = restricted(partition, columns)
+        smaller = partition.restricted_to(columns)
         groups = replace(self.groups, partitions=(smaller,))
         codes = self.codes
         if self.table is not None:

@@ -94,13 +94,10 @@ class DensityScores:
     def score(self, block: Block, starts: list[Any]) -> NodeScores:
         """Fit the density in each node and score the rows."""
         u = np.asarray(block.gather(self.u), dtype=np.float64)
-        varies = u.max(axis=1) > u.min(axis=1)
-        return self._fit(u, block.roots, block.sizes, self._start(block, u, starts), varies)
+        return self._fit(u, block.roots, block.sizes, self._start(block, u, starts))
 
-    def _fit(
-        self, u: Floats, roots: Floats | None, sizes: Rows, start: Floats, varies: npt.NDArray[np.bool_]
-    ) -> NodeScores:
-        return fit_density(u, roots, sizes, self.order, self.support.log_range, start, varies)
+    def _fit(self, u: Floats, roots: Floats | None, sizes: Rows, start: Floats) -> NodeScores:
+        return fit_density(u, roots, sizes, self.order, self.support.log_range, start)
 
     def _start(self, block: Block, u: Floats, starts: list[Any]) -> Floats:
         start = linear_start(len(u), self.order) if starts[0] is None else np.array(starts)
@@ -115,8 +112,7 @@ class DensityScores:
         means = (sums[used] / counts[used])[None, :]
         if means.shape[1] < 2:
             return start
-        size = np.array([means.shape[1]])
-        coarse = self._fit(means, np.sqrt(counts[used])[None, :], size, start, np.ones(1, dtype=np.bool_))
+        coarse = self._fit(means, np.sqrt(counts[used])[None, :], np.array([means.shape[1]]), start)
         assert coarse.steps is not None
         # Mixed with the start: slopes that vanish between bins must not vanish at rows.
         return 0.99 * coarse.steps + 0.01 * start if coarse.fitted[0] else start
@@ -202,13 +198,7 @@ def transformation_scores(
 
 
 def fit_density(
-    u: Floats,
-    roots: Floats | None,
-    sizes: Rows,
-    order: int,
-    log_range: float,
-    start: Floats,
-    varies: npt.NDArray[np.bool_],
+    u: Floats, roots: Floats | None, sizes: Rows, order: int, log_range: float, start: Floats
 ) -> NodeScores:
     """Fit the density likelihood in every node of a block: compiled if available, else in NumPy.
 
@@ -226,9 +216,8 @@ def fit_density(
         Logarithm of the width of the support.
     start : float array (nodes, order + 1)
         Initial steps, of this node or of an ancestor.
-    varies : bool array (nodes,)
-        Whether the target varies in each node.
     """
+    varies = u.max(axis=1) > u.min(axis=1)
     if loader.tree_fit is None or order > loader.MAX_COEFFICIENTS:
         likelihood = Density(u, roots, order, log_range)
         point, done = maximise(likelihood, likelihood.restart(start))

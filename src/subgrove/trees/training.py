@@ -256,5 +256,5 @@ def _reject_x_in_table(table: Table, x: TypedColumn) -> None:
     nominal = column.info.is_nominal
     if column.info.kind == x.info.kind and np.array_equal(column.values, x.values, equal_nan=not nominal):
         raise InputError(
-            f"X has a column {x.info.name!r} that equals x. A feature cannot define its own subgroups: leave it out of X."
+            f"X has a column {x.info.name!r} that equals x. A feature cannot define its own subgroups; leave it out."
         )

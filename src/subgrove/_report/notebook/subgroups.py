@@ -6,7 +6,7 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._report.notebook.frame import MOST_ROWS, Cell, bar, card, chart_scale, folded, sentences, table
 from subgrove._report.numbers import UNKNOWN
-from subgrove._subgroups.depth_choice import DepthChoice
+from subgrove._subgroups.depth import DepthChoice
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.stability_result import FeatureStability, Stability
 from subgrove._subgroups.subgroups import Subgroups
@@ -82,7 +82,7 @@ def _stability_row(each: FeatureStability) -> list[Cell]:
         unsplit = sum(regrown.n_subgroups == 1 for regrown in each.regrown)
         column, again = "no split", f"{unsplit} of {n}"
     else:
-        column, again = first.split.column, f"{len(first.found)} of {n}"
+        column, again = first.split.column, f"{len(first.recurring)} of {n}"
     unit = chart_scale([0.0, 1.0])
     together = f"{each.together:.0%}" if each.together == each.together else UNKNOWN
     return [each.feature, len(each.partition), column, again, together, each.rand, bar(unit, 0.0, each.rand)]

@@ -22,8 +22,7 @@ from subgrove.samplers.imputation import FittedImputation, Imputation
 from subgrove.samplers.leaf_donors import TrainingSubgroups
 from subgrove.samplers.location_shift import ResidualSampler, left_by
 from subgrove.samplers.sparse_levels import LevelFit, LevelSampler, fit_sparse_multinomial
-from subgrove.trees.polish import refine_split_points
-from subgrove.trees.single import single_leaf
+from subgrove.trees.split_points import refine_split_points
 from subgrove.trees.training import select_columns, training_rows
 
 _CHARGE = 4.0  # rows' worth of score that choosing a split on the same rows gains at the most; more if columns are many
@@ -110,8 +109,8 @@ class CandidateSet:
         if "tree" in self.__dict__:
             return self.tree.at_depth(0)
         training = training_rows(self.others, (self.series,), None)
-        grower = self.setup.settings.grower(training)
-        leaf = single_leaf(training, grower._method, {**grower.plain_params(), "max_depth": 0}, "depth")
+        grower = self.setup.settings.grower(training).set_params(max_depth=0)
+        leaf = grower._single_leaf(training, "depth")
         return Partition((self.series.info.name,), leaf)
 
     @property

@@ -22,7 +22,6 @@ from subgrove._core.parallel import one_blas_thread, parallel_map
 from subgrove._core.random import Streams
 from subgrove._data.table import Table
 from subgrove._subgroups import Partition
-from subgrove._subgroups.restriction import restricted
 from subgrove.samplers.auto.candidates import ConditionalSampler
 from subgrove.samplers.auto.choice import SamplerChoice
 from subgrove.samplers.auto.selector import SamplerSelector
@@ -164,6 +163,6 @@ class FittedAuto(FittedSampler):
         """The same, the feature's tree cut back to its splits on some columns."""
         drawer = learned_for(self.learned, feature, Auto.name)
         assert isinstance(drawer, TrainingSubgroups)
-        smaller = restricted(drawer.partition, columns)
+        smaller = drawer.partition.restricted_to(columns)
         cut = TrainingSubgroups.of(smaller, drawer.table, drawer.rows, drawer.report_depth)
         return replace(self, learned={**self.learned, title(feature): cut})

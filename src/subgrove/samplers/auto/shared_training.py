@@ -15,7 +15,7 @@ from subgrove._data.table import Table
 from subgrove._regress import FoldGrams
 from subgrove._subgroups.grow import TreeSettings
 from subgrove.samplers.base import Feature, read_training_table
-from subgrove.trees.sorted_table import SortedTable
+from subgrove.trees.candidates import SortedTable
 from subgrove.trees.training import select_columns
 
 MAX_ROWS = 20_000
