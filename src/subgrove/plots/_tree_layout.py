@@ -20,8 +20,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove.plots._axis import NO_AXIS, AxisTicks, axis_of, level_room
 from subgrove.plots._text import Ruler, one_line, round_to
-from subgrove.trees.splits import Condition, merge, split_condition
-from subgrove.trees.splits import SIDES
+from subgrove.trees.splits import SIDES, Condition, merge, split_condition
 from subgrove.trees.tree import Tree, format_count
 
 OR_MISSING = "or missing"
