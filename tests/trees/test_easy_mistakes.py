@@ -36,7 +36,7 @@ def test_x_with_other_labels_goes_by_place() -> None:
 def test_x_among_the_columns_is_refused() -> None:
     bike = sg.datasets.bike().X
     for name, grower in [("temp", TransformationTree()), ("season", ConditionalInferenceTree())]:
-        with pytest.raises(InputError, match=f"X has a column '{name}', that equals x"):
+        with pytest.raises(InputError, match=f"X has a column '{name}' that equals x"):
             grower.fit(bike, bike[name])
 
 

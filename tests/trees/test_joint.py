@@ -286,7 +286,7 @@ REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
     "no columns": (Y, YS[[]], None, InputError, "xs has 60 rows and 0 columns"),
     "constant": (Y, YS[[]].assign(p=1.0, q=2.0), None, InputError, r"every x \('p \+ q'\) is constant"),
     "one row": (Y[:1], YS[:1], None, InputError, "1 row has a value of every x"),
-    "x in X": (Y.assign(fine=YS["fine"]), YS[["fine", "rank"]], None, InputError, "column 'fine', that equals x"),
+    "x in X": (Y.assign(fine=YS["fine"]), YS[["fine", "rank"]], None, InputError, "column 'fine' that equals x"),
     "another order": (Y, YS[::-1], None, InputError, "xs has the index labels of X in another order"),
     "weights": (Y, YS, np.ones(3), LengthError, r"sample_weight has shape \(3,\)"),
 }
