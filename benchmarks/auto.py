@@ -1,4 +1,4 @@
-"""What choosing the sampler costs: beside growing the paper's trees, and within a whole importance.
+"""Cost of selecting the sampler: relative to growing the paper's trees, and as a share of a whole importance.
 
     python benchmarks/auto.py                   both parts
     python benchmarks/auto.py --only fit        one of them: fit, whole
@@ -23,11 +23,11 @@ import pandas as pd
 import subgrove as sg
 
 _ROUNDS = 15
-_SAMPLES = 5  # how many features look dependent by chance differs from sample to sample
+_SAMPLES = 5  # because the number of features that seem dependent by chance varies
 
 
 def least(works: list[Callable[[], Any]]) -> list[float]:
-    """Seconds of the quickest of several rounds, of each; they are taken in turns, so that a busy moment hits all."""
+    """Return the minimum time of each call over several alternating rounds."""
     found: list[list[float]] = [[] for _ in works]
     for _ in range(_ROUNDS):
         for times, work in zip(found, works, strict=True):
@@ -38,7 +38,7 @@ def least(works: list[Callable[[], Any]]) -> list[float]:
 
 
 def correlated(n: int, p: int, seed: int) -> pd.DataFrame:
-    """Normal columns, each correlated 0.7 with the one before it."""
+    """Return normal columns, each with correlation 0.7 to the previous one."""
     noise = np.random.default_rng(seed).standard_normal((n, p))
     for at in range(1, p):
         noise[:, at] = 0.7 * noise[:, at - 1] + np.sqrt(1 - 0.7**2) * noise[:, at]
@@ -74,7 +74,7 @@ class Timed:
         self.seconds = 0.0
 
     def predict(self, X: Any) -> Any:
-        """As the model, on the clock."""
+        """Predict and measure the time."""
         start = time.perf_counter()
         prediction = self.model.predict(X)
         self.seconds += time.perf_counter() - start

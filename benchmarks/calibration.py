@@ -1,4 +1,4 @@
-"""What calibration of the test rows does to estimates, errors and coverage (docs/decisions/0026).
+"""Effect of calibrated test rows on estimates, standard errors and coverage (docs/decisions/0026).
 
     python benchmarks/calibration.py                        all cells, 1000 samples of each
     python benchmarks/calibration.py --quick                few samples: does it work? the numbers mean nothing
@@ -25,7 +25,7 @@ import pandas as pd
 import subgrove as sg
 from subgrove._core.kinds import Floats
 
-_FRESH_ROWS = 20_000  # that the truth of a forest is known from
+_FRESH_ROWS = 20_000  # for the true importance of a forest
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """What `--cells` chooses by."""
+        """Name of the cell, as in `--cells`."""
         return f"{self.scenario}-{self.model}-{self.sampler}-{self.n}"
 
 
@@ -66,18 +66,18 @@ class Classes:
     classes_ = np.array([0, 1])
 
     def fit(self, X: Any, y: Any) -> Classes:
-        """It is fitted already."""
+        """Return the model, which is already fitted."""
         return self
 
     def predict_proba(self, X: pd.DataFrame) -> Floats:
-        """Of both classes."""
+        """Return the probabilities of both classes."""
         x = X.to_numpy(np.float64)
         high = 1 / (1 + np.exp(-(1.5 * x[:, 0] * (x[:, 1] > 0) + x[:, 2])))
         return np.column_stack([1 - high, high])
 
 
 def options(cell: Cell, train: sg.datasets.Dataset, test: sg.datasets.Dataset, seed: int) -> tuple[Any, Any, str]:
-    """Model, target of the test rows, and loss."""
+    """Return the model, the target of the test rows, and the loss."""
     rng = np.random.default_rng(seed)
     if cell.model == "true model":
         return sg.simulate.scenario(cell.scenario).model, test.y, "squared_error"
@@ -121,14 +121,14 @@ def one_sample(cell: Cell, at: int) -> list[float]:
     line, truth = imp.overall.iloc[0], 0.0
     if cell.model == "true model":
         truth = scenario.importance
-    elif cell.model == "forest":  # each sample has a forest of its own
+    elif cell.model == "forest":  # each sample has its own forest
         truth = scenario.true_importance(model, n=_FRESH_ROWS, random_state=third)
     before = imp.calibration["uncalibrated_estimate"].iloc[0]
     return [line["estimate"], line["conf_low"], line["conf_high"], before, truth]
 
 
 def line_of(cell: Cell, samples: int) -> tuple[str, ...]:
-    """A line of the table."""
+    """Return a row of the table."""
     after, low, high, before, truth = np.array([one_sample(cell, at) for at in range(samples)]).T
     if not truth.any():
         truth = np.full(samples, before.mean())
@@ -149,7 +149,7 @@ def line_of(cell: Cell, samples: int) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Print the table, line by line."""
+    """Print the table row by row."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--cells", nargs="+", default=["*"], metavar="PATTERN")

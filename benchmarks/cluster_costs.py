@@ -22,7 +22,7 @@ N_EMPTY = 200
 
 @dataclass(frozen=True)
 class Nothing:
-    """Work that costs nothing: the remaining time is the engine's."""
+    """Work without cost, to measure the overhead of the engine."""
 
     def __call__(self, chunk: Any) -> dict[str, np.ndarray]:
         """The number of rows."""
@@ -30,7 +30,7 @@ class Nothing:
 
 
 def cost_tables(options: Workload, engines: list[str]) -> str:
-    """Two tables: what was measured, and the estimate."""
+    """Return two tables: measured costs, and the estimate."""
     from subgrove._scale.engines.serialize import load_work, pickle_work
     from subgrove._scale.large_data import read_chunks
 
@@ -89,7 +89,7 @@ def _per_task(name: str, chunk: Any) -> float:
 
 
 def _seconds(call: Callable[[], Any], times: int) -> float:
-    """The quickest of some calls."""
+    """Return the minimum time of some calls."""
     found = []
     for _ in range(times):
         start = time.perf_counter()

@@ -1,13 +1,13 @@
-"""How long `subgrove explain` takes, from the start of the process to the written page, and what it says first.
+"""Run time of `subgrove explain`, from the start of the process to the written page, and held-out performance.
 
-Five data sets with regression and classification, levels and missing values, of which at most 10,000 rows are drawn;
-and two with more classes, which take longer::
+Five data sets with regression and classification, levels and missing values, at most 10,000 rows of each, and two with
+more classes, which take longer::
 
     python benchmarks/command.py                  # the data sets beside the repository, or those of SUBGROVE_DATA
     python benchmarks/command.py --jobs 2 --only bank-marketing
 
-Seconds of the clock depend on what else the machine does; seconds of the processors hardly do. The start of
-`subgrove --help` is measured too, five times, the quickest counts. A warning from anywhere makes a run fail.
+Wall time depends on other load of the machine, processor time hardly does. The time of `subgrove --help` is the minimum
+of five runs. A warning from any package makes a run fail.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from experiments.data import folder, manifest
 
 COMMAND = [sys.executable, "-W", "error", "-m", "subgrove._cli"]
 SETS = ("wind", "wine_quality", "bank-marketing", "credit-g", "eucalyptus")  # each within `LIMIT`
-MORE = ("wine_quality as classes", "letter")  # six and 26 classes: as many times the trees
+MORE = ("wine_quality as classes", "letter")  # six and 26 classes, with a tree for each
 LIMIT = 60.0  # seconds
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A data set, and what explaining it took."""
+    """A data set, the size of its report, and the run time."""
 
     name: str
     rows: int
@@ -57,10 +57,10 @@ def processor_seconds() -> float:
 
 
 def explained(name: str, jobs: int | None = None) -> Timed:
-    """Run the command on a data set; a warning or an error of it raises."""
+    """Run the command on a data set; raise an error if it fails or warns."""
     found = folder()
     if found is None:
-        raise SystemExit("There are no data sets. Set SUBGROVE_DATA to their folder.")
+        raise SystemExit("No data sets found. Set SUBGROVE_DATA to their folder.")
     entry = manifest().set_index("name").loc[name.removesuffix(" as classes")]
     with tempfile.TemporaryDirectory() as place:
         page, out = Path(place) / "report.html", Path(place) / "report.json"
@@ -75,7 +75,7 @@ def explained(name: str, jobs: int | None = None) -> Timed:
             str(out),
             "--debug",
         ]
-        # Seven different whole numbers would be taken for classes; they are marks, from bad to good.
+        # Seven distinct integers would be read as classes; they are ordered quality scores.
         words += ["--task", "regression"] if name == "wine_quality" else []
         words += ["--n-jobs", str(jobs)] if jobs else []
         start, before = time.perf_counter(), processor_seconds()
@@ -103,7 +103,7 @@ def explained(name: str, jobs: int | None = None) -> Timed:
 
 
 def start_seconds() -> float:
-    """Quickest of five starts of `subgrove --help`."""
+    """Return the minimum time of five runs of `subgrove --help`."""
     times = []
     for _ in range(5):
         start = time.perf_counter()
@@ -118,7 +118,9 @@ def main() -> None:
     parser.add_argument("--only", choices=[*SETS, *MORE], nargs="*", default=[*SETS, *MORE])
     options = parser.parse_args()
     print(f"subgrove --help: {start_seconds():.2f} s\n")
-    print("| data set | rows | features | nominal | missing | task | held-out performance | page | processor | clock |")
+    print(
+        "| data set | rows | features | nominal | missing | task | held-out performance | page | processor time | wall time |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     for name in options.only:
         one = explained(name, options.jobs)

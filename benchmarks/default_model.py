@@ -54,7 +54,7 @@ class VariedModel(default_model.DefaultModel):
 def main() -> None:
     found = folder()
     if found is None:
-        raise SystemExit("There are no data sets. Set SUBGROVE_DATA to their folder.")
+        raise SystemExit("No data sets found. Set SUBGROVE_DATA to their folder.")
     default_model.DefaultModel = VariedModel  # type: ignore[misc]
     print(f"| data set | {' | '.join(SETTINGS)} |\n| --- |{' --- |' * len(SETTINGS)}")
     for name in SETS:

@@ -1,4 +1,4 @@
-"""What choosing the depth costs, beside growing to one depth: seconds of one processor for a feature, best of 8.
+"""Cost of selecting the depth relative to growing a tree of one depth: processor seconds per feature, minimum of 8.
 
 Run `python -m benchmarks.depth`.
 """
@@ -29,7 +29,7 @@ def main() -> None:
     X[:, 0] += X[:, 1:6].sum(axis=1)
     plain = {depth: seconds(X, depth) for depth in (2, 6)}
     chosen = seconds(X, "auto")
-    print(f"{ROWS} rows, {COLUMNS} columns, a feature that depends on five others and one of these")
+    print(f"{ROWS} rows, {COLUMNS} columns, one feature that depends on five of them")
     for depth, taken in plain.items():
         print(f"max_depth={depth}: {taken:.4f} s; 'auto' takes {chosen / taken:.1f} times that ({chosen:.4f} s)")
 

@@ -1,11 +1,11 @@
-"""What an effect costs beside the model's own time.
+"""Cost of an effect relative to the predictions of the model.
 
     python benchmarks/effects.py [--runs 15] [--models boosting forest] [--container numpy] [--threads 1]
 
 Partial dependence with 50 points of 1,000 rows and 20 columns, and accumulated local effects with 50 intervals of
-10,000 rows and 20 columns, against bare `predict` on the very rows that the effect predicts, in the same large batch.
-Both are run in turn, so that what else the machine does falls on both; the least time of each counts. A ratio of 1.05
-says that 5 % are added. `--threads 1` keeps boosting from waiting for a second core that is busy with other things.
+10,000 rows and 20 columns, compared with `predict` alone on the same rows, in the same large batch. Both run in
+turns, and the minimum time of each is compared: a ratio of 1.05 means 5 % overhead. `--threads 1` keeps boosting from
+waiting for a second core that is busy.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def fitted(name: str, container: str, seed: int) -> Any:
 
 
 def best_in_turn(runs: int, *functions: Callable[[], object]) -> list[float]:
-    """Least time of each function; they are run in turn."""
+    """Return the minimum time of each function; they run in turns."""
     least = [float("inf")] * len(functions)
     for _ in range(runs):
         for at, function in enumerate(functions):
@@ -58,14 +58,14 @@ def best_in_turn(runs: int, *functions: Callable[[], object]) -> list[float]:
 
 
 class Recorder:
-    """A model that keeps the tables it predicts."""
+    """A model that stores the tables it predicts."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.tables: list[Any] = []
 
     def predict(self, X: Any) -> Any:
-        """The model's own prediction."""
+        """Predict and store the table."""
         self.tables.append(X.copy())
         return self.model.predict(X)
 
@@ -75,12 +75,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--models", nargs="+", choices=["boosting", "forest"], default=["boosting", "forest"])
     parser.add_argument("--container", choices=["numpy", "pandas", "mixed"], default="numpy")
-    parser.add_argument("--threads", type=int, default=None, help="threads of BLAS and OpenMP; as they are by default")
+    parser.add_argument("--threads", type=int, default=None, help="threads of BLAS and OpenMP; unchanged by default")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     from threadpoolctl import threadpool_limits
 
-    print(f"{arguments.container}, {COLUMNS} columns, least of {arguments.runs} runs in turn", end="")
+    print(f"{arguments.container}, {COLUMNS} columns, minimum of {arguments.runs} alternating runs", end="")
     print(f", {arguments.threads} threads" if arguments.threads else "")
     with threadpool_limits(arguments.threads):
         for name in arguments.models:

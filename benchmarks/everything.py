@@ -1,12 +1,12 @@
-"""All benchmarks, one after the other: what each prints goes to a file, and how long it took is kept.
+"""Run all benchmarks one after the other, with their output in files and their run times in a table.
 
-    python -m benchmarks.everything                       # all; says first how long that took the last time
+    python -m benchmarks.everything                       # all; first prints the run time of the last time
     python -m benchmarks.everything --quick               # those that have a small size, at that size
     python -m benchmarks.everything --only trees effects
     python -m benchmarks.everything --peers peers/bin/python   # the interpreter that has the other packages
 
-`make bench` does the first. Scripts that need what is not installed (a GPU's packages, a cluster's) are listed as left
-out; one that fails is reported at the end, and the others run. Times stand in `benchmarks/results/minutes.csv`.
+`make bench` does the first. Scripts whose packages are not installed (of a GPU or a cluster) are skipped and listed;
+failures are reported at the end. Run times are stored in `benchmarks/results/minutes.csv`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDER = Path(__file__).parent
 MINUTES = FOLDER / "results" / "minutes.csv"
 SELF = ("everything", "machine")
 NEEDS = {"gpu": ("torch",), "large_file": ("pyarrow",), "cluster": ("distributed",), "peers": ("alibi", "effector")}
-ARGUMENTS = {"small": ["--reference", "6fcbc07"]}  # the commit before scale and speed were worked on
+ARGUMENTS = {"small": ["--reference", "6fcbc07"]}  # the commit before the work on large data and speed
 
 
 def scripts() -> dict[str, str]:
@@ -35,7 +35,7 @@ def scripts() -> dict[str, str]:
 
 
 def minutes_before() -> dict[str, float]:
-    """How long each took the last time it ran at full size."""
+    """Return the minutes of the last run of each script at full size."""
     if not MINUTES.exists():
         return {}
     with MINUTES.open(encoding="utf-8", newline="") as file:
@@ -43,7 +43,7 @@ def minutes_before() -> dict[str, float]:
 
 
 def keep_minutes(minutes: dict[str, float]) -> None:
-    """Written under another name first."""
+    """Write the file under a temporary name, then rename it."""
     MINUTES.parent.mkdir(exist_ok=True)
     unfinished = MINUTES.with_suffix(".tmp")
     with unfinished.open("w", encoding="utf-8", newline="") as file:
@@ -53,7 +53,7 @@ def keep_minutes(minutes: dict[str, float]) -> None:
 
 
 def run(name: str, python: str, arguments: list[str], out: Path) -> bool:
-    """Run a script; what it prints is shown and kept."""
+    """Run a script; show and store its output."""
     command = [python, "-m", f"benchmarks.{name}", *ARGUMENTS.get(name, []), *arguments]
     print(f"\n## {name}: {' '.join(command[1:])}\n", flush=True)
     with (out / f"{name}.md").open("w", encoding="utf-8") as file:
@@ -70,9 +70,9 @@ def run(name: str, python: str, arguments: list[str], out: Path) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(scripts()), help="which (default: all)")
-    parser.add_argument("--quick", action="store_true", help="small sizes, of those that have them")
+    parser.add_argument("--quick", action="store_true", help="small sizes, for scripts that have them")
     parser.add_argument("--peers", help="interpreter for benchmarks.peers")
-    parser.add_argument("--out", type=Path, default=Path("bench"), help="folder for what they print (default: bench)")
+    parser.add_argument("--out", type=Path, default=Path("bench"), help="folder for the output (default: bench)")
     options = parser.parse_args()
     texts, before = scripts(), minutes_before()
     chosen = options.only or list(texts)
@@ -87,8 +87,8 @@ def main() -> None:
     known = sum(before.get(name, 0.0) for name in chosen)
     unknown = [name for name in chosen if name not in before]
     if not options.quick:
-        print(f"{len(chosen)} benchmarks: {known:.0f} minutes the last time", end="")
-        print(f", without {', '.join(unknown)}, of which that is not known." if unknown else ".")
+        print(f"{len(chosen)} benchmarks: {known:.0f} minutes in the last run", end="")
+        print(f", without {', '.join(unknown)}, whose time is unknown." if unknown else ".")
     failed = []
     for name in chosen:
         python = options.peers if name == "peers" and options.peers else sys.executable
@@ -102,7 +102,7 @@ def main() -> None:
             before[name] = taken
             keep_minutes(before)
     for name, why in left_out.items():
-        print(f"Left out: {name} ({why}).")
+        print(f"Skipped: {name} ({why}).")
     if failed:
         sys.exit(f"Failed: {', '.join(failed)}. What they printed is in {options.out}.")
 

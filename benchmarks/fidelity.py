@@ -1,7 +1,7 @@
-"""Data fidelity: seconds for one feature of 10,000 rows and 20 columns, redrawn in the 19 ways of the experiment.
+"""Data fidelity: seconds for one feature of 10,000 rows and 20 columns with the 19 samplers of the experiment.
 
-4,000 rows to train, 3,000 to redraw, 3,000 to compare with, on one core; trees, forest and knockoffs are counted in.
-`--numpy` shows what the compiled loops over pairs bring.
+4,000 rows for fitting, 3,000 to resample, 3,000 to compare with, on one core; times include fitting of trees, forest
+and knockoffs. `--numpy` disables the compiled kernels.
 """
 
 from __future__ import annotations

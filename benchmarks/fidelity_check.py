@@ -1,8 +1,9 @@
-"""How often fidelity checks fail: for the true sampler, where they should pass, and for the marginal one.
+"""Share of failed fidelity checks: for the true sampler, where they should pass, and for the marginal sampler.
 
-`python benchmarks/fidelity_check.py --runs 100` prints the shares of runs in which the redraw of x1 fails, in the
+`python benchmarks/fidelity_check.py --runs 100` prints the shares of runs in which resampled x1 fails, in the
 scenarios of `sg.simulate`, for normal features of several correlations, all with 10 columns, and for labels that
-follow another label in some share of the rows, with 4 columns. `--only labels` runs the data whose names start so.
+equal another label in some share of the rows, with 4 columns. `--only labels` runs data whose names start with
+"labels".
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ LEVELS = 6
 
 
 class NormalGivenNext:
-    """Redraws x1, normal with some correlation to x2, given x2."""
+    """Sample x1 given x2 from a bivariate normal distribution."""
 
     def __init__(self, correlation: float) -> None:
         self.correlation = correlation
 
     def fit(self, X: Any, features: Any) -> NormalGivenNext:
-        """Nothing is to be learned."""
+        """Return the sampler, which has no parameters to fit."""
         return self
 
     def sample(self, X: Any, feature: str, rngs: Any) -> Any:
-        """New values of x1."""
+        """Yield new values of x1."""
         for rng in rngs:
             noise = np.sqrt(1 - self.correlation**2) * rng.normal(size=len(X))
             yield self.correlation * X["x2"].to_numpy() + noise
@@ -47,14 +48,14 @@ def normal(n: int, correlation: float, seed: int) -> pd.DataFrame:
 
 
 class WithinLabels:
-    """Redraws x1 among the rows that have the same label x2."""
+    """Permute x1 within the levels of x2."""
 
     def fit(self, X: Any, features: Any) -> WithinLabels:
-        """Nothing is to be learned."""
+        """Return the sampler, which has no parameters to fit."""
         return self
 
     def sample(self, X: Any, feature: str, rngs: Any) -> Any:
-        """Values of x1, shuffled."""
+        """Yield permuted values of x1."""
         values, label = X[feature].to_numpy(), X["x2"].to_numpy()
         for rng in rngs:
             order = np.lexsort([rng.random(len(X)), label])

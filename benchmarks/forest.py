@@ -1,4 +1,4 @@
-"""Time of growing a forest of 500 trees, as a ratio to scikit-learn's in the same minute, on one core.
+"""Time of growing a forest of 500 trees relative to scikit-learn in the same run, on one core.
 
 python benchmarks/forest.py
 """

@@ -1,4 +1,4 @@
-"""Where `Auto` tries a forest: what its rule and its small forest let through, and what a whole forest would have done.
+"""Selection of forests by `Auto`: how often its rule and its small forest accept one, and how good full forests are.
 
     python -m benchmarks.forests_tried            scenarios, 2,000 x 20 and 3,000 x 10; curves and steps of few columns
     python -m benchmarks.forests_tried --data     data sets of OpenML-CC18 in the folder that SUBGROVE_DATA names

@@ -1,12 +1,12 @@
-"""What `importance` of a PyTorch model costs beyond its forward passes, with the table on the device.
+"""Cost of `importance` of a PyTorch model beyond its forward passes, with the table on the device.
 
 A multilayer perceptron of four hidden layers of 512 units, 2,000,000 rows x 50 columns, all 50 features, 5 repeats,
-subgroups found beforehand on other rows. The bare passes are over the same number of rows, which lie on the device
-already, in batches of the best of several sizes, without gradients; nothing is done with what they give::
+subgroups found beforehand on other rows. The forward passes alone are over the same number of rows, which
+are already on the device, in batches of the best of several sizes, without gradients; their outputs are discarded::
 
     python benchmarks/gpu.py                             # on the GPU, with and without TF32: some minutes
     python benchmarks/gpu.py --device cpu --rows 20000   # anywhere
-    python benchmarks/gpu.py --quick                     # small, to see that it runs
+    python benchmarks/gpu.py --quick                     # small, as a test
 
 `importance` is timed whole, from a float32 array on the host and from a tensor on the device. The last columns show how
 far its numbers are from those of the ordinary path on the processor, on the first 20,000 rows: the largest difference
@@ -37,7 +37,7 @@ TRAIN_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured."""
+    """Settings of a measurement."""
 
     device: str
     rows: int
@@ -106,7 +106,7 @@ def _read(torch: Any) -> tuple[Setting, tuple[str, ...]]:
     parser.add_argument("--precision", choices=("highest", "high"), help="one of both: float32 or TF32")
     parser.add_argument("--quick", action="store_true", help="2,000 rows x 6 columns, layers of 32")
     parser.add_argument("--profile", action="store_true", help="profile the host's time, which takes longer")
-    parser.add_argument("--syncs", action="store_true", help="warn wherever the host waits for the GPU")
+    parser.add_argument("--syncs", action="store_true", help="warn whenever the host waits for the GPU")
     given = parser.parse_args()
     if given.syncs:
         torch.cuda.set_sync_debug_mode("warn")
@@ -150,7 +150,7 @@ def _net(torch: Any, setting: Setting) -> Any:
 
 
 def _target(torch: Any, net: Any, X: Any) -> Any:
-    """What the model says, and noise: so it is a good model of it."""
+    """Return predictions of the model plus noise, so that the model is accurate."""
     with torch.inference_mode():
         labels = torch.cat([net(rows)[:, 0] for rows in X.split(65_536)]).double().cpu().numpy()
     return labels + 0.1 * labels.std() * np.random.default_rng(2).normal(size=len(labels))
@@ -206,7 +206,7 @@ def _peak(torch: Any, device: Any) -> Callable[[], float]:
 
 
 def _away(torch: Any, net: Any, X: Any, y: Any, groups: Any, setting: Setting) -> tuple[float, float]:
-    """How far estimates and standard errors are from those of the ordinary path on the processor."""
+    """Return the differences of estimates and standard errors to those computed on the processor."""
     n = setting.agree_rows
     here = _importance(net, X[:n], y[:n], groups, setting.repeats).overall
     there = sg.on_device(copy.deepcopy(net).cpu()).predict

@@ -1,8 +1,8 @@
-"""Time of one unit of the largest cells of the ground-truth simulation, by what takes it.
+"""Run time of one unit of the largest cells of the ground-truth simulation, by step.
 
     python benchmarks/ground_truth.py
 
-A unit of setting I, 3,000 rows and 90 columns, all methods but knockoffs, 20 redraws each: limit 1 s. Forests use all
+A unit of setting I, 3,000 rows and 90 columns, all methods but knockoffs, 20 repeats each: limit 1 s. Forests use all
 cores, as in `python -m experiments ground_truth run --jobs 1`.
 """
 
@@ -26,7 +26,7 @@ ROWS, COLUMNS = 3000, 90
 
 
 def unit(name: str) -> dict[str, float]:
-    """Seconds of each part of a unit."""
+    """Return the seconds of each step of a unit."""
     taken = {}
     start = time.perf_counter()
     scenario = sg.simulate.scenario(name, p=COLUMNS)

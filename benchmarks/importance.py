@@ -1,16 +1,16 @@
-"""What `importance` costs beyond the predictions it needs.
+"""Cost of `importance` beyond the predictions it needs.
 
-Every number is a ratio of two times taken in the same minute: the call, and the model's `predict` alone on the same
-rows in large batches. 20 numeric columns, 10 repeats, subgroups found beforehand::
+Every number is a ratio of two times of the same run: the call, and the model's `predict` alone on the same rows in
+large batches. 20 numeric columns, 10 repeats, subgroups found beforehand::
 
-    python benchmarks/importance.py                        # all of it, some minutes
-    python benchmarks/importance.py --only models          # importance over bare predict, two models, two sizes
-    python benchmarks/importance.py --only overhead        # a model that returns zeros at once, against scikit-learn
+    python benchmarks/importance.py                        # everything, some minutes
+    python benchmarks/importance.py --only models          # relative to predict alone, two models, two sizes
+    python benchmarks/importance.py --only overhead        # a model that returns zeros, compared with scikit-learn
     python benchmarks/importance.py --only memory          # a million rows: peak memory above the inputs
     python benchmarks/importance.py --only fidelity_check  # the cost of fidelity checks in a call with a forest
 
-Fidelity checks need no predictions and take the same time for any model. They have a section of their own, and
-are left out of the first two.
+Fidelity checks need no predictions and take the same time for any model. They are measured
+separately and excluded from the first two sections.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Array = npt.NDArray[np.float64]
 
 
 def data(n: int, seed: int = 0) -> tuple[Array, Array]:
-    """Columns that depend on their neighbours, and a target with an interaction."""
+    """Return columns that depend on their neighbours, and a target with an interaction."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, P))
     for column in range(1, P):
@@ -49,7 +49,7 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def interleaved(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """Times of several calls, taken in turns so that a busy moment hits all of them."""
+    """Return the times of several calls, taken in turns."""
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
@@ -58,14 +58,14 @@ def interleaved(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, l
 
 
 class Recorder:
-    """Keeps the tables that a model predicts."""
+    """A model that stores the tables it predicts."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
         self.tables: list[Array] = []
 
     def predict(self, X: Array) -> Any:
-        """What the model predicts."""
+        """Predict and store the table."""
         self.tables.append(X.copy())
         return self.model.predict(X)
 
@@ -95,7 +95,9 @@ def models(rounds: int) -> None:
         "HistGradientBoosting": HistGradientBoostingRegressor(random_state=0).fit(X, y),
         "forest of 100 trees": RandomForestRegressor(100, random_state=0).fit(X, y),
     }
-    print(f"importance over bare predict ({P} columns, {REPEATS} repeats), best of {rounds} in turns")
+    print(
+        f"importance relative to predict alone ({P} columns, {REPEATS} repeats), minimum of {rounds} alternating rounds"
+    )
     for name, model in fitted.items():
         for n, limit in LIMITS.items():
             rows, target = X[:n], y[:n]
@@ -155,15 +157,15 @@ class Zero:
         return np.zeros(len(X))
 
 def peak():
-    # Of this process alone: the resource module also reports the peak of the process that started it.
+    # For this process alone: the resource module also reports the peak of the process that started it.
     lines = open("/proc/self/status").read().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 X, y = data(1_000_000)
 groups = sg.find_subgroups(X[:20_000] + 0.0)
-sg.importance(Zero(), X[:2000], y[:2000], sampler=groups, n_repeats=2, seed=0)
+sg.importance(Zero(), X[:2000], y[:2000], sampler=groups, n_repeats=2, random_state=0)
 before = peak()
-result = sg.importance(Zero(), X, y, sampler={sampler}, n_repeats=10, seed=0)
+result = sg.importance(Zero(), X, y, sampler={sampler}, n_repeats=10, random_state=0)
 after = peak()
 print((after - before) / 1024, X.nbytes / 2**20)
 """

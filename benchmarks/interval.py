@@ -1,8 +1,8 @@
-"""Do the intervals of `importance` cover? A simulation whose truth is known.
+"""Coverage of the intervals of `importance` in a simulation with known importance.
 
 x1 = 2 [x0 > 0] + noise, the model is f(x) = x1, y = x1 + noise, squared error. The marginal importance of x1 is
 2 Var(x1) = 4, the conditional one 2 Var(x1 | x0) = 2. In each of 400 samples of 300 test rows the importance is
-estimated anew; the subgroups were grown once, on other rows::
+estimated; subgroups were found once, on other rows::
 
     python benchmarks/interval.py [--runs 400]
 """
@@ -32,7 +32,7 @@ def model(X: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def known_groups() -> sg.Subgroups:
-    """Subgroups with their cut next to 0 (with 4000 rows, at 0.0008)."""
+    """Return subgroups with a threshold close to 0 (0.0008 with 4000 rows)."""
     X, _ = sample(np.random.default_rng(0), 4000)
     return sg.find_subgroups(X, features=["x1"], max_depth=1)
 

@@ -1,12 +1,12 @@
-"""How many predictions a given Monte-Carlo error takes: plain permutations against the draws of this package.
+"""Number of predictions for a given Monte-Carlo error: independent permutations and the draws of this package.
 
     python -m benchmarks.predictions            # about four minutes
     python -m benchmarks.predictions --quick    # fewer seeds
 
-One feature is redrawn on the same rows again and again, with other seeds. Of plain permutations (each repeat an
-independent one) the variance of a single repeat is known from many repeats, v; K repeats have v / K. Ours has the
-variance u with M repeats, and predicts a number of rows that is counted. Plain permutations need v / u repeats for the
-same error. The factor is their number of predicted rows over ours, with its standard error.
+One feature is resampled on the same rows with many seeds. The variance v of one repeat of independent permutations is
+estimated from many repeats; K repeats have variance v / K. Our estimate has variance u with M repeats, and its number
+of predicted rows is counted. Independent permutations need v / u repeats for the same error. The factor is the ratio
+of the numbers of predicted rows, with its standard error.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Counting:
         self.rows = 0
 
     def predict(self, X: Any) -> Any:
-        """Predictions."""
+        """Predict and count the rows."""
         self.rows += len(X)
         return 2 * X[:, 0] + X[:, 0] * X[:, 1] + np.sin(2 * X[:, 0]) + X[:, 2]
 
 
 class Permuted:
-    """Plain permutations, of all rows or within subgroups, each repeat an independent one."""
+    """Independent permutations of all rows or within subgroups."""
 
     learns = False
 
@@ -49,11 +49,11 @@ class Permuted:
         self.groups = groups
 
     def fit(self, X: Any, features: list[str]) -> Permuted:
-        """There is nothing to learn."""
+        """Return the sampler, which has no parameters to fit."""
         return self
 
     def sample(self, X: Any, feature: str, rngs: Any) -> Iterator[Any]:
-        """Columns, permuted."""
+        """Yield permuted columns."""
         values = X[:, int(feature[1:])]
         code = np.zeros(len(X), dtype=int) if self.groups is None else self.groups[feature].assign(X)
         order = np.argsort(code, kind="stable")
@@ -66,7 +66,7 @@ class Permuted:
 
 @dataclass(frozen=True)
 class Case:
-    """A feature, and how it is redrawn: plainly and by ours."""
+    """A feature and its samplers: independent permutations and ours."""
 
     name: str
     way: str
@@ -101,14 +101,14 @@ CASES = [
 
 
 def rows_of(case: Case, seed: int) -> Any:
-    """Three columns: x1 depends on x0."""
+    """Return three columns, of which x1 depends on x0."""
     rng = np.random.default_rng(seed)
     first = case.first(rng, case.n)
     return np.column_stack([first, 0.7 * first + rng.normal(size=case.n), rng.normal(size=case.n)])
 
 
 def compared(case: Case, repeats: list[int], seeds: int, plain_repeats: int) -> list[list[str]]:
-    """A line for each number of repeats."""
+    """Return a row for each number of repeats."""
     X, train = rows_of(case, 1), rows_of(case, 2)
     y = Counting().predict(X) + np.random.default_rng(3).normal(size=case.n)
     ours, plain = _samplers(case, train)
@@ -266,11 +266,11 @@ def main() -> None:
         head = ["feature", "way", "repeats", "rows predicted", "Monte-Carlo error", "plain permutations", "factor"]
         print(markdown(head, lines), flush=True)
     if "budget" in arguments.only:
-        print("\nA budget for the Monte-Carlo error, 10 features, 2,000 rows:\n")
+        print("\nAdaptive repeats, 10 features, 2,000 rows:\n")
         head = ["budget", "repeats of a feature", "sum", "the most for all", "factor"]
         print(markdown(head, [budget(share) for share in (0.2, 0.1, 0.05)]), flush=True)
     if "repeated" in arguments.only:
-        print("\nRows that repeat each other are predicted once: 10,000 rows, 10 repeats, processor time.\n")
+        print("\nDeduplicated predictions: 10,000 rows, 10 repeats, processor time.\n")
         models = ("no time at all", "forest of 100 trees")
         rounds = 1 if arguments.quick else 5
         lines = [repeated(name, "marginal", model, rounds) for name in TABLES for model in models]

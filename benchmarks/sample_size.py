@@ -1,12 +1,12 @@
-"""How many sampled rows are enough to fit a sampler on, when the rows to judge are many more.
+"""Sufficient number of sampled rows for fitting a sampler, if many more rows are evaluated.
 
-    python benchmarks/sample_size.py            all cells (about ten minutes); go on where it was stopped
+    python benchmarks/sample_size.py            all cells (about ten minutes); resumes an interrupted run
     python benchmarks/sample_size.py --quick    a few small cells
-    python benchmarks/sample_size.py --table    print what is there
+    python benchmarks/sample_size.py --table    print the stored results
 
-Large data are resampled row by row, by a sampler that was fitted on a uniform sample. Its size decides three
-things: how far the estimate is off on average (bias), how much it differs from sample to sample (noise, which more
-rows to judge do not make smaller), and which sampler and which subgroups are found.
+Large data are resampled row by row, by a sampler that was fitted on a uniform sample. Its size determines the bias of
+the estimate, its variance over samples (which more evaluated rows do not reduce), and which sampler and which
+subgroups are selected.
 
 Rows are fresh draws of scenarios in which the importance of x1 is known, the model is the true one, and all samples of
 a scenario are judged on the same 100,000 rows. `off` is the estimate less that of the true conditional distribution on
@@ -48,7 +48,7 @@ OPTIONS: dict[str, Any] = {"n_repeats": 5, "check_fidelity": False, "progress": 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows to judge, a model, where samples come from, and what the estimate should be."""
+    """Rows to evaluate, a model, the source of the samples, and the true importance."""
 
     feature: str
     model: Any
@@ -105,7 +105,7 @@ def cells(quick: bool) -> Iterator[tuple[str, str, int, int]]:
 
 
 def done(data: str, sampler: str, size: int, number: int, judged: int) -> dict[str, Any]:
-    """One sample: the sampler is fitted on it and judged."""
+    """Fit the sampler on one sample and evaluate it."""
     task = electricity(data.split(": ")[1]) if data.startswith("electricity") else simulated(data, judged)
     train = task.draw(size, 1 + number)
     imp = sg.importance(task.model, task.X, task.y, sampler=sampler, train=train, features=[task.feature], **OPTIONS)
@@ -172,7 +172,7 @@ def table(lines: list[dict[str, Any]]) -> None:
 
 
 def shares(values: Any) -> str:
-    """What was found, most often first, and how often unless always."""
+    """List the selected candidates by frequency, with the frequency unless it is always the same."""
     found = Counter(values).most_common(3)
     return "; ".join(f"{value}" if n == len(values) else f"{value} {n}/{len(values)}" for value, n in found)
 
@@ -180,7 +180,7 @@ def shares(values: Any) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="a few small cells, kept nowhere")
-    parser.add_argument("--table", action="store_true", help="print what is there")
+    parser.add_argument("--table", action="store_true", help="print the stored results")
     options = parser.parse_args()
     judged = 5_000 if options.quick else JUDGED
     lines: list[dict[str, Any]] = []

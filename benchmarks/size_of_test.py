@@ -1,4 +1,4 @@
-"""How often the root of a transformation tree splits though x is independent of all columns.
+"""Share of transformation trees whose root splits although x is independent of all columns.
 
     python benchmarks/size_of_test.py [--runs 12000]
 

@@ -1,9 +1,10 @@
-"""How often 95 % intervals of an importance cover it, by several ways to make them (docs/decisions/0023).
+"""Coverage of 95 % intervals of an importance by several methods (docs/decisions/0023).
 
     python benchmarks/skewness.py                  all four cells, about two minutes
     python benchmarks/skewness.py --samples 200    fewer samples of each
 
-The true model and the true sampler of the linear and the non-linear scenario, 20 redraws; truth known exactly.
+The true model and the true sampler of the linear and the non-linear scenario, 20 repeats; the true importance is
+known exactly.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from subgrove._core.kinds import Floats
 from subgrove._scoring.feature_result import with_rows
 from subgrove._scoring.skewness import interval_multipliers, skewness_correction
 
-_BOOTSTRAPPED = 600  # samples at most, for it takes long
+_BOOTSTRAPPED = 600  # samples at most, because it is slow
 _RESAMPLES = 400
 _LEAST_SHARE = 0.1  # as in subgrove._importance.inference.intervals
 

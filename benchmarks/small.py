@@ -1,11 +1,11 @@
-"""Small data, now and before: the computation of `make demo`, and importance and effects of 500 rows.
+"""Run time on small data compared with an earlier commit: `make demo`, and importance and effects of 500 rows.
 
     python -m benchmarks.small --reference 6fcbc07          # a few minutes
     python -m benchmarks.small --reference 6fcbc07 --quick  # a smaller demo, fewer rounds
 
-The reference commit and the tree as it stands are installed in folders of their own. They run in turns, each time in a
-process of its own. Times are processor time, which a busy machine disturbs less; of each case the least of several
-calls counts in a round, and the ratio is the median over rounds. The aim is at most 1.05.
+The reference commit and the working tree are installed in separate folders and run in turns, each time in a new
+process. Times are processor time, which depends less on other load of the machine: the minimum of several calls in
+each round. The ratio is the median over rounds; its limit is 1.05.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -58,7 +59,10 @@ def cases() -> dict[str, Callable[[], Any]]:
         return rows["a"] + 2 * rows["g"] + (rows["h"] == "p")
 
     def importance(model: Any, rows: Any = test, target: Any = y_test, **options: Any) -> Callable[[], Any]:
-        return lambda: sg.importance(model, rows, target, n_repeats=10, random_state=0, **options).overall
+        # Commits before the parameter was called `random_state` also calibrated by default.
+        earlier = "seed" in signature(sg.importance).parameters
+        options |= {"seed": 0, "calibrate": False} if earlier else {"random_state": 0}
+        return lambda: sg.importance(model, rows, target, n_repeats=10, **options).overall
 
     def effect(kind: Any) -> Callable[[], Any]:
         return lambda: [sg.effect(linear, test, f"x{at}", kind=kind).curves for at in range(8)]
@@ -78,8 +82,8 @@ def cases() -> dict[str, Callable[[], Any]]:
 
 
 def measured() -> dict[str, float]:
-    """Least processor time of each case, in this process."""
-    found = {}
+    """Return the minimum processor time of each case, in this process."""
+    seconds = {}
     for name, call in cases().items():
         call()
         times = []
@@ -87,12 +91,12 @@ def measured() -> dict[str, float]:
             start = time.process_time()
             call()
             times.append(time.process_time() - start)
-        found[name] = min(times)
-    return found
+        seconds[name] = min(times)
+    return seconds
 
 
 def demo(root: Path, size: list[str]) -> float:
-    """Processor time of the demo of a tree, in this process; the first plot, which looks for fonts, is left out."""
+    """Return the processor time of the demo in this process, without the first plot, which searches fonts."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -112,7 +116,7 @@ def demo(root: Path, size: list[str]) -> float:
 
 @contextmanager
 def installed(commit: str | None) -> Iterator[Path]:
-    """A commit, or the tree as it stands, in a folder of its own: its files, and the package in `installed`."""
+    """Provide a folder with the files of a commit, or of the working tree, and the package in `installed`."""
     with TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         if commit is not None:
@@ -134,7 +138,7 @@ def installed(commit: str | None) -> Iterator[Path]:
 
 
 def settings(tree: Path, what: str, size: list[str]) -> dict[str, float]:
-    """What a process that imports this tree measures."""
+    """Measure a tree in a new process."""
     code = "import json, sys; sys.path.append(sys.argv[1]); from pathlib import Path; from benchmarks import small; "
     if what == "demo":
         code += "print(json.dumps({'make demo': small.demo(Path(sys.argv[2]), sys.argv[3:])}))"
@@ -175,7 +179,7 @@ def main() -> None:
         both = [f"{1000 * median(one):.1f}" for one in zip(*pairs, strict=True)]
         lines.append([name, *both, f"{change:.3f}", "ok" if change <= LIMIT else "MISSED"])
     print(machine())
-    print(f"\nAgainst {arguments.reference}, {rounds} rounds in turns, processor time.\n")
+    print(f"\nAgainst {arguments.reference}, {rounds} alternating rounds, processor time.\n")
     print(markdown(["what", "before (ms)", "now (ms)", "ratio", f"at most {LIMIT}"], lines))
 
 

@@ -1,4 +1,4 @@
-"""Times and memory as benchmarks here take them: calls in turns, and peaks of processes of their own."""
+"""Measure time and memory: alternating calls, and peak memory of separate processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def seconds(call: Call, clock: Callable[[], float] = time.perf_counter) -> float
 def interleaved(
     calls: Mapping[str, Call], rounds: int, clock: Callable[[], float] = time.perf_counter
 ) -> dict[str, list[float]]:
-    """Times of calls taken in turns, so that a busy moment hits all of them; each round starts with another call.
+    """Return the times of calls taken in turns, so that other load affects all; each round starts with another call.
 
     `time.process_time` as the clock counts the work of this process alone.
     """
@@ -37,23 +37,23 @@ def interleaved(
 
 
 def ratio(times: Mapping[str, list[float]], name: str, other: str) -> float:
-    """Median, over rounds, of the time of `name` over that of `other` in the same round."""
+    """Return the median over rounds of the ratio of the times of `name` and `other`."""
     return median(mine / theirs for mine, theirs in zip(times[name], times[other], strict=True))
 
 
 def forget_peak() -> None:
-    """Have the peak memory of this process start anew from what it holds now, where the system allows it."""
+    """Reset the peak memory of this process, where the system allows it."""
     with suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak_mib() -> float:
-    """Peak memory of this process. Not that of the resource module, which also holds the peak of its parent."""
+    """Return the peak memory of this process; the resource module would include that of its parent."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,12 +1,12 @@
-"""How fast trees grow: ratios to scikit-learn in the same run, to R's recorded times, memory and growth with n.
+"""Speed of growing trees: relative to scikit-learn in the same run and to recorded times of R, memory, scaling with n.
 
     python benchmarks/trees.py            everything (some minutes)
     python benchmarks/trees.py --only sklearn r bike import scaling together together-memory
-    python benchmarks/trees.py --numpy    without the compiled loops
+    python benchmarks/trees.py --numpy    without the compiled kernels
     python benchmarks/trees.py --quick    the parts on trees found together with small tables
 
-Each line of the first part alternates between the two programs and compares medians, so that a busy machine slows
-both. R's times were recorded elsewhere (reference/timing.csv, CPU seconds); ours are CPU seconds too.
+Each row of the first part alternates between the two programs and compares medians, so that other load affects both.
+R's times were recorded elsewhere (reference/timing.csv, CPU seconds); ours are CPU seconds too.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ KINDS = ("linear", "interaction", "strong", "common factor")
 
 
 def data(n: int, p: int, kind: str, seed: int = 1) -> tuple[Any, Any]:
-    """A feature x that depends on the columns of X in one of four ways."""
+    """Return a feature x that depends on the columns of X in one of four ways."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p))
     noise = rng.normal(size=n)
@@ -102,7 +102,7 @@ def reference_frame(name: str) -> pd.DataFrame:
 
 def against_r() -> None:
     if not REFERENCE.exists():
-        print("\nAgainst R: no reference folder beside the repository, left out")
+        print("\nAgainst R: no reference folder beside the repository, skipped")
         return
     print("\nAgainst R (trtf), CPU seconds, ratio = R / ours (median of 5); limit 15 in each, 60 in sum")
     timed = [row for row in csv.DictReader((REFERENCE / "timing.csv").open()) if row["method"] == "trafotree"]
@@ -180,11 +180,11 @@ def main() -> None:
     names = [*PARTS, *SIZED]
     parser.add_argument("--only", nargs="+", choices=names, default=names, help="parts to run")
     parser.add_argument("--quick", action="store_true", help="small tables of trees found together")
-    parser.add_argument("--numpy", action="store_true", help="without the compiled loops, as where no compiler is")
+    parser.add_argument("--numpy", action="store_true", help="without the compiled kernels")
     arguments = parser.parse_args()
     if arguments.numpy:
         loader.tree_fit = loader.tree_sums = None
-    print(f"compiled loops: {'no' if loader.tree_fit is None else 'yes'}")
+    print(f"compiled kernels: {'no' if loader.tree_fit is None else 'yes'}")
     parts = PARTS | {name: partial(part, arguments.quick) for name, part in SIZED.items()}
     for name in arguments.only:
         parts[name]()

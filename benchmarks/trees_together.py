@@ -1,11 +1,11 @@
-"""Trees of all features at once: against as many fits of scikit-learn's CART, and against growing them one by one.
+"""Trees of all features at once, compared with as many fits of scikit-learn's CART and with growing them one by one.
 
     python benchmarks/trees.py --only together            10,000 x 50, a few minutes
     python benchmarks/trees.py --only together-memory     100,000 x 100, peak memory of a process of its own
-    both with --quick                                     smaller, in seconds; the ratios then say little
+    both with --quick                                     smaller, in seconds; the ratios are then unreliable
 
-Times are taken in turns, single process, single thread. Ratios are given of wall-clock time and of processor time: the
-second hardly changes where other programs keep the machine busy.
+Times are taken in turns, single process, single thread. Ratios are of wall time and of processor time, which
+hardly depends on other load.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Times = list[tuple[float, float]]
 
 
 def columns(n: int, p: int, kind: str, seed: int = 1) -> npt.NDArray[np.float64]:
-    """Numeric columns that depend on each other in one of four ways."""
+    """Return numeric columns that depend on each other in one of four ways."""
     rng = np.random.default_rng(seed)
     noise = rng.normal(size=(n, p))
     X = noise.copy()
@@ -50,20 +50,20 @@ def columns(n: int, p: int, kind: str, seed: int = 1) -> npt.NDArray[np.float64]
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds of wall clock and of processor."""
+    """Return wall time and processor time."""
     wall, processor = time.perf_counter(), time.process_time()
     call()
     return time.perf_counter() - wall, time.process_time() - processor
 
 
 def together(quick: bool = False) -> None:
-    """The table of times and ratios."""
+    """Print the table of times and ratios."""
     n, p, rounds = (2_000, 12, 1) if quick else (10_000, 50, 5)
     print(f"\nTrees of depth 2 for all {p} features of {n:,} x {p}; ratio = ours / {p} fits of CART; limit {LIMIT}\n")
     rows = []
     for kind in KINDS:
         X = columns(n, p, kind)
-        sg.find_subgroups(X[:200])  # loads what is loaded late
+        sg.find_subgroups(X[:200])  # imports lazily loaded modules
         _sklearn_fit(X[:200, 1:], X[:200, 0])
         ours: Times = []
         cart: Times = []
@@ -82,7 +82,7 @@ def together(quick: bool = False) -> None:
 
 
 def _ratio(ours: Times, theirs: Times, at: int) -> float:
-    """Median of the ratios of times that were taken one after the other."""
+    """Return the median of the ratios of consecutive times."""
     return median(one[at] / other[at] for one, other in zip(ours, theirs, strict=True))
 
 
@@ -107,7 +107,7 @@ def _own_fit(others: Any, x: Any) -> None:
 
 
 def together_memory(quick: bool = False) -> None:
-    """Peak memory of processes that find subgroups of a large table and do nothing else."""
+    """Print the peak memory of processes that find subgroups of a large table."""
     n, p = (20_000, 20) if quick else (100_000, 100)
     print(f"\nTrees of depth 2 for all {p} features of {n:,} x {p} ({8e-6 * n * p:.0f} MB), a process each\n")
     rows = []
