@@ -118,10 +118,8 @@ def main() -> None:
     parser.add_argument("--only", choices=[*SETS, *MORE], nargs="*", default=[*SETS, *MORE])
     options = parser.parse_args()
     print(f"subgrove --help: {start_seconds():.2f} s\n")
-    print(
-        "| data set | rows | features | nominal | missing | task | held-out performance | page | processor time | wall time |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    heads = "data set, rows, features, nominal, missing, task, held-out performance, page, processor time, wall time"
+    print(f"| {heads.replace(', ', ' | ')} |\n|{' --- |' * 10}")
     for name in options.only:
         one = explained(name, options.jobs)
         counts = f"{one.rows:,} | {one.features} | {one.levels} | {one.missing} | {one.task}"
