@@ -33,7 +33,7 @@ def model(X: pd.DataFrame) -> Any:
 # %%
 # All depths at once. `score` is the CRPS of the subgroups' distributions on held-out training rows, in units of the
 # feature (smaller is better). It does not depend on the model.
-profile = sg.depth_profile(
+profile = sg.DepthProfile.compute(
     train.X,
     features=numbers,
     model=model,

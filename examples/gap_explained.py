@@ -52,7 +52,7 @@ assert 0.2 < gap.gap / gap.marginal < 0.8
 # %%
 # The share of a column depends on the order in which columns are added. Here we set the order: humidity and wind first,
 # then temperature. The first two explain hardly any of the season's importance, temperature explains most of the gap.
-order = sg.relative_importance(model, test.X, test.y, "season", order=["hum", "wind", "temp"], train=train.X, **options)
+order = conditional.relative("season", order=["hum", "wind", "temp"])
 print(order.table[["added", "estimate", "std_error", "change"]].round(0).to_string(index=False))
 change = order.table.set_index("added")["change"]
 assert change["temp"] < change["hum"] + change["wind"]

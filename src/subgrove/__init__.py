@@ -12,11 +12,9 @@ from subgrove._importance import (
     ImportanceResult,
     RefitsResult,
     RelativeImportance,
-    depth_profile,
     importance,
     importance_over_refits,
     loco,
-    relative_importance,
 )
 from subgrove._models.device import DeviceModel, on_device
 from subgrove._native.versions import show_versions
@@ -49,7 +47,6 @@ __all__ = [
     "__version__",
     "datasets",
     "dependence",
-    "depth_profile",
     "effect",
     "exceptions",
     "fidelity",
@@ -61,7 +58,6 @@ __all__ = [
     "model_fidelity",
     "on_device",
     "plots",
-    "relative_importance",
     "report",
     "samplers",
     "show_versions",

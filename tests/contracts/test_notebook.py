@@ -51,7 +51,9 @@ def results() -> dict[str, Any]:
     given = sg.importance(model, X, y, sampler=groups, **options)
     marginal = sg.importance(model, X, y, sampler="marginal", **options)
     effects = [sg.effect(model, X, SCRIPT, subgroups=groups, grid_resolution=5), sg.effect(model, X, "kind")]
-    profile = sg.depth_profile(train, features=[SCRIPT, "alone"], model=model, test=(X, y), max_depth=2, **options)
+    profile = sg.DepthProfile.compute(
+        train, features=[SCRIPT, "alone"], model=model, test=(X, y), max_depth=2, **options
+    )
     found = {
         "importance": given,
         "importance chosen": sg.importance(
@@ -76,10 +78,12 @@ def results() -> dict[str, Any]:
         ),
         "model fidelity": sg.model_fidelity(model, X, {"<i>PDP</i>": effects}, y=y),
         "gap": given.explain_gap(marginal, SCRIPT),
-        "relative": sg.relative_importance(model, X, y, SCRIPT, train=train, sampler="subgroups", **options),
+        "relative": sg.importance(
+            model, X, y, features=[SCRIPT], train=train, sampler="subgroups", **options
+        ).relative(),
         "refits": sg.importance_over_refits(Linear(), X, y, sampler="marginal", n_refits=3, random_state=1),
         "depth profile": profile,
-        "depth profile without a model": sg.depth_profile(train, features=[SCRIPT, "alone"], max_depth=2),
+        "depth profile without a model": sg.DepthProfile.compute(train, features=[SCRIPT, "alone"], max_depth=2),
         "depth choice": profile.choices[0],
         "no depth to choose": sg.find_subgroups(train, features="alone", max_depth="auto")["alone"].choice,
         "stability": groups.stability(train, n_resamples=5, random_state=1),

@@ -701,28 +701,12 @@ def relative() -> Any:
     train, test = bike()
     found = {}
     for sampler in ("auto", "subgroups"):
-        result = sg.relative_importance(
-            bike_model,
-            test.X,
-            test.y,
-            "temp",
-            order=["hum", "season", "yr"],
-            sampler=sampler,
-            train=train.X,
-            loss="absolute_error",
-            n_repeats=3,
-            random_state=1,
-        )
+        options: dict[str, Any] = {"sampler": sampler, "train": train.X, "loss": "absolute_error", "random_state": 1}
+        imp = sg.importance(bike_model, test.X, test.y, features=["temp"], n_repeats=3, **options)
+        result = imp.relative("temp", order=["hum", "season", "yr"])
         found[sampler] = {"added": list(result.added), "table": columns_of(result.table)}
-    free = sg.relative_importance(
-        numeric_model,
-        *numeric(200, 2),
-        "x1",
-        sampler="subgroups",
-        train=numeric(300, 1)[0],
-        n_repeats=2,
-        random_state=1,
-    )
+    options = {"sampler": "subgroups", "train": numeric(300, 1)[0], "n_repeats": 2, "random_state": 1}
+    free = sg.importance(numeric_model, *numeric(200, 2), features=["x1"], **options).relative()
     return {**found, "order_found": {"added": list(free.added), "table": columns_of(free.table)}}
 
 
@@ -730,7 +714,7 @@ def relative() -> Any:
 def by_depth() -> Any:
     """How well subgroups of each depth predict a feature, and its importance by depth."""
     train, test = bike()
-    profile = sg.depth_profile(
+    profile = sg.DepthProfile.compute(
         train.X,
         features=["temp", "season"],
         max_depth=3,

@@ -240,7 +240,7 @@ def test_rows_with_other_columns_are_rejected() -> None:
 
 def test_a_loaded_result_has_no_rows_to_calibrate(tmp_path: Path) -> None:
     plain().save(tmp_path / "importance.json")
-    with pytest.raises(ParameterError, match="needs the test rows"):
+    with pytest.raises(ParameterError, match="calibrated needs the model and the rows"):
         sg.ImportanceResult.load(tmp_path / "importance.json").calibrated(TRAIN.X)
 
 

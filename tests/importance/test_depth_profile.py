@@ -31,7 +31,9 @@ class Counting:
 
 def test_importance_at_each_depth_is_that_of_the_subgroups_of_that_depth() -> None:
     model = Counting()
-    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, loss="absolute_error", random_state=3)
+    profile = sg.DepthProfile.compute(
+        TRAIN.X, features=NAMES, model=model, test=TEST, loss="absolute_error", random_state=3
+    )
     assert len(profile.importance) == max(each.tree.depth for each in profile.full_depth.values()) + 1 > 3
     for depth, result in profile.importance.items():
         groups = sg.find_subgroups(TRAIN.X, features=NAMES, max_depth=depth)
@@ -42,7 +44,9 @@ def test_importance_at_each_depth_is_that_of_the_subgroups_of_that_depth() -> No
 
 def test_model_is_asked_once_a_depth_for_the_features_whose_trees_go_that_deep() -> None:
     model, n_repeats = Counting(), 4
-    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=model, test=TEST, n_repeats=n_repeats, random_state=3)
+    profile = sg.DepthProfile.compute(
+        TRAIN.X, features=NAMES, model=model, test=TEST, n_repeats=n_repeats, random_state=3
+    )
     asked = model.rows
     assert asked == profile.n_rows_predicted
     depths = [each.tree.depth for each in profile.full_depth.values()]
@@ -53,7 +57,7 @@ def test_model_is_asked_once_a_depth_for_the_features_whose_trees_go_that_deep()
 
 
 def test_table_has_scores_and_importance_side_by_side() -> None:
-    profile = sg.depth_profile(TRAIN.X, features=NAMES, model=Counting(), test=(TEST.X, TEST.y), random_state=1)
+    profile = sg.DepthProfile.compute(TRAIN.X, features=NAMES, model=Counting(), test=(TEST.X, TEST.y), random_state=1)
     table = profile.table
     assert list(table.columns[:7]) == [
         "feature", "depth", "n_subgroups", "score", "difference", "score_error", "selected",
@@ -74,22 +78,22 @@ def test_tables_in_other_containers_give_the_same() -> None:
     def model(X: Any) -> Any:
         return np.asarray(X["temp"]) - np.asarray(X["hum"])
 
-    one = sg.depth_profile(train, model=model, test=(test, TEST.y.to_numpy()), random_state=1).table
-    other = sg.depth_profile(
+    one = sg.DepthProfile.compute(train, model=model, test=(test, TEST.y.to_numpy()), random_state=1).table
+    other = sg.DepthProfile.compute(
         TRAIN.X[numbers], model=model, test=(TEST.X[numbers], TEST.y), random_state=1, n_jobs=2
     ).table
     assert one.equals(other)
 
 
 def test_chosen_subgroups_are_those_of_auto() -> None:
-    profile = sg.depth_profile(TRAIN.X, features=NAMES)
+    profile = sg.DepthProfile.compute(TRAIN.X, features=NAMES)
     auto = sg.find_subgroups(TRAIN.X, features=NAMES, max_depth="auto")
     assert profile.subgroups == auto
     assert pickle.loads(pickle.dumps(profile)) == profile
 
 
 def test_tolerance_gives_up_a_share_of_the_gain() -> None:
-    profile = sg.depth_profile(TRAIN.X, features="temp")
+    profile = sg.DepthProfile.compute(TRAIN.X, features="temp")
     (exact,) = profile.choices
     gain = exact.scores[0] - min(exact.scores)
     for share in (0.05, 0.2, 0.5, 1.0):
@@ -97,7 +101,7 @@ def test_tolerance_gives_up_a_share_of_the_gain() -> None:
         lost = choice.scores[choice.depth] - min(choice.scores)
         assert lost <= share * gain
         assert choice.depth == 0 or choice.scores[choice.depth - 1] - min(choice.scores) > share * gain
-        assert choice == sg.depth_profile(TRAIN.X, features="temp", tolerance=share).choices[0]
+        assert choice == sg.DepthProfile.compute(TRAIN.X, features="temp", tolerance=share).choices[0]
     assert profile.with_tolerance(1.0).choices[0].depth == 0
     assert "of the gain of the best" in profile.with_tolerance(0.2).reasons[0]
 
@@ -115,4 +119,4 @@ def test_tolerance_gives_up_a_share_of_the_gain() -> None:
 )
 def test_bad_input_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
-        sg.depth_profile(TRAIN.X, **options)
+        sg.DepthProfile.compute(TRAIN.X, **options)

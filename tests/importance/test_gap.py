@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 import subgrove as sg
+from subgrove._importance.recompute import stored_inputs
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
@@ -92,7 +93,7 @@ def test_steps_add_up_to_the_difference_of_the_two_results(pair: Any, average: b
         adds_up(gap)
         overall = (result.overall.set_index("feature")["estimate"][feature] for result in (imp, marginal))
         assert (gap.conditional, gap.marginal) == tuple(overall)
-        assert gap.sentences[0].startswith("Shuffled alone, ")
+        assert gap.sentences[0].startswith("Shuffling ")
 
 
 def test_columns_come_in_the_order_in_which_the_tree_splits_on_them() -> None:
@@ -240,7 +241,7 @@ def test_without_a_split_there_is_no_step_or_one_that_names_the_draws() -> None:
     donors, _ = RESULTS["training donors"]
     gap = donors.explain_gap(MARGINAL, "yr")
     assert gap.columns == ("other draws",)
-    assert "only because values came from other rows" in str(gap)
+    assert "only because donors were other rows" in str(gap)
     alone = TEST.X[["temp"]]
     one = [
         sg.importance(lambda X: X["temp"], alone, TEST.y, sampler=each, random_state=1) for each in (FOREST, "marginal")
@@ -284,11 +285,11 @@ def test_tables_come_in_the_container_of_the_user() -> None:
     assert steps["step"].to_list() == expected["step"].tolist()
 
 
-def test_a_result_that_was_loaded_or_pickled_says_what_it_lacks(tmp_path: Any) -> None:
+def test_a_result_that_was_loaded_or_pickled_needs_its_inputs(tmp_path: Any) -> None:
     IMP.save(tmp_path / "imp.json")
     loaded = sg.ImportanceResult.load(tmp_path / "imp.json")
     for other in (loaded, pickle.loads(pickle.dumps(IMP))):
-        with pytest.raises(ParameterError, match="loaded or unpickled does not have"):
+        with pytest.raises(ParameterError, match="explain_gap needs the model and the rows"):
             other.explain_gap(MARGINAL, "temp")
     assert IMP.explain_gap(MARGINAL, "temp").parts  # pickling took nothing away
     shallow = pickle.loads(pickle.dumps(run(GROUPS.at_depth(1))))
@@ -318,7 +319,7 @@ def test_a_result_holds_no_forest_and_no_copy_of_the_rows() -> None:
     gc.collect()
     assert [one() for one in alive] == [None]
     assert imp.explain_gap(MARGINAL, "temp").parts
-    assert imp._source.rows is TEST.X
+    assert stored_inputs(imp._source, "a test").rows is TEST.X
 
 
 def test_a_model_that_changed_is_told_of() -> None:
@@ -346,7 +347,7 @@ def another_model(X: Any) -> Any:
     [
         (IMP, 3, "temp", "marginal must be an ImportanceResult"),
         (IMP, IMP, "temp", "marginal was computed with sampler 'subgroups'"),
-        (MARGINAL, MARGINAL, "temp", "This result is of sampler 'marginal', which does not look at other columns"),
+        (MARGINAL, MARGINAL, "temp", "This result is of sampler 'marginal', which does not condition on other columns"),
         (IMP, MARGINAL, "nope", "feature='nope' is not among the features of this result"),
         (IMP, MARGINAL, None, "feature=None is not among the features"),
         (IMP, run("marginal", features=["yr"]), "temp", "marginal has no feature 'temp'; it has yr"),

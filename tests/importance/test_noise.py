@@ -94,7 +94,7 @@ def test_partition_is_covered_on_request_only() -> None:
         _ = every.by_subgroup
 
 
-def test_what_is_not_known_is_refused_with_the_argument_that_makes_it_known() -> None:
+def test_unknown_sources_are_rejected_with_the_remedy() -> None:
     with pytest.raises(ParameterError, match="with_sampler_variance"):
         PLAIN.with_noise("sampler")
     with pytest.raises(ParameterError, match="importance_over_refits"):
@@ -111,7 +111,7 @@ def test_loco_has_test_rows_alone() -> None:
     fitted = LinearRegression().fit(TRAIN, model(TRAIN))
     result = sg.loco(fitted, X, Y, train=(TRAIN, model(TRAIN)))
     assert set(result.overall["noise"]) == {"test rows"}
-    with pytest.raises(ParameterError, match="no redraws"):
+    with pytest.raises(ParameterError, match="no Monte Carlo draws"):
         result.with_noise("Monte Carlo")
 
 

@@ -122,7 +122,7 @@ def test_saved_and_read(tmp_path: Path) -> None:
     again = sg.RefitsResult.load(path)
     pd.testing.assert_frame_equal(again.overall, RESULT.with_level(0.9).overall, check_exact=True)
     path.write_text("{}")
-    with pytest.raises(FormatError, match=r"RefitsResult\.save"):
+    with pytest.raises(FormatError, match=r"result of importance over refits"):
         sg.RefitsResult.load(path)
 
 
@@ -130,7 +130,7 @@ def test_bad_input() -> None:
     for share in (0, 1, "half", True):
         with pytest.raises(ParameterError, match="test_share must be a number between 0 and 1"):
             run(test_share=share)
-    with pytest.raises(ParameterError, match="leaves 2 to compute importance on"):
+    with pytest.raises(ParameterError, match="leaves 2 test rows"):
         run(test_share=0.01)
     with pytest.raises(ParameterError, match="n_refits"):
         run(n_refits=1)

@@ -21,10 +21,10 @@ def model(X: Any) -> Any:
     return 100 * np.asarray(X["temp"], dtype=float) - 10 * np.asarray(X["hum"], dtype=float)
 
 
-def run(feature: Any = "temp", asked: Any = model, **options: Any) -> sg.RelativeImportance:
-    asked_for = {"sampler": "subgroups", "train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "random_state": 2}
-    options = {**asked_for, **options}
-    return sg.relative_importance(asked, TEST.X, TEST.y, feature, **options)
+def run(feature: Any = "temp", asked: Any = model, order: Any = None, **options: Any) -> sg.RelativeImportance:
+    defaults = {"sampler": "subgroups", "train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "random_state": 2}
+    imp = sg.importance(asked, TEST.X, TEST.y, features=[feature], **{**defaults, **options})
+    return imp.relative(feature, order=order)
 
 
 def alone(**options: Any) -> Any:
@@ -55,7 +55,10 @@ def test_changes_are_paired_differences() -> None:
     assert table["change"][0] == 0
     np.testing.assert_allclose(table["change"][1:], np.diff(table["estimate"]), atol=1e-12 * table["estimate"][0])
     for step in range(1, len(table)):
-        paired = found.results[step].compare(found.results[step - 1])
+        before, after = found.results[step - 1 : step + 1]
+        assert isinstance(before, sg.ImportanceResult)
+        assert isinstance(after, sg.ImportanceResult)
+        paired = after.compare(before)
         assert table["change_std_error"][step] == paired["std_error"][0]
 
 
@@ -67,7 +70,8 @@ def test_the_strongest_dependence_comes_first() -> None:
         {"none": none, "weak": weak, "strong": strong, "x": 2 * strong + 0.6 * weak + rng.normal(size=500)}
     )
     y = X["x"] + rng.normal(size=500)
-    found = sg.relative_importance(lambda X: X["x"], X[:250], y[:250], "x", train=X[250:], n_repeats=2, random_state=1)
+    options: dict[str, Any] = {"train": X[250:], "features": ["x"], "n_repeats": 2, "random_state": 1}
+    found = sg.importance(lambda X: X["x"], X[:250], y[:250], **options).relative()
     assert found.added == ("", "strong", "weak", "none")
 
 
@@ -89,20 +93,14 @@ def test_groups_several_losses_and_other_containers() -> None:
     assert found.feature == "temp + hum"
     assert found.table["loss"].tolist() == ["absolute_error"] * 3 + ["squared_error"] * 3
     assert found.table["step"].tolist() == [0, 1, 2] * 2
-    table = sg.relative_importance(
-        model,
-        pl.from_pandas(TEST.X),
-        TEST.y.to_numpy(),
-        "temp",
-        order=["season"],
-        train=pl.from_pandas(TRAIN.X),
-        random_state=2,
-    ).table
+    options: dict[str, Any] = {"train": pl.from_pandas(TRAIN.X), "features": ["temp"], "random_state": 2}
+    imp = sg.importance(model, pl.from_pandas(TEST.X), TEST.y.to_numpy(), **options)
+    table = imp.relative("temp", order=["season"]).table
     assert isinstance(table, pl.DataFrame)
     assert "loss" not in table.columns
 
 
-def test_the_model_is_asked_for_what_its_calls_of_importance_ask() -> None:
+def test_each_step_predicts_the_repeats_of_all_rows() -> None:
     counted = [0]
 
     def counting(X: Any) -> Any:
@@ -110,9 +108,11 @@ def test_the_model_is_asked_for_what_its_calls_of_importance_ask() -> None:
         return model(X)
 
     found = run(asked=counting, order=["season"])
-    assert counted[0] == 3 * len(TEST.X) * (1 + 4)
-    found.table, repr(found)  # reading asks for nothing
-    assert counted[0] == 3 * len(TEST.X) * (1 + 4)
+    # The importance itself, 100 rows to verify the model, and three steps.
+    expected = len(TEST.X) * (1 + 4) + 100 + 3 * len(TEST.X) * 4
+    assert counted[0] == expected
+    found.table, repr(found)  # reading predicts nothing
+    assert counted[0] == expected
 
 
 def test_a_seed_gives_the_same_numbers_and_none_fixes_one_for_all_steps() -> None:
@@ -124,9 +124,8 @@ def test_a_seed_gives_the_same_numbers_and_none_fixes_one_for_all_steps() -> Non
 def test_columns_may_be_called_by_numbers() -> None:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 3)))
-    found = sg.relative_importance(
-        lambda X: X[0], X[150:], X[0][150:], 0, order=[2, [1]], train=X[:150], random_state=1
-    )
+    options: dict[str, Any] = {"features": [0], "train": X[:150], "random_state": 1}
+    found = sg.importance(lambda X: X[0], X[150:], X[0][150:], **options).relative(0, order=[2, [1]])
     assert found.added == ("", "2", "1")
 
 
@@ -141,13 +140,20 @@ def test_levels_texts_and_pickles() -> None:
 @pytest.mark.parametrize(
     ("feature", "order", "message"),
     [
-        ("nope", None, "features names 'nope'"),
-        (None, None, "feature must be the name of a column"),
-        ("temp", ["temp"], "order names 'temp', which is redrawn itself"),
+        ("temp", ["temp"], "order names 'temp', which is resampled itself"),
         ("temp", ["nope"], "order names 'nope', but the other columns are"),
         ("temp", ["hum", ["season", "hum"]], "order names 'hum' more than once"),
     ],
 )
-def test_what_cannot_be_is_refused(feature: Any, order: Any, message: str) -> None:
+def test_orders_that_cannot_be_are_rejected(feature: Any, order: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         run(feature, order=order)
+
+
+def test_other_features_and_results_without_inputs_are_rejected() -> None:
+    imp = sg.importance(model, TEST.X, TEST.y, features=["temp", "hum"], train=TRAIN.X, n_repeats=2, random_state=1)
+    for feature in ("nope", None):
+        with pytest.raises(ParameterError, match="is not among the features of this result: temp, hum"):
+            imp.relative(feature)
+    with pytest.raises(ParameterError, match="relative needs the model and the rows"):
+        pickle.loads(pickle.dumps(imp)).relative("temp")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,16 +16,9 @@ from .seen import cut_off, overlaps, row_names, words
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 LOSSES = ["absolute_error", "squared_error"]
-RESULT = sg.relative_importance(
-    lambda X: 100 * X["temp"],
-    TEST.X,
-    TEST.y,
-    "temp",
-    order=["season", "hum"],
-    train=TRAIN.X,
-    loss=LOSSES,
-    n_repeats=3,
-    random_state=1,
+OPTIONS: dict[str, Any] = {"train": TRAIN.X, "features": ["temp"], "n_repeats": 3, "random_state": 1}
+RESULT = sg.importance(lambda X: 100 * X["temp"], TEST.X, TEST.y, loss=LOSSES, **OPTIONS).relative(
+    order=["season", "hum"]
 )
 
 
@@ -41,21 +36,13 @@ def test_points_are_those_of_the_table(loss: str | None) -> None:
 
 
 def test_a_score_has_no_intervals_and_says_so() -> None:
-    score = sg.relative_importance(
-        lambda X: X["temp"],
-        TEST.X,
-        TEST.y,
-        "temp",
-        order=[],
-        train=TRAIN.X,
-        loss="root_mean_squared_error",
-        random_state=1,
-    )
+    imp = sg.importance(lambda X: X["temp"], TEST.X, TEST.y, loss="root_mean_squared_error", **OPTIONS)
+    score = imp.relative(order=[])
     assert "no intervals: a score of all rows together" in words(relative_importance(score))
 
 
-def test_wrong_arguments_are_rejected() -> None:
-    with pytest.raises(ParameterError, match="result must be what relative_importance returned; got int"):
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(ParameterError, match="result must be a RelativeImportance; got int"):
         relative_importance(3)  # type: ignore[arg-type]  # that is what is tried
     with pytest.raises(ParameterError, match="loss='nope' is not among"):
         relative_importance(RESULT, loss="nope")

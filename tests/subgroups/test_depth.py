@@ -84,7 +84,7 @@ def test_deeper_is_not_better_by_itself() -> None:
     """Where one split is the truth, scores of deeper trees are no better; those of the rows they grew on are."""
     X = two_levels(np.random.default_rng(3), 600)
     deep = sg.find_subgroups(X, features="x0", alpha=1.0, max_depth=6)["x0"]
-    profile = sg.depth_profile(X, features="x0", alpha=1.0)
+    profile = sg.DepthProfile.compute(X, features="x0", alpha=1.0)
     scores = profile.choices[0].scores
     assert len(deep) > 8
     assert profile.choices[0].best == 1

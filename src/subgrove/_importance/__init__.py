@@ -1,14 +1,13 @@
-"""Importance: what the loss grows by when a feature is redrawn, or left out."""
+"""Importance: the increase of the loss when a feature is resampled, or left out."""
 
-from subgrove._importance.depth_profile import DepthProfile, depth_profile
+from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
+from subgrove._importance.gap.relative import RelativeImportance
 from subgrove._importance.gap.result import Gap, GapStep
 from subgrove._importance.importance import importance
 from subgrove._importance.loco import loco
 from subgrove._importance.refits import importance_over_refits
 from subgrove._importance.refits_result import RefitsResult
-from subgrove._importance.relative import relative_importance
-from subgrove._importance.relative_result import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 
 __all__ = [
@@ -19,9 +18,7 @@ __all__ = [
     "ImportanceResult",
     "RefitsResult",
     "RelativeImportance",
-    "depth_profile",
     "importance",
     "importance_over_refits",
     "loco",
-    "relative_importance",
 ]

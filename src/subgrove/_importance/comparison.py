@@ -1,8 +1,8 @@
-"""Two results side by side: differences of importance, with the error of paired rows where rows are the same."""
+"""Differences between two importance results, with the standard error of paired rows where the rows are the same."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -10,28 +10,25 @@ from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import as_count
 from subgrove._importance.inference.intervals import interval_columns, paired_variance
 from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
-from subgrove._importance.tables import loss_column
+from subgrove._importance.result_data import ImportanceData
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import ParameterError
 
-if TYPE_CHECKING:
-    from subgrove._importance.result import ImportanceResult
-
-_ROUNDING = 1e-12  # differences below this share of the numbers are none
+_ROUNDING = 1e-12  # smaller relative differences count as 0
 
 
-def differences(one: ImportanceResult, two: ImportanceResult) -> list[dict[str, Any]]:
-    """Lines of the table of `ImportanceResult.compare`, for features and losses that both have."""
+def differences(one: ImportanceData, two: ImportanceData) -> list[dict[str, Any]]:
+    """Return the lines of `ImportanceResult.compare`, for features and losses that both results have."""
     losses = [(one.losses.index(loss), two.losses.index(loss)) for loss in one.losses if loss in two.losses]
     # Calibrated results have weights of their own: paired differences need the same weight for every row.
     theirs = {score.title: score.uncalibrated() for score in with_rows(two.scores, "compare")}
-    both = [score.uncalibrated() for score in with_rows(one.scores, "compare") if score.title in theirs]
-    if not losses or not both:
+    shared = [score.uncalibrated() for score in with_rows(one.scores, "compare") if score.title in theirs]
+    if not losses or not shared:
         raise ParameterError("The two results have no loss, or no feature, in common.")
     lines = []
     for place in range(len(losses)):
-        for score in both:
+        for score in shared:
             other = theirs[score.title]
             variance = _variance(one, two, score, other, losses, place)
             lines.append(_line(one, score, other, losses[place], variance))
@@ -39,8 +36,8 @@ def differences(one: ImportanceResult, two: ImportanceResult) -> list[dict[str, 
 
 
 def _variance(
-    one: ImportanceResult,
-    two: ImportanceResult,
+    one: ImportanceData,
+    two: ImportanceData,
     first: FeatureResult,
     second: FeatureResult,
     losses: list[tuple[int, int]],
@@ -54,30 +51,30 @@ def _variance(
         variance = float(paired_variance(first, second, losses, one.weights, same_draws=same_draws)[place])
     else:
         variance = float(overall_variance(first, one.weights)[mine] + overall_variance(second, two.weights)[yours])
-    if MONTE_CARLO in one.covered and not same_draws:  # else it is in the variance already
+    if MONTE_CARLO in one.covered and not same_draws:  # otherwise the variance of the rows includes it
         draws = [monte_carlo_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
         variance += float(np.nansum(draws))
     return variance
 
 
-def _same_rows(one: ImportanceResult, two: ImportanceResult) -> bool:
+def _same_rows(one: ImportanceData, two: ImportanceData) -> bool:
     return (
         one.settings.get("fingerprint") == two.settings.get("fingerprint")
         and one.n_rows == two.n_rows
-        and np.array_equal(_counts(one), _counts(two))
+        and np.array_equal(_weights(one), _weights(two))
     )
 
 
-def _same_seed(one: ImportanceResult, two: ImportanceResult) -> bool:
+def _same_seed(one: ImportanceData, two: ImportanceData) -> bool:
     return all(one.settings.get(key) == two.settings.get(key) for key in ("random_state", "sampler", "n_repeats"))
 
 
-def _counts(result: ImportanceResult) -> Floats:
+def _weights(result: ImportanceData) -> Floats:
     return np.ones(result.n_rows) if result.weights is None else result.weights
 
 
 def _line(
-    one: ImportanceResult, first: FeatureResult, second: FeatureResult, loss: tuple[int, int], variance: float
+    one: ImportanceData, first: FeatureResult, second: FeatureResult, loss: tuple[int, int], variance: float
 ) -> dict[str, Any]:
     a, b = float(first.overall[loss[0]].mean()), float(second.overall[loss[1]].mean())
     n = float(first.sizes.sum())
@@ -85,7 +82,7 @@ def _line(
     p = float(columns["p_value"])
     covered = [TEST_ROWS, *([MONTE_CARLO] if MONTE_CARLO in one.covered else [])]
     return {
-        **loss_column(one.losses, loss[0]),
+        **one.loss_column(loss[0]),
         "feature": first.title,
         "n": as_count(n),
         "this": a,

@@ -1,4 +1,4 @@
-"""What depth buys: how well subgroups foretell each feature, and its importance, at every depth of one fit."""
+"""How well subgroups of every depth predict a feature, and its importance at every depth."""
 
 from __future__ import annotations
 
@@ -20,106 +20,13 @@ from subgrove.exceptions import ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-_TAKEN = ("n", "estimate", "std_error", "conf_low", "conf_high")  # of the importance, into the table
-_SHOWN = 20  # features that the text of an object lists
-
-
-def depth_profile(
-    train: Any,
-    *,
-    features: Any = None,
-    tree: Literal["transformation", "cart"] = "transformation",
-    max_depth: int = 6,
-    tolerance: float = 0.0,
-    min_samples_leaf: int = 30,
-    alpha: float = 0.05,
-    given: Any = None,
-    kinds: Mapping[str, Kind] | None = None,
-    sample_weight: Any = None,
-    model: Any = None,
-    test: Any = None,
-    loss: Any = None,
-    n_repeats: int = 10,
-    random_state: int | None = None,
-    n_jobs: int | None = None,
-    progress: bool | None = None,
-) -> DepthProfile:
-    """How well subgroups of each depth foretell a feature in held-out rows, and with a model its importance by depth.
-
-    Parameters
-    ----------
-    train : pandas or polars frame, pyarrow table or 2-d array
-        Training rows. Trees grow on all of them once, and once on each four fifths of them, to the greatest depth.
-    features, tree, min_samples_leaf, alpha, given, kinds, weights
-        As `find_subgroups` has them.
-    max_depth : int, default 6
-        The greatest depth.
-    tolerance : float, default 0
-        Share of what the best depth gains over one subgroup that a smaller depth may give up; with 0 it must be within
-        one standard error of the best.
-    model : object or callable, optional
-        The model whose importance is told at each depth.
-    test : pair (X, y), or object with X and y, optional
-        Test rows and their target; needed with a model.
-    loss, n_repeats, seed, n_jobs, progress
-        As `importance` has them; one loss.
-
-    Returns
-    -------
-    DepthProfile
-        `table`, `reasons`, `subgroups` (each feature at the depth that is enough), `importance`.
-
-    Notes
-    -----
-    The model is asked once for each depth: at depth 0 as `importance` asks for all features, and at each further depth
-    for the features whose trees go that deep, and for the rows as they are. `n_rows_predicted` counts.
-
-    How to read it: a score that stays level from a depth on says that deeper splits foretell nothing more. An
-    importance that still falls where the score is level falls for want of donors or by chance, not by dependence.
-
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> profile = sg.depth_profile(train.X, features=["temp", "wind"], max_depth=4)
-    >>> profile
-    <DepthProfile of 2 features, depth 0 to 4>
-      temp: depth 3 of at most 4 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
-      wind: depth 1 of at most 4 (2 subgroups) has the best CRPS in held-out rows, 2.791; one subgroup has 2.848.
-    >>> profile.table.round(3)
-      feature  depth  n_subgroups  score  difference  score_error  selected
-    0    temp      0            1  5.045       2.404        0.134     False
-    1    temp      1            2  3.551       0.911        0.102     False
-    2    temp      2            4  2.851       0.211        0.054     False
-    3    temp      3            5  2.640       0.000        0.000      True
-    4    temp      4            6  2.650       0.010        0.026     False
-    5    wind      0            1  2.848       0.057        0.038     False
-    6    wind      1            2  2.791       0.000        0.000      True
-    7    wind      2            4  2.816       0.025        0.021     False
-    8    wind      3            5  2.816       0.025        0.021     False
-    >>> profile.subgroups["wind"].rules
-    ('season in {WINTER, SPRING}', 'season in {SUMMER, FALL}')
-    """
-    limit = whole_number("max_depth", max_depth, least=0)
-    share = number_in("tolerance", tolerance, low=0.0, high=1.0)
-    rows = _read_test(model, test)
-    start = read_seed(random_state)
-    if isinstance(loss, list | tuple):
-        raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Call depth_profile for each.")
-    groups = subgroups_by_depth(
-        train, features, tree, limit, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, share
-    )
-    if rows is None:
-        return DepthProfile(groups)
-    results = _by_depth(
-        groups, model, rows, loss=loss, n_repeats=n_repeats, random_state=start, n_jobs=n_jobs, progress=progress
-    )
-    return DepthProfile(groups, results)
+_COLUMNS = ("n", "estimate", "std_error", "conf_low", "conf_high")  # of the importance, into the table
+_MAX_SHOWN = 20  # features that the text of an object lists
 
 
 @dataclass(frozen=True, repr=False)
 class DepthProfile:
-    """Scores, and importance if there was a model, at each depth: what `depth_profile` returns.
+    """Held-out scores of subgroups and importance of features at each depth.
 
     Attributes
     ----------
@@ -128,11 +35,16 @@ class DepthProfile:
     importance : mapping from int to ImportanceResult
         The importance at each depth; empty without a model. `plots.importance_by_depth` draws it.
     subgroups : Subgroups
-        Each feature at the depth that is enough: what `find_subgroups(max_depth="auto")` gives.
+        Each feature at its selected depth, as `find_subgroups(max_depth="auto")` returns them.
     table : pandas.DataFrame
         A row for each feature and depth.
     reasons : tuple of str
         Why each feature has its depth.
+
+    Notes
+    -----
+    How to read it: a score that is constant from a depth on says that deeper splits predict nothing more. An importance
+    that still falls there falls for want of donors or by chance, not by dependence.
 
     Examples
     --------
@@ -140,7 +52,7 @@ class DepthProfile:
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"] - 10 * X["hum"]
-    >>> profile = sg.depth_profile(train.X, features="temp", model=model, test=test, random_state=1)
+    >>> profile = sg.DepthProfile.compute(train.X, features="temp", model=model, test=test, random_state=1)
     >>> profile.table[["depth", "score", "selected", "estimate", "conf_low", "conf_high"]].round(2)
        depth  score  selected    estimate    conf_low   conf_high
     0      0   5.04     False  2004730.43  1656910.96  2371137.92
@@ -155,6 +67,81 @@ class DepthProfile:
     full_depth: Subgroups
     importance: Mapping[int, ImportanceResult] = field(default_factory=dict)
 
+    @classmethod
+    def compute(
+        cls,
+        train: Any,
+        *,
+        features: Any = None,
+        tree: Literal["transformation", "cart"] = "transformation",
+        max_depth: int = 6,
+        tolerance: float = 0.0,
+        min_samples_leaf: int = 30,
+        alpha: float = 0.05,
+        given: Any = None,
+        kinds: Mapping[str, Kind] | None = None,
+        sample_weight: Any = None,
+        model: Any = None,
+        test: Any = None,
+        loss: Any = None,
+        n_repeats: int = 10,
+        random_state: int | None = None,
+        n_jobs: int | None = None,
+        progress: bool | None = None,
+    ) -> DepthProfile:
+        """Score subgroups of every depth on held-out rows and, with a model, compute the importance at every depth.
+
+        Parameters
+        ----------
+        train : pandas or polars frame, pyarrow table or 2-d array
+            Training rows. Trees grow on all of them once, and once on each four fifths of them, to the maximum depth.
+        features, tree, min_samples_leaf, alpha, given, kinds, sample_weight
+            As in `find_subgroups`.
+        max_depth : int, default 6
+            The maximum depth.
+        tolerance : float, default 0
+            Share of the best depth's gain over one subgroup that a smaller depth may give up; with 0 it must be within
+            one standard error of the best.
+        model : object or callable, optional
+            The model whose importance is computed at each depth.
+        test : pair (X, y), or object with X and y, optional
+            Test rows and their target; needed with a model.
+        loss, n_repeats, random_state, n_jobs, progress
+            As in `importance`; one loss.
+
+        Notes
+        -----
+        The model predicts once for each depth: at depth 0 as `importance` needs for all features, and at each further
+        depth the baseline and the features whose trees are that deep. `n_rows_predicted` is the total.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+        >>> profile = sg.DepthProfile.compute(train.X, features=["temp", "wind"], max_depth=4)
+        >>> profile
+        <DepthProfile of 2 features, depth 0 to 4>
+          temp: depth 3 of at most 4 (5 subgroups) has the best CRPS in held-out rows, 2.64; one subgroup has 5.045.
+          wind: depth 1 of at most 4 (2 subgroups) has the best CRPS in held-out rows, 2.791; one subgroup has 2.848.
+        >>> profile.subgroups["wind"].rules
+        ('season in {WINTER, SPRING}', 'season in {SUMMER, FALL}')
+        """
+        limit = whole_number("max_depth", max_depth, least=0)
+        share = number_in("tolerance", tolerance, low=0.0, high=1.0)
+        rows = _read_test(model, test)
+        start = read_seed(random_state)
+        if isinstance(loss, list | tuple):
+            raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Compute a profile for each.")
+        groups = subgroups_by_depth(
+            train, features, tree, limit, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, share
+        )
+        if rows is None:
+            return cls(groups)
+        results = _by_depth(
+            groups, model, rows, loss=loss, n_repeats=n_repeats, random_state=start, n_jobs=n_jobs, progress=progress
+        )
+        return cls(groups, results)
+
     @property
     def choices(self) -> tuple[DepthChoice, ...]:
         """The scores by depth of each feature."""
@@ -162,17 +149,17 @@ class DepthProfile:
 
     @property
     def subgroups(self) -> Subgroups:
-        """Each feature at the depth that is enough."""
+        """Each feature at its selected depth."""
         return self.full_depth.at_selected_depth()
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why each feature has its depth, a sentence each."""
+        """Why each feature has its depth, one sentence each."""
         return tuple(choice.reason for choice in self.choices)
 
     @property
     def n_rows_predicted(self) -> int:
-        """Rows that the model was asked for, over all depths."""
+        """Rows that the model predicted, over all depths."""
         return sum(int(result.settings["n_rows_predicted"]) for result in self.importance.values())
 
     @property
@@ -188,22 +175,22 @@ class DepthProfile:
         table = table.rename(columns={"std_error": "score_error"})
         if not self.importance:
             return table
-        told = {
-            (line["feature"], depth): {name: line[name] for name in _TAKEN}
+        estimates = {
+            (line["feature"], depth): {name: line[name] for name in _COLUMNS}
             for depth, result in self.importance.items()
             for line in _lines(result)
         }
-        rows = [told[key] for key in zip(table["feature"], table["depth"], strict=True)]
-        return table.join(pd.DataFrame(rows, columns=list(_TAKEN)))
+        rows = [estimates[key] for key in zip(table["feature"], table["depth"], strict=True)]
+        return table.join(pd.DataFrame(rows, columns=list(_COLUMNS)))
 
     def with_tolerance(self, tolerance: float) -> DepthProfile:
-        """The same with another tolerance; nothing is grown or asked for.
+        """Return the same profile with another tolerance; nothing is fitted or predicted again.
 
         Parameters
         ----------
         tolerance : float
-            Share of what the best depth gains over one subgroup that a smaller depth may give up; 0 for one
-            standard error of the best.
+            Share of the best depth's gain over one subgroup that a smaller depth may give up; 0 for one standard
+            error of the best.
         """
         share = number_in("tolerance", tolerance, low=0.0, high=1.0)
         partitions = tuple(
@@ -216,8 +203,8 @@ class DepthProfile:
         count = len(self.choices)
         deepest = self.full_depth.parameters["max_depth"]
         head = f"<DepthProfile of {count} feature{'s' * (count != 1)}, depth 0 to {deepest}>"
-        more = [f"  and {count - _SHOWN} more"] if count > _SHOWN else []
-        return "\n".join([head, *(f"  {choice.reason}" for choice in self.choices[:_SHOWN]), *more])
+        more = [f"  and {count - _MAX_SHOWN} more"] if count > _MAX_SHOWN else []
+        return "\n".join([head, *(f"  {choice.reason}" for choice in self.choices[:_MAX_SHOWN]), *more])
 
     def _repr_html_(self) -> str:
         return html_of(self)
@@ -239,20 +226,20 @@ def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:
 
 
 def _by_depth(groups: Subgroups, model: Any, test: tuple[Any, Any], **options: Any) -> dict[int, ImportanceResult]:
-    """The importance at each depth; a feature whose tree ends keeps what it has there."""
+    """Return the importance at each depth; a feature whose tree is less deep keeps its last one."""
     depths = {each.feature: each.tree.depth for each in groups.partitions}
     results: dict[int, ImportanceResult] = {}
     for depth in range(max(depths.values()) + 1):
-        asked = [each.members for each in groups.partitions if each.tree.depth >= depth]
-        result = importance(model, *test, sampler=groups.at_depth(depth), features=asked, **options)
+        features = [each.members for each in groups.partitions if each.tree.depth >= depth]
+        result = importance(model, *test, sampler=groups.at_depth(depth), features=features, **options)
         fresh = {score.title: score for score in result.scores}
-        kept = {score.title: score for score in results[depth - 1].scores} if depth else {}
-        results[depth] = replace(result, scores=tuple((kept | fresh)[name] for name in depths))
+        previous = {score.title: score for score in results[depth - 1].scores} if depth else {}
+        results[depth] = replace(result, scores=tuple((previous | fresh)[name] for name in depths))
     return results
 
 
 def _lines(result: ImportanceResult) -> list[dict[str, Any]]:
-    """The rows of `overall`, in whatever container the user has."""
+    """Return the rows of `overall`, which is in the library of the user's tables."""
     import narwhals as nw
 
     return list(nw.from_native(result.overall, eager_only=True).iter_rows(named=True))

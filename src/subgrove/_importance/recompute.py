@@ -21,7 +21,7 @@ from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import describe_baseline_row
 from subgrove._scoring.score import ScoringContext, score_all, score_features
 from subgrove._subgroups import Partition
-from subgrove.exceptions import InputError, SubgroveWarning, UnseenValueWarning
+from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.conditioning import Given, fitted_given, sampler_of
 from subgrove.samplers.fit import fitted_sampler
@@ -123,12 +123,12 @@ class ScoringSource:
         return tuple(name for name in allowed if name not in feature)
 
     def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureResult, int]:
-        """Scores with the feature's tree cut back to some columns, and how many rows were asked for."""
+        """FeatureResult with the feature's tree cut back to some columns, and how many rows were asked for."""
         fitted = self.trees[feature].restricted(feature, columns)
         return self._scored(fitted, fitted.read(self.rows), feature)
 
     def refitted(self, feature: Feature, columns: tuple[str, ...]) -> tuple[FeatureResult, int]:
-        """Scores with the sampler fitted again, conditional on some columns."""
+        """FeatureResult with the sampler fitted again, conditional on some columns."""
         table = read_table(self.rows, lenient=True)
         fitted, read = fitted_given(
             self.sampler, {feature: columns}, self.rows, table, self.train, self.model, self.question.seed
@@ -192,3 +192,13 @@ class ScoringSource:
                 stacklevel=4,
             )
         return model.n_rows
+
+
+def stored_inputs(source: object, method: str) -> ScoringSource:
+    """Return the inputs that a result holds; raise where it has none."""
+    if not isinstance(source, ScoringSource):
+        raise ParameterError(
+            f"{method} needs the model and the rows, which a result that was loaded or unpickled, or that is of loco, "
+            f"of large data or of a model on a device, does not hold. Compute it again with importance."
+        )
+    return source

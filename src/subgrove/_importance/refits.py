@@ -1,18 +1,18 @@
-"""`importance_over_refits`: importance for a way of fitting models, with the noise of fitting in it.
+"""Importance for a model class: models are fitted on random splits, so that intervals cover the training rows.
 
-One fitted model cannot tell how much its importance owes to the rows it was fitted on. Here rows are split at random
-again and again; each time a model is fitted on one part, and importance is computed on the other one. Training parts
-overlap, so the estimates are alike and their spread says too little: Nadeau and Bengio (2003) correct the variance of
-their mean, s² / J, to (1 / J + n_test / n_train) s².
+A single fitted model does not show how much its importance depends on the rows it was fitted on. Here rows are split at
+random repeatedly; a model is fitted on the training side, and importance is computed on the test side. Training sets
+overlap, so estimates are positively correlated and their variance is too small: Nadeau and Bengio (2003) correct the
+variance of their mean, s² / J, to (1 / J + n_test / n_train) s².
 
-That is a rule of thumb. A row moves the estimate as a training row and as a test row; where both moves are alike, they
-cancel between splits, and the spread over refits says too little still (docs/inference.md has a case).
+That is a rule of thumb. A row influences the estimate as a training row and as a test row; where both influences are
+similar, they cancel between splits, and the variance over refits is still too small (docs/inference.md has a case).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,13 +22,16 @@ from subgrove._core.parallel import progress_bar
 from subgrove._core.random import read_seed, stream
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
-from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_table
 from subgrove._importance.importance import importance
 from subgrove._importance.loco import Refit, unfitted
 from subgrove._importance.refits_result import RefitsResult
+from subgrove._importance.result import ImportanceResult
 from subgrove._scoring.estimate_variance import monte_carlo_variance
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
+
+Fit = Callable[[Any, Any], Any]
 
 
 def importance_over_refits(
@@ -48,16 +51,16 @@ def importance_over_refits(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> RefitsResult:
-    """Importance of features for models that are fitted again and again, with the noise of fitting.
+    """Compute the importance of features for a model class, averaged over models fitted on random splits.
 
-    It answers another question than `importance`: not what this model relies on, but what models rely on that are
-    fitted in this way on so many rows. The interval covers the rows they are fitted on, the sampler, the test rows and
-    the draws.
+    The estimand differs from that of `importance`: not what this model relies on, but what models rely on that are
+    fitted in this way on so many rows. The interval covers the training rows, the sampler, the test rows and the
+    Monte Carlo draws.
 
     Parameters
     ----------
     model : object with `fit`
-        Of which unfitted copies are fitted; it stays as it is.
+        Unfitted copies of it are fitted; it is not changed itself.
     X : table
         All rows, training and test.
     y : column or array
@@ -67,13 +70,13 @@ def importance_over_refits(
     test_share : float, default 0.25
         Share of the rows that importance is computed on.
     refit : callable, optional
-        From training table and target to a fitted model, in place of copies of `model`.
+        Takes training table and target and returns a fitted model, in place of copies of `model`.
     sampler : str or sampler, default "auto"
-        As in `importance`, not fitted: it is fitted on the training rows of each split.
-    features, loss, n_repeats, response : optional
+        As in `importance`, unfitted: it is fitted on the training rows of each split.
+    features, loss, n_repeats, response_method : optional
         As in `importance`.
     random_state : int, RandomState instance or Generator, optional
-        Of the splits and the draws.
+        Random state of the splits and the draws.
     n_jobs : int, optional
         Number of processes.
     progress : bool, optional
@@ -86,7 +89,7 @@ def importance_over_refits(
 
     Notes
     -----
-    Each refit asks its model for what `importance` asks for the test rows of the split.
+    Each model predicts as many rows as `importance` needs for the test rows of the split.
 
     Examples
     --------
@@ -104,74 +107,74 @@ def importance_over_refits(
     """
     refits = whole_number("n_refits", n_refits, least=2)
     start = read_seed(random_state)
-    table = read_table(X, lenient=True)
-    reject_another_index(X, y=y)
-    if len(y) != table.n_rows:
-        raise InputError(
-            f"y has {len(y)} values, but X has {table.n_rows} rows. Pass one value of y for each row of X."
-        )
-    n_test = _n_test(test_share, table.n_rows)
-    splitting = _Splitting(Frames(X, table.columns), X, y, table.n_rows, n_test, start)
-    fit = refit if refit is not None else lambda rows, target: unfitted(model).fit(rows, target)
+    splits = _read_splits(X, y, test_share, start)
     options = {
         "sampler": sampler,
         "features": features,
         "loss": loss,
         "n_repeats": n_repeats,
         "response_method": response_method,
+        "n_jobs": n_jobs,
+        "progress": False,
     }
-    found = []
+    fit = refit if refit is not None else lambda rows, target: unfitted(model).fit(rows, target)
+    results = []
     with progress_bar(progress, refits, "Refitting") as done:
         for number in range(refits):
-            train_X, train_y, test_X, test_y = splitting(number)
-            fitted = _fitted(fit, train_X, train_y, number)
-            with warnings.catch_warnings():
-                if number:  # what there is to say of the data was said the first time
-                    warnings.simplefilter("ignore", SubgroveWarning)
-                own_seed = int(stream(start, f"draws of refit {number}").integers(2**62))
-                found.append(
-                    importance(
-                        fitted,
-                        test_X,
-                        test_y,
-                        train=train_X,
-                        random_state=own_seed,
-                        n_jobs=n_jobs,
-                        progress=False,
-                        **options,
-                    )
-                )
+            results.append(_importance_of_refit(splits, fit, number, options))
             done(1)
-    estimates = np.array([[score.overall.mean(axis=1) for score in one.scores] for one in found])
-    first = found[0]
-    draws = [
-        [
-            [monte_carlo_variance(score, at, per_row=own) for at, own in enumerate(one.per_row_losses)]
-            for score in one.scores
-        ]
-        for one in found
-    ]
+    return _mean_over_refits(results, splits)
+
+
+def _importance_of_refit(splits: _Splits, fit: Fit, number: int, options: dict[str, Any]) -> ImportanceResult:
+    train_X, train_y, test_X, test_y = splits(number)
+    fitted = _fitted(fit, train_X, train_y, number)
+    seed = int(stream(splits.seed, f"draws of refit {number}").integers(2**62))
+    with warnings.catch_warnings():
+        if number:  # warnings about the data are given in the first refit
+            warnings.simplefilter("ignore", SubgroveWarning)
+        return importance(fitted, test_X, test_y, train=train_X, random_state=seed, **options)
+
+
+def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> RefitsResult:
+    first = results[0]
+    estimates = np.array([[score.overall.mean(axis=1) for score in one.scores] for one in results])
+    draws = [[_monte_carlo_variances(score, one.per_row_losses) for score in one.scores] for one in results]
     settings = {
         **first.settings,
         "method": "importance over refits",
-        "n_refits": refits,
-        "n_test": n_test,
-        "n_train": table.n_rows - n_test,
-        "random_state": start,
+        "n_refits": len(results),
+        "n_test": splits.n_test,
+        "n_train": splits.n_rows - splits.n_test,
+        "random_state": splits.seed,
         "trained_on": "train",
-        "n_rows_predicted": sum(one.settings["n_rows_predicted"] for one in found),
-        "n_calls": sum(one.settings["n_calls"] for one in found),
+        "n_rows_predicted": sum(one.settings["n_rows_predicted"] for one in results),
+        "n_calls": sum(one.settings["n_calls"] for one in results),
         "fingerprint": None,
     }
     return RefitsResult(
-        first.features,
-        first.losses,
-        estimates.transpose(2, 1, 0),
-        np.sqrt(np.mean(draws, axis=0).T / refits),
-        tuple(np.mean([one.baseline for one in found], axis=0).tolist()),
-        settings,
-        backend_of(X),
+        features=first.features,
+        losses=first.losses,
+        estimates=estimates.transpose(2, 1, 0),
+        mc_error=np.sqrt(np.mean(draws, axis=0).T / len(results)),
+        baseline=tuple(np.mean([one.baseline for one in results], axis=0).tolist()),
+        settings=settings,
+        backend=first.backend,
     )
+
+
+def _monte_carlo_variances(score: FeatureResult, per_row_losses: Sequence[bool]) -> list[float]:
+    return [monte_carlo_variance(score, at, per_row=per_row) for at, per_row in enumerate(per_row_losses)]
+
+
+def _read_splits(X: Any, y: Any, test_share: Any, seed: int) -> _Splits:
+    table = read_table(X, lenient=True)
+    reject_another_index(X, y=y)
+    if len(y) != table.n_rows:
+        raise InputError(
+            f"y has {len(y)} values, but X has {table.n_rows} rows. Pass one value of y for each row of X."
+        )
+    return _Splits(Frames(X, table.columns), X, y, table.n_rows, _n_test(test_share, table.n_rows), seed)
 
 
 def _n_test(test_share: Any, n_rows: int) -> int:
@@ -180,15 +183,15 @@ def _n_test(test_share: Any, n_rows: int) -> int:
     n_test = round(float(test_share) * n_rows)
     if not 2 < n_test < n_rows - 1:
         raise ParameterError(
-            f"test_share={test_share!r} of {n_rows} rows leaves {n_test} to compute importance on and "
-            f"{n_rows - n_test} to fit a model on. Pass more rows, or another share."
+            f"test_share={test_share!r} of {n_rows} rows leaves {n_test} test rows and "
+            f"{n_rows - n_test} training rows. Pass more rows, or another share."
         )
     return n_test
 
 
 @dataclass(frozen=True, eq=False)
-class _Splitting:
-    """Training and test rows of each refit."""
+class _Splits:
+    """Random splits into training and test rows, one for each refit."""
 
     frames: Frames
     X: Any
@@ -207,7 +210,7 @@ class _Splitting:
         return self.y.iloc[rows].reset_index(drop=True) if hasattr(self.y, "iloc") else np.asarray(self.y)[rows]
 
 
-def _fitted(fit: Callable[[Any, Any], Any], X: Any, y: Any, number: int) -> Any:
+def _fitted(fit: Fit, X: Any, y: Any, number: int) -> Any:
     try:
         return fit(X, y)
     except (SubgroveError, SubgroveWarning):

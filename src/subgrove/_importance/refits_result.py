@@ -1,32 +1,28 @@
-"""What `importance_over_refits` returns: the estimate of each refit, and tables read from them."""
+"""`RefitsResult`, returned by `importance_over_refits`: the estimate of each refit, and tables of them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from subgrove._core.files import write_text
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.result_tables import table_of_lines
 from subgrove._importance.inference.intervals import adjusted_p_values, interval_columns
 from subgrove._importance.inference.variance_components import SOURCES, label
-from subgrove._importance.storage import packed, unpacked
-from subgrove._importance.tables import loss_column
-from subgrove.exceptions import FormatError, ParameterError
+from subgrove._importance.result_data import checked_level, loss_column
+from subgrove._importance.storage import REFITS, read_values, readable, write_values
 
-_SHOWN = 20  # features in the text of a result
-_KIND = "subgrove importance over refits"
+_MAX_SHOWN = 20  # features in the text of a result
 
 
 @dataclass(frozen=True, eq=False)
 class RefitsResult:
-    """Importance of features for a way of fitting models.
+    """Importance of features for a model class: the mean over models fitted on random splits.
 
     Attributes
     ----------
@@ -37,31 +33,20 @@ class RefitsResult:
     estimates : float array (losses, features, refits)
         Importance in each refit.
     mc_error : float array (losses, features)
-        Standard error of the mean that is due to the draws.
+        Monte Carlo error of the mean.
     baseline : tuple of float
-        Mean loss of the rows as they are, one for each loss.
+        Mean baseline loss, one for each loss.
     settings : mapping
         How it was computed.
     backend : str
-        Whose tables are given.
+        Library of the tables.
     level : float
-        Level of the intervals.
+        Confidence level of the intervals.
 
     Notes
     -----
     `estimate` is the mean over refits, `std_error` the root of (1 / J + n_test / n_train) s², with s² the variance over
     the J refits. Test, interval and p-value are those of Student's t with J - 1 degrees of freedom.
-
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> from sklearn.tree import DecisionTreeRegressor
-    >>> bike = sg.datasets.bike()
-    >>> tree = DecisionTreeRegressor(min_samples_leaf=20)
-    >>> X = bike.X[["temp", "wind"]]
-    >>> found = sg.importance_over_refits(tree, X, bike.y, n_refits=4, random_state=1)
-    >>> found.refits.groupby("feature").size().to_dict()
-    {'temp': 4, 'wind': 4}
     """
 
     features: tuple[str, ...]
@@ -108,70 +93,51 @@ class RefitsResult:
         return table_of_lines(self.backend, lines)
 
     def with_level(self, level: float) -> RefitsResult:
-        """The same result with intervals of another level.
+        """Return the same result with intervals of another confidence level.
 
         Parameters
         ----------
         level : float
-            How often such intervals cover, between 0 and 1.
+            Coverage of the intervals, between 0 and 1.
         """
-        if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
-            raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
-        return replace(self, level=float(level))
+        return replace(self, level=checked_level(level))
 
     def save(self, path: str | Path) -> None:
-        """Write the result as JSON; a file that is there is replaced once the new one is complete.
+        """Write the result as JSON; a file that exists is replaced once the new one is complete.
 
         Parameters
         ----------
         path : str or path
             Where to write, such as "refits.json".
         """
-        values = {
-            "kind": _KIND,
-            "format": 1,
-            "features": list(self.features),
-            "losses": list(self.losses),
-            "estimates": packed(self.estimates),
-            "mc_error": packed(self.mc_error),
-            "baseline": list(self.baseline),
-            "settings": dict(self.settings),
-            "backend": self.backend,
-            "level": self.level,
-        }
-        write_text(Path(path), json.dumps(values, allow_nan=True))
+        write_values(REFITS, {one.name: getattr(self, one.name) for one in fields(self)}, path)
 
     @classmethod
     def load(cls, path: str | Path) -> RefitsResult:
-        """Read what `save` wrote.
+        """Read a file that `save` wrote.
 
         Parameters
         ----------
         path : str or path
-            A file that `save` wrote.
+            The file.
         """
-        try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-            if values.pop("kind") != _KIND or values.pop("format") != 1:
-                raise ValueError("it is of another kind or format")
-            return cls(**{name: unpacked(value) for name, value in values.items()})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise FormatError(f"{path} is not a file that `RefitsResult.save` wrote: {error!r}.") from error
+        with readable(path):
+            return cls(**read_values(REFITS, path))
 
     def __repr__(self) -> str:
         lines = [f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>"]
         found = self._largest_first()
-        shown, width = found[:_SHOWN], max(map(len, self.features))
+        shown, width = found[:_MAX_SHOWN], max(map(len, self.features))
         lines += [
             f"  {line['feature']:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}" for line in shown
         ]
-        return "\n".join([*lines, *([f"  ... and {len(found) - _SHOWN} more"] if len(found) > _SHOWN else [])])
+        return "\n".join([*lines, *([f"  ... and {len(found) - _MAX_SHOWN} more"] if len(found) > _MAX_SHOWN else [])])
 
     def _repr_html_(self) -> str:
         return html_of(self)
 
     def _largest_first(self) -> list[dict[str, Any]]:
-        """The lines of `overall` for the first loss."""
+        """Return the lines of `overall` for the first loss."""
         table = replace(self, backend="pandas").overall
         table = table[table["loss"] == self.losses[0]] if "loss" in table else table
         lines: list[dict[str, Any]] = table.sort_values("estimate", ascending=False, kind="stable").to_dict("records")

@@ -14,7 +14,7 @@ from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
 from subgrove._importance import ImportanceResult
-from subgrove._importance.explanation import redrawn
+from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import overall_line, subgroup_lines
 from subgrove._report.curves import FeatureCurves, curves_of, distribution
 from subgrove._report.effect_words import level_sentences, numeric_sentences
@@ -178,7 +178,7 @@ def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...
 def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary) -> list[str]:
     """Return how the feature is resampled, its importance and where it is largest, its fidelity, and its gap."""
     result, name = results.conditional, summary.feature
-    sentences = [*redrawn(result, score), _loss_change(summary.conditional, results)]
+    sentences = [*resampling_sentences(result, score), _loss_change(summary.conditional, results)]
     if (difference := contrast(name, summary.subgroups, results.baseline)) is not None:
         sentences.append(difference)
     if summary.fidelity is not None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from subgrove._importance import ImportanceResult
-from subgrove._importance.fidelity_columns import MARK, NOT_REAL
+from subgrove._importance.result_data import ImportanceData
+from subgrove._importance.tables import MARK, NOT_REALISTIC
 from subgrove.exceptions import ParameterError
 from subgrove.plots._rows import RowSeries
 from subgrove.plots._text import unique_label
+
+Result = TypeVar("Result", bound=ImportanceData)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +81,7 @@ def check_each(argument: str, results: Mapping[Any, Any]) -> None:
             raise ParameterError(f"{argument}[{label!r}] must be an ImportanceResult; got {type(one).__name__}.")
 
 
-def one_loss(result: ImportanceResult, loss: str | None) -> ImportanceResult:
+def one_loss(result: Result, loss: str | None) -> Result:
     """A result of one loss whose tables are pandas frames."""
     return replace(result.for_loss(result.losses[0] if loss is None else loss), backend="pandas")
 
@@ -119,7 +122,7 @@ def _conditioning(name: str, results: Sequence[ImportanceResult]) -> tuple[str, 
     return ()
 
 
-def loss_label(result: ImportanceResult) -> str:
+def loss_label(result: ImportanceData) -> str:
     """Return the label of the axis; scores may decrease when predictions get worse."""
     change = "increase" if result.per_row_losses[0] else "worsening"
     return f"{change} of {result.losses[0].replace('_', ' ')}"
@@ -134,7 +137,7 @@ def interval_note(shown: ImportanceRows) -> str:
 
 def fidelity_note(shown: ImportanceRows, mark: str = MARK) -> str:
     """Return the meaning of the mark of unrealistic resampled rows; "" if there is none."""
-    return f"; {mark} if {NOT_REAL}" if any(one.marked.any() for one in shown.series) else ""
+    return f"; {mark} if {NOT_REALISTIC}" if any(one.marked.any() for one in shown.series) else ""
 
 
 def interval_text(levels: Sequence[float], noise: Sequence[str]) -> str:

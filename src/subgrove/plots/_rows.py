@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._importance.fidelity_columns import MARK
+from subgrove._importance.tables import MARK
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import POINTS, dress, label_axis, legend_above, make_room, new_figure, number_ticks, size_of
 from subgrove.plots._palette import GREY, MARKERS, color_of, font_size

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import number
 from subgrove._importance import Gap, GapStep, RelativeImportance
-from subgrove._importance.gap.words import number
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import check_axes, make_room, note, room_of, size_of
 from subgrove.plots._palette import COLORS, GREY, small_size
@@ -168,7 +168,7 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     Parameters
     ----------
     result : RelativeImportance
-        What `relative_importance` returned.
+        As `ImportanceResult.relative` returns it.
     ax : matplotlib Axes, optional
         Where to draw. A new figure that is as high as needed if not given.
     loss : str, optional
@@ -190,13 +190,14 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     >>> import subgrove as sg
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 2000 + 100 * X["temp"]
-    >>> options = {"order": ["season", "hum"], "train": train.X, "loss": "absolute_error", "random_state": 1}
-    >>> ax = sg.plots.relative_importance(sg.relative_importance(model, test.X, test.y, "temp", **options))
+    >>> options = {"train": train.X, "features": ["temp"], "loss": "absolute_error", "random_state": 1}
+    >>> imp = sg.importance(model, test.X, test.y, **options)
+    >>> ax = sg.plots.relative_importance(imp.relative("temp", order=["season", "hum"]))
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['temp given nothing', '+ season', '+ hum', '+ the other 6 columns']
     """
     if not isinstance(result, RelativeImportance):
-        raise ParameterError(f"result must be what relative_importance returned; got {type(result).__name__}.")
+        raise ParameterError(f"result must be a RelativeImportance; got {type(result).__name__}.")
     check_axes(ax)
     steps = tuple(one_loss(one, loss) for one in result.results)
     shown = replace(result, results=steps, backend="pandas")

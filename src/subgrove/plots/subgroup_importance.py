@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._importance import ImportanceResult
-from subgrove._importance.fidelity_columns import NOT_REAL, fails
+from subgrove._importance.tables import NOT_REALISTIC, is_unrealistic
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import check_axes, make_room, note, room_of
 from subgrove.plots._palette import COLORS, GREY, small_size
@@ -86,8 +86,9 @@ def subgroup_importance(
     ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
     within = room_of(ax)
     frame_rows(ax, [], f"importance of {one_line(feature)} ({loss_label(single)})")
-    unreal = any(score.title == feature and fails(score) for score in single.scores)
-    note(ax, interval_text([single.level], [" + ".join(single.covered)]) + f"; {NOT_REAL}" * unreal, LEFT_FOR_ROWS)
+    unreal = any(score.title == feature and is_unrealistic(score) for score in single.scores)
+    text = interval_text([single.level], [" + ".join(single.covered)])
+    note(ax, text + f"; {NOT_REALISTIC}" * unreal, LEFT_FOR_ROWS)
     pitch = draw_rows(ax, rows, within)
     _draw_overall(ax, overall)
     draw_series(ax, [_series(table)], pitch)

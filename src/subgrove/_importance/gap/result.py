@@ -1,46 +1,44 @@
-"""What `ImportanceResult.gap` returns: the way from marginal to conditional importance, as a table and in words."""
+"""The steps from marginal to conditional importance of a feature, as a table and in sentences.
+
+Shares of the marginal importance are stated where that and the gap are significant and no share is below 0 or above 1;
+otherwise amounts are. Significant means more than two standard errors, of test rows and draws together.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.html_views import html_of
+from subgrove._core.text import listed, number, percent
 from subgrove._data.result_tables import make_table
-from subgrove._importance.gap.words import sentences_of, together
 
 OTHER_DRAWS = "other draws"
-"""The only step where no column makes a difference, but values were drawn from other rows."""
+"""The only step where no column makes a difference, but donors were other rows."""
+_SIGNIFICANT = 2.0  # standard errors
+_ALL = 0.995
+_OTHERS = re.compile(r"the other \d+ columns")
 
 
 @dataclass(frozen=True)
 class GapStep:
-    """One column (or several that are added together): what the feature costs before it is known, and after.
+    """The change of a feature's importance when one column (or several together) is held fixed as well.
 
     Attributes
     ----------
     column : str
-        Its name, or "the other N columns"; "other draws" where no column is known but the draws were others.
+        Its name, or "the other N columns"; "other draws" where no column is held fixed but the draws differ.
     before, after : float
         Importance of the feature before and after.
     step : float
-        How much of it goes away: what the column already tells of the feature.
+        The difference: importance that the feature shares with the column.
     std_error, mc_error : float
-        Noise of the step: of the test rows, and of the draws.
-
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> model = lambda X: 100 * X["temp"]
-    >>> asked = {"features": ["temp"], "random_state": 1}
-    >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
-    >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **asked)
-    >>> step = imp.explain_gap(marginal, "temp").parts[0]
-    >>> step.column, step.before > step.after, abs(step.before - step.after - step.step) < 1e-6
-    ('season', True, True)
+        Standard error of the step over test rows, and over Monte Carlo draws.
     """
 
     column: str
@@ -52,44 +50,49 @@ class GapStep:
 
     @property
     def noise(self) -> float:
-        """Both kinds of noise together, as far as they are known."""
-        return together((self.std_error, self.mc_error))
+        """Standard error of the step, of test rows and draws together."""
+        return total_error((self.std_error, self.mc_error))
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the step is more than two standard errors from 0."""
+        return abs(self.step) > _SIGNIFICANT * self.noise
 
 
 @dataclass(frozen=True, repr=False)
 class Gap:
-    """Why marginal and conditional importance of a feature differ: what `ImportanceResult.gap` returns.
+    """Why marginal and conditional importance of a feature differ, as returned by `ImportanceResult.explain_gap`.
 
     Attributes
     ----------
     feature, loss : str
-        Of what.
+        The feature and the loss.
     marginal, conditional : float
-        The two importances: estimates of the two results.
+        Estimates of the two results.
     parts : tuple of GapStep
         One for each conditioning column.
     noise, marginal_noise, conditional_noise : pairs of float
-        Standard errors of the gap and of its ends: over test rows, and over draws.
+        Standard errors of the gap and of its ends: over test rows, and over Monte Carlo draws.
     orders : str
-        "" for the order of the tree; or which orders steps are the mean over.
+        "" for the order of the tree, else the orders that steps are averaged over.
     kind : {"trees", "sampler", "no split", "no columns"}
-        Whether columns are those of the feature's tree, or the sampler was fitted again for each set of them; or why
+        Whether columns are those of the feature's tree, or the sampler was fitted again for each set of columns; or why
         there are none.
     n_rows_predicted : int
-        Rows that the model was asked for.
+        Rows that the model predicted.
     per_row : bool
-        Whether the loss has a value for each row; else noise of the test rows is not known.
+        Whether the loss has a value for each row; otherwise the noise of the test rows is not known.
     backend : str
-        Whose tables are given.
+        Library of the tables.
 
     Notes
     -----
-    How to read it: `step` is what the column already tells of the feature, given the columns before it; `share` is its
-    part of the marginal importance. What is left at the end is the conditional importance. Steps add up to
+    How to read it: `step` is the importance that the feature shares with the column, given the columns before it;
+    `share` is its proportion of the marginal importance. The conditional importance remains at the end. Steps add up to
     `marginal - conditional`. A column that is not among the steps was not split on.
 
-    With another seed, another number of repeats or other donors in the two results, the first step also holds what
-    these change; its noise covers that. Compute both with the same seed.
+    With another random state, another number of repeats or other donors in the two results, the first step includes
+    what these change, and so does its standard error. Compute both with the same random state.
 
     Examples
     --------
@@ -97,9 +100,9 @@ class Gap:
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> def model(X):
     ...     return 2000 + 100 * X["temp"]
-    >>> asked = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
-    >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **asked)
-    >>> gap = imp.explain_gap(sg.importance(model, test.X, test.y, sampler="marginal", **asked), "temp")
+    >>> options = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
+    >>> imp = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **options)
+    >>> gap = imp.explain_gap(sg.importance(model, test.X, test.y, sampler="marginal", **options), "temp")
     >>> gap.steps[["column", "importance_before", "importance_after", "step", "share"]].round(2)
        column  importance_before  importance_after    step  share
     0  season             439.93            164.42  275.51   0.63
@@ -122,7 +125,7 @@ class Gap:
 
     @property
     def gap(self) -> float:
-        """Marginal less conditional importance."""
+        """Marginal minus conditional importance."""
         return self.marginal - self.conditional
 
     @property
@@ -137,7 +140,7 @@ class Gap:
 
     @property
     def steps(self) -> Any:
-        """One row for each column: what the feature costs before and after it is known; shares of the marginal."""
+        """One row for each column: importance before and after it is held fixed, and the share of the marginal."""
         columns = {
             "column": list(self.columns),
             "importance_before": [part.before for part in self.parts],
@@ -151,8 +154,13 @@ class Gap:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The same in words."""
-        return sentences_of(self)
+        """The gap in words."""
+        sentences = [_marginal_sentence(self), *_gap_sentences(self)]
+        if not self.per_row:
+            sentences.append(
+                f"{_loss(self).capitalize()} is a score of all rows together: only its Monte Carlo error is known."
+            )
+        return tuple(sentences)
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
@@ -162,8 +170,151 @@ class Gap:
 
     def __repr__(self) -> str:
         lines = [f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"]
-        rows = [("marginal", self.marginal, together(self.marginal_noise))]
+        rows = [("marginal", self.marginal, total_error(self.marginal_noise))]
         rows += [(f"- {part.column}", 0.0 - part.step, part.noise) for part in self.parts]
-        rows += [("conditional", self.conditional, together(self.conditional_noise))]
+        rows += [("conditional", self.conditional, total_error(self.conditional_noise))]
         width = max(len(name) for name, _, _ in rows)
         return "\n".join(lines + [f"  {name:<{width}}  {value:>12.6g}  +- {noise:.3g}" for name, value, noise in rows])
+
+
+def total_error(errors: tuple[float, float]) -> float:
+    """Return the standard error over test rows and draws together, as far as both are known."""
+    return float(np.sqrt(np.nansum(np.square(errors))))
+
+
+def _loss(gap: Gap) -> str:
+    return gap.loss.replace("_", " ")
+
+
+def _is_significant(value: float, noise: tuple[float, float]) -> bool:
+    return abs(value) > _SIGNIFICANT * total_error(noise)
+
+
+def _held_fixed(gap: Gap) -> str:
+    verb = "are" if len(gap.parts) > 1 or _is_plural(gap.parts) else "is"
+    return f"once {listed(gap.columns, most=len(gap.columns))} {verb} held fixed"
+
+
+def _is_plural(parts: Sequence[GapStep]) -> bool:
+    return len(parts) > 1 or bool(_OTHERS.fullmatch(parts[0].column))
+
+
+def _marginal_sentence(gap: Gap) -> str:
+    significant = _is_significant(gap.marginal, gap.marginal_noise)
+    if gap.marginal > 0 and gap.conditional >= 0 and significant and gap.parts and _is_overstated(gap):
+        return (
+            f"Shuffling overstates {gap.feature}: the {_loss(gap)} increases by {number(gap.marginal)} instead of "
+            f"{number(gap.conditional)} {_held_fixed(gap)}."
+        )
+    error = "" if significant else f", which is within noise (standard error {number(total_error(gap.marginal_noise))})"
+    if gap.marginal == 0:
+        return f"Shuffling {gap.feature} does not change the {_loss(gap)}."
+    verb = "increases" if gap.marginal > 0 else "decreases"
+    return f"Shuffling {gap.feature} {verb} the {_loss(gap)} by {number(abs(gap.marginal))}{error}."
+
+
+def _is_overstated(gap: Gap) -> bool:
+    return gap.kind in ("trees", "sampler") and gap.gap > 0 and _is_significant(gap.gap, gap.noise)
+
+
+def _gap_sentences(gap: Gap) -> list[str]:
+    if gap.kind in ("no split", "no columns"):
+        return _no_columns(gap)
+    if gap.marginal == gap.conditional == 0:
+        return [f"Nor does it {_held_fixed(gap)}."]
+    if not _is_significant(gap.gap, gap.noise):
+        return [
+            f"The importance is {_conditional(gap)} {_held_fixed(gap)}: the difference of {number(abs(gap.gap))} is "
+            f"within noise (standard error {number(total_error(gap.noise))}), so there is no evidence that "
+            f"{gap.feature} shares importance with other columns."
+        ]
+    if gap.gap < 0:
+        more = f"The importance is {_conditional(gap)} {_held_fixed(gap)}, {number(-gap.gap)} more"
+        why = f": shuffling understates {gap.feature}" if gap.conditional > 0 else ""
+        return [f"{more}{why}.", *_amounts(gap)]
+    if _shares_make_sense(gap):
+        return [_shares(gap), _remaining_share(gap)]
+    return [*_amounts(gap), _remaining_amount(gap)]
+
+
+def _conditional(gap: Gap) -> str:
+    return number(gap.conditional) if gap.conditional >= 0 else f"below 0 ({number(gap.conditional)})"
+
+
+def _no_columns(gap: Gap) -> list[str]:
+    sentences = [f"The tree of {gap.feature} has no split: no column is significantly associated with it."]
+    if gap.kind == "no columns":
+        sentences = ["There is no other column to condition on."]
+    sentences += [
+        f"The two results differ by {number(abs(part.step))} only because donors were other rows." for part in gap.parts
+    ]
+    return sentences
+
+
+def _shares_make_sense(gap: Gap) -> bool:
+    if gap.marginal <= 0 or not _is_significant(gap.marginal, gap.marginal_noise):
+        return False
+    if gap.conditional < 0 and _is_significant(gap.conditional, gap.conditional_noise):
+        return False
+    significant = [part for part in gap.parts if part.is_significant]
+    return all(part.step > 0 for part in significant) and all(part.step <= 1.05 * gap.marginal for part in gap.parts)
+
+
+def _shares(gap: Gap) -> str:
+    """Return what the feature shares with each column, as shares of the marginal importance."""
+    clauses: list[str] = []
+    of_which = f" of the {number(gap.marginal)} is shared"  # said once
+    for significant, group in groupby(gap.parts, key=lambda part: part.is_significant):
+        parts = list(group)
+        if significant:
+            shares = [f"{_share(part.step / gap.marginal)} with {part.column}" for part in parts]
+            clauses += [shares[0].replace(" with", f"{of_which} with", 1), *shares[1:]]
+            of_which = ""
+        else:
+            share = percent(sum(part.step for part in parts) / gap.marginal) + " together" * (len(parts) > 1)
+            names = listed([part.column for part in parts], most=len(parts))
+            clauses.append(f"{names} {'share' if _is_plural(parts) else 'shares'} nothing significant ({share})")
+    if gap.orders:
+        return f"Averaged over {gap.orders} of the columns, {'; '.join(clauses)}."
+    return _sentence(clauses)
+
+
+def _share(share: float) -> str:
+    return "all" if share >= _ALL else percent(share)
+
+
+def _sentence(clauses: Sequence[str]) -> str:
+    """Return clauses as a sentence; names of columns keep their letters."""
+    text = "; ".join(clauses)
+    first = next((word for word in ("all", "less", "the other", "with") if text.startswith(f"{word} ")), None)
+    return f"{text if first is None else text[0].upper() + text[1:]}."
+
+
+def _remaining_share(gap: Gap) -> str:
+    if not _is_significant(gap.conditional, gap.conditional_noise):
+        return f"No significant importance remains for {gap.feature} alone."
+    given = "its subgroups" if gap.kind == "trees" else "the columns that the sampler conditions on"
+    return f"{percent(gap.conditional / gap.marginal)} remains for {gap.feature} alone, given {given}."
+
+
+def _amounts(gap: Gap) -> list[str]:
+    """Return what each column changes, in units of the loss."""
+    clauses = []
+    for place, part in enumerate(gap.parts):
+        change = "unchanged"
+        if part.step:
+            change = f"{number(abs(part.step))} {'less' if part.step > 0 else 'more'}"
+        noise = "" if part.is_significant or part.step == 0 else " (within noise)"
+        also = " as well" if place and not gap.orders else ""
+        clauses.append(f"with {part.column} held fixed{also}, it is {change}{noise}")
+    if gap.orders:
+        return [f"Averaged over {gap.orders} of the columns: {'; '.join(clauses)}."]
+    return [_sentence(clauses)]
+
+
+def _remaining_amount(gap: Gap) -> str:
+    noise = "" if _is_significant(gap.conditional, gap.conditional_noise) else ", which is within noise of 0"
+    if gap.conditional > 0:
+        return f"{number(gap.conditional)} remains{noise}."
+    decrease = f"the {_loss(gap)} decreases by {number(-gap.conditional)}{noise}"
+    return f"Nothing remains: with all of them held fixed, {decrease}."

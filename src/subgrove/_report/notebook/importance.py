@@ -12,14 +12,12 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
-from subgrove._importance.fidelity_columns import MARK, NOT_REAL, fails
-from subgrove._importance.gap.result import Gap
-from subgrove._importance.gap.words import together
+from subgrove._importance.gap.relative import RelativeImportance
+from subgrove._importance.gap.result import Gap, total_error
 from subgrove._importance.inference.variance_components import SAMPLER
 from subgrove._importance.refits_result import RefitsResult
-from subgrove._importance.relative_result import RelativeImportance
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.tables import overall_line, subgroup_lines
+from subgrove._importance.tables import MARK, NOT_REALISTIC, is_unrealistic, overall_line, subgroup_lines
 from subgrove._report.notebook.frame import (
     MOST_ROWS,
     Cell,
@@ -43,14 +41,14 @@ def importance_html(result: ImportanceResult) -> str:
     """Return the largest importances with intervals, marked if the fidelity check failed; subgroups are folded away."""
     best = sorted(result.scores, key=lambda score: -float(score.overall[0].mean()))[:MOST_ROWS]
     lines = [overall_line(result, score, 0) for score in best]
-    marks = [fails(score) for score in best]
+    marks = [is_unrealistic(score) for score in best]
     cells = _with_intervals(lines, marks)
     heads = ["feature", *_interval_heads(result.level)]
     if any(score.fidelity_check is not None for score in best):
         heads.append("fidelity check")
         cells = [[*row, _verdict(score)] for row, score in zip(cells, best, strict=True)]
     shown = table(heads, cells, total=len(result.scores), source=".overall")
-    warning = [f"{MARK} {NOT_REAL}."] if any(marks) else []
+    warning = [f"{MARK} {NOT_REALISTIC}."] if any(marks) else []
     title = f"Importance of {count_of(len(result.scores), 'feature')}"
     return card(title, _about(result, lines), shown, sentences(warning), _subgroups(result, best))
 
@@ -96,11 +94,11 @@ def gap_html(gap: Gap) -> str:
     scale = chart_scale(
         [gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.before, part.after))]
     )
-    first: list[Cell] = ["marginal", gap.marginal, together(gap.marginal_noise), bar(scale, 0.0, gap.marginal)]
+    first: list[Cell] = ["marginal", gap.marginal, total_error(gap.marginal_noise), bar(scale, 0.0, gap.marginal)]
     last: list[Cell] = [
         "conditional",
         gap.conditional,
-        together(gap.conditional_noise),
+        total_error(gap.conditional_noise),
         bar(scale, 0.0, gap.conditional),
     ]
     steps: list[list[Cell]] = [
@@ -185,7 +183,7 @@ def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> li
 def _verdict(score: FeatureResult) -> str:
     if score.fidelity_check is None:
         return ""
-    return f"failed {MARK}" if fails(score) else score.fidelity_check.verdict
+    return f"failed {MARK}" if is_unrealistic(score) else score.fidelity_check.verdict
 
 
 def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Markup | None:

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove._importance.inference.residualize import unforetold
+from subgrove._importance.inference.independence_test import residualize
 from subgrove.exceptions import InputError, ParameterError
 
 N = 300
@@ -109,8 +109,8 @@ def test_other_rows_are_refused() -> None:
         RESULT.independence_test(X.iloc[:-1])
 
 
-def test_what_cannot_be_tested_is_refused() -> None:
-    with pytest.raises(ParameterError, match="at least two redraws"):
+def test_results_that_cannot_be_tested_are_rejected() -> None:
+    with pytest.raises(ParameterError, match="at least two resamples"):
         run(n_repeats=1, features=["a"]).independence_test(X)
     labels = np.where(Y > 0, "yes", "no")
     said = run(lambda X: np.where(model(X) > 0, "yes", "no"), labels, loss="zero_one")
@@ -130,9 +130,9 @@ def test_what_is_foretold_is_taken_out_and_noise_is_not() -> None:
     line, step = 3 * predictors[:, 0], 3.0 * (predictors[:, 1] > 0)
     guesses = [np.zeros(500)]
     for signal, most in ((line, 0.15), (step, 0.5)):
-        left, start = unforetold(signal + noise, guesses, predictors, 1)
+        left, start = residualize(signal + noise, guesses, predictors, 1)
         assert start == 0
         assert np.mean((left - noise) ** 2) < most
-    left, start = unforetold(line + noise, [np.zeros(500), line], predictors, 1)
+    left, start = residualize(line + noise, [np.zeros(500), line], predictors, 1)
     assert start == 1
     assert np.mean((left - noise) ** 2) < 0.02

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import pyplot as plt
 
 import subgrove as sg
-from subgrove._importance.fidelity_columns import NOT_REAL
+from subgrove._importance.tables import NOT_REALISTIC
 from subgrove.exceptions import ParameterError
 
 BIKE_EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "bike.py"
@@ -72,7 +72,7 @@ def test_failing_rows_are_marked_in_the_text() -> None:
     lines = repr(SHUFFLED).splitlines()
     marked = {line.split()[0] for line in lines[1:-1] if line.endswith("!")}
     assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "failed"}
-    assert lines[-1] == f"  ! {NOT_REAL}, see .fidelity_checks"
+    assert lines[-1] == f"  ! {NOT_REALISTIC}, see .fidelity_checks"
     assert "!" not in repr(WITHIN)
 
 
@@ -85,7 +85,7 @@ def test_failing_rows_are_marked_in_the_picture() -> None:
     order = [label.get_text().split("\n")[0] for label in ax.get_yticklabels()]
     marked = {order[round(text.xy[1])] for text in ax.texts if text.get_text() == "!"}
     assert marked == {name for name, verdict in verdicts(SHUFFLED).items() if verdict == "failed"}
-    assert f"! if {NOT_REAL}" in shown_texts(ax)
+    assert f"! if {NOT_REALISTIC}" in shown_texts(ax)
     plt.close("all")
 
 
@@ -105,14 +105,14 @@ def test_failing_points_are_hollow_in_the_picture_by_depth() -> None:
     hollow = [np.asarray(line.get_xdata(), float).round() for line in ax.lines if line.get_markerfacecolor() == "white"]
     assert len(hollow) == 4
     assert all(x.tolist() == [0] for x in hollow)
-    assert f"hollow if {NOT_REAL}" in shown_texts(ax)
+    assert f"hollow if {NOT_REALISTIC}" in shown_texts(ax)
     plt.close("all")
 
 
 def test_the_picture_of_subgroups_says_so() -> None:
     for feature, said in (("a", True), ("c", False)):
         ax = sg.plots.subgroup_importance(SHUFFLED, feature)
-        assert (NOT_REAL in shown_texts(ax)) == said
+        assert (NOT_REALISTIC in shown_texts(ax)) == said
         plt.close("all")
 
 

@@ -1,0 +1,178 @@
+"""Importance of a feature given more and more columns: from none (marginal) to all (conditional)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.html_views import html_of
+from subgrove._core.text import quote
+from subgrove._data.result_tables import table_of_lines
+from subgrove._importance.comparison import differences
+from subgrove._importance.inference.intervals import adjusted_p_values
+from subgrove._importance.recompute import ScoringSource
+from subgrove._importance.result_data import ImportanceData
+from subgrove._importance.tables import overall_line
+from subgrove._subgroups import find_subgroups
+from subgrove.exceptions import ParameterError, SubgroveWarning
+from subgrove.samplers.base import Feature, title
+from subgrove.samplers.conditioning import takes_given
+from subgrove.samplers.fit import training_rows
+
+MAX_SINGLE = 5  # columns that have a step of their own; the others are added together
+Block = tuple[str, ...]  # columns that are added in one step
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RelativeImportance:
+    """Importance of a feature for growing sets of conditioning columns, as returned by `ImportanceResult.relative`.
+
+    Attributes
+    ----------
+    feature : str
+        Its name.
+    added : tuple of str
+        The columns that each step adds; "" in the first.
+    given : tuple of tuples of str
+        The conditioning columns of each step.
+    results : tuple of ImportanceResult
+        One for each step.
+    backend : str
+        Library of the tables.
+
+    Notes
+    -----
+    How to read it: the first row is the marginal importance, the last one the conditional importance. Where `estimate`
+    falls, the feature shares importance with the added column, given the columns before it. `change` is the difference
+    to the row above, with the standard error of the paired difference.
+    """
+
+    feature: str
+    added: tuple[str, ...]
+    given: tuple[tuple[str, ...], ...]
+    results: tuple[ImportanceData, ...]
+    backend: str = "pandas"
+
+    @property
+    def table(self) -> Any:
+        """One row for each step (and loss): the columns, the importance, and the change from the step before."""
+        lines = [line for loss in self.results[0].losses for line in self._lines(loss)]
+        return table_of_lines(self.backend, lines)
+
+    def with_level(self, level: float) -> RelativeImportance:
+        """Return the same with intervals of another confidence level.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals, between 0 and 1.
+        """
+        return replace(self, results=tuple(result.with_level(level) for result in self.results))
+
+    def _lines(self, loss: str) -> list[dict[str, Any]]:
+        several = {"loss": loss} if len(self.results[0].losses) > 1 else {}
+        steps = [result.for_loss(loss) for result in self.results]
+        lines: list[dict[str, Any]] = []
+        for at, result in enumerate(steps):
+            (line,) = adjusted_p_values([overall_line(result, result.scores[0], 0)])
+            del line["feature"]
+            noise = line.pop("noise")
+            change, error = 0.0, 0.0
+            if at:
+                (paired,) = differences(result, steps[at - 1])
+                change, error = paired["estimate"], paired["std_error"]
+            if not result.per_row_losses[0]:
+                error = np.nan
+            step = {"step": at, "added": self.added[at], "given": ", ".join(self.given[at]), **several}
+            lines.append({**step, **line, "change": change, "change_std_error": error, "noise": noise})
+        return lines
+
+    def _repr_html_(self) -> str:
+        return html_of(self)
+
+    def __repr__(self) -> str:
+        lines = [f"<RelativeImportance of {self.feature!r}: {', '.join(self.results[0].losses)}>"]
+        names = ["given nothing", *(f"+ {name}" for name in self.added[1:])]
+        width = max(map(len, names))
+        for name, row in zip(names, self._lines(self.results[0].losses[0]), strict=True):
+            lines.append(f"  {name:<{width}}  {row['estimate']:>12.6g}  +- {row['std_error']:.3g}")
+        return "\n".join(lines)
+
+
+def relative_steps(result: ImportanceData, source: ScoringSource, feature: Feature, order: Any) -> RelativeImportance:
+    """Return the importance of a feature with the sampler fitted again for each set of columns."""
+    others = tuple(name for name in source.names if name not in feature)
+    if order is None:
+        blocks, named = conditioning_blocks(source, feature, others), 0
+    else:
+        blocks, named = _blocks_in_order(order, feature, others)
+    source.look_again(result.settings["fingerprint"])
+    given: list[tuple[str, ...]] = [()]
+    for block in blocks:
+        given.append((*given[-1], *block))
+    steps = []
+    for columns in given:
+        score, n_rows = source.refitted(feature, columns)
+        settings = {**result.settings, "given": {title(feature): list(columns)}, "n_rows_predicted": n_rows}
+        steps.append(replace(result, scores=(score,), settings=settings, _source=None))
+    added = ("", *(block_title(block, others=place >= named) for place, block in enumerate(blocks)))
+    return RelativeImportance(title(feature), added, tuple(given), tuple(steps), result.backend)
+
+
+def conditioning_blocks(source: ScoringSource, feature: Feature, others: tuple[str, ...]) -> tuple[Block, ...]:
+    """Return the columns to condition on, step by step: the strongest dependence first, weak ones together."""
+    if not others:
+        return ()
+    if not takes_given(source.sampler):
+        return (others,)
+    train = source.rows if source.train is None else training_rows(source.train)
+    columns = _by_dependence(train, feature, others)
+    if len(columns) <= MAX_SINGLE + 1:
+        return tuple((name,) for name in columns)
+    return (*((name,) for name in columns[:MAX_SINGLE]), tuple(columns[MAX_SINGLE:]))
+
+
+def _by_dependence(X: Any, feature: Feature, columns: Sequence[str]) -> tuple[str, ...]:
+    """Return columns sorted by how strongly the feature depends on them.
+
+    The association test of the root of the feature's tree is the same for numeric, ordered and nominal columns, with
+    missing values, and for groups of features.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SubgroveWarning)  # columns that no tree can split on come last
+        groups = find_subgroups(X, features=[feature[0] if len(feature) == 1 else feature], max_depth=1)
+    tests = groups.partitions[0].tree.nodes[0].tests
+    strength = {} if tests is None else dict(zip(tests.columns, -tests.log_p, strict=True))
+    known = {name: value for name, value in strength.items() if not np.isnan(value)}
+    return tuple(sorted(columns, key=lambda name: -known.get(name, -1.0)))
+
+
+def block_title(block: Block, *, others: bool) -> str:
+    """Return the name of a step: its column, its columns, or how many others there are."""
+    return f"the other {len(block)} columns" if others and len(block) > 1 else ", ".join(block)
+
+
+def _blocks_in_order(order: Any, feature: Feature, others: Sequence[str]) -> tuple[tuple[Block, ...], int]:
+    """Return the columns that each step adds, and how many of the steps the user named."""
+    if isinstance(order, str) or not isinstance(order, Iterable):
+        order = [order]
+    # Labels of pandas columns may be numbers; as names they are text.
+    blocks = tuple(
+        (str(each),) if isinstance(each, str) or not isinstance(each, Iterable) else tuple(map(str, each))
+        for each in order
+    )
+    names = [name for block in blocks for name in block]
+    if own := [name for name in names if name in feature]:
+        raise ParameterError(
+            f"order names {quote(own)}, which is resampled itself: a feature cannot be conditional on itself."
+        )
+    if unknown := [name for name in names if name not in others]:
+        raise ParameterError(f"order names {quote(unknown)}, but the other columns are {quote(others)}.")
+    if repeated := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+        raise ParameterError(f"order names {quote(repeated)} more than once. Each column is added once.")
+    unnamed = tuple(name for name in others if name not in names)
+    return (*blocks, unnamed) if unnamed else blocks, len(blocks)
