@@ -20,23 +20,17 @@ from subgrove._effects.subgroup_rows import SubgroupRows
 _MAX_BINS = 1000  # distribution functions of columns with more distinct values are compared at this many quantiles
 
 
-@dataclass(frozen=True, eq=False)
-class LevelSteps:
-    """Differences to the next and from the previous level, (2, outputs, rows), for rows in memory.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelSummary(CurveSummary):
+    """Steps between levels for rows in memory, which are not summarized.
 
-    `rank` is the position of each row's level on the axis; the differences are 0 beyond the first and last level.
+    `rank` is the position of each row's level on the axis; `steps` are the differences to the next and from the
+    previous level, (2, outputs, rows), 0 beyond the last and the first.
     """
 
     rank: Rows
     steps: Floats
     weights: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class LevelSummary(CurveSummary):
-    """Steps between levels, for rows in memory."""
-
-    steps: LevelSteps | None = None
 
 
 class AccumulatedEffects(CurveKind):
@@ -67,10 +61,9 @@ class AccumulatedEffects(CurveKind):
         if has_levels(axis.info):
             estimate, error = _accumulate_levels(axis, summary)
         elif len(axis) < 2:
-            estimate = error = np.zeros((len(axis), len(summary.moments.n)))
+            estimate = error = np.zeros((len(axis), len(summary.mean)))
         else:
-            moments = summary.moments
-            estimate, error = _accumulate_intervals(n, moments.n[0], moments.mean, moments.m2)
+            estimate, error = _accumulate_intervals(n, summary.counts[0], summary.mean, summary.m2)
         return Curve(layout.subgroup, layout.axes, np.full(len(axis), n), estimate, error)
 
 
@@ -95,9 +88,11 @@ class _IntervalRequest(CurveRequest):
         """Return moments of the steps, (outputs, intervals)."""
         left, right = predictions[0]
         interval, _ = interval_ends(self.edges, self.rows.x[0])
-        n_cells, weights = max(len(self.edges) - 1, 1), self.rows.weights
-        summed = _two_pass_moments if self.in_memory else Moments.of
-        return CurveSummary(self.rows.n, summed(right - left, interval, n_cells, weights))
+        cells = (interval, max(len(self.edges) - 1, 1), self.rows.weights)
+        if self.in_memory:
+            return CurveSummary(self.rows.n, *_two_pass_moments(right - left, *cells))
+        moments = Moments.of(right - left, *cells)
+        return CurveSummary(self.rows.n, moments.n, moments.mean, moments.m2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,10 +125,11 @@ class _LevelRequest(CurveRequest):
                 line[:, mask] = offset * (next(remaining)[0] - own[:, mask])
         n, rank, weights = self.rows.n, self._rank(), self.rows.weights
         if not self.in_memory:
-            lines = np.concatenate([steps[0], steps[1], steps[0] + steps[1]])
-            return CurveSummary(n, Moments.of(lines, rank, len(self.axis), weights))
+            moments = Moments.of(np.concatenate([*steps, steps[0] + steps[1]]), rank, len(self.axis), weights)
+            return CurveSummary(n, moments.n, moments.mean, moments.m2)
+        none = np.zeros((3 * len(own), len(self.axis)))
         weights = np.ones(len(rank)) if weights is None else weights
-        return LevelSummary(n, Moments.none((3 * len(own), len(self.axis))), steps=LevelSteps(rank, steps, weights))
+        return LevelSummary(n, none, none, none, rank=rank, steps=steps, weights=weights)
 
     def _rank(self) -> Rows:
         return positions_of(self.axis)[self.rows.x[0].astype(np.intp)]
@@ -181,79 +177,78 @@ def _accumulate_levels(axis: GridAxis, summary: CurveSummary) -> tuple[Floats, F
     to two steps and to the centre; its three contributions are added before squaring. Rows in memory are squared one by
     one, those of chunks by the moments of their level.
     """
-    n_outputs, n_steps, n = len(summary.moments.n) // 3, len(axis) - 1, summary.n
+    n_outputs, n_steps, n = len(summary.mean) // 3, len(axis) - 1, summary.n
     if n_steps < 1:
         return np.zeros((len(axis), n_outputs)), np.zeros((len(axis), n_outputs))
-    steps = summary.steps if isinstance(summary, LevelSummary) else None
-    if steps is None:
-        at_level = summary.moments.n[0]
-        mass, mean = _mean_steps(summary.moments, n_outputs)
+    if isinstance(summary, LevelSummary):
+        at_level = np.bincount(summary.rank, weights=summary.weights, minlength=len(axis))
+        mass, mean = _mean_steps_of_rows(summary, n_steps)
     else:
-        at_level = np.bincount(steps.rank, weights=steps.weights, minlength=len(axis))
-        mass, mean = _mean_steps_of_rows(steps, n_steps)
+        at_level = summary.counts[0]
+        mass, mean = _mean_steps(summary, n_outputs)
     reach = np.tri(n_steps + 1, n_steps, -1) - (1 - np.cumsum(at_level)[:-1] / at_level.sum())
     curve = reach @ mean.T
     # One degree of freedom is lost by the mean; fractional weights may sum to less than two rows.
     scale = np.sqrt(mass * np.maximum(mass - 1, mass / 2))
     centre = curve.T / np.sqrt(n * (n - 1)) if n > 1 else np.full(curve.T.shape, np.nan)
-    if steps is None:
-        return curve, _errors_from_moments(summary.moments, reach, mean, scale, centre)
-    return curve, _errors_from_rows(steps, reach, mean, scale, centre)
+    if isinstance(summary, LevelSummary):
+        return curve, _errors_from_rows(summary, reach, mean, scale, centre)
+    return curve, _errors_from_moments(summary, reach, mean, scale, centre)
 
 
-def _mean_steps_of_rows(steps: LevelSteps, n_steps: int) -> tuple[Floats, Floats]:
-    up, down = steps.rank < n_steps, steps.rank > 0
-    step = np.concatenate([steps.rank[up], steps.rank[down] - 1])
-    weights = np.concatenate([steps.weights[up], steps.weights[down]])
-    moments = _two_pass_moments(np.hstack([steps.steps[0][:, up], steps.steps[1][:, down]]), step, n_steps, weights)
-    return moments.n[0], moments.mean
+def _mean_steps_of_rows(summary: LevelSummary, n_steps: int) -> tuple[Floats, Floats]:
+    up, down = summary.rank < n_steps, summary.rank > 0
+    step = np.concatenate([summary.rank[up], summary.rank[down] - 1])
+    weights = np.concatenate([summary.weights[up], summary.weights[down]])
+    values = np.hstack([summary.steps[0][:, up], summary.steps[1][:, down]])
+    counts, mean, _ = _two_pass_moments(values, step, n_steps, weights)
+    return counts[0], mean
 
 
-def _mean_steps(moments: Moments, n_outputs: int) -> tuple[Floats, Floats]:
-    at, up, down = moments.n[0], moments.mean[:n_outputs], moments.mean[n_outputs : 2 * n_outputs]
+def _mean_steps(summary: CurveSummary, n_outputs: int) -> tuple[Floats, Floats]:
+    at, up, down = summary.counts[0], summary.mean[:n_outputs], summary.mean[n_outputs : 2 * n_outputs]
     mass = at[:-1] + at[1:]
     return mass, (at[:-1] * up[:, :-1] + at[1:] * down[:, 1:]) / mass
 
 
-def _errors_from_rows(steps: LevelSteps, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
-    rank, (up, down) = steps.rank, steps.steps
-    n_steps = mean.shape[1]
-    before, after = np.zeros((2, *up.shape))
-    for pulls, values, mask, step in (
-        (after, up, rank < n_steps, rank[rank < n_steps]),
-        (before, down, rank > 0, rank[rank > 0] - 1),
-    ):
-        pulls[:, mask] = (values[:, mask] - mean[:, step]) / scale[step]
+def _errors_from_rows(summary: LevelSummary, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
+    rank, (up, down) = summary.rank, summary.steps
+    has_next, has_previous = rank < mean.shape[1], rank > 0
+    step_up, step_down = rank[has_next], rank[has_previous] - 1
+    pull_up, pull_down = np.zeros((2, *up.shape))
+    pull_up[:, has_next] = (up[:, has_next] - mean[:, step_up]) / scale[step_up]
+    pull_down[:, has_previous] = (down[:, has_previous] - mean[:, step_down]) / scale[step_down]
     error = np.empty((len(reach), len(up)))
     for point, coefficients in enumerate(reach):
         padded = np.concatenate([[0.0], coefficients, [0.0]])
-        pull = padded[rank] * before + padded[rank + 1] * after - centre[:, rank]
-        error[point] = np.sqrt(pull**2 @ steps.weights)
+        pull = padded[rank] * pull_down + padded[rank + 1] * pull_up - centre[:, rank]
+        error[point] = np.sqrt(pull**2 @ summary.weights)
     return error
 
 
-def _errors_from_moments(moments: Moments, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
-    n_outputs, at = len(mean), moments.n[0]
-    up, down = moments.mean[:n_outputs], moments.mean[n_outputs : 2 * n_outputs]
-    up2, down2, both2 = moments.m2.reshape(3, n_outputs, -1)
+def _errors_from_moments(summary: CurveSummary, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
+    n_outputs, at = len(mean), summary.counts[0]
+    up, down = summary.mean[:n_outputs], summary.mean[n_outputs : 2 * n_outputs]
+    up2, down2, both2 = summary.m2.reshape(3, n_outputs, -1)
     none, nothing = np.zeros(1), np.zeros((n_outputs, 1))
     gap_up, gap_down = up - np.append(mean, nothing, axis=1), down - np.append(nothing, mean, axis=1)
     error = np.empty((len(reach), n_outputs))
     for point, coefficients in enumerate(reach):
-        after, before = np.append(coefficients / scale, none), np.append(none, coefficients / scale)
-        squares = after**2 * up2 + before**2 * down2 + after * before * (both2 - up2 - down2)
-        error[point] = np.sqrt((squares + at * (after * gap_up + before * gap_down - centre) ** 2).sum(axis=1))
+        by_up, by_down = np.append(coefficients / scale, none), np.append(none, coefficients / scale)
+        squares = by_up**2 * up2 + by_down**2 * down2 + by_up * by_down * (both2 - up2 - down2)
+        error[point] = np.sqrt((squares + at * (by_up * gap_up + by_down * gap_down - centre) ** 2).sum(axis=1))
     return error
 
 
-def _two_pass_moments(values: Floats, cell: Rows, n_cells: int, weights: Floats | None) -> Moments:
-    """Return moments of each line of `values` in each cell, without the third and fourth; zeros in empty cells."""
+def _two_pass_moments(
+    values: Floats, cell: Rows, n_cells: int, weights: Floats | None
+) -> tuple[Floats, Floats, Floats]:
+    """Return counts, means and sums of squares of each line of `values` in each cell; zeros in empty cells."""
     w = np.ones(len(cell)) if weights is None else weights
     mass = np.bincount(cell, weights=w, minlength=n_cells).astype(np.float64)
     mean = _sums(cell, values * w, n_cells) / np.where(mass > 0, mass, 1.0)
     squares = _sums(cell, (values - mean[:, cell]) ** 2 * w, n_cells)
-    none = np.zeros(mean.shape)
-    return Moments(np.broadcast_to(mass, mean.shape), mean, squares, none, none)
+    return np.broadcast_to(mass, mean.shape), mean, squares
 
 
 def _sums(cell: Rows, values: Floats, n_cells: int) -> Floats:

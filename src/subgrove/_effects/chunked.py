@@ -23,21 +23,18 @@ from subgrove._data.columns import values_like
 from subgrove._data.fingerprint import digest_of, fingerprint
 from subgrove._data.from_containers import raw_columns
 from subgrove._data.table import read_table, read_weights
-from subgrove._effects.curves import Curve, CurveLayout, CurveSummary
+from subgrove._effects.curves import Curve, CurveSummary
 from subgrove._effects.grid import as_points, has_levels
-from subgrove._effects.outputs import ModelOutputs
-from subgrove._effects.plan import KINDS, EffectPlan, EffectSpec
+from subgrove._effects.plan import EffectPlan, EffectSpec
 from subgrove._effects.predict import EffectPredictor
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows, rows_by_subgroup
-from subgrove._effects.support import count_values
-from subgrove._effects.tables import EffectGroup
-from subgrove._models.predictor import Predictor
+from subgrove._effects.support import EffectGroup, count_values
 from subgrove._scale import LargeData
 from subgrove._scale.engines import ChunkArrays, run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns, select_columns
 from subgrove._scale.readers import Chunk, ChunkedData, sample_rows
-from subgrove._subgroups import Partition, Subgroups
+from subgrove._subgroups import Subgroups
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, UnseenValueWarning
 
 _FINGERPRINT_ROWS = 400  # rows that identify the model and the data of a checkpoint
@@ -97,24 +94,13 @@ class LargeRows:
 def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     """Compute the effect of a feature over all rows of large data."""
     plan = EffectPlan.of(model, spec.read_data(large.table, large.weights), spec)
-    work = _ChunkWork(
-        model=plan.model,
-        outputs=plan.outputs,
-        batch_rows=plan.batch_rows,
-        columns=large.columns,
-        weight=large.weight,
-        kind=spec.kind,
-        partition=plan.partition,
-        level_data=_rows_of_levels(plan.data),
-        layouts=tuple(plan.layouts),
-    )
-    sums = _sum_chunks(work, plan, large, spec)
+    sums = _sum_chunks(plan, large, spec)
     _warn_of_unseen_levels(spec.names, sums["unseen"])
     extra = EffectPredictor(plan.model.fresh(), plan.outputs, plan.batch_rows, 1)
     spreads = _spreads(plan, spec, extra)
     curves = [
-        _curve(work, sums, number, spreads.get(layout.subgroup))
-        for number, layout in enumerate(work.layouts)
+        _curve(plan, sums, number, spreads.get(layout.subgroup))
+        for number, layout in enumerate(plan.layouts)
         if f"curve {number}" in sums
     ]
     if not curves and spec.subgroups is None:
@@ -123,10 +109,10 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     return Effect(
         feature=spec.title,
         kind=spec.kind,
-        outputs=work.outputs.labels_of_selected(n_outputs),
+        outputs=plan.outputs.labels_of_selected(n_outputs),
         n_rows_predicted=n_rows + extra.model.n_rows,
         n_calls=n_calls + extra.model.n_calls,
-        subgroups=work.partition,
+        subgroups=plan.partition,
         infos=plan.data.infos,
         groups=tuple(_group(rows, sums, k) for k, rows in enumerate(plan.rows)),
         lines=tuple(curves),
@@ -143,17 +129,14 @@ def _rows_of_levels(data: FeatureData) -> FeatureData:
 
 @dataclass(frozen=True, eq=False)
 class _ChunkWork:
-    """The work for each chunk: read, assign to subgroups, predict, summarize. It is sent to workers once."""
+    """The work for each chunk: read, assign to subgroups, predict, summarize. It is sent to workers once.
 
-    model: Predictor
-    outputs: ModelOutputs
-    batch_rows: int
+    `plan` contains no rows but one for each level, whose values are copied into the rows of chunks.
+    """
+
+    plan: EffectPlan
     columns: tuple[str, ...]
     weight: str | None
-    kind: str
-    partition: Partition | None
-    level_data: FeatureData
-    layouts: tuple[CurveLayout, ...]
 
     def __call__(self, chunk: Chunk) -> ChunkArrays:
         """Return the sums of a chunk; errors are re-raised with its name."""
@@ -165,19 +148,11 @@ class _ChunkWork:
     def _sums(self, chunk: Chunk) -> ChunkArrays:
         """Return moments of each curve, counts of each subgroup, and the number of predictions."""
         data, n_unseen = self._read(chunk)
-        rows = rows_by_subgroup(data, self.partition)
-        predictor = EffectPredictor(self.model.fresh(), self.outputs, self.batch_rows, 1)
-        requested = []
-        for number, layout in enumerate(self.layouts):
-            own = rows[layout.subgroup]
-            request = KINDS[self.kind].request(own, layout, in_memory=False) if len(own.rows) else None
-            if request is not None:
-                requested.append((number, request, list(request.requests)))
-        predictions = iter(predictor.run([each for _, _, requests in requested for each in requests]))
-        sums: dict[str, np.ndarray[Any, Any]] = _counts(data.infos, rows)
-        for number, request, requests in requested:
-            summary = request.summary([next(predictions) for _ in requests])
-            sums[f"curve {number}"] = summary.moments.array
+        rows = rows_by_subgroup(data, self.plan.partition)
+        predictor = EffectPredictor(self.plan.model.fresh(), self.plan.outputs, self.plan.batch_rows, 1)
+        sums = _counts(data.infos, rows)
+        for number, summary in self.plan.summaries(predictor, rows, in_memory=False).items():
+            sums[f"curve {number}"] = np.array([summary.counts, summary.mean, summary.m2])
             sums[f"rows {number}"] = np.array(summary.n)
         sums["unseen"] = np.array(n_unseen, dtype=np.float64)
         counts = [predictor.model.n_rows, predictor.model.n_calls, len(predictor.labels)]
@@ -188,22 +163,22 @@ class _ChunkWork:
         whole = chunk.read([*self.columns, *([self.weight] if self.weight else [])])
         table = select_columns(whole, list(self.columns))
         weights = _chunk_weights(whole[self.weight], chunk.n_rows) if self.weight else None
-        columns = raw_columns(table, "X", only=[info.name for info in self.level_data.infos])
+        columns = raw_columns(table, "X", only=[info.name for info in self.plan.data.infos])
         x, n_unseen = [], []
-        for which, info in enumerate(self.level_data.infos):
+        for which, info in enumerate(self.plan.data.infos):
             plain = columns[info.name]
             values, _ = values_like(plain, info, "X")
             points = as_points(info, values)
             missing = np.isnan(plain.values) if plain.kind == "numeric" else plain.values < 0
             n_unseen.append(int((self._without_point(which, points) & ~missing).sum()))
             x.append(points)
-        return FeatureData(table, self.level_data.infos, tuple(x), weights, self.level_data), n_unseen
+        return FeatureData(table, self.plan.data.infos, tuple(x), weights, self.plan.data), n_unseen
 
     def _without_point(self, which: int, points: Floats) -> npt.NDArray[np.bool_]:
         """Return a mask of rows whose level no sampled row has, so that its value cannot be copied."""
         absent = np.isnan(points)
-        if has_levels(self.level_data.infos[which]):
-            present = self.level_data.level_rows[which] >= 0
+        if has_levels(self.plan.data.infos[which]):
+            present = self.plan.data.level_rows[which] >= 0
             absent[~absent] = ~present[points[~absent].astype(np.intp)]
         return absent
 
@@ -225,16 +200,17 @@ def _counts(infos: Sequence[ColumnInfo], rows: Sequence[SubgroupRows]) -> dict[s
     return sums
 
 
-def _sum_chunks(work: _ChunkWork, plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[str, Any]:
+def _sum_chunks(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[str, Any]:
     """Return the sums of all chunks, merged in their order."""
     total: dict[str, Any] = {}
     what = f"Effect of {' and '.join(spec.names)}"
-    mark = _checkpoint_key(work, plan, large) if large.checkpoint is not None else ""
+    mark = _checkpoint_key(plan, large, spec) if large.checkpoint is not None else ""
+    work = _ChunkWork(replace(plan, data=_rows_of_levels(plan.data), rows=[]), large.columns, large.weight)
     options: dict[str, Any] = {"n_jobs": spec.n_jobs, "what": what, "checkpoint": large.checkpoint, "mark": mark}
     for _, sums in run_chunks(work, large.data.chunks, **options):
         for name, array in sums.items():
             if name.startswith("curve "):
-                moments = Moments.from_array(array)
+                moments = _second_moments(array)
                 total[name] = total[name].merged(moments) if name in total else moments
             elif name == "predicted" and name in total:
                 total[name] = np.append(total[name][:2] + array[:2], max(total[name][2], array[2]))
@@ -243,22 +219,28 @@ def _sum_chunks(work: _ChunkWork, plan: EffectPlan, large: LargeRows, spec: Effe
     return total
 
 
-def _checkpoint_key(work: _ChunkWork, plan: EffectPlan, large: LargeRows) -> str:
+def _second_moments(array: Floats) -> Moments:
+    """Return moments without the third and fourth, which curves do not use."""
+    none = np.zeros(array.shape[1:])
+    return Moments(array[0], array[1], array[2], none, none)
+
+
+def _checkpoint_key(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> str:
     """Return everything that the sums depend on, one line each; the model is identified by its predictions."""
     frames = plan.data.frames
     n = min(_FINGERPRINT_ROWS, frames.n_rows)
     rows = frames.changed(np.arange(n), {})
-    predictions = work.model.fresh().predict(rows, n, lambda row: "sampled rows")
-    points = [axis.points.tobytes() for layout in work.layouts for axis in layout.axes]
-    edges = [b"" if layout.edges is None else layout.edges.tobytes() for layout in work.layouts]
+    predictions = plan.model.fresh().predict(rows, n, lambda row: "sampled rows")
+    points = [axis.points.tobytes() for layout in plan.layouts for axis in layout.axes]
+    edges = [b"" if layout.edges is None else layout.edges.tobytes() for layout in plan.layouts]
     lines = {
-        "effect": f"{work.kind} of {[info.name for info in work.level_data.infos]}",
+        "effect": f"{spec.kind} of {list(spec.names)}",
         "points": hashlib.blake2b(b"/".join(points + edges), digest_size=8).hexdigest(),
-        "columns": ", ".join(work.columns),
-        "subgroups": "; ".join(work.partition.rules) if work.partition else "none",
+        "columns": ", ".join(large.columns),
+        "subgroups": "; ".join(plan.partition.rules) if plan.partition else "none",
         "model": digest_of(predictions),
-        "output": str(work.outputs.wanted),
-        "weights": str(work.weight),
+        "output": str(plan.outputs.wanted),
+        "weights": str(large.weight),
         "data": f"{large.data.description}, {large.data.n_rows} rows",
         "files": large.data.stamp,
         "sampled rows": fingerprint(read_table(rows, lenient=True)),
@@ -266,9 +248,10 @@ def _checkpoint_key(work: _ChunkWork, plan: EffectPlan, large: LargeRows) -> str
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
 
 
-def _curve(work: _ChunkWork, sums: dict[str, Any], number: int, spread: Floats | None) -> Curve:
-    summary = CurveSummary(float(sums[f"rows {number}"]), sums[f"curve {number}"], spread)
-    return KINDS[work.kind].curve(work.layouts[number], summary)
+def _curve(plan: EffectPlan, sums: dict[str, Any], number: int, spread: Floats | None) -> Curve:
+    moments = sums[f"curve {number}"]
+    summary = CurveSummary(float(sums[f"rows {number}"]), moments.n, moments.mean, moments.m2, spread)
+    return plan.kind.curve(plan.layouts[number], summary)
 
 
 def _group(rows: SubgroupRows, sums: dict[str, Any], k: int) -> EffectGroup:

@@ -103,14 +103,17 @@ class CurveSummary:
     ----------
     n : float
         Number of rows (sum of weights).
-    moments : Moments
-        Of the predictions, (points, outputs); of the steps of "ale", (outputs, intervals).
+    counts, mean, m2 : float array
+        Number of rows, mean and sum of squared deviations: of the predictions, (points, outputs); of the steps of
+        "ale", (outputs, intervals).
     spread, ice
         As in `Curve`, for rows in memory.
     """
 
     n: float
-    moments: Moments
+    counts: Floats
+    mean: Floats
+    m2: Floats
     spread: Floats | None = None
     ice: IceCurves | None = None
 
@@ -201,7 +204,7 @@ class ConditionalMean(CurveKind):
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Return mean and standard error of the rows at each point."""
-        return _mean_curve(layout, summary.moments.n[:, 0], summary)
+        return _mean_curve(layout, summary.counts[:, 0], summary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +297,7 @@ class _CellRequest(CurveRequest):
         cell = self._cells()
         if not self.in_memory:
             moments = Moments.of(np.ascontiguousarray(values[0]), cell, len(axis), w)
-            return CurveSummary(self.rows.n, _second_moments(*(part.T for part in moments.array[:3])))
+            return CurveSummary(self.rows.n, moments.n.T, moments.mean.T, moments.m2.T)
         points = []
         for point in range(len(axis)):
             mine = cell == point
@@ -337,19 +340,13 @@ def _summary_of_ice(layout: CurveLayout, ice: IceCurves) -> CurveSummary:
 def _summary_of_points(n: float, points: Floats) -> CurveSummary:
     """Unpack the result of `PointSummary`."""
     spread = points[:, 3:] if points.shape[1] > 3 else None
-    return CurveSummary(n, _second_moments(points[:, 0], points[:, 1], points[:, 2]), spread)
-
-
-def _second_moments(n: Floats, mean: Floats, m2: Floats) -> Moments:
-    """Return moments without the third and fourth, which curves do not use."""
-    none = np.zeros(n.shape)
-    return Moments(n, mean, m2, none, none)
+    return CurveSummary(n, points[:, 0], points[:, 1], points[:, 2], spread)
 
 
 def _mean_curve(layout: CurveLayout, n: Floats, summary: CurveSummary) -> Curve:
     """Return means and their standard errors; NaN for too few rows."""
-    counts, moments = summary.moments.n, summary.moments
-    mean = np.where(counts > 0, moments.mean, np.nan)
+    counts = summary.counts
+    mean = np.where(counts > 0, summary.mean, np.nan)
     several = np.where(counts > 1, counts, 2.0)
-    error = np.where(counts > 1, np.sqrt(moments.m2 / (several - 1) / several), np.nan)
+    error = np.where(counts > 1, np.sqrt(summary.m2 / (several - 1) / several), np.nan)
     return Curve(layout.subgroup, layout.axes, n, mean, error, summary.spread, summary.ice)

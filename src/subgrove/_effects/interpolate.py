@@ -1,4 +1,4 @@
-"""Reading a curve at any value: linear between its points, level beyond its ends."""
+"""Evaluate curves by linear interpolation, constant beyond their ends."""
 
 from __future__ import annotations
 
@@ -21,54 +21,52 @@ Places = npt.NDArray[np.intp]
 
 
 def values_at(curve: Curve, x: Sequence[Floats]) -> Floats:
-    """Values of a curve or surface: (rows, outputs). NaN where x is missing or a level without a value."""
+    """Evaluate a curve or surface: (rows, outputs). NaN where x is missing or a level without a value."""
     axes, estimate = _known(curve)
     shape = tuple(len(axis) for axis in axes)
     total = np.zeros((len(x[0]), estimate.shape[1]))
-    for corner in _corners([_located(axis, values) for axis, values in zip(axes, x, strict=True)]):
-        places, share = corner
+    for places, share in _corners([_bracket(axis, values) for axis, values in zip(axes, x, strict=True)]):
         total += share[:, None] * estimate[np.ravel_multi_index(places, shape)]
     return total
 
 
 def _known(curve: Curve) -> tuple[tuple[GridAxis, ...], Floats]:
-    """A curve without the points that have no estimate, as an M-plot has where no row is near."""
+    """Return axes and estimates without points that have no estimate, as an M-plot without rows near a point."""
     known = np.isfinite(curve.estimate).all(axis=1)
     if known.all() or len(curve.axes) > 1:
         return curve.axes, curve.estimate
     return (GridAxis(curve.axes[0].info, curve.axes[0].points[known]),), curve.estimate[known]
 
 
-def _located(axis: GridAxis, x: Floats) -> tuple[Places, Places, Floats]:
-    """The points before and after each value, and how far it is on the way between; NaN where it has no place."""
+def _bracket(axis: GridAxis, x: Floats) -> tuple[Places, Places, Floats]:
+    """Return the points around each value, and the weight of the second; NaN where x is missing or off the axis."""
     if has_levels(axis.info):
         place = np.full(len(axis.info.levels) + 1, -1, dtype=np.intp)
         place[axis.points.astype(np.intp)] = np.arange(len(axis))
         at = place[np.where(np.isnan(x), len(axis.info.levels), x).astype(np.intp)]
-        found = np.maximum(at, 0)
-        return found, found, np.where(at < 0, np.nan, 0.0)
+        known = np.maximum(at, 0)
+        return known, known, np.where(at < 0, np.nan, 0.0)
     if len(axis) == 1:
         zero = np.zeros(len(x), dtype=np.intp)
         return zero, zero, np.where(np.isnan(x), np.nan, 0.0)
     inside = np.clip(x, axis.points[0], axis.points[-1])
-    after = np.clip(np.searchsorted(axis.points, inside, side="left"), 1, len(axis) - 1)
-    before = after - 1
-    half = axis.points / 2  # the width may be more than a float holds
-    return before, after, (inside / 2 - half[before]) / (half[after] - half[before])
+    right = np.clip(np.searchsorted(axis.points, inside, side="left"), 1, len(axis) - 1)
+    left = right - 1
+    half = axis.points / 2  # halved, since the width may overflow
+    return left, right, (inside / 2 - half[left]) / (half[right] - half[left])
 
 
 def _corners(located: Sequence[tuple[Places, Places, Floats]]) -> list[tuple[tuple[Places, ...], Floats]]:
-    """The points around each value and their shares in it: two of a curve, four of a surface."""
+    """Return the points around each value and their weights: two of a curve, four of a surface."""
     corners: list[tuple[tuple[Places, ...], Floats]] = [((), np.ones(len(located[0][0])))]
-    for before, after, way in located:
-        corners = [
-            ((*places, at), share * part) for places, share in corners for at, part in ((before, 1 - way), (after, way))
-        ]
+    for left, right, weight in located:
+        ends = (left, 1 - weight), (right, weight)
+        corners = [((*places, at), share * part) for places, share in corners for at, part in ends]
     return corners
 
 
 def read_column(x: Any, info: ColumnInfo) -> Floats:
-    """Values of the feature, given on their own."""
+    """Read values of the feature from a column."""
     column, _ = raw_column(x, "x")
     values, strange = values_like(column, info, "x")
     _warn(info, strange)
@@ -76,7 +74,7 @@ def read_column(x: Any, info: ColumnInfo) -> Floats:
 
 
 def read_columns(X: Any, infos: Sequence[ColumnInfo]) -> list[Floats]:
-    """Values of the features in a table."""
+    """Read values of the features from a table."""
     wanted = [info.name for info in infos]
     found = raw_columns(X, "X", only=wanted)
     absent = [name for name in wanted if name not in found]
@@ -91,7 +89,7 @@ def read_columns(X: Any, infos: Sequence[ColumnInfo]) -> list[Floats]:
 
 
 def is_table(x: Any) -> bool:
-    """Whether x is a table, and not a column."""
+    """Return whether x is a table, not a column."""
     if isinstance(x, np.ndarray):
         return x.ndim == 2 and x.shape[1] > 1
     return hasattr(x, "columns") or hasattr(x, "column_names")
@@ -100,7 +98,7 @@ def is_table(x: Any) -> bool:
 def _warn(info: ColumnInfo, strange: Sequence[str]) -> None:
     if strange:
         warnings.warn(
-            f"{info.name!r} has levels that are on no curve: {quote(strange)}. Rows with them get NaN.",
+            f"{info.name!r} has levels without a point on the curves: {quote(strange)}. Their rows get NaN.",
             UnseenValueWarning,
             stacklevel=4,
         )

@@ -17,8 +17,7 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_weights
 from subgrove._effects.model_fidelity_result import CurveLoss, ModelFidelity
-from subgrove._effects.outputs import ModelOutputs, model_for_effect
-from subgrove._effects.predict import batch_rows
+from subgrove._effects.predict import ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.result import Effect
 from subgrove._models.predictor import Predictions, Predictor, Target, read_target
 from subgrove.exceptions import InputError, ParameterError

@@ -1,4 +1,4 @@
-"""What `model_fidelity` returns: how far curves are from the model. It is frozen."""
+"""The result of `model_fidelity`."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from subgrove._data.result_tables import Backend, as_count, make_table
 
 @dataclass(frozen=True)
 class CurveLoss:
-    """What one curve leaves unexplained.
+    """Mean squared difference of one curve from the model or the target.
 
     Attributes
     ----------
     feature : str
         The feature of the curve; two are joined by " + ".
     method : str
-        What made the curve.
+        Name of the method.
     subgroups : int
-        Number of subgroups that have a curve each; 1 without subgroups.
+        Number of subgroups; 1 without subgroups.
     output : object
         Class or number of the model's output.
     against : {"prediction", "target"}
-        What the curve is compared with.
+        Reference of the comparison.
     n : float
-        Rows (weight) that the mean is over.
+        Number of rows (sum of weights).
     estimate, std_error : float
         Mean squared difference, and its standard error over rows.
     off_curve : float
-        Rows (weight) that have no value on the curve and were given the mean prediction.
+        Number of rows without a value on the curve, which get the mean prediction.
     """
 
     feature: str
@@ -48,20 +48,20 @@ class CurveLoss:
 
 @dataclass(frozen=True, repr=False)
 class ModelFidelity:
-    """How far effect curves are from the model: what `subgrove.model_fidelity` returns.
+    """Differences between effect curves and the model, as returned by `subgrove.model_fidelity`.
 
-    Tables are in the container of X, pandas for arrays. Reading them asks the model for nothing.
+    Tables are frames of the same library as X, pandas for arrays. Reading them makes no predictions.
 
     Attributes
     ----------
     losses : tuple of CurveLoss
-        What the tables are made of.
+        Data of the tables.
     n_rows_predicted, n_calls : int
-        Rows that the model was asked for, and in how many calls.
+        Number of predicted rows, and of calls of the model.
     backend : str
-        Whose tables are given.
+        Library of the tables.
     table : table
-        A row for each curve, output and what it is compared with: `feature`, `method`, `subgroups`, `output` (if there
+        A row for each curve, output and reference: `feature`, `method`, `subgroups`, `output` (if there
         are several), `against`, `n`, `estimate`, `std_error`, `off_curve`.
     overall : table
         A row for each method: `estimate` is the mean over its features, `median` the median, as in the paper.
@@ -72,8 +72,8 @@ class ModelFidelity:
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> model = lambda X: 100 * X["temp"]
     >>> curve = sg.effect(model, train.X, "temp")
-    >>> found = sg.model_fidelity(model, test.X, {"pdp": curve})
-    >>> found.overall["method"].tolist(), found.n_rows_predicted
+    >>> fid = sg.model_fidelity(model, test.X, {"pdp": curve})
+    >>> fid.overall["method"].tolist(), fid.n_rows_predicted
     (['pdp'], 219)
     """
 
@@ -97,15 +97,15 @@ class ModelFidelity:
     @property
     def overall(self) -> Any:
         """Mean and median over the features of each method."""
-        found: dict[tuple[str, str], list[float]] = {}
+        by_method: dict[tuple[str, str], list[float]] = {}
         for loss in self.losses:
-            found.setdefault((loss.against, loss.method), []).append(loss.estimate)
+            by_method.setdefault((loss.against, loss.method), []).append(loss.estimate)
         columns = {
-            "method": [method for _, method in found],
-            "against": [against for against, _ in found],
-            "curves": [len(values) for values in found.values()],
-            "estimate": [float(np.mean(values)) for values in found.values()],
-            "median": [float(np.median(values)) for values in found.values()],
+            "method": [method for _, method in by_method],
+            "against": [against for against, _ in by_method],
+            "curves": [len(values) for values in by_method.values()],
+            "estimate": [float(np.mean(values)) for values in by_method.values()],
+            "median": [float(np.median(values)) for values in by_method.values()],
         }
         return make_table(self.backend, columns)
 

@@ -19,13 +19,13 @@ from subgrove._effects.curves import (
     Curve,
     CurveKind,
     CurveLayout,
+    CurveSummary,
     IndividualCurves,
     PartialDependence,
 )
 from subgrove._effects.grid import GridSpec, read_grid, read_values, shared_points
 from subgrove._effects.interactions import DEPTH, one_subgroup
-from subgrove._effects.outputs import ModelOutputs, model_for_effect
-from subgrove._effects.predict import EffectPredictor, batch_rows
+from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows, rows_by_subgroup
 from subgrove._models.predictor import Predictor
 from subgrove._subgroups import Partition, Subgroups
@@ -99,7 +99,8 @@ class EffectSpec:
         read = [read_values(columns[name], name, kinds.get(name)) for name in self.names]
         reject_another_index(X, sample_weight=sample_weight)
         infos, x = zip(*read, strict=True)
-        return FeatureData(X, infos, x, read_weights(sample_weight, n_rows))
+        weights = None if sample_weight is None else read_weights(sample_weight, n_rows)
+        return FeatureData(X, infos, x, weights)
 
     def read_grids(self, data: FeatureData) -> list[GridSpec]:
         """Read the grid of each feature."""
@@ -214,13 +215,21 @@ class EffectPlan:
 
     def curves(self, predictor: EffectPredictor) -> list[Curve]:
         """Predict and compute the curves, for all rows in memory."""
-        requested = []
-        for layout in self.layouts:
-            request = self.kind.request(self.rows[layout.subgroup], layout, in_memory=True)
+        summaries = self.summaries(predictor, self.rows, in_memory=True)
+        return [self.kind.curve(self.layouts[number], summary) for number, summary in summaries.items()]
+
+    def summaries(
+        self, predictor: EffectPredictor, rows: Sequence[SubgroupRows], in_memory: bool
+    ) -> dict[int, CurveSummary]:
+        """Predict the rows of each subgroup, and return the summary of each layout with rows, by its index."""
+        requested = {}
+        for number, layout in enumerate(self.layouts):
+            own = rows[layout.subgroup]
+            request = self.kind.request(own, layout, in_memory) if len(own.rows) else None
             if request is not None:
-                requested.append((layout, request, list(request.requests)))
-        predictions = iter(predictor.run([each for _, _, requests in requested for each in requests]))
-        return [
-            self.kind.curve(layout, request.summary([next(predictions) for _ in requests]))
-            for layout, request, requests in requested
-        ]
+                requested[number] = (request, list(request.requests))
+        predictions = iter(predictor.run([each for _, requests in requested.values() for each in requests]))
+        return {
+            number: request.summary([next(predictions) for _ in requests])
+            for number, (request, requests) in requested.items()
+        }

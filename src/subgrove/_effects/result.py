@@ -1,4 +1,4 @@
-"""What `effect` returns: curves, where they are supported, and what they cost. It is frozen."""
+"""The result of `effect`."""
 
 from __future__ import annotations
 
@@ -14,62 +14,62 @@ from subgrove._data.result_tables import Backend
 from subgrove._effects.curves import Curve, centre_ice
 from subgrove._effects.heterogeneity import Heterogeneity
 from subgrove._effects.interpolate import is_table, read_column, read_columns, values_at
-from subgrove._effects.tables import EffectGroup, curves_table, ice_table, outliers_table, support_table
+from subgrove._effects.support import EffectGroup
+from subgrove._effects.tables import curves_table, ice_table, outliers_table, support_table
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 
 
 @dataclass(frozen=True, eq=False)
 class Effect:
-    """How the prediction changes with a feature: what `subgrove.effect` returns.
+    """Curves of the prediction against a feature, as returned by `subgrove.effect`.
 
-    Reading it asks the model for nothing. Tables are in the container of X, pandas for arrays.
+    Reading it makes no predictions. Tables are frames of the same library as X, pandas for arrays.
 
     Attributes
     ----------
     feature : str, or pair of str
         The feature, or the two features of a surface.
     kind : {"pdp", "ice", "ale", "mplot"}
-        What the curves are.
+        Kind of the curves.
     outputs : tuple
-        Classes or numbers of the model's outputs that have curves.
+        Classes or numbers of the model's outputs with curves.
     n_rows_predicted, n_calls : int
-        Rows that the model was asked for, and in how many calls.
+        Number of predicted rows, and of calls of the model.
     subgroups : Partition or None
-        The subgroups, if there are any.
+        The subgroups, if any.
     infos, groups, lines, backend
-        What the tables are made of, for pictures: the features, the subgroups with their supports, and the curves as
-        arrays.
+        Data behind the tables, for plots: the features, the subgroups with the distributions of the features, the
+        curves as arrays, and the library of the tables.
     heterogeneity : Heterogeneity or None
-        How far single curves disagree, and what splits explain of that, if `interactions` were looked for: `sentence`,
+        With `interactions`, the heterogeneity of ICE curves and the shares that splits explain: `sentence`,
         `explained("dependence")`, `explained("interaction")`, `left` and `splits`.
     sampled : (int, int), or None
-        Of data in partitions, how many rows were drawn for grids, box statistics, outliers and single curves, and of
-        how many. Counts, and curves that are means, are of all rows.
+        For large data, the number of sampled rows, which grids, box statistics, outliers and ICE curves come from, and
+        the number of all rows, which counts and mean curves come from.
     splits : table
-        The same: a row for each split, with its `reason`, `share` and `p_value`; the last row is what is left.
+        With `interactions`, a row for each split, with its `reason`, `share` of the heterogeneity and `p_value`; the
+        last row is the unexplained share.
     curves : table
         A row for each output (if there are several), subgroup and point: `feature`, `output`, `subgroup`, `rule`,
-        `reason` (why the group was made, if interactions were looked for), `n`, `x` (two features: `x1`, `x2`),
-        `estimate`, `std_error`, `conf_low`, `conf_high`, `noise` (what the interval covers: "test rows"), `in_box`,
-        `in_whiskers`.
-        Features with levels also have box statistics of the predictions at each level: `whisker_low`, `q1`, `median`,
-        `q3`, `whisker_high`.
+        `reason` (of the last split, with `interactions`), `n`, `x` (two features: `x1`, `x2`), `estimate`, `std_error`,
+        `conf_low`, `conf_high`, `noise` (source of the noise that the interval covers: "test rows"), `in_box`,
+        `in_whiskers`. Categorical features also have box statistics of the predictions at each level: `whisker_low`,
+        `q1`, `median`, `q3`, `whisker_high`.
     support : table
-        A row for each subgroup, also for those without a curve: `n`, `missing` (rows without a value of the feature)
-        and Tukey's box statistics of the feature; or a row for each level and how many rows have it.
+        A row for each subgroup, also for those without a curve: `n`, `missing` (rows with a missing value of the
+        feature) and Tukey's box statistics of the feature; or a row for each level and the number of rows with it.
     outliers : table
-        Values of the feature beyond the whiskers, and how many rows have them.
+        Values of the feature beyond the whiskers, and the number of rows with them.
     ice : table
         A row for each output, subgroup, row of X and point; with subgroups also `opacity`. Of kind "ice" only.
 
     Notes
     -----
-    How to read it: `std_error` and the interval cover which rows the mean was taken over, as if these were drawn at
-    random. They do not cover how the model would change with other training data, nor that of subgroups. Those of "ale"
-    include that the rows decide where 0 is.
-    The curve is well supported where `in_box` is true (between the quartiles of the feature, or a level that rows
-    of the subgroup have) and thinly supported where `in_whiskers` is false.
+    How to read it: `std_error` and the interval cover the sampling of the rows, for a fixed model and fixed subgroups.
+    They do not cover the variance of the model over training data. Those of "ale" include the noise of the centring.
+    The curve is well supported where `in_box` is true (between the quartiles of the feature, or at a level that rows
+    of the subgroup have), and extrapolates where `in_whiskers` is false.
 
     Examples
     --------
@@ -77,15 +77,15 @@ class Effect:
     >>> X = sg.datasets.bike().X
     >>> def model(X):
     ...     return 100 * X["temp"] - 2 * X["hum"]
-    >>> found = sg.effect(model, X, "temp", grid_resolution=3)
-    >>> found
+    >>> eff = sg.effect(model, X, "temp", grid_resolution=3)
+    >>> eff
     <Effect of 'temp': pdp, 1 curve, 3 points>
-    >>> found.curves[["x", "estimate", "std_error", "n"]].round(2)
+    >>> eff.curves[["x", "estimate", "std_error", "n"]].round(2)
            x  estimate  std_error    n
     0  -5.20   -645.58       1.05  731
     1  13.65   1239.42       1.05  731
     2  32.50   3124.42       1.05  731
-    >>> found.predict([0.0, 1.0]).round(2)
+    >>> eff.predict([0.0, 1.0]).round(2)
     array([-125.58,  -25.58])
     """
 
@@ -108,12 +108,12 @@ class Effect:
         return self.table()
 
     def table(self, level: float = 0.95) -> Any:
-        """Estimates with intervals of another level.
+        """Return the curves with intervals of another level.
 
         Parameters
         ----------
         level : float, default 0.95
-            Probability that an interval covers the mean over all rows that might have been drawn.
+            Coverage probability of the intervals.
         """
         if isinstance(level, bool) or not isinstance(level, int | float | np.floating) or not 0 < level < 1:
             raise ParameterError(f"level must be a number between 0 and 1; got {level!r}.")
@@ -121,7 +121,7 @@ class Effect:
 
     @property
     def support(self) -> Any:
-        """Where the feature lies in each subgroup."""
+        """Distribution of the feature in each subgroup."""
         return support_table(self.backend, self.groups)
 
     @property
@@ -137,20 +137,20 @@ class Effect:
 
     @property
     def splits(self) -> Any:
-        """What each split explains of how far single curves disagree."""
+        """Share of the heterogeneity of ICE curves that each split explains."""
         if self.heterogeneity is None:
-            raise ParameterError("splits needs interactions, which were not looked for. Use effect(interactions=True).")
+            raise ParameterError("splits needs interactions. Use effect(..., interactions=True).")
         return self.heterogeneity.table(self.backend)
 
     def centred(self) -> Effect:
-        """The same with every ICE curve as differences from its first point, and means and errors of these.
+        """Return the effect with ICE curves as differences from their first point, and their means and errors.
 
         Examples
         --------
         >>> import subgrove as sg
         >>> X = sg.datasets.bike().X
-        >>> found = sg.effect(lambda X: 100 * X["temp"] - 2 * X["hum"], X, "temp", kind="ice", grid_resolution=3)
-        >>> found.centred().curves[["x", "estimate", "std_error"]].round(6)
+        >>> eff = sg.effect(lambda X: 100 * X["temp"] - 2 * X["hum"], X, "temp", kind="ice", grid_resolution=3)
+        >>> eff.centred().curves[["x", "estimate", "std_error"]].round(6)
                x  estimate  std_error
         0  -5.20       0.0        0.0
         1  13.65    1885.0        0.0
@@ -161,35 +161,35 @@ class Effect:
 
     def _reject_without_ice(self, what: str) -> None:
         if self.kind != "ice":
-            raise ParameterError(f"{what} needs a curve for each row, but kind is {self.kind!r}. Use kind='ice'.")
+            raise ParameterError(f"{what} needs ICE curves, but kind is {self.kind!r}. Use kind='ice'.")
 
     def predict(self, x: Any) -> Floats:
-        """Values of the curves at values of the feature.
+        """Evaluate the curves at values of the feature.
 
         Parameters
         ----------
         x : column, list, 1-d array, or table
-            Values of the feature; or a table that holds it, which subgroups and two features need. A row has the
-            value of its subgroup's curve.
+            Values of the feature; or a table with the feature, which subgroups and two features need. Each row uses
+            the curve of its subgroup.
 
         Returns
         -------
         float array
-            (rows,), or (rows, outputs) if there are several outputs. Linear between the points of a curve, and level
-            beyond its ends; the value of its level for a feature that has levels. NaN where the feature is missing or
-            has a level without a value, and in a subgroup without a curve.
+            (rows,), or (rows, outputs) for several outputs. Linear between the points of a curve, and constant beyond
+            its ends; for a categorical feature the value of the level. NaN where the feature is missing or has a level
+            without a value, and in a subgroup without a curve.
         """
         table = is_table(x)
         if not table and (self.subgroups is not None or len(self.infos) > 1):
-            why = "a row's subgroup depends on its other columns" if self.subgroups is not None else "there are two"
-            raise ParameterError(f"predict needs a table here, since {why}; got {type(x).__name__}. Pass rows of X.")
+            reason = "subgroups depend on other columns" if self.subgroups is not None else "there are two features"
+            raise ParameterError(f"predict needs a table here, since {reason}; got {type(x).__name__}. Pass rows of X.")
         values = read_columns(x, self.infos) if table else [read_column(x, self.infos[0])]
         group = np.zeros(len(values[0]), dtype=np.intp) if self.subgroups is None else self.subgroups.assign(x)
-        found = np.full((len(group), max(len(self.outputs), 1)), np.nan)
+        predicted = np.full((len(group), max(len(self.outputs), 1)), np.nan)
         for curve in self.lines:
             mine = group == curve.subgroup
-            found[mine] = values_at(curve, [column[mine] for column in values])
-        return found[:, 0] if found.shape[1] == 1 else found
+            predicted[mine] = values_at(curve, [column[mine] for column in values])
+        return predicted[:, 0] if predicted.shape[1] == 1 else predicted
 
     def __repr__(self) -> str:
         n = len(self.lines)
@@ -209,7 +209,7 @@ class Effect:
 
 
 def _same(one: Any, two: Any) -> bool:
-    """Whether two values are equal; arrays by value, NaN equal to NaN."""
+    """Return whether two values are equal; arrays by value, NaN equal to NaN."""
     if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
         return one.shape == two.shape and np.array_equal(one, two, equal_nan=one.dtype.kind == "f")
     if type(one) is not type(two):

@@ -53,6 +53,19 @@ class FeatureSupport:
         return np.asarray((points >= low) & (points <= high))
 
 
+@dataclass(frozen=True, eq=False)
+class EffectGroup:
+    """A subgroup: its rule, the weight of its rows, and the distribution of each feature in it.
+
+    `reason` is that of its last split, empty without `interactions`.
+    """
+
+    rule: str
+    n: float
+    supports: tuple[FeatureSupport, ...]
+    reason: str = ""
+
+
 def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> FeatureSupport:
     """Return the distribution of a feature in some rows."""
     missing, counts = count_values(info, x, weights)
@@ -114,11 +127,11 @@ def _middle(values: Floats, total: Floats | None, n: float, mass: float) -> floa
     low, high = mass - _CLOSE * n, mass + _CLOSE * n
     last = len(values) - 1
     if total is None:  # cumulative weights are 1, 2, ...
-        before, after = min(max(ceil(low) - 1, 0), last), min(floor(high), last)
+        first, second = min(max(ceil(low) - 1, 0), last), min(floor(high), last)
     else:
-        before = min(int(np.searchsorted(total, low, side="left")), last)
-        after = min(int(np.searchsorted(total, high, side="right")), last)
-    return float(values[before] / 2 + values[after] / 2) if before != after else float(values[before])
+        first = min(int(np.searchsorted(total, low, side="left")), last)
+        second = min(int(np.searchsorted(total, high, side="right")), last)
+    return float(values[first] / 2 + values[second] / 2) if first != second else float(values[first])
 
 
 def opacity_of(tree: Tree, leaf: Node, axis: GridAxis) -> Floats:

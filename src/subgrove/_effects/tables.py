@@ -1,9 +1,8 @@
-"""Results as tables in the user's container."""
+"""Tables of an effect, in the library of the user's frames."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,36 +13,23 @@ from subgrove._core.text import TOGETHER
 from subgrove._data.result_tables import Backend, make_table
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import GridAxis, has_levels
-from subgrove._effects.support import BOX, FeatureSupport
+from subgrove._effects.support import BOX, EffectGroup, FeatureSupport
 from subgrove._effects.timezones import aware_moments
 
-NOISE = "test rows"  # what intervals cover
+NOISE = "test rows"  # source of the noise that intervals cover
 SPREAD = ("whisker_low", "q1", "median", "q3", "whisker_high")
-
-
-@dataclass(frozen=True, eq=False)
-class EffectGroup:
-    """A subgroup: its rule, the weight of its rows, the support of each feature in it, and why it was made.
-
-    The reason is empty where no interactions were looked for.
-    """
-
-    rule: str
-    n: float
-    supports: tuple[FeatureSupport, ...]
-    reason: str = ""
 
 
 def curves_table(
     backend: Backend, outputs: Sequence[Any], groups: Sequence[EffectGroup], curves: Sequence[Curve], level: float
 ) -> Any:
-    """One row for each output, subgroup and point."""
-    pieces = [
+    """Return one row for each output, subgroup and point."""
+    parts = [
         _curve_columns(curve, groups[curve.subgroup], at, output, level)
         for at, output in enumerate(outputs)
         for curve in curves
     ]
-    return _joined(backend, pieces, several=len(outputs) > 1)
+    return _joined(backend, parts, several=len(outputs) > 1)
 
 
 def _curve_columns(curve: Curve, group: EffectGroup, at: int, output: Any, level: float) -> dict[str, Any]:
@@ -62,8 +48,8 @@ def _curve_columns(curve: Curve, group: EffectGroup, at: int, output: Any, level
 
 
 def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[EffectGroup], curves: Sequence[Curve]) -> Any:
-    """One row for each output, subgroup, row of X and point."""
-    pieces = []
+    """Return one row for each output, subgroup, row of X and point."""
+    parts = []
     for at, output in enumerate(outputs):
         for curve in curves:
             assert curve.ice is not None
@@ -74,14 +60,14 @@ def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[EffectG
             columns["estimate"] = curve.ice.values[:, at].T.ravel()
             if curve.opacity is not None:
                 columns["opacity"] = np.tile(curve.opacity, n_rows)
-            pieces.append(columns)
-    return _joined(backend, pieces, several=len(outputs) > 1)
+            parts.append(columns)
+    return _joined(backend, parts, several=len(outputs) > 1)
 
 
 def support_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
-    """One row for each subgroup; for each level, where a feature has levels."""
+    """Return one row for each subgroup, and level of a categorical feature."""
     infos = [support.info for support in groups[0].supports]
-    pieces = []
+    parts = []
     for which, info in enumerate(infos):
         for subgroup, group in enumerate(groups):
             support = group.supports[which]
@@ -91,8 +77,8 @@ def support_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
                 "n": counts_as_integers(np.full(m, group.n)),
                 "missing": counts_as_integers(np.full(m, support.missing)),
             }
-            pieces.append(columns | _support_columns(infos, support))
-    return _joined(backend, pieces, drop=() if len(infos) > 1 else ("feature",))
+            parts.append(columns | _support_columns(infos, support))
+    return _joined(backend, parts, drop=() if len(infos) > 1 else ("feature",))
 
 
 def _support_columns(infos: Sequence[ColumnInfo], support: FeatureSupport) -> dict[str, Any]:
@@ -111,8 +97,8 @@ def _support_columns(infos: Sequence[ColumnInfo], support: FeatureSupport) -> di
 
 
 def outliers_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
-    """One row for each distinct value beyond the whiskers."""
-    pieces = []
+    """Return one row for each distinct value beyond the whiskers."""
+    parts = []
     for which in range(len(groups[0].supports)):
         for subgroup, group in enumerate(groups):
             support = group.supports[which]
@@ -122,12 +108,12 @@ def outliers_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
                 "x": values_of(support.info, support.outliers),
                 "n": counts_as_integers(support.outlier_weights),
             }
-            pieces.append(columns)
-    return _joined(backend, pieces, drop=() if len(groups[0].supports) > 1 else ("feature",))
+            parts.append(columns)
+    return _joined(backend, parts, drop=() if len(groups[0].supports) > 1 else ("feature",))
 
 
 def values_of(info: ColumnInfo, points: Floats) -> npt.NDArray[Any] | list[Any]:
-    """Points as the user knows them: labels of levels, dates (in their time zone), durations or numbers."""
+    """Decode points: labels of levels, dates (in their time zone), durations or numbers."""
     if has_levels(info):
         return [info.levels[int(point)] for point in points]
     if info.zone is not None:
@@ -139,7 +125,7 @@ def values_of(info: ColumnInfo, points: Floats) -> npt.NDArray[Any] | list[Any]:
 
 
 def counts_as_integers(values: Floats) -> npt.NDArray[Any]:
-    """Counts as whole numbers, if they all are."""
+    """Return counts as integers, if all are whole."""
     return values if (values % 1).any() else values.astype(np.int64)
 
 
@@ -148,7 +134,7 @@ def _head(output: Any, subgroup: int, group: EffectGroup, m: int) -> dict[str, A
 
 
 def _rule(group: EffectGroup, m: int) -> dict[str, Any]:
-    """The rule of a group, and why it was made if interactions were looked for."""
+    """Return the rule of a group, and the reason of its last split with `interactions`."""
     return {"rule": [group.rule] * m} | ({"reason": [group.reason] * m} if group.reason else {})
 
 
@@ -169,7 +155,7 @@ def _inside(axes: tuple[GridAxis, ...], supports: tuple[FeatureSupport, ...], wh
 
 
 def _quantile(level: float, n: Floats) -> Floats:
-    """The factor of the standard error: that of Student's t with n - 1 degrees of freedom."""
+    """Return the quantile of Student's t with n - 1 degrees of freedom, for a two-sided interval."""
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(np.maximum(n - 1, 1e-9), (1 + level) / 2), dtype=np.float64)
@@ -180,17 +166,17 @@ def _tiled(values: npt.NDArray[Any] | list[Any], times: int) -> npt.NDArray[Any]
 
 
 def _joined(
-    backend: Backend, pieces: Sequence[dict[str, Any]], *, several: bool = True, drop: Sequence[str] = ()
+    backend: Backend, parts: Sequence[dict[str, Any]], *, several: bool = True, drop: Sequence[str] = ()
 ) -> Any:
-    """Columns of several pieces below each other."""
+    """Concatenate the columns of several parts."""
     dropped = {*drop} | (set() if several else {"output"})
-    names = [name for name in (pieces[0] if pieces else ()) if name not in dropped]
-    columns = {name: _column(backend, [piece[name] for piece in pieces]) for name in names}
+    names = [name for name in (parts[0] if parts else ()) if name not in dropped]
+    columns = {name: _column(backend, [part[name] for part in parts]) for name in names}
     return make_table(backend, columns)
 
 
-def _column(backend: Backend, pieces: Sequence[Any]) -> Any:
-    if all(isinstance(piece, np.ndarray) for piece in pieces):
-        joined = np.concatenate(pieces)
+def _column(backend: Backend, parts: Sequence[Any]) -> Any:
+    if all(isinstance(part, np.ndarray) for part in parts):
+        joined = np.concatenate(parts)
         return joined if backend == "pandas" else joined.tolist()
-    return [value for piece in pieces for value in (piece.tolist() if isinstance(piece, np.ndarray) else piece)]
+    return [value for part in parts for value in (part.tolist() if isinstance(part, np.ndarray) else part)]

@@ -1,4 +1,4 @@
-"""Moments in the user's time zone: inside they are microseconds of UTC, and days begin where the user is."""
+"""Conversion of times, stored as microseconds in UTC, to the time zone of the user."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _DAY, _SECOND = 86_400_000_000.0, 1_000_000.0  # microseconds
 
 
 def aware_moments(points: Floats, zone: str) -> list[datetime | None]:
-    """Moments as the clocks of a zone show them; None where missing."""
+    """Return times in a time zone; None where missing."""
     clock = _clock(zone)
     return [None if point != point else _moment(point, clock) for point in points.tolist()]
 
 
 def are_days(values: Floats, zone: str | None) -> bool:
-    """Whether all moments are midnights."""
+    """Return whether all times are midnights."""
     if zone is None or (values % _SECOND).any():
         return not (values % _DAY).any()
     clock = _clock(zone)
@@ -28,7 +28,7 @@ def are_days(values: Floats, zone: str | None) -> bool:
 
 
 def nearest_days(points: Floats, zone: str | None) -> Floats:
-    """The midnights that are nearest."""
+    """Round times to the nearest midnight."""
     if zone is None:
         return np.asarray(np.round(points / _DAY) * _DAY)
     clock = _clock(zone)
@@ -42,10 +42,10 @@ def _moment(point: float, clock: tzinfo) -> datetime:
 
 
 def _clock(zone: str) -> tzinfo:
-    """The zone by its name, or by its distance from UTC, as in "+05:30"."""
+    """Return a time zone by its name, or by its offset from UTC such as "+05:30"."""
     if zone[:1] in ("+", "-"):
         return datetime.strptime(zone, "%z").tzinfo or UTC
     try:
         return ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError):  # known to the container alone: the moments are right in any zone
+    except (ZoneInfoNotFoundError, ValueError):  # unknown to Python; the times are correct in any zone
         return UTC
