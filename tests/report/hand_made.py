@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from subgrove._report.summary import (
     CandidateSummary,
     ColumnSummary,
-    CurveSummary,
     DataSummary,
     DependenceSummary,
     Distribution,
@@ -21,6 +20,7 @@ from subgrove._report.summary import (
     MethodSummary,
     ModelSummary,
     PredictorShare,
+    ReportCurve,
     Score,
     Setting,
     SubgroupSummary,
@@ -54,19 +54,19 @@ def fidelity(verdict: str = "passed") -> FidelitySummary:
 
 def numeric_line(
     kind: str, subgroup: int | None, f: Callable[[float], float], output: str | None = None, n: int = 25
-) -> CurveSummary:
+) -> ReportCurve:
     x = tuple(round(1.5 * at, 2) for at in range(n))
     y = tuple(f(one) for one in x)
     near = tuple(2 if n / 4 < at < 3 * n / 4 else 1 if n / 8 < at < 7 * n / 8 else 0 for at in range(n))
     wide = tuple(0.04 * abs(max(y) - min(y)) + 0.001 for _ in x)
     low, high = (tuple(v + s * w for v, w in zip(y, wide, strict=True)) for s in (-1, 1))
-    return CurveSummary(kind, output, subgroup, x, y, low, high, near, 50)
+    return ReportCurve(kind, output, subgroup, x, y, low, high, near, 50)
 
 
-def level_line(kind: str, subgroup: int | None, levels: Sequence[str], f: Callable[[float], float]) -> CurveSummary:
+def level_line(kind: str, subgroup: int | None, levels: Sequence[str], f: Callable[[float], float]) -> ReportCurve:
     y = tuple(f(float(at)) for at in range(len(levels)))
     near = tuple(0 if subgroup == 1 and at == 2 else 2 for at in range(len(levels)))
-    return CurveSummary(
+    return ReportCurve(
         kind, None, subgroup, tuple(levels), y, tuple(v - 90 for v in y), tuple(v + 90 for v in y), near, 50
     )
 
@@ -101,7 +101,7 @@ def histogram(center: float, n: int = 20) -> tuple[int, ...]:
     return tuple(round(18 * math.exp(-(((at - center) / 4) ** 2))) for at in range(n))
 
 
-def numeric_lines(lower: float, output: str | None) -> list[CurveSummary]:
+def numeric_lines(lower: float, output: str | None) -> list[ReportCurve]:
     def in_subgroup(g: int) -> Callable[[float], float]:
         return lambda x: 3500 + 700 * g + 600 * math.tanh((x - 10) / (4 + g))
 
@@ -323,7 +323,7 @@ def odd() -> Summary:
         conditional=Estimate(0.0, 0.0, 0.0, 0.0, None, 0.0, ""),
         tree=(TreeNode(None, "", "", 5, None, 0),),
         subgroups=subgroups_of((0.0,), ("all rows",)),
-        lines=(CurveSummary("pdp", None, None, (2.0,), (3.0,), (None,), (None,), (2,), 5),),
+        lines=(ReportCurve("pdp", None, None, (2.0,), (3.0,), (None,), (None,), (2,), 5),),
         distribution=Distribution((2.0, 2.0), (), (5,), ((5,),), 0),
         gap=(GapStepSummary("the others", 0.0, 0.0, 0.0, None),),
     )

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subgrove._report.effect_words import FLAT, curve_shape, level_sentences, numeric_sentences, shape_words
-from subgrove._report.summary import CurveSummary
+from subgrove._report.summary import ReportCurve
 
 
 def line(
     y: list[float], x: list[float | str] | None = None, kind: str = "pdp", subgroup: int | None = None
-) -> CurveSummary:
+) -> ReportCurve:
     points = tuple(x) if x is not None else tuple(float(at) for at in range(len(y)))
     none = (None,) * len(y)
-    return CurveSummary(kind, None, subgroup, points, tuple(y), none, none, (2,) * len(y), 50)
+    return ReportCurve(kind, None, subgroup, points, tuple(y), none, none, (2,) * len(y), 50)
 
 
 heights = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-9)
@@ -94,9 +94,7 @@ def test_dates_are_written_as_dates() -> None:
 
 
 def test_levels_are_ranked_and_those_without_rows_are_left_out() -> None:
-    beyond = CurveSummary(
-        "pdp", "yes", None, ("a", "b", "c"), (1.0, 5.0, 99.0), (None,) * 3, (None,) * 3, (2, 2, 0), 10
-    )
+    beyond = ReportCurve("pdp", "yes", None, ("a", "b", "c"), (1.0, 5.0, 99.0), (None,) * 3, (None,) * 3, (2, 2, 0), 10)
     (sentence,) = level_sentences("x", [beyond], [], 1.0)
     assert sentence == (
         "In all rows, the mean probability of class yes is highest for x = b (5) and lowest for a (1), a "

@@ -15,7 +15,7 @@ from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
 from subgrove._effects.support import EffectGroup, FeatureSupport
 from subgrove._report.inputs import ReportInputs
-from subgrove._report.summary import CurveSummary, Distribution
+from subgrove._report.summary import Distribution, ReportCurve
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ModelError, SubgroveError
 
@@ -34,7 +34,7 @@ _LABELS = 5  # on the axis of dates
 class FeatureCurves:
     """Curves of a feature, labels of its axis, the number of rows predicted, and why there are no curves."""
 
-    lines: tuple[CurveSummary, ...] = ()
+    lines: tuple[ReportCurve, ...] = ()
     x_labels: tuple[tuple[float, str], ...] = ()
     rows_predicted: int = 0
     error: str = ""
@@ -98,7 +98,7 @@ def _frequent(series: TypedColumn) -> list[str] | None:
     return [series.info.levels[at] for at in sorted(order[: MOST_LEVELS - 1])]
 
 
-def _lines(inputs: ReportInputs, result: Effect, *, all_rows: bool) -> list[CurveSummary]:
+def _lines(inputs: ReportInputs, result: Effect, *, all_rows: bool) -> list[ReportCurve]:
     """Return the curves of the shown outputs of an effect."""
     outputs = _shown(inputs, len(result.outputs))
     return [
@@ -120,7 +120,7 @@ def _shown(inputs: ReportInputs, n_outputs: int) -> list[tuple[int, str | None]]
     return [(at, str(at)) for at in range(min(n_outputs, SHOWN_CLASSES))]
 
 
-def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | None, *, all_rows: bool) -> CurveSummary:
+def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | None, *, all_rows: bool) -> ReportCurve:
     from scipy.special import stdtrit
 
     axis, estimate = curve.axes[0], curve.estimate[:, at]
@@ -129,7 +129,7 @@ def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | No
     x: list[float | str] = [
         point_text(axis.info, point) if has_levels(axis.info) else float(point) for point in axis.points[known].tolist()
     ]
-    return CurveSummary(
+    return ReportCurve(
         kind,
         output,
         None if all_rows else curve.subgroup,
@@ -155,7 +155,7 @@ def _or_none(values: npt.NDArray[np.float64]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in _rounded(values)]
 
 
-def _labels(info: ColumnInfo, lines: list[CurveSummary]) -> tuple[tuple[float, str], ...]:
+def _labels(info: ColumnInfo, lines: list[ReportCurve]) -> tuple[tuple[float, str], ...]:
     """Return labels of dates and durations along the axis."""
     if not (info.is_date or info.is_duration) or not lines:
         return ()

@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.text import common_decimals, number
 from subgrove._report.numbers import short, tidy
-from subgrove._report.summary import CurveSummary
+from subgrove._report.summary import ReportCurve
 
 FLAT = 0.05
 """A curve is flat if it moves by less than this share of the standard deviation of the predictions."""
@@ -47,7 +47,7 @@ class CurveShape:
     turn: float
 
 
-def curve_shape(line: CurveSummary, low: float, high: float, spread: float) -> CurveShape | None:
+def curve_shape(line: ReportCurve, low: float, high: float, spread: float) -> CurveShape | None:
     """Return the shape of a curve between two values of the feature; None if it has fewer than two points there."""
     x = np.array([float(value) for value in line.x])
     y = np.array(line.y)
@@ -105,7 +105,7 @@ def shape_words(one: CurveShape) -> str:
 
 def numeric_sentences(
     name: str,
-    lines: Sequence[CurveSummary],
+    lines: Sequence[ReportCurve],
     bounds: Sequence[tuple[float, float] | None],
     rules: Sequence[str],
     spread: float,
@@ -135,7 +135,7 @@ def numeric_sentences(
     return [tidy(sentence) for sentence in sentences]
 
 
-def _output(line: CurveSummary) -> str:
+def _output(line: ReportCurve) -> str:
     return f"mean probability of class {line.output}" if line.output is not None else "mean prediction"
 
 
@@ -148,7 +148,7 @@ def _words(one: CurveShape, ends: tuple[str, str] | None) -> str:
 
 def _against_ale(
     name: str,
-    lines: Sequence[CurveSummary],
+    lines: Sequence[ReportCurve],
     shape: CurveShape,
     bounds: tuple[float, float] | None,
     spread: float,
@@ -169,7 +169,7 @@ def _against_ale(
     ]
 
 
-def level_sentences(name: str, lines: Sequence[CurveSummary], rules: Sequence[str], spread: float) -> list[str]:
+def level_sentences(name: str, lines: Sequence[ReportCurve], rules: Sequence[str], spread: float) -> list[str]:
     """Return the sentences on one output of a feature with levels: the highest and the lowest mean."""
     sentences = []
     for line in [line for line in lines if line.kind == "pdp"][: 1 + _MOST_SUBGROUPS]:

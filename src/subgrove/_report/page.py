@@ -11,6 +11,7 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from markupsafe import Markup, escape
 
 from subgrove._core.text import count_of
 from subgrove._report import numbers, wording
-from subgrove._report.charts import effect, intervals, levels, lines, palette, tree
+from subgrove._report.charts import effect, intervals, levels, palette, tree
 from subgrove._report.charts.effect import ChartPanel, panels
 from subgrove._report.charts.lines import outputs_of
 from subgrove._report.numbers import decimals_of_estimates, half_width, rough
@@ -31,6 +32,17 @@ if TYPE_CHECKING:
 
 MOST_OPEN = 12
 """With more features than this, each is initially closed."""
+_FILTERS = (
+    *(numbers.cell, numbers.estimate_parts, numbers.explained),
+    *(numbers.number, numbers.percent, numbers.prose),
+)
+_FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    *(count_of, wording.fidelity_mark, palette.letter, palette.subgroup_class),
+    *(numbers.decimals_of, numbers.decimals_of_estimates, numbers.estimate_cell, numbers.half_interval),
+    *(numbers.half_width, numbers.number_cell, numbers.rough, numbers.with_noise),
+    *(intervals.axis, intervals.bar, intervals.dots, intervals.estimate_scale, intervals.share_bar),
+    *(intervals.step_scale, effect.small_picture, tree.tree_picture),
+)
 _FEW, _MANY = 12, 25  # rows of the dependence table: all are shown, and at most shown
 _LITTLE = 0.01
 
@@ -153,22 +165,10 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(_filters())
-    environment.globals.update(_pictures())
+    environment.filters.update({one.__name__: one for one in _FILTERS}, exact=_exact, name=_name)
+    environment.globals.update({one.__name__: one for one in _FUNCTIONS})
+    environment.globals.update(important=wording.IMPORTANT, most_levels=levels.MOST_LEVELS)
     return environment
-
-
-def _filters() -> dict[str, Any]:
-    return {
-        "number": numbers.number,
-        "exact": _exact,
-        "parts": numbers.estimate_parts,
-        "percent": numbers.percent,
-        "explained": numbers.explained,
-        "name": _name,
-        "prose": numbers.prose,
-        "cell": numbers.cell,
-    }
 
 
 def _name(words: str) -> Markup:
@@ -181,34 +181,6 @@ def _exact(estimate: Estimate) -> str:
     if estimate.conf_low is None or estimate.conf_high is None:
         return f"{estimate.estimate}"
     return f"{estimate.estimate}, interval {estimate.conf_low} to {estimate.conf_high}"
-
-
-def _pictures() -> dict[str, Any]:
-    return {
-        "axis": intervals.axis,
-        "bar": intervals.bar,
-        "count": count_of,
-        "decimals_of": numbers.decimals_of,
-        "decimals_of_estimates": numbers.decimals_of_estimates,
-        "dots": intervals.dots,
-        "estimate_cell": numbers.estimate_cell,
-        "estimate_scale": intervals.estimate_scale,
-        "fidelity_mark": wording.fidelity_mark,
-        "half_interval": numbers.half_interval,
-        "half_width": numbers.half_width,
-        "important": wording.IMPORTANT,
-        "letter": palette.letter,
-        "noisy": numbers.with_noise,
-        "most_levels": levels.MOST_LEVELS,
-        "number_cell": numbers.number_cell,
-        "outputs_of": lines.outputs_of,
-        "rough": numbers.rough,
-        "share_bar": intervals.share_bar,
-        "small_picture": effect.small_picture,
-        "step_scale": intervals.step_scale,
-        "subgroup_class": palette.subgroup_class,
-        "tree_picture": tree.tree_picture,
-    }
 
 
 @cache

@@ -177,7 +177,7 @@ class TreeNode(Part, frozen=True):
     subgroup: int | None
 
 
-class CurveSummary(Part, frozen=True):
+class ReportCurve(Part, frozen=True):
     """A curve: mean prediction against the feature.
 
     `subgroup` is None for a curve over all rows. `x` has numbers or names of levels; dates are numbers too (see
@@ -275,7 +275,7 @@ class FeatureSummary(Part, frozen=True):
     story: tuple[str, ...]
     tree: tuple[TreeNode, ...]
     subgroups: tuple[SubgroupSummary, ...]
-    lines: tuple[CurveSummary, ...]
+    lines: tuple[ReportCurve, ...]
     distribution: Distribution
     x_labels: tuple[tuple[Number, str], ...]
     effect_sentences: tuple[str, ...]

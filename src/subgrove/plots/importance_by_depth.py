@@ -71,26 +71,16 @@ def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Floa
     Places that would touch form a block that stands at the mean of where its members want to be; blocks that touch are
     joined (isotonic regression of the wanted places less their distances). If there are too many, they share the room.
     """
+    from sklearn.isotonic import isotonic_regression
+
     n = len(wanted)
     gap = min(gap, (high - low) / max(n - 1, 1))
     order = np.argsort(wanted, kind="stable")
     shifts = gap * np.arange(n)
-    free = _increasing(np.asarray(wanted, dtype=np.float64)[order] - shifts)
+    free = isotonic_regression(np.asarray(wanted, dtype=np.float64)[order] - shifts)
     places = np.empty(n)
     places[order] = np.clip(free, low, high - gap * (n - 1)) + shifts
     return places
-
-
-def _increasing(values: Floats) -> Floats:
-    """The nearest numbers that do not decrease."""
-    blocks: list[tuple[float, int]] = []
-    for value in values.tolist():
-        mean, n = value, 1
-        while blocks and blocks[-1][0] > mean:
-            last, many = blocks.pop()
-            mean, n = (last * many + mean * n) / (many + n), many + n
-        blocks.append((mean, n))
-    return np.concatenate([np.full(n, mean) for mean, n in blocks]) if blocks else np.empty(0)
 
 
 _WIDTH, _HEIGHT = 6.4, 4.4

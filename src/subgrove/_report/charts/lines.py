@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from subgrove._report.charts.palette import letter, subgroup_class
-from subgrove._report.summary import CurveSummary, FeatureSummary
+from subgrove._report.summary import FeatureSummary, ReportCurve
 
 _MOST_POINTS = 80
 
@@ -22,7 +22,7 @@ class DrawnLine:
     name: str
     looks: str
     key: str
-    line: CurveSummary
+    line: ReportCurve
     shift: float = 0.0
 
 
@@ -46,7 +46,7 @@ def of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine]
     ]
 
 
-def _of_subgroup(line: CurveSummary, subgroup: int, place: int) -> DrawnLine:
+def _of_subgroup(line: ReportCurve, subgroup: int, place: int) -> DrawnLine:
     return DrawnLine(letter(place), subgroup_class(place), str(subgroup), thinned(line))
 
 
@@ -60,14 +60,14 @@ def of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
     return drawn
 
 
-def shifted(line: CurveSummary, by: float) -> CurveSummary:
+def shifted(line: ReportCurve, by: float) -> ReportCurve:
     """Return a curve moved up."""
     y = tuple(value + by for value in line.y)
     low, high = (tuple(None if value is None else value + by for value in side) for side in (line.low, line.high))
     return replace(line, y=y, low=low, high=high)
 
 
-def thinned(line: CurveSummary) -> CurveSummary:
+def thinned(line: ReportCurve) -> ReportCurve:
     """Return a curve of numbers with at most 80 points, including the first and the last."""
     n = len(line.x)
     if n <= _MOST_POINTS or isinstance(line.x[0], str):
@@ -92,7 +92,7 @@ def heights(lines: Sequence[DrawnLine], *, supported: bool = False) -> list[floa
     return values
 
 
-def x_values(line: CurveSummary) -> list[float]:
+def x_values(line: ReportCurve) -> list[float]:
     """Return x of a curve of numbers."""
     return [float(value) for value in line.x if not isinstance(value, str)]
 
