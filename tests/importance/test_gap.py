@@ -196,7 +196,7 @@ def test_a_sampler_without_trees_is_fitted_again_given_the_strongest_columns_fir
     for place in range(5):
         given = list(gap.columns[: place + 1])
         alone = run(FOREST, train=TRAIN.X, features=["temp"], given=given)
-        assert gap.parts[place].after == pytest.approx(alone.overall["estimate"][0], rel=EXACT)
+        assert gap.parts[place].end == pytest.approx(alone.overall["estimate"][0], rel=EXACT)
 
 
 def test_a_sampler_without_trees_is_averaged_too() -> None:

@@ -1,4 +1,4 @@
-"""`loco`: how much the loss grows when the model is refitted without a feature (leave one covariate out)."""
+"""Leave one covariate out: the increase of the loss when the model is refitted without a feature."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def loco(
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> ImportanceResult:
-    """How much the loss on test rows grows when the model is refitted without a feature.
+    """Compute the increase of the loss on test rows when the model is refitted without a feature.
 
-    It answers another question than `importance`: what a model of this kind loses without the feature, not what this
-    model uses. Dependent features that can stand in for each other all get a small value.
+    The estimand differs from that of `importance`: what a model of this kind loses without the feature, not what this
+    model uses. Dependent features that can replace each other all have a small value.
 
     Parameters
     ----------
@@ -57,27 +57,27 @@ def loco(
     y : column
         Target of the test rows.
     train : pair (X, y), or an object with `.X` and `.y`
-        What the models without a feature are fitted on.
+        Training rows and their target.
     features : list, optional
         Names of columns; a list of names among them is left out together. All columns if not given.
     loss : str, Loss, callable or a list of them, optional
         As in `importance`.
     refit : callable, optional
-        From training table and target to a fitted model. If not given, an unfitted copy of `model` is fitted; a model
-        that names its columns (a pipeline with a ColumnTransformer, say) needs this argument.
+        Takes training table and target and returns a fitted model. By default an unfitted copy of `model` is fitted; a
+        model that names its columns (a pipeline with a ColumnTransformer, say) needs this argument.
     sample_weight : array, optional
-        How often each test row counts.
+        Weights of the test rows.
     response_method : str, optional
-        Which method of the model to call, where the loss leaves it open.
+        Method of the model to call, where the loss does not determine it.
     n_jobs : int, optional
-        Number of models fitted at once.
+        Number of models fitted in parallel.
     progress : bool, optional
         Whether to show a progress bar; None shows it in a terminal.
 
     Returns
     -------
     ImportanceResult
-        Of one repeat, without subgroups. The interval covers the noise of the test rows, not that of refitting.
+        With one repeat and without subgroups. The interval covers the noise of the test rows, not that of refitting.
 
     Examples
     --------
@@ -93,24 +93,27 @@ def loco(
     train_X, train_y = _training(train)
     losses = get_all(default_loss(model) if loss is None else loss)
     needed = response_for(losses, response_method)
-    asked = read_model(model, needed)
+    predictor = read_model(model, needed)
     table = read_table(X, lenient=True)
     reject_another_index(X, y=y, sample_weight=sample_weight)
     reject_another_index(train_X, y=train_y)
-    chosen = parse_features(features, table.names)
-    if len(table.names) == max(len(feature) for feature in chosen):
+    groups = parse_features(features, table.names)
+    if len(table.names) == max(len(feature) for feature in groups):
         raise ParameterError("Leaving out these features leaves no column to fit a model on. Name fewer of them.")
-    counted = read_counts(sample_weight, table.n_rows)
-    target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
-    before = asked.predict(copied(X), table.n_rows, describe_baseline_row)
-    scoring = RowLosses(losses, target, gives_probabilities(needed)).settled(before)
-    reject_weighted_scores(scoring, counted)
-    baseline, whole = scoring.rows(before, ALL, describe_baseline_row), scoring.whole(before, describe_baseline_row)
+    weights = read_counts(sample_weight, table.n_rows)
+    target = read_target(y, table.n_rows, predictor.classes, losses, probabilities=gives_probabilities(needed))
+    predictions = predictor.predict(copied(X), table.n_rows, describe_baseline_row)
+    scoring = RowLosses(losses, target, gives_probabilities(needed)).settled(predictions)
+    reject_weighted_scores(scoring, weights)
+    baseline, whole = (
+        scoring.rows(predictions, ALL, describe_baseline_row),
+        scoring.whole(predictions, describe_baseline_row),
+    )
     work = _Refitting(model, X, (train_X, train_y), refit, scoring, needed, table.n_rows)
     scores = []
-    with progress_bar(progress, len(chosen), "Refitting") as done:
-        for feature, (rows, score) in zip(chosen, parallel_map(work, chosen, n_jobs), strict=True):
-            scores.append(_scores(feature, rows - baseline, score - whole, counted))
+    with progress_bar(progress, len(groups), "Refitting") as done:
+        for feature, (rows, score) in zip(groups, parallel_map(work, groups, n_jobs), strict=True):
+            scores.append(_scores(feature, rows - baseline, score - whole, weights))
             done(1)
     settings = {
         "method": "loco",
@@ -118,16 +121,16 @@ def loco(
         "n_repeats": 1,
         "random_state": None,
         "trained_on": "train",
-        "n_rows_predicted": table.n_rows * (1 + len(chosen)),
-        "n_calls": 1 + len(chosen),
+        "n_rows_predicted": table.n_rows * (1 + len(groups)),
+        "n_calls": 1 + len(groups),
         "fingerprint": fingerprint(table),
     }
-    return make_result(scores, scoring, (baseline, whole), counted, settings, X)
+    return make_result(scores, scoring, (baseline, whole), weights, settings, X)
 
 
 @dataclass(frozen=True, eq=False)
 class _Refitting:
-    """Losses of a model without a feature."""
+    """Refits the model without a feature and returns its losses."""
 
     model: Any
     X: Any
@@ -142,8 +145,8 @@ class _Refitting:
             return f"model without {title(feature)!r}" + ("" if row is None else f", row {row}")
 
         fitted = self._fitted(feature)
-        answers = read_model(fitted, self.response).predict(without_columns(self.X, feature), self.n_rows, about)
-        return self.scoring.rows(answers, ALL, about), self.scoring.whole(answers, about)
+        predictions = read_model(fitted, self.response).predict(without_columns(self.X, feature), self.n_rows, about)
+        return self.scoring.rows(predictions, ALL, about), self.scoring.whole(predictions, about)
 
     def _fitted(self, feature: Feature) -> Any:
         rows, y = without_columns(self.train[0], feature), self.train[1]
@@ -161,7 +164,7 @@ class _Refitting:
 
 
 def unfitted(model: Any) -> Any:
-    """An unfitted copy of a model."""
+    """Return an unfitted copy of a model."""
     if not hasattr(model, "fit"):
         raise ParameterError(
             f"model ({type(model).__name__}) has no fit, so it cannot be refitted. Pass refit=function(X, y)."
@@ -182,7 +185,7 @@ def _training(train: Any) -> tuple[Any, Any]:
     rows, y = pair
     n_rows = read_table(rows, argument="train", lenient=True).n_rows
     if len(y) != n_rows:
-        raise InputError(f"train has {n_rows} rows and {len(y)} values of y. They must be as many.")
+        raise InputError(f"train has {n_rows} rows and {len(y)} values of y. Their numbers must agree.")
     return rows, y
 
 

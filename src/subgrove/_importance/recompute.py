@@ -15,7 +15,7 @@ import numpy as np
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
-from subgrove._importance.inference.sampler_variance import with_partition_noise
+from subgrove._importance.inference.sampler_variance import with_sampler_variance
 from subgrove._models.predictor import Predictor
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import describe_baseline_row
@@ -149,7 +149,7 @@ class ScoringSource:
         def refitted(half: Any) -> tuple[FittedSampler, Table]:
             return fit_sampler(self.sampler, self.sets, self.rows, table, half, features, self.model, context.seed)
 
-        varied = with_partition_noise(
+        varied = with_sampler_variance(
             context,
             scores,
             self.train if learned else None,

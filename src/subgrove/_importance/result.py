@@ -271,7 +271,7 @@ class ImportanceResult(ImportanceTables):
         Returns
         -------
         Gap
-            `.steps`, which add up to marginal minus conditional importance; `.sentences`, the same in words.
+            `.steps`, whose sum is marginal minus conditional importance; `.sentences`, the same in words.
 
         Notes
         -----

@@ -43,7 +43,7 @@ class FeatureGaps:
         if self.unexplained(feature) or not n_columns:
             return ()
         if found is not None:
-            return tuple(GapStepSummary(one.column, one.before, one.after, one.step, one.noise) for one in found.parts)
+            return tuple(GapStepSummary(one.column, one.start, one.end, one.step, one.noise) for one in found.parts)
         line = self.differences[feature]
         title = "the other column" if n_columns == 1 else f"the other {n_columns} columns"
         noise = None if np.isnan(line["std_error"]) else float(line["std_error"])

@@ -106,9 +106,9 @@ class FeatureResult:
     moved, moved_variance : float arrays (n, C), or None
         Mean shift of the row's C predictions when the feature is resampled, and its Monte-Carlo variance (NaN for a
         single repeat); None if predictions are not numbers.
-    partition_variance : float array (L,) or None
+    sampler_variance : float array (L,) or None
         Variance of the overall estimate over samplers fitted on other training rows, if it was computed.
-    partition_resamples : int
+    sampler_resamples : int
         Number of these samplers.
     calibration : Calibration or None
         Weights of the rows, if the estimate is calibrated.
@@ -134,8 +134,8 @@ class FeatureResult:
     influence: npt.NDArray[np.floating[Any]] = field(default_factory=_no_rows)
     moved: npt.NDArray[np.floating[Any]] | None = None
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
-    partition_variance: Floats | None = None
-    partition_resamples: int = 0
+    sampler_variance: Floats | None = None
+    sampler_resamples: int = 0
     calibration: Calibration | None = None
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class FeatureResult:
             overall=self.overall[own],
             excess=self.excess[own],
             mc_variance=self.mc_variance[own],
-            partition_variance=None if self.partition_variance is None else self.partition_variance[own],
+            sampler_variance=None if self.sampler_variance is None else self.sampler_variance[own],
             calibration=None if self.calibration is None else self.calibration.for_loss(at),
         )
 

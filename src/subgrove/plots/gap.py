@@ -109,10 +109,16 @@ def _note(gap: Gap) -> str:
 
 def _draw(ax: Axes, gap: Gap) -> None:
     """Bars from left to right end, connected where one ends and the next begins."""
-    low = np.array([0.0, *(min(part.before, part.after) for part in gap.parts), min(0.0, gap.conditional)])
-    high = np.array([gap.marginal, *(max(part.before, part.after) for part in gap.parts), max(0.0, gap.conditional)])
+    low = np.array([0.0, *(min(part.start, part.end) for part in gap.parts), min(0.0, gap.conditional)])
+    high = np.array(
+        [
+            gap.marginal,
+            *(max(part.start, part.end) for part in gap.parts),
+            max(0.0, gap.conditional),
+        ]
+    )
     low[0], high[0] = min(0.0, gap.marginal), max(0.0, gap.marginal)
-    ends = np.array([gap.marginal, *(part.after for part in gap.parts), gap.conditional])
+    ends = np.array([gap.marginal, *(part.end for part in gap.parts), gap.conditional])
     noise = np.array([_size(gap.marginal_noise), *(part.noise for part in gap.parts), _size(gap.conditional_noise)])
     colors = [COLORS[0], *(COLORS[1] if part.step >= 0 else COLORS[2] for part in gap.parts), COLORS[0]]
     y = np.arange(len(ends))

@@ -2,7 +2,7 @@
 
 The sets are between none (marginal) and all (conditional). Where the feature has a tree, a set stands for its splits on
 these columns: the pruned tree. Otherwise the sampler is fitted again with `given`. A step is a sum of such importances
-with coefficients +1 and -1 (one order), or with Shapley weights (mean over orders); either way steps add up to the
+with coefficients +1 and -1 (one order), or with Shapley weights (mean over orders); either way the steps sum to the
 difference of the two results.
 """
 
@@ -258,10 +258,10 @@ def _shapley(name: str, names: Sequence[str]) -> Coefficients:
 def _chained(steps: Iterable[GapStep], first: float, last: float) -> tuple[GapStep, ...]:
     """Return the steps with the importance before and after each; the last ends at the conditional importance."""
     chained: list[GapStep] = []
-    before = first
+    start = first
     steps = list(steps)
     for place, step in enumerate(steps):
-        after = last if place == len(steps) - 1 else before - step.step
-        chained.append(replace(step, before=before, after=after))
-        before = after
+        end = last if place == len(steps) - 1 else start - step.step
+        chained.append(replace(step, start=start, end=end))
+        start = end
     return tuple(chained)

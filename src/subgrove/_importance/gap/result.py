@@ -33,7 +33,7 @@ class GapStep:
     ----------
     column : str
         Its name, or "the other N columns"; "other draws" where no column is held fixed but the draws differ.
-    before, after : float
+    start, end : float
         Importance of the feature before and after.
     step : float
         The difference: importance that the feature shares with the column.
@@ -42,8 +42,8 @@ class GapStep:
     """
 
     column: str
-    before: float
-    after: float
+    start: float
+    end: float
     step: float
     std_error: float
     mc_error: float
@@ -88,7 +88,7 @@ class Gap:
     Notes
     -----
     How to read it: `step` is the importance that the feature shares with the column, given the columns before it;
-    `share` is its proportion of the marginal importance. The conditional importance remains at the end. Steps add up to
+    `share` is its proportion of the marginal importance. The conditional importance remains at the end. Steps sum to
     `marginal - conditional`. A column that is not among the steps was not split on.
 
     With another random state, another number of repeats or other donors in the two results, the first step includes
@@ -143,8 +143,8 @@ class Gap:
         """One row for each column: importance before and after it is held fixed, and the share of the marginal."""
         columns = {
             "column": list(self.columns),
-            "importance_before": [part.before for part in self.parts],
-            "importance_after": [part.after for part in self.parts],
+            "importance_before": [part.start for part in self.parts],
+            "importance_after": [part.end for part in self.parts],
             "step": [part.step for part in self.parts],
             "share": [part.step / self.marginal if self.marginal > 0 else np.nan for part in self.parts],
             "std_error": [part.std_error for part in self.parts],

@@ -1,8 +1,8 @@
-"""Noise of the partition: what the importance would be if the sampler had been fitted on other training rows.
+"""Variance of an importance over samplers fitted on other training rows, estimated by half-sampling.
 
-The sampler is fitted again on random halves of the training rows. For what is smooth in the rows, the variance over
-halves is that of the whole over other training rows: a half has twice the variance, and half of that is seen, because
-two halves of the same rows are alike. Draws of resamples are independent, so their share is known and taken off.
+The sampler is fitted again on random halves of the training rows. For smooth statistics, the variance over halves
+equals the variance of the whole over other training rows: a half has twice the variance, and half of it is observed,
+because two halves of the same rows are correlated. Draws of resamples are independent; their variance is subtracted.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from subgrove._scoring.score import ScoringContext
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import FittedSampler
 
-_LEAST_REPEATS, _MOST_REPEATS = 2, 10  # redraws of an estimate in a resample
+_MIN_REPEATS, _MAX_REPEATS = 2, 10  # of the importance in a resample
 
-Refitted = Callable[
-    [Any], tuple[FittedSampler, Table]
-]  # from training rows to the sampler, and the test rows as it reads them
-Scored = Callable[[ScoringContext], Sequence[FeatureResult]]
+Refit = Callable[[Any], tuple[FittedSampler, Table]]
+"""Takes training rows; returns the fitted sampler, and the test rows as it reads them."""
+Score = Callable[[ScoringContext], Sequence[FeatureResult]]
 
 
 def read_resamples(n_resamples: Any, trained_on: str) -> int:
@@ -49,44 +48,44 @@ def read_resamples(n_resamples: Any, trained_on: str) -> int:
     return n
 
 
-def with_partition_noise(
-    question: ScoringContext,
+def with_sampler_variance(
+    context: ScoringContext,
     scores: Sequence[FeatureResult],
     train: Any,
     n_resamples: int,
-    refitted: Refitted,
-    scored: Scored,
+    refit: Refit,
+    score: Score,
 ) -> list[FeatureResult]:
-    """The scores with their variance over samplers of other training rows; without `train` nothing is learned from."""
+    """Return the scores with their variance over samplers fitted on halves of train; 0 without `train`."""
     if train is None:
-        return [_told(score, np.zeros(len(score.rows)), n_resamples) for score in scores]
+        return [_with_variance(one, np.zeros(len(one.rows)), n_resamples) for one in scores]
     rows = getattr(train, "X", train) if not hasattr(train, "columns") else train
     table = read_table(rows, argument="train", lenient=True)
     frames, size = Frames(rows, table.columns), table.n_rows // 2
-    per_row = [loss.per_row for loss in question.scoring.losses]
+    per_row = [loss.per_row for loss in context.scoring.losses]
     estimates, draws = [], []
     for number in range(n_resamples):
-        rng = stream(question.seed, f"partition {number}")
+        rng = stream(context.seed, f"partition {number}")
         half = frames.changed(np.sort(rng.permutation(table.n_rows)[:size]), {})
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SubgroveWarning)  # what there is to say was said of the whole
-            found = scored(_asked_again(question, *refitted(half), int(rng.integers(2**62))))
-        estimates.append([score.overall.mean(axis=1) for score in found])
+            warnings.simplefilter("ignore", SubgroveWarning)  # they were given for the whole of train
+            resampled = score(_with_sampler(context, *refit(half), int(rng.integers(2**62))))
+        estimates.append([one.overall.mean(axis=1) for one in resampled])
         draws.append(
-            [[monte_carlo_variance(score, at, per_row=own) for at, own in enumerate(per_row)] for score in found]
+            [[monte_carlo_variance(one, at, per_row=own) for at, own in enumerate(per_row)] for one in resampled]
         )
-    spread = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
-    variances = np.maximum(spread, 0.0) * size / (table.n_rows - size)
-    return [_told(score, own, n_resamples) for score, own in zip(scores, variances, strict=True)]
+    excess = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
+    variances = np.maximum(excess, 0.0) * size / (table.n_rows - size)
+    return [_with_variance(one, own, n_resamples) for one, own in zip(scores, variances, strict=True)]
 
 
-def _asked_again(question: ScoringContext, fitted: FittedSampler, redrawn: Table, seed: int) -> ScoringContext:
+def _with_sampler(context: ScoringContext, fitted: FittedSampler, redrawn: Table, seed: int) -> ScoringContext:
     return replace(
-        question,
+        context,
         sampler=fitted,
         table=redrawn,
-        frames=Frames(question.frames.X, redrawn.columns, fitted.train),
-        n_repeats=int(np.clip(question.n_repeats, _LEAST_REPEATS, _MOST_REPEATS)),
+        frames=Frames(context.frames.X, redrawn.columns, fitted.train),
+        n_repeats=int(np.clip(context.n_repeats, _MIN_REPEATS, _MAX_REPEATS)),
         seed=seed,
         answers=None,
         budget=None,
@@ -94,5 +93,5 @@ def _asked_again(question: ScoringContext, fitted: FittedSampler, redrawn: Table
     )
 
 
-def _told(score: FeatureResult, variance: Floats, n_resamples: int) -> FeatureResult:
-    return replace(score, partition_variance=variance, partition_resamples=n_resamples)
+def _with_variance(score: FeatureResult, variance: Floats, n_resamples: int) -> FeatureResult:
+    return replace(score, sampler_variance=variance, sampler_resamples=n_resamples)

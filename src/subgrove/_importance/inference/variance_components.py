@@ -44,7 +44,7 @@ def known_sources(scores: Sequence[FeatureResult], settings: Mapping[str, Any]) 
     known = [TEST_ROWS]
     if settings.get("method") != "loco":
         known.append(MONTE_CARLO)
-    if scores and all(score.partition_variance is not None for score in scores):
+    if scores and all(score.sampler_variance is not None for score in scores):
         known.append(SAMPLER)
     return tuple(known)
 
@@ -82,8 +82,8 @@ def overall_components(score: FeatureResult, at: int, weights: Floats | None, *,
         TEST_ROWS: np.array([overall_variance(score, weights)[at] if per_row else np.nan, n - 1]),
         MONTE_CARLO: np.array([monte_carlo_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
     }
-    if score.partition_variance is not None:
-        components[SAMPLER] = np.array([score.partition_variance[at], score.partition_resamples - 1])
+    if score.sampler_variance is not None:
+        components[SAMPLER] = np.array([score.sampler_variance[at], score.sampler_resamples - 1])
     return components
 
 
@@ -108,12 +108,12 @@ def total_variance(components: Mapping[str, Floats], sources: Sequence[str]) -> 
 
     With a single repeat the Monte Carlo variance is not known by itself: that of the test rows includes it.
     """
-    chosen = {source: components[source] for source in sources}
-    if TEST_ROWS in chosen and MONTE_CARLO in chosen:
-        variance, df = chosen[MONTE_CARLO]
-        chosen[MONTE_CARLO] = np.array([np.where(df > 0, variance, 0.0), df])
-    variances = np.array([variance for variance, _ in chosen.values()])
-    freedom = np.maximum([df for _, df in chosen.values()], 1.0)
+    selected = {source: components[source] for source in sources}
+    if TEST_ROWS in selected and MONTE_CARLO in selected:
+        variance, df = selected[MONTE_CARLO]
+        selected[MONTE_CARLO] = np.array([np.where(df > 0, variance, 0.0), df])
+    variances = np.array([variance for variance, _ in selected.values()])
+    freedom = np.maximum([df for _, df in selected.values()], 1.0)
     total = variances.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.where(total > 0, total**2 / (variances**2 / freedom).sum(axis=0), freedom[0])

@@ -92,7 +92,11 @@ def relative_html(result: RelativeImportance) -> str:
 def gap_html(gap: Gap) -> str:
     """Return the steps from marginal to conditional importance as bars, and in words."""
     scale = chart_scale(
-        [gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.before, part.after))]
+        [
+            gap.marginal,
+            gap.conditional,
+            *(end for part in gap.parts for end in (part.start, part.end)),
+        ]
     )
     first: list[Cell] = ["marginal", gap.marginal, total_error(gap.marginal_noise), bar(scale, 0.0, gap.marginal)]
     last: list[Cell] = [
@@ -102,7 +106,7 @@ def gap_html(gap: Gap) -> str:
         bar(scale, 0.0, gap.conditional),
     ]
     steps: list[list[Cell]] = [
-        [f"given {part.column}", 0.0 - part.step, part.noise, bar(scale, part.before, part.after)] for part in gap.parts
+        [f"given {part.column}", 0.0 - part.step, part.noise, bar(scale, part.start, part.end)] for part in gap.parts
     ]
     rows = [first, *steps[: MOST_ROWS - 2], last]
     shown = table(["", "importance", "std. error", ""], rows, total=len(steps) + 2, source=".steps")
