@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -115,6 +113,9 @@ def bike(*, split: float | None = None, random_state: int | None = None) -> Data
 
 
 def _read_bike() -> Dataset:
+    import csv
+    from importlib.resources import files
+
     import pandas as pd
 
     # Not by pandas, whose parser of floats differs in the last bit between versions.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import platform
 import sys
-from importlib.metadata import PackageNotFoundError, version
 
 from subgrove._native.loader import kernels_in_use
 from subgrove._version import __version__
@@ -46,6 +44,8 @@ def show_versions() -> None:
       forest: ...
       ...
     """
+    import platform
+
     kernels = {name: _FALLBACK[compiled] for name, compiled in kernels_in_use().items()}
     if not kernels_in_use()["forest"]:
         kernels["forest"] = _NO_FOREST
@@ -61,6 +61,8 @@ def show_versions() -> None:
 
 
 def _version(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version(package)
     except PackageNotFoundError:

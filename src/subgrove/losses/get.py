@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from subgrove.exceptions import ParameterError
@@ -65,6 +64,8 @@ def get_all(loss: Any) -> tuple[Loss, ...]:
 
 
 def _named_scorer(name: str) -> Any:
+    from difflib import get_close_matches
+
     from sklearn.metrics import get_scorer, get_scorer_names
 
     scorers = get_scorer_names()
