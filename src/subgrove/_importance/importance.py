@@ -84,9 +84,9 @@ def importance(
         Rows that the sampler is fitted on. Without it the sampler is cross-fitted: the rows of X are halved, and each
         half is resampled by a sampler fitted on the other half. For `LargeData` it is fitted on `sample_size` rows,
         which are left out of the evaluation.
-    features : list, optional
-        Names of columns; a list of names among them is a group that is resampled together. By default the features
-        that `sampler` has subgroups for, else all columns.
+    features : list or dict, optional
+        Names or positions of columns; a list among them is a group that is resampled together, and a dict has named
+        groups. By default the features that `sampler` has subgroups for, else all columns.
     given : list of str or dict, optional
         Columns that features are resampled conditional on, for samplers that support it ("auto", "subgroups", "cart",
         "imputation", your own with an attribute `given`): from none, `[]`, which is the marginal importance, to all
@@ -99,9 +99,10 @@ def importance(
         depth 2), "shifted_subgroups", "cart" (subgroups of CART), "marginal" (permutation importance), "knockoffs",
         "imputation", "intervals", "forest_nodes", "unchanged"; an object of `subgrove.samplers` or your own; or the
         result of `find_subgroups`.
-    loss : str, Loss, callable or a list of them, optional
-        A name (see `subgrove.losses.names()`), or a function of (y, prediction) that returns one number per row. By
-        default squared error, or log loss for a classifier. Several losses share the same predictions.
+    loss : str, Loss, scorer, callable or a list of them, optional
+        A name (see `subgrove.losses.names()`), a scikit-learn scorer or its name ("r2", "roc_auc", ...), or a function
+        of (y, prediction) that returns one number per row. By default squared error, or log loss for a classifier.
+        Several losses share the same predictions.
     n_repeats : int or AdaptiveRepeats, default 10
         Number of resamples of each feature. Repeats of "subgroups" and "marginal" use each donor once for a row before
         any is used again. Where a subgroup has at most `n_repeats` other values, each is predicted once and weighted by
