@@ -1,4 +1,4 @@
-"""Typed columns from raw ones: numbers, ranks of ordered levels, or codes of nominal levels."""
+"""Typed columns from untyped ones: numbers, ranks of ordered levels, or codes of nominal levels."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import KINDS, MAX_LEVELS, MISSING, UNSEEN, Codes, ColumnInfo, Floats, Kind
-from subgrove._data.from_containers import BOOLEANS, RawColumn, encoded
+from subgrove._data.from_containers import BOOLEANS, UntypedColumn, encoded
 from subgrove.exceptions import ColumnError, ParameterError
 
 
-def typed(column: RawColumn, name: str, kind: Kind | None, argument: str) -> tuple[ColumnInfo, npt.NDArray[Any]]:
+def typed(column: UntypedColumn, name: str, kind: Kind | None, argument: str) -> tuple[ColumnInfo, npt.NDArray[Any]]:
     """Return the kind, levels and values of a column of a table that is read for the first time."""
     if kind is not None and kind not in KINDS:
         raise ParameterError(f"The kind of {name!r} must be one of {', '.join(KINDS)}; got {kind!r}.")
@@ -31,7 +31,7 @@ def typed(column: RawColumn, name: str, kind: Kind | None, argument: str) -> tup
     return info, codes if wanted == "nominal" else _codes_as_numbers(codes)
 
 
-def values_like(column: RawColumn, info: ColumnInfo, argument: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
+def values_like(column: UntypedColumn, info: ColumnInfo, argument: str) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
     """Return the values of a column of new rows, and its levels that training did not have."""
     if info.kind == "numeric":
         values = _numbers(column, info.name, argument)
@@ -78,7 +78,7 @@ def reject_unusable(info: ColumnInfo, values: npt.NDArray[Any], argument: str) -
         )
 
 
-def _numbers(column: RawColumn, name: str, argument: str) -> Floats:
+def _numbers(column: UntypedColumn, name: str, argument: str) -> Floats:
     if column.kind == "numeric":
         return column.values
     if column.levels == BOOLEANS:
@@ -93,25 +93,25 @@ def _numbers(column: RawColumn, name: str, argument: str) -> Floats:
     return numbers
 
 
-def _labels(column: RawColumn) -> list[str | None]:
+def _labels(column: UntypedColumn) -> list[str | None]:
     """Return the values of a numeric column as text, None where missing; empty for a column with levels."""
     if column.kind != "numeric":
         return []
     return [None if value != value else number_text(value, column) for value in column.values.tolist()]
 
 
-def _unit(column: RawColumn | ColumnInfo) -> str:
+def _unit(column: UntypedColumn | ColumnInfo) -> str:
     return "dates" if column.is_date else "durations" if column.is_duration else "numbers"
 
 
-def _as_booleans(column: RawColumn) -> RawColumn:
+def _as_booleans(column: UntypedColumn) -> UntypedColumn:
     """Return 0 and 1 as False and True."""
     known = np.isin(column.values, (0.0, 1.0))
     codes = np.where(np.isnan(column.values), MISSING, np.where(known, column.values == 1.0, UNSEEN))
-    return RawColumn("nominal", codes.astype(np.int32), BOOLEANS)
+    return UntypedColumn("nominal", codes.astype(np.int32), BOOLEANS)
 
 
-def _codes(column: RawColumn, labels: list[str | None], levels: tuple[str, ...]) -> Codes:
+def _codes(column: UntypedColumn, labels: list[str | None], levels: tuple[str, ...]) -> Codes:
     if column.kind == "numeric":
         return encoded(labels, levels, other=UNSEEN)
     if column.levels == levels:
@@ -127,7 +127,7 @@ def _codes_as_numbers(codes: Codes) -> Floats:
     return numbers
 
 
-def number_text(value: float, column: RawColumn | ColumnInfo) -> str:
+def number_text(value: float, column: UntypedColumn | ColumnInfo) -> str:
     """Return a value of a numeric column as text in a rule."""
     if column.is_date:
         return date_text(value)

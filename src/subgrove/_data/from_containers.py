@@ -1,4 +1,4 @@
-"""Raw columns from the containers of pandas, polars, pyarrow and numpy.
+"""Untyped columns from the containers of pandas, polars, pyarrow and numpy.
 
 A column of any container becomes numbers, or codes of levels. Other columns raise an error that names them.
 """
@@ -23,7 +23,7 @@ BOOLEANS = ("False", "True")
 
 
 @dataclass(frozen=True, eq=False)
-class RawColumn:
+class UntypedColumn:
     """A column as numbers (NaN where missing) or as codes of levels (-1 where missing).
 
     Attributes
@@ -50,7 +50,7 @@ class RawColumn:
         return len(self.values)
 
 
-def raw_column(x: Any, argument: str) -> tuple[RawColumn, str | None]:
+def untyped_column(x: Any, argument: str) -> tuple[UntypedColumn, str | None]:
     """Return one column that is not in a table, and its name if it has one."""
     if isinstance(x, np.ndarray | list | tuple | range):
         array = unmasked(x) if isinstance(x, np.ndarray) else np.asarray(x)
@@ -100,7 +100,7 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
     return None, ()
 
 
-def raw_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dict[str, RawColumn]:
+def untyped_columns(X: Any, argument: str, only: Sequence[str] | None = None) -> dict[str, UntypedColumn]:
     """Return the columns of a table by name; those of `only` that exist, if given."""
     if isinstance(X, np.ndarray):
         X = unmasked(X)
@@ -150,14 +150,14 @@ def _how_to_read(X: Any) -> str:
 
 
 def names_and_rows(X: Any) -> tuple[tuple[str, ...], int]:
-    """Return column names and number of rows of a table that `raw_columns` accepts."""
+    """Return column names and number of rows of a table that `untyped_columns` accepts."""
     if isinstance(X, np.ndarray):
         return tuple(f"x{index}" for index in range(X.shape[1])), X.shape[0]
     names = X.column_names if hasattr(X, "column_names") else X.columns
     return tuple(str(name) for name in names), int(X.shape[0])
 
 
-def _of_pandas(series: Any, pandas: Any, name: str, argument: str) -> RawColumn:
+def _of_pandas(series: Any, pandas: Any, name: str, argument: str) -> UntypedColumn:
     dtype = series.dtype
     if isinstance(dtype, np.dtype):
         return _of_array(series.to_numpy(), name, argument)
@@ -186,7 +186,7 @@ def _zone_text(zone: Any) -> str:
     return f"{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
 
 
-def _of_series(series: Any, name: str, argument: str) -> RawColumn:
+def _of_series(series: Any, name: str, argument: str) -> UntypedColumn:
     import narwhals as nw
 
     dtype = series.dtype
@@ -197,8 +197,10 @@ def _of_series(series: Any, name: str, argument: str) -> RawColumn:
         return replace(moments, zone=getattr(dtype, "time_zone", None))
     if dtype.is_numeric():
         if not series.null_count():
-            return RawColumn("numeric", np.asarray(series.to_numpy(), dtype=np.float64), is_integer=dtype.is_integer())
-        return RawColumn("numeric", _floats(series.to_list(), name, argument), is_integer=dtype.is_integer())
+            return UntypedColumn(
+                "numeric", np.asarray(series.to_numpy(), dtype=np.float64), is_integer=dtype.is_integer()
+            )
+        return UntypedColumn("numeric", _floats(series.to_list(), name, argument), is_integer=dtype.is_integer())
     if dtype == nw.Enum or dtype == nw.Categorical:
         ordered = dtype == nw.Enum or bool(getattr(getattr(series.to_native(), "type", None), "ordered", False))
         return _of_labels(series.to_list(), _declared_levels(series), ordered, name, argument)
@@ -223,12 +225,12 @@ def _declared_levels(series: Any) -> tuple[str, ...]:
     return tuple(str(level) for level in getattr(series.dtype, "categories", ()) or ())
 
 
-def _of_array(array: npt.NDArray[Any], name: str, argument: str) -> RawColumn:
+def _of_array(array: npt.NDArray[Any], name: str, argument: str) -> UntypedColumn:
     code = array.dtype.kind
     if code == "b":
-        return RawColumn("nominal", array.astype(np.int32), BOOLEANS)
+        return UntypedColumn("nominal", array.astype(np.int32), BOOLEANS)
     if code in "iuf":
-        return RawColumn("numeric", array.astype(np.float64, copy=False), is_integer=code != "f")
+        return UntypedColumn("numeric", array.astype(np.float64, copy=False), is_integer=code != "f")
     if code in "mM":
         return _of_moments(array, is_date=code == "M")
     if code in "UT":
@@ -241,10 +243,10 @@ def _of_array(array: npt.NDArray[Any], name: str, argument: str) -> RawColumn:
     )
 
 
-def _of_objects(values: list[Any], name: str, argument: str) -> RawColumn:
+def _of_objects(values: list[Any], name: str, argument: str) -> UntypedColumn:
     types = {type(value) for value in values if not is_missing(value)}
     if not types:
-        return RawColumn("numeric", np.full(len(values), np.nan))
+        return UntypedColumn("numeric", np.full(len(values), np.nan))
     if types <= {bool, np.bool_}:
         return _of_booleans(values)
     if all(issubclass(kind, str) for kind in types):
@@ -252,7 +254,7 @@ def _of_objects(values: list[Any], name: str, argument: str) -> RawColumn:
     if all(issubclass(kind, date | np.datetime64) for kind in types):
         return _of_moments(np.array(values, dtype=object), is_date=True)
     if all(issubclass(kind, int | float | np.integer | np.floating) and kind is not bool for kind in types):
-        return RawColumn("numeric", _floats(values, name, argument))
+        return UntypedColumn("numeric", _floats(values, name, argument))
     names = ", ".join(sorted(kind.__name__ for kind in types))
     raise ColumnError(
         f"Column {name!r} of {argument} is an object column that "
@@ -261,33 +263,33 @@ def _of_objects(values: list[Any], name: str, argument: str) -> RawColumn:
     )
 
 
-def _of_booleans(values: list[Any]) -> RawColumn:
+def _of_booleans(values: list[Any]) -> UntypedColumn:
     codes = (MISSING if is_missing(value) else int(value) for value in values)
-    return RawColumn("nominal", np.fromiter(codes, dtype=np.int32, count=len(values)), BOOLEANS)
+    return UntypedColumn("nominal", np.fromiter(codes, dtype=np.int32, count=len(values)), BOOLEANS)
 
 
-def _of_labels(values: list[Any], levels: Sequence[str], ordered: bool, name: str, argument: str) -> RawColumn:
+def _of_labels(values: list[Any], levels: Sequence[str], ordered: bool, name: str, argument: str) -> UntypedColumn:
     labels = [None if is_missing(value) else str(value) for value in values]
     levels = levels or sorted({label for label in labels if label is not None})
     return _of_codes(encoded(labels, levels), levels, ordered, name, argument)
 
 
-def _of_codes(codes: npt.NDArray[Any], levels: Sequence[str], ordered: bool, name: str, argument: str) -> RawColumn:
+def _of_codes(codes: npt.NDArray[Any], levels: Sequence[str], ordered: bool, name: str, argument: str) -> UntypedColumn:
     if len(set(levels)) < len(levels):
         twice = sorted({level for level in levels if list(levels).count(level) > 1})
         raise ColumnError(
             f"Column {name!r} of {argument} has several categories that print as {quote(twice)}. Rename them."
         )
-    return RawColumn("ordered" if ordered else "nominal", codes.astype(np.int32), tuple(levels))
+    return UntypedColumn("ordered" if ordered else "nominal", codes.astype(np.int32), tuple(levels))
 
 
-def _of_moments(array: npt.NDArray[Any], *, is_date: bool) -> RawColumn:
+def _of_moments(array: npt.NDArray[Any], *, is_date: bool) -> UntypedColumn:
     """Return dates, times or durations in microseconds."""
     if array.dtype == object:
         array = np.array([_moment(value) for value in array], dtype="datetime64[us]" if is_date else "timedelta64[us]")
     moments = array.astype("datetime64[us]" if is_date else "timedelta64[us]")
     numbers = np.where(np.isnat(moments), np.nan, moments.astype(np.int64)).astype(np.float64)
-    return RawColumn("numeric", numbers, is_date=is_date, is_duration=not is_date)
+    return UntypedColumn("numeric", numbers, is_date=is_date, is_duration=not is_date)
 
 
 def _moment(value: Any) -> Any:

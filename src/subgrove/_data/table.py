@@ -23,7 +23,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import KINDS, Codes, ColumnInfo, Floats, Kind
 from subgrove._core.text import quote
 from subgrove._data.columns import check_numbers, reject_unusable, typed, values_like
-from subgrove._data.from_containers import RawColumn, float_matrix, names_and_rows, raw_column, raw_columns
+from subgrove._data.from_containers import UntypedColumn, float_matrix, names_and_rows, untyped_column, untyped_columns
 from subgrove.exceptions import InputError, LengthError, ParameterError
 
 __all__ = [
@@ -179,7 +179,7 @@ def _read_table(X: Any, kinds: Mapping[str, Kind] | None, argument: str) -> Tabl
     if matrix is not None and not kinds:
         _reject_empty(matrix.shape[0], len(names), argument)
         return _from_matrix(matrix, names, argument)
-    columns = raw_columns(X, argument)
+    columns = untyped_columns(X, argument)
     _reject_empty(names_and_rows(X)[1], len(columns), argument)
     return _assemble(columns, _checked_kinds(kinds, argument), argument)
 
@@ -204,7 +204,7 @@ def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
     plain = all(column.kind == "numeric" and not column.is_date for column in columns)
     if matrix is not None and names == wanted and plain:
         return _from_matrix(matrix, names, argument)
-    given = raw_columns(X, argument, only=wanted)
+    given = untyped_columns(X, argument, only=wanted)
     absent = [name for name in wanted if name not in given]
     present, n_rows = names_and_rows(X)
     if absent:
@@ -225,7 +225,7 @@ def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
 
 def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> TypedColumn:
     """Read one column that is not in a table (a Series, a list or a 1-d array)."""
-    column, name = raw_column(x, argument)
+    column, name = untyped_column(x, argument)
     if n_rows is not None and len(column) != n_rows:
         raise LengthError(
             f"{argument} has {len(column)} values, but X has {n_rows} rows. Pass one value for each row of X."
@@ -275,7 +275,7 @@ def _from_matrix(matrix: Floats, names: tuple[str, ...], argument: str) -> Table
     return Table(columns, matrix, np.empty((matrix.shape[0], 0), dtype=np.int32))
 
 
-def _assemble(columns: dict[str, RawColumn], kinds: Mapping[str, Kind], argument: str) -> Table:
+def _assemble(columns: dict[str, UntypedColumn], kinds: Mapping[str, Kind], argument: str) -> Table:
     n_rows = len(next(iter(columns.values())))
     unknown = [name for name in kinds if name not in columns]
     if unknown:

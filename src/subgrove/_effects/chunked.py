@@ -21,7 +21,7 @@ from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._core.moments import Moments
 from subgrove._data.columns import values_like
 from subgrove._data.fingerprint import digest_of, fingerprint
-from subgrove._data.from_containers import raw_columns
+from subgrove._data.from_containers import untyped_columns
 from subgrove._data.table import read_table, read_weights
 from subgrove._effects.curves import Curve, CurveSummary
 from subgrove._effects.grid import as_points, has_levels
@@ -163,7 +163,7 @@ class _ChunkWork:
         whole = chunk.read([*self.columns, *([self.weight] if self.weight else [])])
         table = select_columns(whole, list(self.columns))
         weights = _chunk_weights(whole[self.weight], chunk.n_rows) if self.weight else None
-        columns = raw_columns(table, "X", only=[info.name for info in self.plan.data.infos])
+        columns = untyped_columns(table, "X", only=[info.name for info in self.plan.data.infos])
         x, n_unseen = [], []
         for which, info in enumerate(self.plan.data.infos):
             plain = columns[info.name]

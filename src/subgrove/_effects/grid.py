@@ -13,7 +13,7 @@ from subgrove._core.kinds import ColumnInfo, Floats, Rows
 from subgrove._core.quantiles import quantile_values
 from subgrove._core.text import quote
 from subgrove._data.columns import number_text, typed, values_like
-from subgrove._data.from_containers import RawColumn, raw_column
+from subgrove._data.from_containers import UntypedColumn, untyped_column
 from subgrove._effects.timezones import are_days, nearest_days
 from subgrove.exceptions import InputError, ParameterError
 
@@ -55,7 +55,7 @@ def point_text(info: ColumnInfo, point: float) -> str:
     return info.levels[int(point)] if has_levels(info) else number_text(point, info)
 
 
-def read_values(column: RawColumn, name: str, kind: Any) -> tuple[ColumnInfo, Floats]:
+def read_values(column: UntypedColumn, name: str, kind: Any) -> tuple[ColumnInfo, Floats]:
     """Return the type of a feature and its values, encoded like `GridAxis.points`; NaN where missing."""
     info, values = typed(column, name, kind, "X")
     return replace(info, zone=column.zone if info.is_date else None), as_points(info, values)
@@ -78,7 +78,7 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
         if grid != "quantiles":
             raise ParameterError(f"grid must be 'quantiles', a list of values of {info.name!r} or None; got {grid!r}.")
         return "quantiles"
-    column, _ = raw_column(grid, "grid")
+    column, _ = untyped_column(grid, "grid")
     if not len(column):
         raise ParameterError(f"grid is empty. Pass at least one value of {info.name!r}, or None.")
     values, strange = values_like(column, info, "grid")

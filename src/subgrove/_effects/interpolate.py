@@ -12,7 +12,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._core.text import quote
 from subgrove._data.columns import values_like
-from subgrove._data.from_containers import names_and_rows, raw_column, raw_columns
+from subgrove._data.from_containers import names_and_rows, untyped_column, untyped_columns
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import GridAxis, as_points, has_levels
 from subgrove.exceptions import InputError, UnseenValueWarning
@@ -67,7 +67,7 @@ def _corners(located: Sequence[tuple[Places, Places, Floats]]) -> list[tuple[tup
 
 def read_column(x: Any, info: ColumnInfo) -> Floats:
     """Read values of the feature from a column."""
-    column, _ = raw_column(x, "x")
+    column, _ = untyped_column(x, "x")
     values, strange = values_like(column, info, "x")
     _warn(info, strange)
     return as_points(info, values)
@@ -76,7 +76,7 @@ def read_column(x: Any, info: ColumnInfo) -> Floats:
 def read_columns(X: Any, infos: Sequence[ColumnInfo]) -> list[Floats]:
     """Read values of the features from a table."""
     wanted = [info.name for info in infos]
-    found = raw_columns(X, "X", only=wanted)
+    found = untyped_columns(X, "X", only=wanted)
     absent = [name for name in wanted if name not in found]
     if absent:
         raise InputError(f"X lacks {quote(absent)}. It has {quote(names_and_rows(X)[0])}. Pass a table that has it.")

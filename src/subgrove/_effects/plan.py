@@ -11,7 +11,7 @@ import numpy as np
 from subgrove._core.kinds import ColumnInfo
 from subgrove._core.text import quote
 from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.from_containers import names_and_rows, raw_columns
+from subgrove._data.from_containers import names_and_rows, untyped_columns
 from subgrove._data.table import read_weights
 from subgrove._effects.ale import AccumulatedEffects
 from subgrove._effects.curves import (
@@ -84,7 +84,7 @@ class EffectSpec:
 
     def read_data(self, X: Any, sample_weight: Any) -> FeatureData:
         """Read the features from a table."""
-        columns = raw_columns(X, "X", only=self.names)
+        columns = untyped_columns(X, "X", only=self.names)
         present, n_rows = names_and_rows(X)
         unknown = [name for name in self.names if name not in columns]
         if unknown:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from subgrove._core.files import write_text
 from subgrove._core.moments import Moments
+from subgrove._data.features import NamedGroup
 from subgrove._importance.result_data import ImportanceData
 from subgrove._scoring.feature_result import Calibration, FeatureResult
 from subgrove._scoring.fidelity_check.check import FidelityCheck
@@ -119,6 +120,8 @@ def _packed(value: Any) -> Any:
         little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
         text = base64.b64encode(little.tobytes()).decode("ascii")
         return {"dtype": little.dtype.str, "shape": list(plain.shape), "base64": text}
+    if isinstance(value, NamedGroup):
+        return {"name": value.name, "members": list(value)}
     return list(value) if isinstance(value, tuple) else value
 
 
@@ -128,4 +131,6 @@ def _unpacked(value: Any) -> Any:
         raw = base64.b64decode(value["base64"], validate=True)
         array: npt.NDArray[Any] = np.frombuffer(raw, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
         return array.astype(array.dtype.newbyteorder("="))
+    if isinstance(value, dict) and "members" in value:
+        return NamedGroup(value["name"], value["members"])
     return tuple(value) if isinstance(value, list) else value

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.text import quote
-from subgrove._data.from_containers import names_and_rows, raw_columns
+from subgrove._data.from_containers import names_and_rows, untyped_columns
 from subgrove._data.replace_columns import CyclicShift, Donors
 from subgrove._models.device.torch import Tensor, is_tensor, tensor_of, torch_of
 from subgrove.exceptions import ColumnError, InputError
@@ -42,7 +42,7 @@ def numbers_of(X: Any, columns: Sequence[str] | None) -> npt.NDArray[Any]:
             raise InputError(f"X has {X.shape[1]} columns, but columns names {len(columns)}. Name each of them.")
         return X
     names = names_and_rows(X)[0] if columns is None else tuple(columns)
-    given = raw_columns(X, "X", only=names)
+    given = untyped_columns(X, "X", only=names)
     absent = [name for name in names if name not in given]
     if absent:
         raise InputError(
