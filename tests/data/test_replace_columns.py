@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from subgrove._data.replace_columns import Donors, Frames
-from subgrove._data.result_tables import backend_of, make_table
 from subgrove._data.table import read_table
-from subgrove._data.to_containers import copied, without_columns
+from subgrove._data.to_containers import backend_of, copied, make_table, without_columns
 from subgrove.exceptions import ColumnError
 
 N = 6

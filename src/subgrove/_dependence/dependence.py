@@ -11,8 +11,8 @@ from subgrove._core.random import Streams, read_seed
 from subgrove._core.text import quote
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.features import parse_features
-from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_table
+from subgrove._data.to_containers import backend_of
 from subgrove._dependence.predict_column import LEAST_ROWS, DependenceForests, feature_dependence
 from subgrove._dependence.result import Dependence
 from subgrove.exceptions import InputError, ParameterError

@@ -12,7 +12,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
-from subgrove._data.result_tables import Backend, make_table
+from subgrove._data.to_containers import Backend, make_table
 
 FEW = 3  # columns that a tree of depth 2, the default, can ask for
 _MOST_OF_IT = 0.9  # of what columns tell

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.from_containers import names_and_rows
-from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_like
+from subgrove._data.to_containers import backend_of
 from subgrove._effects.curves import Curve
 from subgrove._effects.interactions import split_further
 from subgrove._effects.plan import EffectPlan, EffectSpec

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._data.result_tables import Backend, make_table
+from subgrove._data.to_containers import Backend, make_table
 from subgrove._effects.curves import Curve
 from subgrove._effects.tables import counts_as_integers
 

@@ -14,8 +14,8 @@ from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import reject_another_index
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
-from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_weights
+from subgrove._data.to_containers import backend_of
 from subgrove._effects.model_fidelity_result import CurveLoss, ModelFidelity
 from subgrove._effects.predict import ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.result import Effect

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.html_views import html_of
-from subgrove._data.result_tables import Backend, as_count, make_table
+from subgrove._data.to_containers import Backend, as_count, make_table
 
 
 @dataclass(frozen=True)

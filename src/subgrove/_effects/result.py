@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import ColumnInfo, Floats
-from subgrove._data.result_tables import Backend
+from subgrove._data.to_containers import Backend
 from subgrove._effects.curves import Curve, centre_ice
 from subgrove._effects.heterogeneity import Heterogeneity
 from subgrove._effects.interpolate import is_table, read_column, read_columns, values_at

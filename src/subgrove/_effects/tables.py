@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._core.text import TOGETHER
-from subgrove._data.result_tables import Backend, make_table
+from subgrove._data.to_containers import Backend, make_table
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import GridAxis, has_levels
 from subgrove._effects.support import BOX, EffectGroup, FeatureSupport

@@ -10,7 +10,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
-from subgrove._data.result_tables import Backend, make_table
+from subgrove._data.to_containers import Backend, make_table
 
 UNCHANGED, MARGINAL = "unchanged", "marginal"
 _MIN_GAP = 2.0  # smallest difference of the bounds, in standard errors, for which positions are defined

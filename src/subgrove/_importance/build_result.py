@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._data.result_tables import backend_of
 from subgrove._data.table import read_weights
+from subgrove._data.to_containers import backend_of
 from subgrove._importance.result import ImportanceResult
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import RowLosses, names_of, weighted_mean

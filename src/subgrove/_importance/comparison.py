@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._data.result_tables import as_count
+from subgrove._data.to_containers import as_count
 from subgrove._importance.inference.intervals import interval_columns, paired_variance
 from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
 from subgrove._importance.result_data import ImportanceData

@@ -18,8 +18,8 @@ from subgrove._core.validate import reject_another_index
 from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Changes, Frames
-from subgrove._data.result_tables import backend_of
 from subgrove._data.table import Table, read_table
+from subgrove._data.to_containers import backend_of
 from subgrove._importance.build_result import read_counts, versions
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.device.host import host_table, on_host

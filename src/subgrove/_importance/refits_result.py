@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
-from subgrove._data.result_tables import table_of_lines
+from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.inference.intervals import adjusted_p_values, interval_columns
 from subgrove._importance.inference.variance_components import SOURCES, label
 from subgrove._importance.result_data import checked_level, loss_column

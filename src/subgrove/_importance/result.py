@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from subgrove._core.html_views import html_of
-from subgrove._data.result_tables import table_of_lines
 from subgrove._data.table import read_table
+from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap.gap import gap_between, score_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._data.result_tables import make_table, table_of_lines
+from subgrove._data.to_containers import make_table, table_of_lines
 from subgrove._importance.inference.calibration import CALIBRATION_COLUMNS, calibration_lines
 from subgrove._importance.inference.intervals import adjusted_p_values
 from subgrove._importance.inference.variance_components import reject_sampler_source

@@ -9,7 +9,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import count_of
-from subgrove._data.result_tables import as_count
+from subgrove._data.to_containers import as_count
 from subgrove._importance.inference.intervals import interval_columns
 from subgrove._importance.inference.variance_components import (
     MONTE_CARLO,

@@ -11,7 +11,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.text import quote
-from subgrove._data.result_tables import table_of_lines
+from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.comparison import differences
 from subgrove._importance.inference.intervals import adjusted_p_values
 from subgrove._importance.recompute import ScoringSource

@@ -16,7 +16,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.text import listed, number, percent
-from subgrove._data.result_tables import make_table
+from subgrove._data.to_containers import make_table
 
 OTHER_DRAWS = "other draws"
 """The only step where no column makes a difference, but donors were other rows."""
