@@ -17,13 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-    from matplotlib.transforms import Bbox
 
 POINTS = 72.0
 """Points in an inch."""
-_LEFT, _BELOW = 50.0, 36.0  # points that labels may take beside axes in a figure without a layout
-_SPARE = 0.06  # of the width of labels at the left
-_LEAST = 36.0  # axes are not made smaller than this
 _ALONG_X, _ALONG_Y = 3.6, 2.2  # distance of two ticks in sizes of the font
 
 
@@ -68,41 +64,16 @@ def size_of(ax: Axes) -> tuple[float, float]:
     return float(box.width) * POINTS / figure.dpi, float(box.height) * POINTS / figure.dpi
 
 
-def room_of(ax: Axes) -> Bbox | None:
-    """Return the box, in pixels, for axes and their labels: the axes and the usual space of labels.
-
-    None in figures with a layout engine, which places axes each time they are drawn.
-    """
-    from matplotlib.transforms import Bbox
-
+def use_layout(ax: Axes) -> None:
+    """Give the figure of the user's axes a constrained layout, unless it has a layout engine: labels are long here."""
     figure = ax.figure.figure
-    if figure.get_layout_engine() is not None:
-        return None
-    old, whole, scale = ax.get_window_extent(), ax.figure.bbox, figure.dpi / POINTS
-    left, bottom = max(whole.x0, old.x0 - _LEFT * scale), max(whole.y0, old.y0 - _BELOW * scale)
-    return Bbox([[left, bottom], [old.x1, old.y1]])
-
-
-def make_room(ax: Axes, within: Bbox | None) -> None:
-    """Shrink axes so that they and their labels lie within a box."""
-    if within is None:
-        return
-    least = _LEAST * ax.figure.figure.dpi / POINTS
-    for _ in range(3):  # other widths have other ticks
-        now, taken = ax.get_window_extent().frozen(), ax.get_tightbbox()
-        if taken is None:
-            return
-        # At another resolution text may be a little wider.
-        spare = _SPARE * max(0.0, now.x0 - taken.x0)
-        x0, y0 = now.x0 + max(0.0, within.x0 + spare - taken.x0), now.y0 + max(0.0, within.y0 - taken.y0)
-        x1, y1 = now.x1 - max(0.0, taken.x1 - within.x1), now.y1 - max(0.0, taken.y1 - within.y1)
-        x1, y1 = max(x1, x0 + least), max(y1, y0 + least)
-        corners = ax.figure.transSubfigure.inverted().transform([(x0, y0), (x1, y1)])
-        ax.set_position((*corners[0], *(corners[1] - corners[0])))
+    if figure.get_layout_engine() is None:
+        figure.set_layout_engine("constrained")
 
 
 def dress(ax: Axes, *, grid: Literal["x", "y"] | None = None) -> None:
     """Style axes: no lines at the top and the right, small labels, a light grid behind everything."""
+    use_layout(ax)
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set(color=GREY, linewidth=0.8)
     ax.tick_params(labelsize=0.94 * font_size(), color=GREY, length=3)

@@ -18,10 +18,8 @@ from subgrove.plots._figure import (
     label_axis,
     legend_above,
     lines_of_legend,
-    make_room,
     note,
     number_ticks,
-    room_of,
     size_of,
 )
 from subgrove.plots._lines import ALE, KINDS, EffectLine, lines_of, without_curve
@@ -172,7 +170,6 @@ def legend_height(panel: EffectPanel, width: float) -> float:
 
 def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | None = None, legend: bool = True) -> None:
     """Draw a panel into axes; a heat map with the colours of these limits and no bar, if they are given."""
-    within = room_of(ax)
     if panel.surface is not None:
         dress(ax)
         draw_heat_map(ax, panel.surface, limits)
@@ -186,7 +183,6 @@ def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | No
     said = _notes(panel)
     if said:
         note(ax, "; ".join(said))
-    make_room(ax, within)
 
 
 def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:

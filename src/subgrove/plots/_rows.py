@@ -13,14 +13,13 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats
 from subgrove._importance.tables import MARK
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, dress, label_axis, legend_above, make_room, new_figure, number_ticks, size_of
+from subgrove.plots._figure import POINTS, dress, label_axis, legend_above, new_figure, number_ticks, size_of
 from subgrove.plots._palette import GREY, MARKERS, color_of, font_size
 from subgrove.plots._text import DOTS, Ruler, one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from matplotlib.transforms import Bbox
 
 _LINE = 1.2  # distance of two lines, as a multiple of the size of the font
 _SMALL = 0.84  # size of the lines below a name, likewise
@@ -235,10 +234,9 @@ def frame_rows(ax: Axes, labels: Sequence[str], label: str) -> None:
         legend_above(ax, [handle(place) for place in range(len(labels))], labels, (0.8 * width, height))
 
 
-def draw_rows(ax: Axes, rows: RowLabels, within: Bbox | None) -> float:
+def draw_rows(ax: Axes, rows: RowLabels) -> float:
     """Give axes a labelled row for each entry; what stands above and below them is there already. Height of a row."""
     n = len(rows.entries)
-    make_room(ax, within)
     width, height = size_of(ax)
     # Labels take some of the width of the axes.
     labels = fitting_labels(rows.entries, rows.most_label * width, height / n, rows.n_names, rows.n_below)

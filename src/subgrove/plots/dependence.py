@@ -11,7 +11,7 @@ from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._dependence import Dependence
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, label_axis, make_room, new_figure, note, room_of, size_of
+from subgrove.plots._figure import POINTS, check_axes, label_axis, new_figure, note, size_of, use_layout
 from subgrove.plots._palette import GREY, font_size, small_size
 from subgrove.plots._text import Ruler, one_line
 
@@ -68,11 +68,10 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
         ax = _new_axes(cells)
     else:
         _reject_small(ax, cells)
-    room = room_of(ax)
+    use_layout(ax)
     _draw(ax, cells)
     _label(ax, cells)
     _annotate(ax, cells)
-    make_room(ax, room)
     return ax
 
 

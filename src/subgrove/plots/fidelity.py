@@ -13,7 +13,7 @@ from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, legend_above, lines_of_legend, make_room, note, room_of, size_of
+from subgrove.plots._figure import POINTS, check_axes, legend_above, lines_of_legend, note, size_of
 from subgrove.plots._palette import GREY, font_size
 from subgrove.plots._rows import (
     LEFT_FOR_ROWS,
@@ -85,16 +85,14 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     series = _series(result, order)
     rows = RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY)
     ax = _new_axes(rows, [_BOUNDS, *(one.label for one in series)]) if ax is None else check_height(ax, rows)
-    within = room_of(ax)
     frame_rows(ax, [], _LABEL)
     _legend(ax, [one.label for one in series])
     note(ax, _note(result, n_features - len(order)), LEFT_FOR_ROWS)
-    pitch = draw_rows(ax, rows, within)
+    pitch = draw_rows(ax, rows)
     _draw_bars(ax, bars[order])
     if series:
         draw_series(ax, series, pitch)
     _limit(ax, bars[order], series)
-    make_room(ax, within)
     return ax
 
 

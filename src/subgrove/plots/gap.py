@@ -12,7 +12,7 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._importance import Gap, GapStep, RelativeImportance
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import check_axes, make_room, note, room_of, size_of
+from subgrove.plots._figure import check_axes, note, size_of
 from subgrove.plots._palette import COLORS, GREY, small_size
 from subgrove.plots._results import interval_text, loss_label, one_loss
 from subgrove.plots._rows import (
@@ -75,13 +75,11 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     entries = (RowEntry(gap.feature, ("shuffled",)), *_entries(gap), RowEntry(gap.feature, (_left(gap),)))
     rows = RowLabels(entries, n_below=1)
     ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
-    within = room_of(ax)
     change = "increase" if gap.per_row else "worsening"
     frame_rows(ax, [], f"{change} of {gap.loss.replace('_', ' ')}")
     note(ax, _note(gap), LEFT_FOR_ROWS)
-    draw_rows(ax, rows, within)
+    draw_rows(ax, rows)
     _draw(ax, gap)
-    make_room(ax, within)
     return ax
 
 
@@ -211,15 +209,13 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     names = [f"{result.feature} given nothing", *(f"+ {name}" for name in result.added[1:])]
     rows = RowLabels(tuple(RowEntry(name) for name in names), n_names=2, n_below=0)
     ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
-    within = room_of(ax)
     frame_rows(ax, [], loss_label(steps[0]))
     if steps[0].per_row_losses[0]:
         note(ax, interval_text([steps[0].level], [" + ".join(steps[0].covered)]), LEFT_FOR_ROWS)
     else:
         note(ax, "no intervals: a score of all rows together", LEFT_FOR_ROWS)
     estimate, low, high = (table[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))
-    pitch = draw_rows(ax, rows, within)
+    pitch = draw_rows(ax, rows)
     ax.plot(estimate, range(len(names)), color=GREY, linewidth=1.0, zorder=1.8)
     draw_series(ax, [RowSeries(result.feature, estimate, low, high)], pitch)
-    make_room(ax, within)
     return ax

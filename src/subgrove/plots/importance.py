@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
-from subgrove.plots._figure import check_axes, make_room, note, room_of
+from subgrove.plots._figure import check_axes, note
 from subgrove.plots._results import ImportanceRows, fidelity_note, importance_rows, interval_note, read_results
 from subgrove.plots._rows import (
     LEFT_FOR_ROWS,
@@ -86,12 +86,10 @@ def importance(
         shown = shown.first(whole_number("top", top, least=1))
     rows = RowLabels(_entries(shown), n_below=2 if len(shown.features) <= _FEW else 1, remedy=_REMEDY)
     ax = new_axes(rows, len(results)) if ax is None else check_height(ax, rows)
-    within = room_of(ax)
     frame_rows(ax, [one.label for one in shown.series], shown.label)
     left_out = _left_out(n_features, len(shown.features))
     note(ax, interval_note(shown) + left_out + fidelity_note(shown), LEFT_FOR_ROWS)
-    draw_series(ax, shown.series, draw_rows(ax, rows, within))
-    make_room(ax, within)
+    draw_series(ax, shown.series, draw_rows(ax, rows))
     return ax
 
 

@@ -16,11 +16,9 @@ from subgrove.plots._figure import (
     check_axes,
     dress,
     label_axis,
-    make_room,
     new_figure,
     note,
     number_ticks,
-    room_of,
     size_of,
 )
 from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of, font_size
@@ -136,16 +134,13 @@ def importance_by_depth(
     shown = importance_rows({str(depth): results[depth] for depth in depths}, loss)
     lines = DepthLines(depths, shown, whole_number("top", top, least=1))
     ax = new_figure(_WIDTH, _HEIGHT).add_subplot() if ax is None else ax
-    within = room_of(ax)
     dress(ax, grid="y")
     width, height = size_of(ax)
     label_axis(ax.xaxis, "maximum depth of trees" + " (0: marginal)" * (depths[0] == 0), (1 - _MOST_LABEL) * width)
     label_axis(ax.yaxis, shown.label, height)
     note(ax, interval_note(shown) + lines.others + fidelity_note(shown, "hollow"), 1 - _MOST_LABEL)
     lines.draw(ax)
-    make_room(ax, within)
     write_ends(ax, lines.names[: lines.n_shown], lines.ends, _MOST_LABEL)
-    make_room(ax, within)
     return ax
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._importance import ImportanceResult
 from subgrove._importance.tables import NOT_REALISTIC, is_unrealistic
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import check_axes, make_room, note, room_of
+from subgrove.plots._figure import check_axes, note
 from subgrove.plots._palette import COLORS, GREY, small_size
 from subgrove.plots._results import interval_text, loss_label, one_loss
 from subgrove.plots._rows import (
@@ -84,15 +84,13 @@ def subgroup_importance(
     entries = tuple(_entry(line, singletons) for line in table)
     rows = RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth")
     ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
-    within = room_of(ax)
     frame_rows(ax, [], f"importance of {one_line(feature)} ({loss_label(single)})")
     unreal = any(score.title == feature and is_unrealistic(score) for score in single.scores)
     text = interval_text([single.level], [" + ".join(single.covered)])
     note(ax, text + f"; {NOT_REALISTIC}" * unreal, LEFT_FOR_ROWS)
-    pitch = draw_rows(ax, rows, within)
+    pitch = draw_rows(ax, rows)
     _draw_overall(ax, overall)
     draw_series(ax, [_series(table)], pitch)
-    make_room(ax, within)
     return ax
 
 
