@@ -129,7 +129,7 @@ def test_dataset_is_frozen_and_can_be_pickled() -> None:
     pd.testing.assert_frame_equal(copy.X, data.X)
 
 
-def test_changing_a_frame_leaves_the_next_call_alone() -> None:
+def test_modified_table_does_not_affect_the_next_call() -> None:
     first = bike()
     first.X.loc[0, "temp"] = 99.0
     assert bike().X.loc[0, "temp"] == 8.2

@@ -44,20 +44,20 @@ def test_moments_are_those_of_the_definition() -> None:
     )
 
 
-def test_weights_count_rows() -> None:
+def test_integer_weights_equal_repeated_rows() -> None:
     np.testing.assert_allclose(Moments.of(VALUES, CODE, K, WEIGHTS).array, direct(VALUES, CODE, K, WEIGHTS), rtol=1e-12)
     repeated = np.repeat(VALUES, WEIGHTS.astype(int), axis=1)
     np.testing.assert_allclose(Moments.of(VALUES, weights=WEIGHTS).array, Moments.of(repeated).array, rtol=1e-11)
 
 
 @pytest.mark.parametrize("cuts", [[500], [1, 2, 3], [10, 10, 400, 999], list(range(1, N, 7))])
-def test_parts_merge_into_the_whole_whatever_they_are(cuts: list[int]) -> None:
+def test_moments_of_chunks_merge_into_those_of_all_rows(cuts: list[int]) -> None:
     whole = direct(VALUES, CODE, K, WEIGHTS)
     found = merged(parts(cuts, VALUES, WEIGHTS)).array
     np.testing.assert_allclose(found, whole, rtol=1e-12, atol=1e-12 * np.abs(whole).max())
 
 
-def test_the_order_of_merging_changes_rounding_alone() -> None:
+def test_order_of_merging_changes_only_rounding_errors() -> None:
     some = parts([100, 300, 700], VALUES, None)
     left = merged(some)
     right = some[0].merged(some[1].merged(some[2].merged(some[3])))
@@ -65,7 +65,7 @@ def test_the_order_of_merging_changes_rounding_alone() -> None:
     assert (merged(some).array == left.array).all()
 
 
-def test_a_small_spread_far_from_zero_is_kept() -> None:
+def test_small_variance_far_from_zero_is_exact() -> None:
     far = VALUES + 1e9
     whole = direct(far, CODE, K, np.ones(N))
     found = merged(parts([3, 333, 600], far, None)).array
@@ -77,14 +77,14 @@ def test_a_small_spread_far_from_zero_is_kept() -> None:
     assert (np.abs(naive - found[2].sum(axis=1)) > 1e3).any()  # what sums of plain squares would have given
 
 
-def test_subgroups_without_rows_and_parts_without_rows_change_nothing() -> None:
+def test_empty_subgroups_and_chunks_change_nothing() -> None:
     here = Moments.of(VALUES[:, CODE < 2], CODE[CODE < 2], K)
     assert (here.array[:, :, 2:] == 0).all()
     for found in (here.merged(Moments.none((2, K))), Moments.none((2, K)).merged(here)):
         assert (found.array == here.array).all()
 
 
-def test_subgroups_together_are_all_rows() -> None:
+def test_moments_of_subgroups_merge_into_those_of_all_rows() -> None:
     np.testing.assert_allclose(Moments.of(VALUES, CODE, K).together().array, Moments.of(VALUES).array, rtol=1e-11)
 
 

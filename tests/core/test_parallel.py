@@ -20,7 +20,7 @@ def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", [int, np.int64, np.uint8])
-def test_number_of_jobs_is_any_whole_number(kind: Any) -> None:
+def test_n_jobs_may_be_any_nonzero_integer(kind: Any) -> None:
     assert effective_jobs(kind(1)) == 1
     for n_jobs in (1, 2):
         assert list(parallel_map(abs, [-1, 2, -3], kind(n_jobs))) == [1, 2, 3]

@@ -17,7 +17,7 @@ def test_quantile_is_the_row_of_the_rank_rounded_up(n_intervals: int) -> None:
         assert found.tolist() == (np.maximum(ranks, 1) - 1).tolist()
 
 
-def test_weights_count_rows() -> None:
+def test_integer_weights_equal_repeated_rows() -> None:
     rng = np.random.default_rng(0)
     x, weights = rng.normal(size=50), rng.integers(1, 4, 50).astype(np.float64)
     shares, repeated = np.linspace(0, 1, 8), np.repeat(x, weights.astype(int))
@@ -33,7 +33,7 @@ def test_values_are_those_of_the_rows(n_intervals: int) -> None:
             assert quantile_values(x, weights, shares).tolist() == x[quantile_rows(x, weights, shares)].tolist()
 
 
-def test_interval_is_open_on_the_left_but_for_the_first() -> None:
+def test_intervals_are_open_on_the_left_except_the_first() -> None:
     left, right = interval_ends(np.array([0.0, 1.0, 2.0]), np.array([-5.0, 0.0, 0.5, 1.0, 1.5, 2.0, 9.0]))
     assert left.tolist() == [0, 0, 0, 0, 1, 1, 1]
     assert right.tolist() == [1, 1, 1, 1, 2, 2, 2]

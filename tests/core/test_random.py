@@ -12,7 +12,7 @@ from subgrove._core.random import KeyedStreams, Streams, cached, read_seed, stre
 from subgrove.exceptions import ParameterError
 
 
-def test_stream_depends_on_seed_feature_and_repeat_alone() -> None:
+def test_stream_depends_only_on_seed_feature_and_repeat() -> None:
     one, two = Streams(7, "temp", 3), Streams(7, "temp", 10)
     assert [rng.random() for rng in one] == [two[repeat].random() for repeat in range(3)]
     assert one.shared.random() == two.shared.random() == stream(7, "temp").random()
@@ -53,12 +53,12 @@ def test_stream_is_the_same_on_every_machine() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 5, np.int64(3), np.uint8(4), 2**80])
-def test_whole_numbers_are_seeds(seed: Any) -> None:
+def test_integers_are_seeds(seed: Any) -> None:
     assert read_seed(seed) == seed
     assert type(read_seed(seed)) is int
 
 
-def test_seed_that_is_drawn_can_be_given_again() -> None:
+def test_drawn_seed_can_be_reused() -> None:
     one, two = read_seed(None), read_seed(None)
     assert one != two
     assert read_seed(json.loads(json.dumps(one))) == one
@@ -86,7 +86,7 @@ def keyed(key: str = "x", seed: int = 0, n_repeats: int = 3, rows: Any = COUNTED
     return KeyedStreams(seed, key, n_repeats, rows=rows)
 
 
-def test_keyed_numbers_depend_on_the_key_of_their_row_not_on_its_place() -> None:
+def test_keyed_numbers_depend_on_the_key_not_on_the_position() -> None:
     order = np.random.default_rng(1).permutation(N)[:500]
     for name in ("random", "standard_normal"):
         whole = [getattr(rng, name)(N) for rng in keyed()]
@@ -96,7 +96,7 @@ def test_keyed_numbers_depend_on_the_key_of_their_row_not_on_its_place() -> None
     assert (keyed().of_rows.random(N)[order] == keyed(rows=COUNTED[order]).of_rows.random(500)).all()
 
 
-def test_a_keyed_stream_goes_on_and_starts_anew() -> None:
+def test_keyed_stream_advances_and_can_be_restarted() -> None:
     rng = keyed()[0]
     first, second = rng.random(N), rng.random(N)
     assert (first != second).all()
@@ -107,7 +107,7 @@ def test_a_keyed_stream_goes_on_and_starts_anew() -> None:
         keyed()[3]
 
 
-def test_keyed_numbers_are_evenly_spread() -> None:
+def test_keyed_numbers_are_uniform() -> None:
     """Chi-square of 200 cells has mean 199 and sd 20: 5 sd above it is 299. Of 30 streams."""
     for at in range(30):
         counts = np.bincount((keyed(seed=at, n_repeats=1)[0].random(N) * 200).astype(int), minlength=200)
@@ -121,7 +121,7 @@ def test_keyed_normal_numbers_are_normal() -> None:
         assert abs((drawn**power).mean() - moment) < 5 * np.sqrt(variance / N)
 
 
-def test_keyed_streams_have_nothing_in_common() -> None:
+def test_keyed_streams_are_uncorrelated() -> None:
     """Seeds, features, repeats, calls, and neighbouring rows: correlations have sd 1 / sqrt(N), of 435 the largest
     is below 5 of these; so has the share of equal highest bits about 1/2, with sd 1 / (2 sqrt(N))."""
     streams = [
@@ -138,7 +138,7 @@ def test_keyed_streams_have_nothing_in_common() -> None:
     assert np.abs((high @ high.T / N)[off]).max() < 5 / np.sqrt(N)
 
 
-def test_what_is_remembered_is_made_once_for_keyed_streams_alone() -> None:
+def test_cached_values_are_computed_once_for_keyed_streams_only() -> None:
     made: list[int] = []
     rngs, plain = keyed(), Streams(0, "x", 3)
     for _ in range(2):

@@ -130,6 +130,6 @@ def test_samplers_take_named_groups(sampler: Any) -> None:
     assert imp.features == ("ends", "only b")
 
 
-def test_naming_a_group_leaves_its_members_as_they_are() -> None:
+def test_named_group_equals_the_tuple_of_its_members() -> None:
     assert tuple(NamedGroup("x", ("a", "b"))) == ("a", "b")
     assert NamedGroup("x", ("a", "b")) == ("a", "b")

@@ -65,7 +65,7 @@ def schema(table: Any) -> Any:
 
 
 @each_table
-def test_rows_are_taken_as_they_are(table: Any) -> None:
+def test_rows_are_selected_unchanged(table: Any) -> None:
     frames = frames_of(table)
     rows = rows_of(table)
     assert rows_of(frames.changed(slice(1, 4), {})) == rows[1:4]
@@ -74,7 +74,7 @@ def test_rows_are_taken_as_they_are(table: Any) -> None:
 
 
 @each_table
-def test_column_is_given_by_donors_and_the_others_stay(table: Any) -> None:
+def test_donors_replace_one_column_only(table: Any) -> None:
     frames = frames_of(table)
     rows = rows_of(table)
     for place, name in enumerate(frames.names):
@@ -88,7 +88,7 @@ def test_column_is_given_by_donors_and_the_others_stay(table: Any) -> None:
 
 
 @each_table
-def test_tile_is_filled_again_and_again(table: Any) -> None:
+def test_tile_can_be_filled_repeatedly(table: Any) -> None:
     """Each filling is the copies with these columns replaced, whatever was filled before; also if fewer."""
     frames = frames_of(table)
     tile = frames.tile(3)
@@ -113,7 +113,7 @@ def test_tile_is_contiguous() -> None:
 
 
 @each_table
-def test_table_of_the_user_stays_as_it_was(table: Any) -> None:
+def test_table_of_the_user_is_not_changed(table: Any) -> None:
     before = rows_of(table)
     frames = frames_of(table)
     name = frames.names[0]
@@ -164,7 +164,7 @@ def test_microseconds_are_dates_again() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int8, np.uint16, np.bool_])
-def test_values_for_an_array_come_in_its_dtype_if_that_holds_them(dtype: Any) -> None:
+def test_replaced_values_have_the_dtype_of_the_array_if_possible(dtype: Any) -> None:
     table = (ARRAY % 2).astype(dtype)
     frames = frames_of(table)
     for filled in (
@@ -175,7 +175,7 @@ def test_values_for_an_array_come_in_its_dtype_if_that_holds_them(dtype: Any) ->
         assert filled[:, 0].astype(float).tolist() == [0, 1, 1, 0, 1, 0]
 
 
-def test_whole_numbers_widen_for_values_that_need_it_and_come_back() -> None:
+def test_integer_table_becomes_float_and_integer_again() -> None:
     frames = frames_of(ARRAY.astype(np.int64))
     tile = frames.tile(1)
     assert tile.fill([{"x0": np.full(N, 0.5)}])[:, 0].tolist() == [0.5] * N
@@ -216,7 +216,7 @@ def test_writing_to_a_table_is_noticed(kind: str) -> None:
     assert str(rows_of(TABLES[kind])[0][0]) != "99"
 
 
-def test_new_column_is_noticed() -> None:
+def test_replaced_column_is_detected() -> None:
     for kind in ("pandas", "floats"):
         frames = frames_of(TABLES[kind])
         given = frames.changed(slice(None), {})
@@ -248,14 +248,14 @@ def test_results_come_in_the_container_of_the_table(table: Any, backend: str) ->
 
 
 @each_table
-def test_columns_are_left_out_by_name(table: Any) -> None:
+def test_columns_are_dropped_by_name(table: Any) -> None:
     names = frames_of(table).names
     left = without_columns(table, names[1:])
     assert [row[:1] for row in rows_of(table)] == rows_of(left)
 
 
 @each_table
-def test_copies_in_which_all_rows_have_a_number_are_those_of_columns_of_it(table: Any) -> None:
+def test_constant_columns_equal_columns_of_that_number(table: Any) -> None:
     frames = frames_of(table)
     tile, other = frames.tile(3), frames.tile(3)
     for numbers in ([2.0, 4.0, 3.0], [1.0], [0.5, 2.0]):
@@ -270,7 +270,7 @@ def test_copies_in_which_all_rows_have_a_number_are_those_of_columns_of_it(table
     assert schema(unchanged) == schema(table)
 
 
-def test_numbers_in_another_column_leave_nothing_of_the_last_ones() -> None:
+def test_filling_another_column_restores_the_last_one() -> None:
     tile = frames_of(ARRAY).tile(2)
     tile.fill_numbers({"x0": np.array([7.0, 8.0])})
     found = tile.fill_numbers({"x1": np.array([9.0])})

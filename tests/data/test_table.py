@@ -171,7 +171,7 @@ def test_new_rows_are_the_same_from_every_container(trained: Any, frame: Any, ex
 
 
 @each(NOMINAL)
-def test_ordered_levels_are_known_again_without_their_order(frame: Any) -> None:
+def test_ordered_levels_match_unordered_new_rows(frame: Any) -> None:
     table = read_like(frame, read_table(SIZED["pandas"]).columns)
     np.testing.assert_array_equal(values(table), [2.0, 1.0, np.nan, 2.0])
 
@@ -183,7 +183,7 @@ def test_declared_levels_without_rows_are_kept_in_their_order() -> None:
     assert only(read_table(enum)).levels == only(read_table(category)).levels == levels
 
 
-def test_numbers_and_codes_lie_where_positions_say() -> None:
+def test_positions_address_numbers_and_codes() -> None:
     frame = pd.DataFrame({"c": ["u", "v"], "a": [1.0, 2.0], "d": ["w", "w"], "b": [3, 4]})
     table = read_table(frame)
     assert table.positions() == (0, 0, 1, 1)
@@ -219,14 +219,14 @@ def test_integers_become_levels_in_the_order_of_the_numbers(frame: Any, kind: Ki
 
 
 @pytest.mark.parametrize("kind", ["nominal", "ordered"])
-def test_whole_numbers_have_the_same_levels_as_integers_and_as_floats(kind: Kind) -> None:
+def test_integers_and_whole_floats_have_the_same_levels(kind: Kind) -> None:
     # A missing value turns a pandas column of integers into floats.
     integers = read_table(pd.DataFrame({"a": [10, 1, 2]}), kinds={"a": kind})
     floats = read_table(pd.DataFrame({"a": [10.0, 1.0, 2.0, np.nan]}), kinds={"a": kind})
     assert only(integers).levels == only(floats).levels
 
 
-def test_integers_read_as_levels_are_known_again_as_floats() -> None:
+def test_integer_levels_match_floats_in_new_rows() -> None:
     training = read_table(pd.DataFrame({"a": [10, 1, 2]}), kinds={"a": "nominal"})
     again = read_like(pd.DataFrame({"a": [10.0, np.nan, 2.0]}), training.columns)
     assert again.codes[:, 0].tolist() == [2, -1, 1]
@@ -305,7 +305,7 @@ def test_nested_column_raises_and_is_named(frame: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [b"u", [1]], ids=["bytes", "lists"])
-def test_object_column_of_one_unknown_type_is_not_said_to_mix_types(value: Any) -> None:
+def test_object_column_of_one_unsupported_type_is_not_called_mixed(value: Any) -> None:
     with pytest.raises(ColumnError, match=r"'a' of X .*Convert it") as caught:
         read_table(pd.DataFrame({"a": pd.Series([value, value], dtype=object)}))
     assert "mixes" not in str(caught.value)
@@ -338,7 +338,7 @@ def test_categories_with_the_same_text_raise_or_stay_distinct() -> None:
     ],
     ids=lambda x: f"{type(x).__module__}.{type(x).__name__}",
 )
-def test_column_on_its_own_is_read_from_every_container(x: Any) -> None:
+def test_single_column_is_read_from_every_container(x: Any) -> None:
     series = read_series(x)
     assert series.info.kind == "numeric"
     np.testing.assert_array_equal(series.values, [1.5, np.nan, 2.0])
@@ -358,14 +358,14 @@ def test_column_on_its_own_is_read_from_every_container(x: Any) -> None:
     ],
     ids=lambda x: f"{type(x).__module__}.{type(x).__name__}",
 )
-def test_levels_on_their_own_are_read_from_every_container(x: Any) -> None:
+def test_single_column_of_levels_is_read_from_every_container(x: Any) -> None:
     series = read_series(x)
     assert (series.info.kind, series.info.levels) == ("nominal", ("u", "v"))
     assert series.values.tolist() == [1, -1, 0]
 
 
 @pytest.mark.parametrize("x", [range(3), [0, 1, 2], np.arange(3), pl.Series([0, 1, 2]), pd.Series([0, 1, 2])])
-def test_integers_on_their_own_are_known_to_be_whole(x: Any) -> None:
+def test_single_column_of_integers_is_marked_as_integer(x: Any) -> None:
     assert read_series(x).info.is_integer
 
 
@@ -394,7 +394,7 @@ def test_weights_are_read_from_every_container(container: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("trained", [NUMERIC["pandas float64"], NOMINAL["pandas str"], DATED["polars Date"]])
-def test_new_rows_may_be_missing_throughout(trained: Any, frame: Any) -> None:
+def test_new_rows_may_have_only_missing_values(trained: Any, frame: Any) -> None:
     table = read_like(frame, read_table(trained).columns)
     assert table.codes.tolist() == [[-1]] or np.isnan(table.numbers).all()
 

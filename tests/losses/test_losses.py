@@ -58,7 +58,7 @@ def test_losses_of_classes() -> None:
     assert value("auc", [0, 0, 1, 1], [[0.9, 0.1], [0.6, 0.4], [0.65, 0.35], [0.2, 0.8]]) == pytest.approx(0.25)
 
 
-def test_several_outputs_count_by_their_mean() -> None:
+def test_several_outputs_are_averaged() -> None:
     y, prediction = [[1.0, 2.0], [3.0, 4.0]], [[1.0, 4.0], [0.0, 4.0]]
     assert value("squared_error", y, prediction).tolist() == [2.0, 4.5]
     assert value("absolute_error", y, prediction).tolist() == [1.0, 1.5]
@@ -83,7 +83,7 @@ def test_loss_does_not_change_its_arguments_and_can_be_pickled(name: str) -> Non
     assert np.shape(one) == ((4,) if loss.per_row else ())
 
 
-def test_score_turns_around_what_is_better_when_greater() -> None:
+def test_metric_with_greater_is_better_changes_its_sign() -> None:
     def share(y: Any, prediction: Any) -> float:
         return float(np.mean(y == prediction))
 
@@ -95,7 +95,7 @@ def test_score_turns_around_what_is_better_when_greater() -> None:
     assert not sg.losses.from_metric(share).per_row
 
 
-def test_score_of_probabilities_gets_those_of_the_second_of_two_classes() -> None:
+def test_metric_of_two_classes_gets_the_probability_of_the_second() -> None:
     shapes: list[tuple[int, ...]] = []
 
     def metric(y: Any, prediction: Any) -> float:
@@ -108,7 +108,7 @@ def test_score_of_probabilities_gets_those_of_the_second_of_two_classes() -> Non
     assert shapes == [(2,), (2, 3)]
 
 
-def test_losses_are_found_by_name_by_function_and_as_they_are() -> None:
+def test_get_accepts_names_functions_and_losses() -> None:
     def mine(y: Any, prediction: Any) -> Any:
         return y
 

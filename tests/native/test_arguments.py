@@ -166,7 +166,7 @@ CALLS: dict[str, Callable[[], Call]] = {
     "forest.predict": forest_predict,
     "lasso_path.paths": lasso_paths,
     "mmd_pairs.kernel_sum": lambda: pairs("kernel_sum", {"gamma": 1.0}),
-    "mmd_pairs.between": lambda: pairs("between", {"low": 0.0, "high": 1.0, "max_found": 4, "out": np.empty(4)}),
+    "mmd_pairs.between": lambda: pairs("between", {"low": 0.0, "high": 1.0, "max_inside": 4, "out": np.empty(4)}),
     "mmd_pairs.squared_distances": lambda: pairs("squared_distances", {"out": np.empty(6)}),
 }
 ARRAYS = [
@@ -313,7 +313,7 @@ def test_index_out_of_range_raises(name: str, argument: str, value: Any) -> None
         ("lasso_path.paths", {"problems": -1}),
         ("mmd_pairs.kernel_sum", {"rows": -2}),
         ("mmd_pairs.kernel_sum", {"triangle": True}),
-        ("mmd_pairs.between", {"max_found": -1}),
+        ("mmd_pairs.between", {"max_inside": -1}),
         ("mmd_pairs.squared_distances", {"columns": -1}),
     ],
 )

@@ -46,11 +46,11 @@ def values_like(column: UntypedColumn, info: ColumnInfo, argument: str) -> tuple
         column = _as_booleans(column)
     labels = _labels(column)
     codes = _codes(column, labels, info.levels)
-    strange: set[str] = set()
+    unseen: set[str] = set()
     if (codes == UNSEEN).any():
-        found = {column.levels[code] for code in np.unique(column.values) if code >= 0} if column.levels else labels
-        strange = {label for label in found if label is not None} - set(info.levels)
-    return (codes if info.is_nominal else _codes_as_numbers(codes)), tuple(sorted(strange))
+        present = {column.levels[code] for code in np.unique(column.values) if code >= 0} if column.levels else labels
+        unseen = {label for label in present if label is not None} - set(info.levels)
+    return (codes if info.is_nominal else _codes_as_numbers(codes)), tuple(sorted(unseen))
 
 
 def check_numbers(values: Floats, name: str, argument: str) -> bool:

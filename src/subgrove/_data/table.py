@@ -204,8 +204,8 @@ def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
     plain = all(column.kind == "numeric" and not column.is_date for column in columns)
     if matrix is not None and names == wanted and plain:
         return _from_matrix(matrix, names, argument)
-    given = untyped_columns(X, argument, only=wanted)
-    absent = [name for name in wanted if name not in given]
+    untyped = untyped_columns(X, argument, only=wanted)
+    absent = [name for name in wanted if name not in untyped]
     present, n_rows = names_and_rows(X)
     if absent:
         raise InputError(
@@ -216,10 +216,10 @@ def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
     codes: list[npt.NDArray[Any]] = []
     unseen: dict[str, tuple[str, ...]] = {}
     for column in columns:
-        values, strange = values_like(given[column.name], column, argument)
+        values, new_levels = values_like(untyped[column.name], column, argument)
         (codes if column.is_nominal else numbers).append(values)
-        if strange:
-            unseen[column.name] = strange
+        if new_levels:
+            unseen[column.name] = new_levels
     return Table(tuple(columns), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32), unseen)
 
 

@@ -78,8 +78,8 @@ class ArrayContainer:
         if own.kind == "f":
             return column.astype(own, copy=False)
         if own.kind in "iub" and column.dtype.kind == "f":
-            whole = bool((column == np.round(column)).all()) and bool(np.isfinite(column).all())
-            return column.astype(own) if whole else column
+            integers = bool((column == np.round(column)).all()) and bool(np.isfinite(column).all())
+            return column.astype(own) if integers else column
         return column
 
     def joined(self, columns: Sequence[Any]) -> Any:
@@ -196,18 +196,18 @@ class NarwhalsContainer:
     def values(self, place: int, values: Any, info: ColumnInfo | None) -> Any:
         own = self.column(place)
         try:
-            given = self.nw.from_native(values, series_only=True)
+            series = self.nw.from_native(values, series_only=True)
         except TypeError:
             array = _moments(values, info)
-            given = self.nw.new_series("", array.tolist() if array.dtype == object else array, backend=self.backend)
-        return self._cast(given, own)
+            series = self.nw.new_series("", array.tolist() if array.dtype == object else array, backend=self.backend)
+        return self._cast(series, own)
 
-    def _cast(self, given: Any, own: Any) -> Any:
+    def _cast(self, series: Any, own: Any) -> Any:
         """Return a column in the dtype of another if possible; integers may be replaced by floats."""
-        if own.dtype.is_integer() and given.dtype.is_float():
-            whole = np.asarray(given.drop_nulls().to_numpy())
-            return given.cast(own.dtype) if (whole == np.round(whole)).all() else given
-        cast = given if given.dtype == own.dtype else given.cast(own.dtype)
+        if own.dtype.is_integer() and series.dtype.is_float():
+            numbers = np.asarray(series.drop_nulls().to_numpy())
+            return series.cast(own.dtype) if (numbers == np.round(numbers)).all() else series
+        cast = series if series.dtype == own.dtype else series.cast(own.dtype)
         native, wanted = cast.to_native(), getattr(own.to_native(), "type", None)
         if getattr(native, "type", None) == wanted:
             return cast
@@ -219,8 +219,8 @@ class NarwhalsContainer:
 
     def like(self, place: int, column: Any, name: str) -> Any:
         if getattr(column, "implementation", None) != self.backend:  # from another container
-            given = column.to_list() if hasattr(column, "to_list") else column.tolist()
-            plain = [None if is_missing(value) else value for value in given]
+            items = column.to_list() if hasattr(column, "to_list") else column.tolist()
+            plain = [None if is_missing(value) else value for value in items]
             column = self.nw.new_series("", plain, backend=self.backend)
         return self._cast(column, self.column(place))
 
@@ -244,8 +244,8 @@ class NarwhalsContainer:
     def repeated(self, times: int) -> Any:
         # Contiguous, since a model reads these copies many times; narwhals has no method for that.
         native = self.nw.concat([self.frame] * times).to_native()
-        whole = getattr(native, "rechunk", None) or getattr(native, "combine_chunks", None)
-        return self.nw.from_native(native if whole is None else whole(), eager_only=True)
+        combine = getattr(native, "rechunk", None) or getattr(native, "combine_chunks", None)
+        return self.nw.from_native(native if combine is None else combine(), eager_only=True)
 
 
 def _moments(values: Any, info: ColumnInfo | None) -> npt.NDArray[Any]:
@@ -254,8 +254,8 @@ def _moments(values: Any, info: ColumnInfo | None) -> npt.NDArray[Any]:
     if info is None or array.dtype.kind != "f" or not (info.is_date or info.is_duration):
         return array
     unit = "datetime64[us]" if info.is_date else "timedelta64[us]"
-    whole = np.where(np.isnan(array), np.iinfo(np.int64).min, np.round(array)).astype(np.int64)
-    return whole.view(unit)
+    integers = np.where(np.isnan(array), np.iinfo(np.int64).min, np.round(array)).astype(np.int64)
+    return integers.view(unit)
 
 
 def copied(table: Any) -> Any:
@@ -308,5 +308,5 @@ def table_of_lines(backend: Any, lines: Sequence[Mapping[str, Any]], names: Sequ
 
 def as_count(n: float) -> float | int:
     """Return a number of rows as an int if it is an integer; sums of weights may not be."""
-    whole = round(n)
-    return whole if abs(n - whole) <= _ROUNDING * abs(n) else float(n)
+    nearest = round(n)
+    return nearest if abs(n - nearest) <= _ROUNDING * abs(n) else float(n)

@@ -93,7 +93,7 @@ static int acquire_buffers(PyObject **objects, Py_buffer *views, const ArraySpec
     return 0;
 }
 
-/* Product of sizes, or -1 if one is negative or the product has no room in memory. */
+/* Product of sizes, or -1 if one is negative or the product exceeds what memory can hold. */
 static inline Py_ssize_t product(Py_ssize_t one, Py_ssize_t other)
 {
     if (one < 0 || other < 0 || (other > 0 && one > PY_SSIZE_T_MAX / 16 / other))

@@ -126,9 +126,9 @@ SIMD_CLONES static double kernel_total(const Block *block, double gamma)
     return total;
 }
 
-/* Number of squared distances below `low`; those from `low` to `high` go to `out`, at most `max_found` of them. */
+/* Number of squared distances below `low`; those from `low` to `high` go to `out`, at most `max_inside` of them. */
 SIMD_CLONES static Py_ssize_t collect(const Block *block, double low, double high, double *restrict out,
-                                      Py_ssize_t max_found, Py_ssize_t *found)
+                                      Py_ssize_t max_inside, Py_ssize_t *n_inside)
 {
     double tile[TILE];
     const double *base = block->base;
@@ -137,7 +137,7 @@ SIMD_CLONES static Py_ssize_t collect(const Block *block, double low, double hig
         for (Py_ssize_t from = first_of(block, row); from < block->others; from += TILE) {
             Py_ssize_t size = block->others - from < TILE ? block->others - from : TILE;
             distances(block, base, row, from, size, tile);
-            if (inside + size <= max_found)
+            if (inside + size <= max_inside)
                 for (Py_ssize_t j = 0; j < size; j++) {
                     below += tile[j] < low;
                     out[inside] = tile[j];
@@ -147,14 +147,14 @@ SIMD_CLONES static Py_ssize_t collect(const Block *block, double low, double hig
                 for (Py_ssize_t j = 0; j < size; j++) {
                     int within = (tile[j] >= low) & (tile[j] <= high);
                     below += tile[j] < low;
-                    if (within && inside < max_found)
+                    if (within && inside < max_inside)
                         out[inside] = tile[j];
                     inside += within;
                 }
             if (base)
                 base += size;
         }
-    *found = inside;
+    *n_inside = inside;
     return below;
 }
 
@@ -209,26 +209,26 @@ static PyObject *kernel_sum(PyObject *self, PyObject *args)
     return PyFloat_FromDouble(total);
 }
 
-/* between(base, left, right, rows, others, columns, triangle, low, high, max_found, out, labels = 0): the numbers of
- * squared distances below low, and from low to high; the first max_found of the latter are written to out. */
+/* between(base, left, right, rows, others, columns, triangle, low, high, max_inside, out, labels = 0): the numbers of
+ * squared distances below low, and from low to high; the first max_inside of the latter are written to out. */
 static PyObject *between(PyObject *self, PyObject *args)
 {
     PyObject *objects[4];
     Py_buffer views[4];
     Block block = {.labels = 0};
     double low, high;
-    Py_ssize_t max_found, below, found;
+    Py_ssize_t max_inside, below, n_inside;
     (void)self;
     if (!PyArg_ParseTuple(args, "OOOnnnpddnO|n", &objects[0], &objects[1], &objects[2], &block.rows, &block.others,
-                          &block.columns, &block.triangle, &low, &high, &max_found, &objects[3],
+                          &block.columns, &block.triangle, &low, &high, &max_inside, &objects[3],
                           &block.labels) ||
-        read_block(objects, views, 4, max_found, &block))
+        read_block(objects, views, 4, max_inside, &block))
         return NULL;
     Py_BEGIN_ALLOW_THREADS
-    below = collect(&block, low, high, views[3].buf, max_found, &found);
+    below = collect(&block, low, high, views[3].buf, max_inside, &n_inside);
     Py_END_ALLOW_THREADS
     release_buffers(views, 4);
-    return Py_BuildValue("nn", below, found);
+    return Py_BuildValue("nn", below, n_inside);
 }
 
 /* squared_distances(left, right, rows, others, columns, triangle, out, labels = 0) */
