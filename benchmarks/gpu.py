@@ -209,7 +209,7 @@ def _away(torch: Any, net: Any, X: Any, y: Any, groups: Any, setting: Setting) -
     """Return the differences of estimates and standard errors to those computed on the processor."""
     n = setting.agree_rows
     here = _importance(net, X[:n], y[:n], groups, setting.repeats).overall
-    there = sg.on_device(copy.deepcopy(net).cpu()).predict
+    there = sg.DeviceModel(copy.deepcopy(net).cpu()).predict
     plain = _importance(there, X[:n], y[:n], groups, setting.repeats).overall
     found = [(here[name] / plain[name] - 1).abs().max() for name in ("estimate", "std_error")]
     return float(found[0]), float(found[1])

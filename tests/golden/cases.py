@@ -1124,8 +1124,8 @@ def model_on_device() -> Any:
     options: dict[str, Any] = {"sampler": groups, "n_repeats": 3, "random_state": 1}
     return {
         "on_device": importance_numbers(sg.importance(net, X, y, **options), rows=False),
-        "by_row": importance_numbers(sg.importance(sg.on_device(net).predict, X, y, **options)),
-        "effect": effect_numbers(sg.effect(sg.on_device(net), X, "x0", grid_resolution=4)),
+        "by_row": importance_numbers(sg.importance(sg.DeviceModel(net).predict, X, y, **options)),
+        "effect": effect_numbers(sg.effect(sg.DeviceModel(net), X, "x0", grid_resolution=4)),
     }
 
 

@@ -322,11 +322,11 @@ def test_a_result_holds_no_forest_and_no_copy_of_the_rows() -> None:
     assert stored_inputs(imp._source, "a test").rows is TEST.X
 
 
-def test_a_model_that_changed_is_told_of() -> None:
+def test_model_that_changed_is_warned_of() -> None:
     counting = Counting()
     marginal, imp = run("marginal", counting), run(GROUPS, counting)
     counting.shift = 500.0
-    with pytest.warns(SubgroveWarning, match="does not give what it gave when the importance was computed"):
+    with pytest.warns(SubgroveWarning, match="does not return the predictions"):
         imp.explain_gap(marginal, "temp")
 
 

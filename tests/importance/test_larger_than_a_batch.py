@@ -37,7 +37,7 @@ def first_column(X: Any) -> Any:
 @pytest.mark.parametrize("memory", [512, 0.01], ids=["room for a copy", "no room"])
 def test_numbers_do_not_depend_on_batches(make: Any, memory: float, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = asked(make, first_column)
-    monkeypatch.setattr(sys.modules["subgrove._importance.importance"], "_BATCH_ROWS", 100)
+    monkeypatch.setattr(sys.modules["subgrove._scoring.context"], "_BATCH_ROWS", 100)
     with config_context(working_memory=memory):
         batches = asked(make, first_column)
     assert batches.settings["n_calls"] == 3 * (1 + 3 * 4)
@@ -46,7 +46,7 @@ def test_numbers_do_not_depend_on_batches(make: Any, memory: float, monkeypatch:
 
 @pytest.mark.parametrize("make", CONTAINERS.values(), ids=list(CONTAINERS))
 def test_one_copy_serves_all_features_and_repeats(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["subgrove._importance.importance"], "_BATCH_ROWS", 100)
+    monkeypatch.setattr(sys.modules["subgrove._scoring.context"], "_BATCH_ROWS", 100)
     places: list[int] = []
 
     def model(X: Any) -> Any:

@@ -67,7 +67,7 @@ class Own:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_repeats": sg.AdaptiveRepeats()}, "is not there for large data: each round.* Pass a number"),
+        ({"n_repeats": sg.AdaptiveRepeats()}, "is not available for large data: each round.* Pass a number"),
         ({"sampler": "forest_nodes"}, "values of other rows that are redrawn.* Use 'auto', 'subgroups'"),
         ({"sampler": sg.samplers.Imputation(residuals="test")}, "Use residuals='oob'"),
         ({"sampler": sg.samplers.Marginal(fixed_points=True)}, "fixed_points=True has no meaning"),
@@ -77,7 +77,7 @@ class Own:
         ({"row_key": "nowhere"}, "row_key names 'nowhere', which .* does not have. Its columns: 'a', 'b', 'w', 'y'"),
         (
             {"sample_weight": DATA["w"]},
-            "weights must be the name of a column of .*, how often each row counts; got Series",
+            "weights must be the name of a column of .*, the weight of each row; got Series",
         ),
         ({"features": ["y"]}, "features names 'y', but X has the columns 'a', 'b', 'w'"),
         ({"chunk_rows": 0}, "chunk_rows must be a whole number >= 1"),
@@ -113,7 +113,10 @@ def test_a_column_that_the_model_was_trained_on_is_missing(path: Path) -> None:
 
 def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> None:
     faults = {
-        "y": (np.nan, "rows.parquet, rows 200 to 299: y, 'y', is missing in 1 of the rows .* row 270. Leave"),
+        "y": (
+            np.nan,
+            "rows.parquet, rows 200 to 299: y, 'y', is missing in 1 of the evaluated .* row 270. Leave",
+        ),
         "w": (-1.0, "rows.parquet, rows 200 to 299: weights names 'w'; weights must be finite and >= 0"),
         "b": (np.inf, "In rows drawn at random from .*rows.parquet.*: Column 'b' of X has 1 infinite values"),
     }
@@ -168,7 +171,7 @@ def test_too_few_rows_ask_for_training_rows(tmp_path: Path) -> None:
 def test_rows_without_weight_leave_nothing(tmp_path: Path) -> None:
     DATA.assign(w=0.0).to_parquet(tmp_path / "rows.parquet")
     refused(
-        InputError, r"No row is left to judge: weights \('w'\) are 0", model, tmp_path / "rows.parquet", "y",
+        InputError, r"No rows left to evaluate: weights \('w'\) are 0", model, tmp_path / "rows.parquet", "y",
         sample_weight="w",
     )  # fmt: skip
 

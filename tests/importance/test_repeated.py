@@ -41,7 +41,7 @@ class Counting:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Look for repeated rows in small tables too."""
-    monkeypatch.setattr(repeated, "LEAST_ROWS", 0)
+    monkeypatch.setattr(repeated, "MIN_ROWS", 0)
     return monkeypatch
 
 
@@ -50,7 +50,7 @@ def both(monkeypatch: pytest.MonkeyPatch, X: Any, **options: Any) -> tuple[Any, 
     few, all_rows = Counting(), Counting()
     options = {"random_state": 1, "n_repeats": M, "check_fidelity": False} | options
     found = importance(few, X, Y, **options)
-    monkeypatch.setattr(repeated, "LEAST_ROWS", 10**9)
+    monkeypatch.setattr(repeated, "MIN_ROWS", 10**9)
     expected = importance(all_rows, X, Y, **options)
     assert found.settings["n_rows_predicted"] == few.rows
     for table in ("overall", "by_subgroup", "per_row", "repeats"):
@@ -97,7 +97,7 @@ def test_in_a_table_of_few_different_rows_none_is_asked_for_twice(always: Any, c
     assert few.rows == found.settings["n_rows_predicted"]
     assert different == 18  # all combinations are there, so that nothing is left to ask
     assert few.rows == N
-    always.setattr(repeated, "LEAST_ROWS", 10**9)
+    always.setattr(repeated, "MIN_ROWS", 10**9)
     expected = importance(Counting(), X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
     assert pd.DataFrame(found.overall).equals(pd.DataFrame(expected.overall))
 
@@ -124,9 +124,9 @@ def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
             "check_fidelity": False,
         }
         found = importance(Classifier(), ZEROS, y, **options)
-        always.setattr(repeated, "LEAST_ROWS", 10**9)
+        always.setattr(repeated, "MIN_ROWS", 10**9)
         expected = importance(Classifier(), ZEROS, y, **options)
-        always.setattr(repeated, "LEAST_ROWS", 0)
+        always.setattr(repeated, "MIN_ROWS", 0)
         pd.testing.assert_frame_equal(found.overall, expected.overall, check_exact=True)
         assert found.settings["n_rows_predicted"] < expected.settings["n_rows_predicted"]
 
@@ -135,7 +135,7 @@ def test_continuous_and_small_tables_are_asked_for_in_full(monkeypatch: pytest.M
     counting = Counting()
     importance(counting, ZEROS, Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
     assert counting.rows == N * (1 + 3 * M)  # below the least number of rows
-    monkeypatch.setattr(repeated, "LEAST_ROWS", 0)
+    monkeypatch.setattr(repeated, "MIN_ROWS", 0)
     other = Counting()
     importance(other, ZEROS[["b", "c"]], Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
     assert other.rows == N * (1 + 2 * M)
@@ -155,7 +155,7 @@ def test_whole_numbers_that_floats_cannot_tell_apart_are_not_taken_for_equal(alw
         "check_fidelity": False,
     }
     found = importance(model, X, Y, **options).overall
-    always.setattr(repeated, "LEAST_ROWS", 10**9)
+    always.setattr(repeated, "MIN_ROWS", 10**9)
     pd.testing.assert_frame_equal(found, importance(model, X, Y, **options).overall, check_exact=True)
 
 

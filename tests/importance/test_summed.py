@@ -17,7 +17,7 @@ import subgrove as sg
 from subgrove._core.moments import Moments, merged
 from subgrove._scoring.feature_result import FeatureResult, result_from_sums, with_rows
 from subgrove.exceptions import ParameterError
-from subgrove.samplers import RowGroups
+from subgrove.samplers import ResampledFeature, RowGroups
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 LOSSES = ["squared_error", "absolute_error"]
@@ -38,15 +38,15 @@ def as_sums(score: FeatureResult, weights: np.ndarray | None) -> FeatureResult:
     )
     m = score.overall.shape[1]
     left = score.excess * score.sizes * (m - 1) * m  # as if no draw had been without replacement
+    groups = RowGroups(code.astype(np.int32), score.rules, score.conditioning, score.folds)
     found = result_from_sums(
         score.feature,
-        RowGroups(code.astype(np.int32), score.rules, score.conditioning, score.folds),
-        moments,
+        ResampledFeature(groups, lambda: iter(())),
+        score.sizes,
         score.repeats * score.sizes,
         left,
         score.sizes,
-        np.array([np.inf]),
-        n_rows=len(code),
+        moments=moments,
     )
     return replace(found, mc_variance=score.mc_variance, fidelity_check=score.fidelity_check)
 
@@ -119,27 +119,10 @@ def test_what_needs_rows_says_so(both: tuple[sg.ImportanceResult, sg.ImportanceR
 
 def test_a_single_repeat_has_no_error_of_draws() -> None:
     moments = Moments.of(np.random.default_rng(1).normal(size=(1, 50)))
-    groups = RowGroups.single(50)
-    one = result_from_sums(
-        ("x",),
-        groups,
-        moments,
-        50 * moments.mean[:, None],
-        np.zeros((1, 1)),
-        np.array([50]),
-        np.array([np.inf]),
-        n_rows=50,
-    )
+    all_rows = ResampledFeature(RowGroups.single(50), lambda: iter(()))
+    sums = (np.full(1, 50.0), 50 * moments.mean[:, None], np.zeros((1, 1)))
+    one = result_from_sums(("x",), all_rows, *sums, np.array([50]), moments=moments)
     assert np.isnan(one.mc_variance).all()
     assert one.overall[0, 0] == pytest.approx(moments.mean[0, 0], rel=1e-14)
-    exact = result_from_sums(
-        ("x",),
-        groups,
-        moments,
-        50 * moments.mean[:, None],
-        np.zeros((1, 1)),
-        np.array([0]),
-        np.array([np.inf]),
-        n_rows=50,
-    )
+    exact = result_from_sums(("x",), all_rows, *sums, np.array([0]), moments=moments)
     assert (exact.mc_variance == 0).all()

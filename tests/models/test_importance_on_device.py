@@ -51,7 +51,7 @@ def network(outputs: int = 1, columns: int = 4) -> Any:
 
 
 NET = network()
-ON_DEVICE = sg.on_device(NET, batch_rows=128)  # three batches, the last one smaller
+ON_DEVICE = sg.DeviceModel(NET, batch_rows=128)  # three batches, the last one smaller
 SAMPLERS: dict[str, dict[str, Any]] = {
     "circles of test rows": {"sampler": GROUPS},
     "marginal": {"sampler": "marginal"},
@@ -113,7 +113,7 @@ LOSSES = {
 def test_losses_of_classes_are_those_of_the_ordinary_path(outputs: int) -> None:
     y = np.random.default_rng(4).integers(0, max(outputs, 2), N)
     y[:3] = np.arange(3) % max(outputs, 2)
-    model = sg.on_device(network(outputs), gives="logit")
+    model = sg.DeviceModel(network(outputs), output="logit")
     asked: dict[str, Any] = {
         "sampler": GROUPS,
         "n_repeats": 3,
@@ -127,7 +127,7 @@ def test_losses_of_classes_are_those_of_the_ordinary_path(outputs: int) -> None:
 
 
 def test_losses_of_numbers_are_those_of_the_ordinary_path() -> None:
-    model = sg.on_device(lambda X: (X[:, 0] / 4 + X[:, 2]).exp())
+    model = sg.DeviceModel(lambda X: (X[:, 0] / 4 + X[:, 2]).exp())
     y = np.abs(Y) + 0.1
     asked: dict[str, Any] = {
         "sampler": GROUPS,
@@ -140,14 +140,14 @@ def test_losses_of_numbers_are_those_of_the_ordinary_path() -> None:
 
 
 def test_several_outputs_are_those_of_the_ordinary_path() -> None:
-    model, y = sg.on_device(network(2)), np.column_stack([Y, -Y])
+    model, y = sg.DeviceModel(network(2)), np.column_stack([Y, -Y])
     asked: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 3, "random_state": 3, "check_fidelity": False}
     same_tables(sg.importance(model, X, y, **asked), sg.importance(model.predict, X, y, **asked))
 
 
 QUICK: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 2, "random_state": 3, "check_fidelity": False}
 PLAIN = sg.importance(ON_DEVICE, X, Y, **QUICK)
-NAMED = sg.on_device(NET, columns=list("abcd"))
+NAMED = sg.DeviceModel(NET, columns=list("abcd"))
 CONTAINERS = {
     "polars": lambda: (NET, pl.from_pandas(X), Y),
     "pyarrow": lambda: (NET, pa.Table.from_pandas(X, preserve_index=False), Y),
@@ -168,7 +168,7 @@ def test_containers_give_the_same(make: Any) -> None:
 
 @pytest.mark.parametrize("batch", [1, 7, N, 10 * N])
 def test_batches_do_not_matter(batch: int) -> None:
-    found = sg.importance(sg.on_device(NET, batch_rows=batch), X, Y, **{**QUICK, "features": ["b"]})
+    found = sg.importance(sg.DeviceModel(NET, batch_rows=batch), X, Y, **{**QUICK, "features": ["b"]})
     within = SAME * PLAIN.baseline[0]  # what rounding may do to losses, of which this is a difference
     assert found.overall["estimate"][0] == pytest.approx(PLAIN.overall["estimate"][1], abs=within)
 
@@ -183,7 +183,7 @@ def test_nothing_of_the_user_is_changed() -> None:
     found = sg.importance(writes, table, Y, sampler="marginal", n_repeats=2, random_state=3, check_fidelity=False)
     assert torch.equal(table, before)
     assert (writes.training, writes[1].training, writes[2].training) == (True, True, False)
-    plain = sg.on_device(lambda X: NET(X.relu()))
+    plain = sg.DeviceModel(lambda X: NET(X.relu()))
     again = sg.importance(plain, table, Y, sampler="marginal", n_repeats=2, random_state=3, check_fidelity=False)
     np.testing.assert_array_equal(found.overall["estimate"], again.overall["estimate"])
 
@@ -257,7 +257,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         "Column 'd' is nominal, and a model on tensors takes numbers",
     ),
     "column that is not there": (
-        lambda: sg.importance(sg.on_device(NET, columns=["a", "b", "c", "e"]), X, Y, sampler="marginal"),
+        lambda: sg.importance(sg.DeviceModel(NET, columns=["a", "b", "c", "e"]), X, Y, sampler="marginal"),
         InputError,
         "X lacks the column 'e' that the model takes",
     ),
@@ -272,12 +272,12 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         "no predict_proba",
     ),
     "logits as probabilities": (
-        lambda: sg.importance(sg.on_device(NET, gives="probability"), X, (Y > 0).astype(int), sampler="marginal"),
+        lambda: sg.importance(sg.DeviceModel(NET, output="probability"), X, (Y > 0).astype(int), sampler="marginal"),
         ModelError,
         "If these are logits, say so",
     ),
     "too few classes": (
-        lambda: sg.importance(sg.on_device(network(3), gives="logit"), X, (Y > 0).astype(int), sampler="marginal"),
+        lambda: sg.importance(sg.DeviceModel(network(3), output="logit"), X, (Y > 0).astype(int), sampler="marginal"),
         ModelError,
         "3 probabilities a row for 2 classes",
     ),
@@ -292,7 +292,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         r"The model raised RuntimeError on 300 rows \(original rows\)",
     ),
     "what is no tensor": (
-        lambda: sg.importance(sg.on_device(lambda X: "no"), X, Y, sampler="marginal"),
+        lambda: sg.importance(sg.DeviceModel(lambda X: "no"), X, Y, sampler="marginal"),
         ModelError,
         "gave str for 300 rows",
     ),
@@ -302,24 +302,24 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         "The sampler raised ZeroDivisionError for feature 'a': no|sample of Fails raised",
     ),
     "loss that is not finite": (
-        lambda: sg.importance(sg.on_device(not_finite), X, Y, sampler=Huge(), train=TRAIN, n_repeats=3),
+        lambda: sg.importance(sg.DeviceModel(not_finite), X, Y, sampler=Huge(), train=TRAIN, n_repeats=3),
         ModelError,
         "The loss is not finite .feature 'b', repeat 1, row 17.",
     ),
     "loss that is not finite at once": (
-        lambda: sg.importance(sg.on_device(lambda X: X[:, 0] / 0), X, Y, sampler="marginal"),
+        lambda: sg.importance(sg.DeviceModel(lambda X: X[:, 0] / 0), X, Y, sampler="marginal"),
         ModelError,
         "The loss is not finite .original rows, row 0.",
     ),
-    "no function": (lambda: sg.on_device(3), ParameterError, "a function of a tensor; got int"),
-    "class": (lambda: sg.on_device(torch.nn.Linear), ParameterError, "got the class Linear"),
-    "twice": (lambda: sg.on_device(ON_DEVICE), ParameterError, "on a device already"),
-    "gives": (lambda: sg.on_device(NET, gives="odds"), ParameterError, "gives must be one of 'value'"),  # type: ignore[arg-type]
-    "classes of numbers": (lambda: sg.on_device(NET, classes=[0, 1]), ParameterError, "classes belong to"),
-    "batch_rows": (lambda: sg.on_device(NET, batch_rows=0), ParameterError, "batch_rows must be"),
-    "dtype": (lambda: sg.on_device(NET, dtype=torch.int64), ParameterError, "dtype must be a floating point"),
-    "device": (lambda: sg.on_device(NET, device="nowhere"), ParameterError, "device='nowhere' cannot be used here"),
-    "elsewhere": (lambda: sg.on_device(NET, device="meta"), ParameterError, "parameters of the module are on 'cpu'"),
+    "no function": (lambda: sg.DeviceModel(3), ParameterError, "a function of a tensor; got int"),
+    "class": (lambda: sg.DeviceModel(torch.nn.Linear), ParameterError, "got the class Linear"),
+    "twice": (lambda: sg.DeviceModel(ON_DEVICE), ParameterError, "on a device already"),
+    "gives": (lambda: sg.DeviceModel(NET, output="odds"), ParameterError, "output must be one of 'value'"),  # type: ignore[arg-type]
+    "classes of numbers": (lambda: sg.DeviceModel(NET, classes=[0, 1]), ParameterError, "classes belong to"),
+    "batch_rows": (lambda: sg.DeviceModel(NET, batch_rows=0), ParameterError, "batch_rows must be"),
+    "dtype": (lambda: sg.DeviceModel(NET, dtype=torch.int64), ParameterError, "dtype must be a floating point"),
+    "device": (lambda: sg.DeviceModel(NET, device="nowhere"), ParameterError, "device='nowhere' cannot be used here"),
+    "elsewhere": (lambda: sg.DeviceModel(NET, device="meta"), ParameterError, "parameters of the module are on 'cpu'"),
 }
 
 

@@ -14,7 +14,7 @@ from subgrove.exceptions import ParameterError
 def test_what_needs_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(ParameterError, match=r"pip install 'subgrove\[torch\]'"):
-        sg.on_device(lambda X: X)
+        sg.DeviceModel(lambda X: X)
 
 
 def test_it_is_not_imported_unless_it_is_needed() -> None:

@@ -1,15 +1,21 @@
-"""What is told of the rows that a sampler was fitted on, and warnings of those that it is used on."""
+"""Checks of weights and rows, with their warnings."""
 
 from __future__ import annotations
 
+import platform
 import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from subgrove._core.kinds import Floats
 from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import Table, read_table
+from subgrove._data.table import Table, read_table, read_weights
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove.exceptions import SameRowsWarning, SingletonSubgroupWarning
+from subgrove._scoring.row_losses import RowLosses
+from subgrove._version import __version__
+from subgrove.exceptions import ParameterError, SameRowsWarning, SingletonSubgroupWarning, SubgroveWarning
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.conditioning import parts_of
 from subgrove.samplers.cross_fit import CrossFitted
@@ -63,3 +69,33 @@ def warn_of_singletons(scores: Sequence[FeatureResult], level: int = 3) -> None:
             SingletonSubgroupWarning,
             stacklevel=level,
         )
+
+
+def read_counts(sample_weight: Any, n_rows: int, level: int = 3) -> Floats | None:
+    """Return the weights, which are frequencies of rows; None if all are 1."""
+    weights = read_weights(sample_weight, n_rows)
+    if weights is None or (weights == 1).all():
+        return None
+    if weights.sum() <= 2 < n_rows:
+        warnings.warn(
+            f"weights add up to {weights.sum():.3g} and are taken as numbers of rows, so standard errors are not "
+            f"known. Multiply them, for example so that they add up to {n_rows}, the number of rows.",
+            SubgroveWarning,
+            stacklevel=level,
+        )
+    return weights
+
+
+def reject_weighted_scores(losses: RowLosses, weights: Floats | None) -> None:
+    """Raise if weights are used with a score of all rows together."""
+    scores = [loss.name for loss in losses.losses if not loss.per_row]
+    if scores and weights is not None:
+        raise ParameterError(
+            f"weights cannot be used with {', '.join(scores)}, a score of all rows together. "
+            f"Use a loss that has a value for each row, or leave weights out."
+        )
+
+
+def versions() -> dict[str, str]:
+    """Return the versions that results were computed with."""
+    return {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()}

@@ -1,12 +1,11 @@
-"""Importance over large data: a sampler from a sample, then every chunk alone, and sums of them all.
+"""Importance of large data: a sampler fitted on a sample of rows, then sums over independent chunks.
 
-Rows that the sampler is fitted on are not judged: where they are rows of the data themselves, they are left out. What
-is chosen, certified or tried out beforehand is so on some hundred rows (`PilotRows`); the rest is `ChunkWork`.
+Rows that the sampler is fitted on are not evaluated: where they are rows of the data themselves, they are left out.
+Samplers are selected and checked on a few hundred rows (`PilotRows`); the rest is `ChunkWork`.
 """
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,175 +15,134 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.parallel import working_memory
-from subgrove._core.random import Keys, read_seed
+from subgrove._core.random import Keys
 from subgrove._core.validate import whole_number
-from subgrove._data.features import parse_features
 from subgrove._data.table import read_table
+from subgrove._importance.checks import versions
+from subgrove._importance.recompute import reporting_subgroups
 from subgrove._importance.result import ImportanceResult
-from subgrove._models.device import as_model
-from subgrove._models.predictor import default_loss, gives_probabilities, read_model, response_for
-from subgrove._scale import LargeData, as_large, is_large
+from subgrove._importance.spec import ImportanceSpec
+from subgrove._models.predictor import gives_probabilities, read_model, response_for
+from subgrove._scale import as_large, is_large
 from subgrove._scale.engines import run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns
 from subgrove._scale.readers import ChunkedData, SampledRows, sample_rows
-from subgrove._scoring.chunk_sums import ChunkSums
-from subgrove._scoring.chunks import ChunkWork, ColumnRoles
-from subgrove._scoring.feature_result import FeatureResult, result_from_sums
+from subgrove._scoring.chunks import ChunkSums, ChunkWork, ColumnRoles
 from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
 from subgrove._subgroups import Partition
-from subgrove._version import __version__
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.losses.get import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.chosen import choices_of
-from subgrove.samplers.conditioning import Given, conditional_on, read_given
-from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
+from subgrove.samplers.conditioning import Given, conditional_on
+from subgrove.samplers.fit import fitted_sampler, training_rows
 from subgrove.samplers.row_wise import from_training
 
-PROBED = 400  # rows that fidelity_checks are made of, and that the model is tried out on
+PILOT_ROWS = 400  # for fidelity checks and trial predictions
 _BATCH_ROWS = 50_000
-_LEAST_ROWS = 1_000
-_COPIES = 6  # how many times the size of a batch it takes to build and predict it
-_ASKING = "Asking the model"
-_WHY_NOT = {
-    "n_repeats": "each round of repeats would read all data again. Pass a number; with many rows, few repeats suffice.",
-}
+_MIN_BATCH_ROWS = 1_000
+_COPIES = 6  # memory needed to build and predict a batch, as a multiple of its size
 
 
 @dataclass(frozen=True)
 class SubgroupsOnly:
-    """What a result can be asked for beside its numbers: the subgroups that features are told by."""
+    """Subgroups used for reporting, where rows and model are not stored."""
 
-    told: Mapping[Feature, Partition]
+    subgroups: Mapping[Feature, Partition]
 
 
-def importance_of_chunks(
-    model: Any,
-    X: LargeData,
-    y: Any,
-    *,
-    sampler: Any,
-    train: Any,
-    features: Any,
-    given: Any,
-    loss: Any,
-    n_repeats: Any,
-    weights: Any,
-    response: str | None,
-    check_fidelity: bool,
-    seed: int | None,
-    n_jobs: int | None,
-    progress: bool | None,
-) -> ImportanceResult:
-    """What `importance` gives for large data; arguments are those of it."""
-    repeats = whole_number("n_repeats", n_repeats, least=1)
-    size = whole_number("sample_size", X.sample_size, least=2)
-    start, row_key = read_seed(seed), X.row_key
-    model = as_model(model)
-    losses = get_all(default_loss(model) if loss is None else loss)
-    needed = response_for(losses, response)
-    asked = read_model(model, needed)
-    data = X.read()
-    names = read_names(data, y, weights, row_key, model)
-    sampler = with_columns(sampler)
-    method = from_training(sampler)
-    chosen = parse_features(features_of(sampler) if features is None else features, names.model)
-    sets = None if given is None else read_given(given, chosen, names.model, named=features is not None)
-
-    run = partial(run_chunks, n_jobs=n_jobs, progress=False, what="Drawing the sample")
-    drawn = _drawn(data, names, train, method, size, start, run)
-    with _about_drawn_rows(data):
-        probe = PilotRows.of(
-            drawn.probed, drawn.probe_keys, names, asked, losses, gives_probabilities(needed), drawn.all
+def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
+    """Return the importance of large data."""
+    large = as_large(spec.X)
+    if spec.adaptive is not None:
+        raise ParameterError(
+            "n_repeats=AdaptiveRepeats(...) is not available for large data: each round of repeats would read all data "
+            "again. Pass a number; with many rows, few repeats suffice."
         )
-        samplers = _fitted_samplers(method, sets, chosen, probe, drawn.training, model, start)
+    sample_size = whole_number("sample_size", large.sample_size, least=2)
+    response = response_for(spec.losses, spec.response_method)
+    probabilities = gives_probabilities(response)
+    predictor = read_model(spec.model, response)
+    data = large.read()
+    columns = column_roles(data, spec, large.row_key)
+    method = from_training(spec.sampler)
+    features = spec.parse_features(columns.model)
+    given = spec.parse_given(features, columns.model)
+
+    run = partial(run_chunks, n_jobs=spec.n_jobs, progress=False, what="Drawing the sample")
+    drawn = _draw_rows(data, columns, spec.train, method, sample_size, spec.seed, run)
+    with _errors_of_sampled_rows(data):
+        pilot = PilotRows.of(drawn.pilot, drawn.pilot_keys, columns, predictor, spec.losses, probabilities, drawn.all)
+        samplers = _fitted_samplers(method, given, features, pilot, drawn.training, spec.model, spec.seed)
+    batch_rows = working_memory() * 2**20 / (_COPIES * 8 * len(columns.model))
     work = ChunkWork(
-        asked,
-        names,
-        samplers,
-        probe.scoring.losses,
-        probe.scoring.target.classes,
-        gives_probabilities(needed),
-        repeats,
-        start,
-        _batch_rows(len(names.model), working_memory()),
-        np.sort(drawn.left_out),
+        predictor=predictor,
+        columns=columns,
+        samplers=samplers,
+        losses=pilot.losses.losses,
+        classes=pilot.losses.target.classes,
+        probabilities=probabilities,
+        n_repeats=spec.n_repeats,
+        seed=spec.seed,
+        batch_rows=int(np.clip(batch_rows, _MIN_BATCH_ROWS, _BATCH_ROWS)),
+        left_out=np.sort(drawn.left_out),
     )
-    redraws = probe.redraws(work)
-    mark = probe.mark(work, redraws, data)
-    total = ChunkSums(len(chosen), len(losses), repeats)
-    results = run_chunks(
-        work, data.chunks, n_jobs=n_jobs, progress=progress, what=_ASKING, checkpoint=X.folder, mark=mark
-    )
-    for _, sums in results:
+    resampled = pilot.resample(work)
+    inputs = pilot.describe_inputs(work, resampled, data)
+    total = ChunkSums(len(features), len(spec.losses))
+    options: dict[str, Any] = {"n_jobs": spec.n_jobs, "progress": spec.progress, "what": "Predicting"}
+    for _, sums in run_chunks(work, data.chunks, **options, checkpoint=large.folder, mark=inputs):
         total.add_arrays(sums)
-    _reject_no_rows(total, names)
-    fidelity_checks = probe.fidelity_checks(work, redraws) if check_fidelity else {}
-    scores = []
-    for number, feature in enumerate(chosen):
-        part, redraw = total.parts[number], redraws[feature]
-        assert part is not None
-        scores.append(
-            result_from_sums(
-                feature,
-                redraw.groups,
-                part.moments,
-                part.sums,
-                part.spread,
-                part.n_drawn,
-                redraw.population,
-                n_rows=total.n_rows,
-                n_exact=part.n_exact,
-                fidelity_check=fidelity_checks.get(feature),
-                independent=True,
-            )
-        )
-    settings = {
-        "method": "importance",
-        "sampler": sampler_name(sampler),
-        "n_repeats": repeats,
-        "random_state": start,
-        "trained_on": drawn.trained_on,
-        "sample_size": drawn.n_sampled,
-        "left_out": total.n_left_out,
-        "data": data.description,
-        "chunks": len(data.chunks),
-        "row_key": row_key,
-        "choices": _choices(samplers),
-        "given": None if sets is None else {title(one): _listed(own) for one, own in sets.items()},
-        "n_rows_predicted": int(total.n_predicted[0]) + asked.n_rows,
-        "n_calls": int(total.n_predicted[1]) + asked.n_calls,
-        "fingerprint": probe.fingerprint(mark),
-    }
-    return _result(scores, work, total, settings, data.backend, samplers)
+    if not total.n_rows:
+        reason = "" if columns.weights is None else f": weights ({columns.weights!r}) are 0 in all of them"
+        raise InputError(f"No rows left to evaluate{reason}.")
+    checks = pilot.fidelity_checks(work, resampled) if spec.check_fidelity else {}
+    results = [
+        total.result(number, feature, resampled[feature], checks.get(feature))
+        for number, feature in enumerate(features)
+    ]
+    settings = spec.settings(
+        {"trained_on": drawn.trained_on, "choices": _choices(samplers)},
+        given,
+        sample_size=drawn.n_sampled,
+        left_out=total.n_left_out,
+        data=data.description,
+        chunks=len(data.chunks),
+        row_key=large.row_key,
+        n_rows_predicted=int(total.n_predicted[0]) + predictor.n_rows,
+        n_calls=int(total.n_predicted[1]) + predictor.n_calls,
+        fingerprint=pilot.fingerprint(inputs),
+        versions=versions(),
+    )
+    result = ImportanceResult(
+        tuple(results),
+        names_of(work.losses),
+        tuple(total.baseline.mean[:, 0].tolist()),
+        settings,
+        None,
+        data.backend,
+        per_row_losses=(True,) * len(work.losses),
+    )
+    return replace(result, _source=SubgroupsOnly(reporting_subgroups(samplers)))
 
 
-def reject_with_partitions(**given: Any) -> None:
-    """Arguments that large data do not take, with the reason."""
-    for name, value in given.items():
-        if value is not None:
-            raise ParameterError(f"{name}={value!r} is not there for large data: {_WHY_NOT[name]}")
-
-
-def read_names(data: ChunkedData, y: Any, weights: Any, row_key: Any, model: Any) -> ColumnRoles:
-    """Which columns are what; the model is given those that it was trained on, or all others if it does not tell."""
-    if y is None:
+def column_roles(data: ChunkedData, spec: ImportanceSpec, row_key: str | None) -> ColumnRoles:
+    """Return the roles of columns; the model is given those it was fitted on, or else all others."""
+    if spec.y is None:
         raise ParameterError(f"y must be the name of a column of {data.description}, the target; got None.")
-    target = check_column_name(y, data, "y", "the target")
-    counted = check_column_name(weights, data, "weights", "how often each row counts")
-    key = check_column_name(row_key, data, "row_key", "which tells rows apart")
+    target = check_column_name(spec.y, data, "y", "the target")
+    weights = check_column_name(spec.sample_weight, data, "weights", "the weight of each row")
     assert target is not None
-    return ColumnRoles(tuple(model_columns(data, model, (), (target, counted, key))), target, counted, key)
+    return ColumnRoles(tuple(model_columns(data, spec.model, (), (target, weights, row_key))), target, weights, row_key)
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """Rows that were drawn from partitions: to fit the sampler on, and to try things out on."""
+@dataclass(frozen=True, kw_only=True)
+class _DrawnRows:
+    """Rows drawn at random: training rows of the sampler, and pilot rows."""
 
     training: Any
-    probed: Any
-    probe_keys: Keys
+    pilot: Any
+    pilot_keys: Keys
     left_out: Keys
     all: Any
     trained_on: str
@@ -192,8 +150,8 @@ class _Drawn:
 
 
 @contextmanager
-def _about_drawn_rows(data: ChunkedData) -> Iterator[None]:
-    """Numbers of rows in an error about input are those of a sample: say so."""
+def _errors_of_sampled_rows(data: ChunkedData) -> Iterator[None]:
+    """Add to errors about input that their row numbers are those of a sample."""
     try:
         yield
     except InputError as error:
@@ -202,115 +160,81 @@ def _about_drawn_rows(data: ChunkedData) -> Iterator[None]:
         raise type(error)(f"In rows drawn at random from {data.description}: {error}") from error
 
 
-def _drawn(data: ChunkedData, names: ColumnRoles, train: Any, method: Any, size: int, seed: int, run: Any) -> _Drawn:
-    """Draw what is needed, in one go: the first rows of a sample are a sample."""
-    needs = train is None and not isinstance(method, FittedSampler)
+def _draw_rows(
+    data: ChunkedData, columns: ColumnRoles, train: Any, method: Any, size: int, seed: int, run: Any
+) -> _DrawnRows:
+    """Draw training and pilot rows at once: the first rows of a sample are a sample."""
+    fits = train is None and not isinstance(method, FittedSampler)
     if isinstance(method, FittedSampler) and train is not None:
         raise ParameterError(
             "train has no effect here: the sampler is fitted already. Leave train out, or pass a sampler to be fitted "
             "on it."
         )
-    n = min(size, data.n_rows // 2) if needs else 0
-    if needs and n < 2:
+    n = min(size, data.n_rows // 2) if fits else 0
+    if fits and n < 2:
         raise InputError(
             f"{data.description} has {data.n_rows} row{'s' * (data.n_rows > 1)}, too few to fit the sampler on one "
-            f"half and judge the other. "
-            f"Pass training rows as train."
+            f"half and evaluate the other. Pass training rows as train."
         )
-    columns = (*names.model, *([names.target] if names.target not in names.model else []))
-    found = sample_rows(data, columns, n + PROBED, seed, names.row_key, run)
-    first, rest = _parted(found, n)
-    training, trained_on, sampled = (first, "sample", n) if needs else (None, "before", 0)
+    names = (*columns.model, *([columns.target] if columns.target not in columns.model else []))
+    sample = sample_rows(data, names, n + PILOT_ROWS, seed, columns.row_key, run)
+    first, others = _split_table(sample, n)
+    training, trained_on, n_sampled = (first, "sample", n) if fits else (None, "before", 0)
     if train is not None:
-        training, trained_on, sampled = _training(train, names, size, seed, run)
-    return _Drawn(training, rest, found.keys[n:], found.keys[:n], found.table, trained_on, sampled)
+        training, trained_on, n_sampled = _training_rows(train, columns, size, seed, run)
+    return _DrawnRows(
+        training=training,
+        pilot=others,
+        pilot_keys=sample.keys[n:],
+        left_out=sample.keys[:n],
+        all=sample.table,
+        trained_on=trained_on,
+        n_sampled=n_sampled,
+    )
 
 
-def _parted(found: SampledRows, n: int) -> tuple[Any, Any]:
-    if hasattr(found.table, "iloc"):
-        return found.table.iloc[:n], found.table.iloc[n:].reset_index(drop=True)
+def _split_table(sample: SampledRows, n: int) -> tuple[Any, Any]:
+    if hasattr(sample.table, "iloc"):
+        return sample.table.iloc[:n], sample.table.iloc[n:].reset_index(drop=True)
     import narwhals as nw
 
-    table = nw.from_native(found.table, eager_only=True)
+    table = nw.from_native(sample.table, eager_only=True)
     return table[:n].to_native(), table[n:].to_native()
 
 
-def _training(train: Any, names: ColumnRoles, size: int, seed: int, run: Any) -> tuple[Any, str, int]:
+def _training_rows(train: Any, columns: ColumnRoles, size: int, seed: int, run: Any) -> tuple[Any, str, int]:
     if not is_large(train):
         return training_rows(train), "train", 0
     data = as_large(train).read("train")
-    data.reject_unknown(names.model, "train (the columns of the model)")
-    key = names.row_key if names.row_key in (*data.columns, *data.beside) else None
-    found = sample_rows(data, names.model, size, seed, key, run)
-    return found.table, "train", found.n
+    data.reject_unknown(columns.model, "train (the columns of the model)")
+    key = columns.row_key if columns.row_key in (*data.columns, *data.beside) else None
+    sample = sample_rows(data, columns.model, size, seed, key, run)
+    return sample.table, "train", sample.n
 
 
 def _fitted_samplers(
     method: Any,
-    sets: Mapping[Feature, Given] | None,
+    given: Mapping[Feature, Given] | None,
     features: Sequence[Feature],
-    probe: PilotRows,
+    pilot: PilotRows,
     training: Any,
     model: Any,
     seed: int,
 ) -> dict[Feature, FittedSampler]:
-    """What redraws each feature, fitted on training rows; features with the same conditioning columns together."""
-    rows = None if training is None else probe.only_columns(training)
-    table = read_table(probe.rows, lenient=True)
-    together: dict[Any, list[Feature]] = {}
+    """Return the fitted sampler of each feature; features with the same conditioning columns share one."""
+    rows = None if training is None else pilot.only_columns(training)
+    table = read_table(pilot.rows, lenient=True)
+    by_given: dict[Any, list[Feature]] = {}
     for feature in features:
-        together.setdefault(None if sets is None else sets[feature], []).append(feature)
-    found: dict[Feature, FittedSampler] = {}
-    for given, some in together.items():
-        own = from_training(conditional_on(method, given, some[0], table.names))
-        fitted, _ = fitted_sampler(own, probe.rows, table, rows, some, model, seed)
-        found |= dict.fromkeys(some, fitted)
-    return {feature: found[feature] for feature in features}
+        by_given.setdefault(None if given is None else given[feature], []).append(feature)
+    samplers: dict[Feature, FittedSampler] = {}
+    for columns, some in by_given.items():
+        own = from_training(conditional_on(method, columns, some[0], table.names))
+        fitted, _ = fitted_sampler(own, pilot.rows, table, rows, some, model, seed)
+        samplers |= dict.fromkeys(some, fitted)
+    return {feature: samplers[feature] for feature in features}
 
 
 def _choices(samplers: Mapping[Feature, FittedSampler]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for feature, fitted in samplers.items():
-        made = choices_of(fitted).get(title(feature))
-        if made is not None:
-            found[title(feature)] = [one.to_dict() for one in made]
-    return found
-
-
-def _listed(names: Given) -> list[str] | None:
-    return None if names is None else list(names)
-
-
-def _batch_rows(n_columns: int, memory: float) -> int:
-    return int(np.clip(memory * 2**20 / (_COPIES * 8 * n_columns), _LEAST_ROWS, _BATCH_ROWS))
-
-
-def _reject_no_rows(total: ChunkSums, names: ColumnRoles) -> None:
-    if not total.n_rows:
-        why = "" if names.weights is None else f": weights ({names.weights!r}) are 0 in all of them"
-        raise InputError(f"No row is left to judge{why}.")
-
-
-def _result(
-    scores: Sequence[FeatureResult],
-    work: ChunkWork,
-    total: ChunkSums,
-    settings: dict[str, Any],
-    backend: str,
-    samplers: Mapping[Feature, FittedSampler],
-) -> ImportanceResult:
-    assert total.baseline is not None
-    versions = {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()}
-    result = ImportanceResult(
-        tuple(scores),
-        names_of(work.losses),
-        tuple(total.baseline.mean[:, 0].tolist()),
-        {**settings, "versions": versions},
-        None,
-        backend,
-        per_row_losses=(True,) * len(work.losses),
-    )
-    told = {
-        feature: groups for feature, one in samplers.items() if (groups := one.reporting_subgroups(feature)) is not None
-    }
-    return replace(result, _source=SubgroupsOnly(told))
+    choices = {title(feature): choices_of(fitted).get(title(feature)) for feature, fitted in samplers.items()}
+    return {name: [one.to_dict() for one in made] for name, made in choices.items() if made is not None}

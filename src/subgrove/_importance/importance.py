@@ -1,52 +1,25 @@
-"""`importance`: how much the loss grows when a feature is redrawn."""
+"""`importance`: how much the loss of a model increases when a feature is resampled."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from subgrove._core.parallel import effective_jobs, working_memory
-from subgrove._core.random import read_seed
-from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.features import parse_features
-from subgrove._data.fingerprint import fingerprint
+from subgrove._core.parallel import working_memory
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import read_once, read_table
-from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
-from subgrove._importance.checks import trained_on, warn_of_same_rows, warn_of_singletons
-from subgrove._importance.chunked import importance_of_chunks, reject_with_partitions
-from subgrove._importance.recompute import ScoringSource, fit_sampler
+from subgrove._importance.build_result import make_result
+from subgrove._importance.checks import reject_weighted_scores, warn_of_singletons
+from subgrove._importance.recompute import ScoringSource
 from subgrove._importance.result import ImportanceResult
-from subgrove._models.device import DeviceModel, as_model, on_host
-from subgrove._models.predictor import (
-    Predictions,
-    Predictor,
-    default_loss,
-    gives_probabilities,
-    read_model,
-    read_target,
-    response_for,
-)
-from subgrove._scale import as_large, is_large
-from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_budget, repeats_used, warn_of_the_bound
+from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit, read_rows, validate
+from subgrove._models.device import DeviceModel, on_host
+from subgrove._models.predictor import gives_probabilities, read_model, response_for
+from subgrove._scale import is_large
+from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_scores, repeats_used, warn_of_max_repeats
+from subgrove._scoring.context import ScoringContext, batch_size, fits_copy, predict_baseline
 from subgrove._scoring.fidelity_check.check import FidelityChecker
 from subgrove._scoring.prediction_shifts import predictions_and_residuals
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
-from subgrove._scoring.score import ScoringContext, score_all
-from subgrove.exceptions import ParameterError
-from subgrove.losses.get import get_all
-from subgrove.samplers.base import title
-from subgrove.samplers.chosen import choices_of
-from subgrove.samplers.conditioning import read_given
-from subgrove.samplers.fit import features_of, sampler_name, training_rows, with_columns
-
-_BATCH_ROWS = 100_000  # rows the model is asked for at once, memory allowing
-_LEAST_ROWS = 1_000
-_COPIES = 6  # how many times the size of a batch it takes to build and predict it
-_KEPT_BYTES = 21  # what a result keeps of each row and feature
+from subgrove._scoring.score import score_features
 
 
 def importance(
@@ -164,143 +137,95 @@ def importance(
     >>> large.n_rows, large.settings["trained_on"], large.settings["left_out"]
     (366, 'sample', 365)
     """
-    check_flag("check_fidelity", check_fidelity)
+    spec = validate(
+        model=model,
+        X=X,
+        y=y,
+        train=train,
+        features=features,
+        given=given,
+        sampler=sampler,
+        loss=loss,
+        n_repeats=n_repeats,
+        sample_weight=sample_weight,
+        response_method=response_method,
+        check_fidelity=check_fidelity,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
     if is_large(X):
-        adaptive = n_repeats if isinstance(n_repeats, AdaptiveRepeats) else None
-        reject_with_partitions(n_repeats=adaptive)
-        return importance_of_chunks(
-            model,
-            as_large(X),
-            y,
-            sampler=sampler,
-            train=train,
-            features=features,
-            given=given,
-            loss=loss,
-            n_repeats=n_repeats,
-            weights=sample_weight,
-            response=response_method,
-            check_fidelity=check_fidelity,
-            seed=random_state,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-    enough = n_repeats if isinstance(n_repeats, AdaptiveRepeats) else None
-    repeats = enough.start if enough is not None else whole_number("n_repeats", n_repeats, least=1)
-    memory = working_memory()
-    effective_jobs(n_jobs)  # raises if n_jobs is invalid
-    start = read_seed(random_state)
-    model = as_model(model)
-    losses = get_all(default_loss(model) if loss is None else loss)
-    if isinstance(model, DeviceModel):
-        from subgrove._importance.on_device import ImportanceSpec, goes_on_device, importance_on_device
+        from subgrove._importance.chunked import importance_of_chunks
 
-        if goes_on_device(model, losses, response_method, enough):
-            wanted = ImportanceSpec(
-                sampler, train, features, given, losses, repeats, sample_weight, check_fidelity, start, progress
-            )
-            return importance_on_device(model, X, y, wanted)
-        X, train, y, sample_weight = *model._host_tables(X, train), on_host(y), on_host(sample_weight)
-    needed = response_for(losses, response_method)
-    asked = read_model(model, needed)
-    table = read_table(X, lenient=True)
-    sampler = with_columns(sampler)
-    chosen = parse_features(features_of(sampler) if features is None else features, table.names)
-    reject_another_index(X, y=y, sample_weight=sample_weight)
-    target = read_target(y, table.n_rows, asked.classes, losses, probabilities=gives_probabilities(needed))
-    counted = read_counts(sample_weight, table.n_rows)
-    scoring = RowLosses(losses, target, gives_probabilities(needed))
-    rows, kept = X, None
-    if counted is not None and not (counted > 0).all():
-        kept = np.flatnonzero(counted > 0)
-        rows = Frames(X, table.columns).changed(kept, {})
-        table, counted = read_table(rows, lenient=True), counted[kept]
-        scoring = replace(scoring, target=target.taken(kept))
-    sets = None if given is None else read_given(given, chosen, table.names, named=features is not None)
+        return importance_of_chunks(spec)
+    if isinstance(spec.model, DeviceModel):
+        from subgrove._importance.on_device import importance_on_device, runs_on_device
 
-    with read_once(rows, training_rows(train), table=table):
-        fitted, redrawn = fit_sampler(sampler, sets, rows, table, train, chosen, model, start)
-        mark = fingerprint(table)
-        warn_of_same_rows(fitted, mark, redrawn, train)
-    frames = Frames(rows, redrawn.columns, fitted.train)
-    batch = _batch_rows(frames, len(chosen), len(losses), memory)
-    before = _original(asked, frames, batch)
-    scoring = scoring.settled(before)
-    reject_weighted_scores(scoring, counted)
-    reject_budget(enough, scoring.per_row)
-    answers, rest = predictions_and_residuals(before, scoring.target, probabilities=scoring.probabilities)
-    question = ScoringContext(
-        asked,
-        frames,
-        redrawn,
-        fitted,
-        scoring,
-        scoring.rows(before, ALL, describe_baseline_row),
-        scoring.whole(before, describe_baseline_row),
-        counted,
-        repeats,
-        start,
-        batch,
-        FidelityChecker.of(frames, table, counted, start) if check_fidelity else None,
-        answers,
-        enough,
-        before,
-        _holds_copy(frames, batch, len(chosen), len(losses), memory),
+        if runs_on_device(spec):
+            return importance_on_device(spec)
+        X, train = spec.model._host_tables(X, train)
+        y, sample_weight = on_host(y), on_host(sample_weight)
+    response = response_for(spec.losses, response_method)
+    predictor = read_model(spec.model, response)
+    probabilities = gives_probabilities(response)
+    data = read_rows(spec, X, y, sample_weight, predictor.classes, probabilities=probabilities)
+    fitted = fit(spec, data, train)
+    context = _context(spec, data, fitted, predictor, probabilities)
+    results = score_features(context, data.features, n_jobs, progress)
+    return _result(spec, data, fitted, context, results)
+
+
+def _context(
+    spec: ImportanceSpec, data: EvaluationRows, fitted: FittedRows, predictor: Any, probabilities: bool
+) -> ScoringContext:
+    """Predict the baseline rows and compute their losses."""
+    frames = Frames(data.rows, fitted.table.columns, fitted.sampler.train)
+    sizes, memory = (len(data.features), len(spec.losses)), working_memory()
+    batch_rows = batch_size(frames, *sizes, memory)
+    predictions = predict_baseline(predictor, frames, batch_rows)
+    losses = RowLosses(spec.losses, data.target, probabilities).settled(predictions)
+    reject_weighted_scores(losses, data.weights)
+    reject_scores(spec.adaptive, losses.per_row)
+    checker = FidelityChecker.of(frames, data.table, data.weights, spec.seed) if spec.check_fidelity else None
+    return ScoringContext(
+        predictor=predictor,
+        frames=frames,
+        table=fitted.table,
+        sampler=fitted.sampler,
+        losses=losses,
+        baseline_losses=losses.rows(predictions, ALL, describe_baseline_row),
+        baseline_scores=losses.whole(predictions, describe_baseline_row),
+        weights=data.weights,
+        n_repeats=spec.n_repeats,
+        seed=spec.seed,
+        batch_rows=batch_rows,
+        fidelity_checker=checker,
+        prediction_values=predictions_and_residuals(predictions, data.target, probabilities=probabilities)[0],
+        adaptive=spec.adaptive,
+        baseline_predictions=predictions,
+        copies_table=fits_copy(frames, batch_rows, *sizes, memory),
     )
-    scores = score_all(question, chosen, n_jobs, progress)
-    warn_of_singletons(scores)
-    warn_of_the_bound(enough, scores, counted)
-    settings = {
-        "method": "importance",
-        "sampler": sampler_name(sampler),
-        "n_repeats": repeats,
-        **({} if enough is None else {"adaptive_share": enough.share, "repeats_used": repeats_used(scores)}),
-        "random_state": start,
-        "trained_on": trained_on(fitted, train),
-        "choices": {name: [one.to_dict() for one in made] for name, made in choices_of(fitted).items()},
-        "given": None if sets is None else {title(feature): _listed(names) for feature, names in sets.items()},
-        "n_rows_predicted": asked.n_rows,
-        "n_calls": asked.n_calls,
-        "fingerprint": mark,
-    }
-    result = make_result(
-        scores, scoring, (question.baseline, question.whole), counted, settings, X, kept, (answers, rest)
+
+
+def _result(
+    spec: ImportanceSpec, data: EvaluationRows, fitted: FittedRows, context: ScoringContext, results: Any
+) -> ImportanceResult:
+    warn_of_singletons(results, level=4)
+    warn_of_max_repeats(spec.adaptive, results, data.weights)
+    adaptive = {}
+    if spec.adaptive is not None:
+        adaptive = {"adaptive_share": spec.adaptive.share, "repeats_used": repeats_used(results)}
+    settings = spec.settings(
+        {**adaptive, **fitted.settings},
+        data.given,
+        n_rows_predicted=context.predictor.n_rows,
+        n_calls=context.predictor.n_calls,
+        fingerprint=fitted.fingerprint,
     )
-    return result._computed_from(ScoringSource.of(question, chosen, sampler, sets, train, model))
-
-
-def check_flag(name: str, value: Any) -> None:
-    """Raise unless a value is a boolean."""
-    if not isinstance(value, bool):
-        raise ParameterError(f"{name} must be True or False; got {value!r}.")
-
-
-def _batch_rows(frames: Frames, n_features: int, n_losses: int, memory: float) -> int:
-    """Rows in a batch, so that what is built and what is kept stay within the budget."""
-    kept = n_features * n_losses * frames.n_rows * _KEPT_BYTES
-    left = max(memory * 2**20 - kept, memory * 2**20 / 8)
-    return int(np.clip(left / (_COPIES * 8 * len(frames.names)), _LEAST_ROWS, _BATCH_ROWS))
-
-
-def _holds_copy(frames: Frames, batch: int, n_features: int, n_losses: int, memory: float) -> bool:
-    """Whether a copy of a table that is larger than a batch fits into the budget, beside all else."""
-    if not frames.is_matrix or frames.n_rows <= batch:
-        return False
-    kept = n_features * n_losses * frames.n_rows * _KEPT_BYTES
-    needed = 8 * len(frames.names) * (frames.n_rows + _COPIES * batch)
-    return memory * 2**20 >= kept + needed
-
-
-def _original(model: Predictor, frames: Frames, batch: int) -> Predictions:
-    """Predictions of the rows as they are; on the way, it is seen whether the model writes to what it is given."""
-    parts = []
-    for at in range(0, frames.n_rows, batch):
-        piece = slice(at, min(at + batch, frames.n_rows))
-        table = frames.changed(piece, {})
-        parts.append(model.predict(table, piece.stop - piece.start, partial(describe_baseline_row, start=at)))
-        model.writes = model.writes or not frames.holds(table, piece)
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _listed(names: tuple[str, ...] | None) -> list[str] | None:
-    return None if names is None else list(names)
+    assert context.baseline_predictions is not None
+    values = predictions_and_residuals(
+        context.baseline_predictions, data.target, probabilities=context.losses.probabilities
+    )
+    baseline = (context.baseline_losses, context.baseline_scores)
+    result = make_result(results, context.losses, baseline, data.weights, settings, data.X, data.row_numbers, values)
+    return result._computed_from(ScoringSource.of(context, spec, data, fitted))

@@ -16,7 +16,8 @@ from subgrove._data.features import parse_features
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import copied, without_columns
-from subgrove._importance.build_result import make_result, read_counts, reject_weighted_scores
+from subgrove._importance.build_result import make_result
+from subgrove._importance.checks import read_counts, reject_weighted_scores
 from subgrove._importance.result import ImportanceResult
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._scoring.feature_result import FeatureResult

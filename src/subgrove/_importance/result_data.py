@@ -20,7 +20,7 @@ class Inputs(Protocol):
     """What a result was computed from, as far as it is held in memory."""
 
     @property
-    def told(self) -> Mapping[Feature, Partition]:
+    def subgroups(self) -> Mapping[Feature, Partition]:
         """The subgroups that results of a feature are reported by."""
 
 

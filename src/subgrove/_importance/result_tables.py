@@ -115,7 +115,7 @@ class ImportanceTables(ImportanceData):
         >>> imp.subgroups["temp"]
         <Partition of 'temp': 4 subgroups by season, hum>
         """
-        partitions = {} if self._source is None else self._source.told
+        partitions = {} if self._source is None else self._source.subgroups
         return {title(feature): partition for feature, partition in partitions.items()}
 
     @property

@@ -1,7 +1,7 @@
-"""When a feature has had redraws enough: once their noise is small beside that of the test rows.
+"""`AdaptiveRepeats`: repeats until the Monte-Carlo error is small compared with the error due to the test rows.
 
-More redraws make the Monte-Carlo error smaller and leave the error of the test rows as it is. From some number on
-they buy nothing, and which number that is differs between features.
+More repeats make the Monte-Carlo error smaller and leave the error due to the test rows as it is. From some number on
+they gain nothing, and that number differs between features.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
-from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.estimate_variance import overall_variance
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError, SubgroveWarning
@@ -66,49 +65,48 @@ class AdaptiveRepeats:
                 f"max_repeats={self.max_repeats} is below start={self.start}. Raise it, or lower start."
             )
 
-    def needs_more(self, tally: LossAccumulator) -> bool:
-        """Whether a feature needs more redraws, and may have them."""
-        return tally.n_repeats < self.max_repeats and not self.met(tally.provisional(), tally.weights)
+    def needs_more(self, result: FeatureResult, weights: Floats | None) -> bool:
+        """Return whether a feature needs more repeats, and may have them."""
+        return result.overall.shape[1] < self.max_repeats and not self.is_met(result, weights)
 
     def more_than(self, n_repeats: int) -> int:
-        """The next number of repeats."""
+        """Return the next number of repeats."""
         return min(2 * n_repeats, self.max_repeats)
 
-    def met(self, score: FeatureResult, weights: Floats | None) -> bool:
-        """Whether the error of the draws is small enough, for each loss that has a value for each row.
-
-        The error of the test rows, where it is not known, asks for nothing.
-        """
-        share = score.sizes / score.sizes.sum()
-        draws = (np.where(share > 0, score.mc_variance, 0.0) * share**2).sum(axis=1)
-        rows = overall_variance(score, weights)
+    def is_met(self, result: FeatureResult, weights: Floats | None) -> bool:
+        """Return whether the Monte-Carlo error is small enough, for each loss that has a value for each row."""
+        share = result.sizes / result.sizes.sum()
+        draws = (np.where(share > 0, result.mc_variance, 0.0) * share**2).sum(axis=1)
+        rows = overall_variance(result, weights)
         known = ~np.isnan(rows)
         return bool((draws[known] <= self.share**2 * rows[known]).all())
 
 
-def repeats_used(scores: Sequence[FeatureResult]) -> dict[str, int]:
-    """How many repeats each feature had."""
-    return {score.title: int(score.overall.shape[1]) for score in scores}
+def repeats_used(results: Sequence[FeatureResult]) -> dict[str, int]:
+    """Return the number of repeats of each feature."""
+    return {result.title: int(result.overall.shape[1]) for result in results}
 
 
-def reject_budget(budget: AdaptiveRepeats | None, per_row: Sequence[int]) -> None:
-    """Scores of all rows together have no error of the test rows to compare with."""
-    if budget is not None and not per_row:
+def reject_scores(adaptive: AdaptiveRepeats | None, per_row: Sequence[int]) -> None:
+    """Raise if no loss has values of single rows, whose error the Monte-Carlo error is compared with."""
+    if adaptive is not None and not per_row:
         raise ParameterError(
-            "budget compares the noise of draws with that of the test rows, which is not known of a score of all rows "
-            "together. Use a loss that has a value for each row, or n_repeats alone."
+            "AdaptiveRepeats compares the Monte-Carlo error with the error due to the test rows, which is not known "
+            "for a score of all rows together. Use a loss that has a value for each row, or pass n_repeats as a number."
         )
 
 
-def warn_of_the_bound(budget: AdaptiveRepeats | None, scores: Sequence[FeatureResult], weights: Floats | None) -> None:
-    """Say which features had the most repeats and would have needed more."""
-    short = [] if budget is None else [score.title for score in scores if not budget.met(score, weights)]
-    if budget is not None and short:
+def warn_of_max_repeats(
+    adaptive: AdaptiveRepeats | None, results: Sequence[FeatureResult], weights: Floats | None
+) -> None:
+    """Warn about features that reached `max_repeats` and would have needed more."""
+    short = [] if adaptive is None else [result.title for result in results if not adaptive.is_met(result, weights)]
+    if adaptive is not None and short:
         more = f" and {len(short) - 5} more" if len(short) > 5 else ""
         warnings.warn(
-            f"After max_repeats={budget.max_repeats} redraws the Monte-Carlo error is still above {budget.share:g} of "
-            f"the error of the test rows for {', '.join(map(repr, short[:5]))}{more}. Raise max_repeats or budget; "
-            f"mc_error says how large it is.",
+            f"After max_repeats={adaptive.max_repeats} repeats the Monte-Carlo error is still above {adaptive.share:g} "
+            f"of the error due to the test rows for {', '.join(map(repr, short[:5]))}{more}. Raise max_repeats or "
+            f"share; the column mc_error has its size.",
             SubgroveWarning,
             stacklevel=3,
         )

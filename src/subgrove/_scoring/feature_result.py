@@ -18,7 +18,7 @@ from subgrove._core.moments import Moments
 from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import RowGroups
+from subgrove.samplers.redraw import ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,29 +186,26 @@ def finite_population_correction(population: Floats, n_repeats: int) -> Floats:
 
 def result_from_sums(
     feature: Feature,
-    groups: RowGroups,
-    moments: Moments,
+    resampled: ResampledFeature,
+    sizes: Floats,
     sums: Floats,
     spread: Floats,
     n_sampled: Floats,
-    population: Floats,
     *,
-    n_rows: int,
-    n_exact: int = 0,
-    singletons: tuple[int, ...] = (),
-    fidelity_check: FidelityCheck | None = None,
+    jackknife_factor: Floats | None = None,
     independent: bool = False,
+    **others: Any,
 ) -> FeatureResult:
-    """Return a result without rows.
+    """Return means and variances in place of sums.
 
     Parameters
     ----------
     feature : tuple of str
         Its columns.
-    groups : RowGroups
-        Rules of the subgroups, their columns and folds.
-    moments : Moments (L, K)
-        Moments of the influence of rows: with donors from training rows, of their mean increases.
+    resampled : ResampledFeature
+        Subgroups and the number of possible draws.
+    sizes : float array (K,)
+        Number of rows (sum of weights) of each subgroup.
     sums : float array (L, M, K)
         Increases in each repeat, summed over the rows of a subgroup (times weight); rows with an exact expectation
         are the same in all repeats.
@@ -217,13 +214,16 @@ def result_from_sums(
         weight); where rows are donors, too, plus the same about the mean of the rows that received their value.
     n_sampled : array (K,)
         Number of sampled (not exact) rows of each subgroup.
-    population : float array (K,) or (1,)
-        As in `ResampledFeature`.
-    n_rows, n_exact, singletons, fidelity_check, independent
-        As in `FeatureResult`.
+    jackknife_factor : float array (K,), optional
+        Factor by which `influence` was spread about its mean.
+    independent : bool, default False
+        Whether rows are resampled independently: the Monte-Carlo variance is then known from all rows, else from the
+        variance over repeats only.
+    others
+        More fields of the result.
     """
-    sizes, m = moments.n[0], sums.shape[1]
-    correction = finite_population_correction(population, m)
+    m, groups = sums.shape[1], resampled.groups
+    correction = finite_population_correction(resampled.population, m)
     with np.errstate(invalid="ignore", divide="ignore"):
         repeats, overall = sums / sizes, sums.sum(axis=2) / sizes.sum()
         if m < 2:
@@ -232,22 +232,24 @@ def result_from_sums(
             excess = np.where(sizes > 0, spread / sizes, 0.0) / (m - 1) / m * correction
             variance = excess / sizes if independent else repeats.var(axis=1, ddof=1) / m * correction
     variance = np.where(np.asarray(n_sampled) == 0, 0.0, variance)  # exact, but for rounding
+    exact = resampled.exact
     return FeatureResult(
         feature=feature,
         rules=groups.rules,
         conditioning=groups.conditioning,
         folds=groups.folds,
-        n_rows=n_rows,
         sizes=sizes,
         repeats=repeats,
         overall=overall,
-        excess=excess,
+        excess=excess if jackknife_factor is None else excess * jackknife_factor**2,
         mc_variance=variance,
-        n_exact=n_exact,
-        singletons=singletons,
-        fidelity_check=fidelity_check,
-        moments=moments,
         independent=independent,
+        **{
+            "n_rows": len(groups.code),
+            "n_exact": 0 if exact is None else int(exact.rows.sum()),
+            "singletons": tuple(np.flatnonzero((resampled.population == 0) & (sizes > 0)).tolist()),
+            **others,
+        },
     )
 
 

@@ -1,7 +1,7 @@
-"""Some hundred rows of large data, on which things are tried out before all rows are asked for.
+"""`PilotRows`: a few hundred rows of large data, used before all rows are predicted.
 
-They tell whether the model, the losses and the sampler work at all; what the subgroups of each feature are; whether
-redraws pass for real data; and what a run can be told from another by, for its checkpoint.
+They show whether the model, the losses and the sampler work, have the subgroups of each feature, and serve the fidelity
+checks and the identification of a run by its checkpoint.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_like, read_table
 from subgrove._models.predictor import Predictions, Predictor, missing_in, read_target
 from subgrove._scale.readers import ChunkedData
-from subgrove._scoring.chunk_batch import ChunkBatch, raw_column
+from subgrove._scoring.chunk_table import ChunkBatch, raw_column
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
+from subgrove._scoring.context import resample
 from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
-from subgrove._scoring.score import resample
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, title
@@ -34,7 +34,7 @@ from subgrove.samplers.redraw import ResampledFeature
 
 @dataclass(frozen=True, eq=False)
 class PilotRows:
-    """Rows to try things out on.
+    """A few hundred rows drawn at random.
 
     Attributes
     ----------
@@ -42,129 +42,130 @@ class PilotRows:
         The columns of the model.
     keys : uint64 array
         Keys of the rows.
-    scoring : Scoring
-        Losses, once it is known which of them have a value for each row.
-    answers : array
+    columns : ColumnRoles
+        Columns of the data.
+    losses : RowLosses
+        Losses and target of the rows.
+    predictions : array
         Predictions of the rows.
     """
 
     rows: Any
     keys: Keys
-    names: ColumnRoles
-    scoring: RowLosses
-    answers: Predictions
+    columns: ColumnRoles
+    losses: RowLosses
+    predictions: Predictions
 
     @classmethod
     def of(
         cls,
         table: Any,
         keys: Keys,
-        names: ColumnRoles,
-        model: Predictor,
+        columns: ColumnRoles,
+        predictor: Predictor,
         losses: tuple[Loss, ...],
         probabilities: bool,
         sampled: Any,
     ) -> PilotRows:
-        """Ask the model about the rows; `sampled` are more rows, whose y tells which classes there are."""
-        every = raw_column(sampled, names.target)
-        every = every[~missing_in(every)]  # where such rows are judged, their chunk is told
-        known = read_target(every, len(every), model.classes, losses, probabilities=probabilities)
-        y = raw_column(table, names.target)
-        kept = np.flatnonzero(~missing_in(y))
-        if not len(kept):
-            raise InputError(f"y, {names.target!r}, is missing in all of {len(y)} rows drawn at random. Name another.")
-        y, keys = y[kept], keys[kept]
+        """Predict the rows; `sampled` are more rows, whose y has the classes."""
+        every = raw_column(sampled, columns.target)
+        every = every[~missing_in(every)]  # the error for evaluated rows names their chunk
+        known = read_target(every, len(every), predictor.classes, losses, probabilities=probabilities)
+        y = raw_column(table, columns.target)
+        present = np.flatnonzero(~missing_in(y))
+        if not len(present):
+            raise InputError(f"y, {columns.target!r}, is missing in all of {len(y)} sampled rows.")
+        y, keys = y[present], keys[present]
         target = read_target(y, len(y), known.classes, losses, probabilities=probabilities)
-        rows = ChunkBatch.of(table, names.model, kept).table
+        rows = ChunkBatch.of(table, columns.model, present).table
         frames = Frames(rows, ())
-        given = frames.changed(slice(0, len(y)), {})
-        answers = model.predict(given, len(y), describe_baseline_row)
-        model.writes = model.writes or not frames.holds(given, slice(0, len(y)))
-        scoring = RowLosses(losses, target, probabilities).settled(answers)
-        whole = [loss.name for loss in scoring.losses if not loss.per_row]
-        if whole:
+        copied = frames.changed(slice(0, len(y)), {})
+        predictions = predictor.predict(copied, len(y), describe_baseline_row)
+        predictor.writes = predictor.writes or not frames.holds(copied, slice(0, len(y)))
+        row_losses = RowLosses(losses, target, probabilities).settled(predictions)
+        scores = [loss.name for loss in row_losses.losses if not loss.per_row]
+        if scores:
             raise ParameterError(
-                f"loss {', '.join(whole)} is a score of all rows together, and of large data these are never "
-                f"all at hand. Use a loss that has a value for each row, such as 'log_loss' or 'squared_error'."
+                f"loss {', '.join(scores)} is a score of all rows together, which cannot be computed from chunks of "
+                f"large data. Use a loss that has a value for each row, such as 'log_loss' or 'squared_error'."
             )
-        return cls(rows, keys, names, scoring, answers)
+        return cls(rows, keys, columns, row_losses, predictions)
 
     def only_columns(self, training: Any) -> Any:
-        """Training rows with the columns of the model alone, in the order of these."""
+        """Return training rows with the columns of the model only, in their order."""
         named = getattr(training, "column_names", None)
         if named is None and not hasattr(training, "columns"):
             raise InputError(
-                f"train must be a table with the columns of the model ({quote(self.names.model[:10])}"
-                f"{' ...' if len(self.names.model) > 10 else ''}), or such large data; got "
-                f"{type(training).__name__}, which has no names of columns."
+                f"train must be a table with the columns of the model ({quote(self.columns.model[:10])}"
+                f"{' ...' if len(self.columns.model) > 10 else ''}), or large data with these; got "
+                f"{type(training).__name__}, which has no column names."
             )
         present = list(training.columns if named is None else named)
-        wanted = [name for name in self.names.model if name in present]
+        wanted = [name for name in self.columns.model if name in present]
         return training.select(wanted) if hasattr(training, "select") else training[wanted]
 
-    def redraws(self, work: ChunkWork) -> dict[Feature, ResampledFeature]:
-        """The redraw of each feature in these rows: the same as when the model is asked."""
-        batch = ChunkBatch.of(self.rows, self.names.model, slice(0, len(self.keys)))
-        found: dict[Feature, ResampledFeature] = {}
+    def resample(self, work: ChunkWork) -> dict[Feature, ResampledFeature]:
+        """Resample each feature in these rows, as it is resampled in chunks."""
+        batch = ChunkBatch.of(self.rows, self.columns.model, slice(0, len(self.keys)))
+        resampled: dict[Feature, ResampledFeature] = {}
         for feature, fitted in work.samplers.items():
-            rngs = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
-            found[feature] = resample(fitted.for_feature(feature), batch.read_by(fitted), feature, rngs, None)
-        return found
+            streams = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
+            resampled[feature] = resample(fitted.for_feature(feature), batch.read_by(fitted), feature, streams, None)
+        return resampled
 
     def fidelity_checks(
-        self, work: ChunkWork, redraws: Mapping[Feature, ResampledFeature]
+        self, work: ChunkWork, resampled: Mapping[Feature, ResampledFeature]
     ) -> dict[Feature, FidelityCheck]:
-        """Whether redraws pass for real data, feature by feature."""
+        """Check for each feature that resampled rows are realistic."""
         checkers: dict[int, FidelityChecker] = {}
         table = read_table(self.rows, lenient=True)
-        found: dict[Feature, FidelityCheck] = {}
+        checks: dict[Feature, FidelityCheck] = {}
         with one_blas_thread():
             for feature, fitted in work.samplers.items():
                 if id(fitted) not in checkers:
                     frames = Frames(self.rows, fitted.columns, fitted.train)
                     checkers[id(fitted)] = FidelityChecker.of(frames, table, None, work.seed)
                 checker = checkers[id(fitted)]
-                found[feature] = checker.check(feature, checker.first_draw(redraws[feature]))
-        return found
+                checks[feature] = checker.check(feature, checker.first_draw(resampled[feature]))
+        return checks
 
-    def mark(self, work: ChunkWork, redraws: Mapping[Feature, ResampledFeature], data: ChunkedData) -> str:
-        """All that sums depend on, a line for each thing."""
-        names, rows = self.names, fingerprint(read_table(self.rows, lenient=True))
+    def describe_inputs(self, work: ChunkWork, resampled: Mapping[Feature, ResampledFeature], data: ChunkedData) -> str:
+        """Return everything that sums depend on, a line for each input."""
+        columns, rows = self.columns, fingerprint(read_table(self.rows, lenient=True))
         lines = {
             "data": data.description,
             "files": data.stamp,
-            "rows looked at": sha256(f"{rows} {exact_digest(self.scoring.target.raw)}".encode()).hexdigest()[:16],
-            "columns": ", ".join(names.model),
-            "y": names.target,
-            "weights": names.weights,
-            "row_key": names.row_key,
+            "rows looked at": sha256(f"{rows} {exact_digest(self.losses.target.raw)}".encode()).hexdigest()[:16],
+            "columns": ", ".join(columns.model),
+            "y": columns.target,
+            "weights": columns.weights,
+            "row_key": columns.row_key,
             "features": ", ".join(map(title, work.samplers)),
             "loss": ", ".join(loss.name for loss in work.losses),
             "n_repeats": work.n_repeats,
             "random_state": work.seed,
             "rows left out": sha256(work.left_out.tobytes()).hexdigest()[:16],
-            "model": digest_of(self.answers),
-            "sampler": self._of_samplers(work, redraws),
+            "model": digest_of(self.predictions),
+            "sampler": self._digest_of_samplers(work, resampled),
         }
         return "\n".join(f"{what}: {value}" for what, value in lines.items())
 
-    def _of_samplers(self, work: ChunkWork, redraws: Mapping[Feature, ResampledFeature]) -> str:
-        """Of the subgroups of the rows, and what the first draw gives them."""
+    def _digest_of_samplers(self, work: ChunkWork, resampled: Mapping[Feature, ResampledFeature]) -> str:
+        """Return a digest of the subgroups of the rows and of their first draw."""
         digest = sha256()
         for feature, fitted in work.samplers.items():
-            redraw = redraws[feature]
+            own = resampled[feature]
             frames = Frames(self.rows, fitted.columns, fitted.train)
             columns = [column for column in fitted.columns if column.name in feature]
-            digest.update(repr((feature, redraw.groups.rules)).encode())
-            for changes in redraw.draws():
+            digest.update(repr((feature, own.groups.rules)).encode())
+            for changes in own.draws():
                 table = read_like(frames.changed(slice(0, len(self.keys)), changes), columns)
                 digest.update(rounded(table.numbers) + np.ascontiguousarray(table.codes).tobytes())
                 break
         return digest.hexdigest()[:16]
 
-    def fingerprint(self, mark: str) -> str:
-        """What tells these data from others."""
-        lines = [
-            line for line in mark.splitlines() if line.split(":")[0] in ("data", "rows looked at", "rows left out")
-        ]
+    def fingerprint(self, inputs: str) -> str:
+        """Return what identifies the data."""
+        labels = ("data", "rows looked at", "rows left out")
+        lines = [line for line in inputs.splitlines() if line.split(":")[0] in labels]
         return sha256("\n".join(lines).encode()).hexdigest()[:32]

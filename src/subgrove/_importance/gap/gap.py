@@ -184,14 +184,14 @@ class _Walk:
         if key not in self.known:
             source = self.source
             if not self.n_rows_predicted:
-                self.n_rows_predicted += source.look_again(self.imp.settings["fingerprint"])
+                self.n_rows_predicted += source.check_unchanged(self.imp.settings["fingerprint"])
             columns = tuple(name for block in self.names if block in key for name in self.columns[block])
             if self.kind == "trees":
                 score, n_rows = source.restricted(self.feature, frozenset(columns))
             else:
                 score, n_rows = source.refitted(self.feature, columns)
             self.n_rows_predicted += n_rows
-            self.known[key] = score.for_loss(names_of(source.question.scoring.losses).index(self.loss))
+            self.known[key] = score.for_loss(names_of(source.context.losses.losses).index(self.loss))
         return self.known[key]
 
     def step(self, name: str, coefficients: Coefficients) -> GapStep:

@@ -110,7 +110,7 @@ def relative_steps(result: ImportanceData, source: ScoringSource, feature: Featu
         blocks, named = conditioning_blocks(source, feature, others), 0
     else:
         blocks, named = _blocks_in_order(order, feature, others)
-    source.look_again(result.settings["fingerprint"])
+    source.check_unchanged(result.settings["fingerprint"])
     given: list[tuple[str, ...]] = [()]
     for block in blocks:
         given.append((*given[-1], *block))

@@ -19,9 +19,9 @@ from subgrove._core.random import stream
 from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
+from subgrove._scoring.context import ScoringContext
 from subgrove._scoring.estimate_variance import monte_carlo_variance
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.score import ScoringContext
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import FittedSampler
 
@@ -62,7 +62,7 @@ def with_sampler_variance(
     rows = getattr(train, "X", train) if not hasattr(train, "columns") else train
     table = read_table(rows, argument="train", lenient=True)
     frames, size = Frames(rows, table.columns), table.n_rows // 2
-    per_row = [loss.per_row for loss in context.scoring.losses]
+    per_row = [loss.per_row for loss in context.losses.losses]
     estimates, draws = [], []
     for number in range(n_resamples):
         rng = stream(context.seed, f"partition {number}")
@@ -87,9 +87,9 @@ def _with_sampler(context: ScoringContext, fitted: FittedSampler, redrawn: Table
         frames=Frames(context.frames.X, redrawn.columns, fitted.train),
         n_repeats=int(np.clip(context.n_repeats, _MIN_REPEATS, _MAX_REPEATS)),
         seed=seed,
-        answers=None,
-        budget=None,
-        checker=None,
+        prediction_values=None,
+        adaptive=None,
+        fidelity_checker=None,
     )
 
 

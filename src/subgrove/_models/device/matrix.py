@@ -155,12 +155,12 @@ class DeviceMatrix:
         return (self._pooled(name) if column.train else self.own(name)).index_select(0, rows)
 
     def _turned(self, name: str, cyclic_shift: CyclicShift) -> Tensor:
-        turning = self.turned_by(cyclic_shift)
+        turning = self.on_device(cyclic_shift)
         if name not in self._circled:
             self._circled[name] = self.own(name).index_select(0, turning.order)
         return turning.taken(cyclic_shift, self._circled[name]).index_select(0, turning.place)
 
-    def turned_by(self, cyclic_shift: CyclicShift) -> DeviceCyclicShift:
+    def on_device(self, cyclic_shift: CyclicShift) -> DeviceCyclicShift:
         """The circles of a cyclic_shift; those of the last one, if they are the same."""
         if self.turning is None or self.turning.host_order is not cyclic_shift.order:
             self.turning, self._circled = DeviceCyclicShift(cyclic_shift, self.send), {}

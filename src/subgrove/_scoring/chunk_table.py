@@ -1,7 +1,7 @@
-"""Rows of a chunk that the model is asked for at once: a copy in which columns are written and put back.
+"""Rows of a chunk that are predicted at once: a copy in which columns are written and restored.
 
-Tables of one array (floats throughout) are held as one, rows one after the other: the model reads a row in one go, and
-nothing is copied for a redraw. Of other tables only the column that changes is replaced.
+A table of floats is one array in row order: the model reads a row at once, and nothing is copied for a resample. In
+other tables only the resampled column is replaced.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _REST = np.uint64(64 - _FIRST_BITS)
 
 
 def evaluated_rows(keys: Keys, left_out: Keys, weights: Floats | None) -> tuple[Rows, int]:
-    """Numbers of the rows that are judged (not left out, and with a weight above 0), and how many are left out."""
-    kept = np.ones(len(keys), dtype=np.bool_)
+    """Return the rows to evaluate (not left out, weight above 0), and how many are left out."""
+    evaluated = np.ones(len(keys), dtype=np.bool_)
     if len(left_out):
-        # Most keys share their first bits with none of these, which is seen at a tenth of the cost of a search.
+        # Most keys share their first bits with none of these, which takes a tenth of the time of a search.
         taken = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
         taken[left_out >> _REST] = True
         near = np.flatnonzero(taken[keys >> _REST])
         at = np.minimum(np.searchsorted(left_out, keys[near]), len(left_out) - 1)
-        kept[near] = left_out[at] != keys[near]
-    n_left_out = len(keys) - int(kept.sum())
+        evaluated[near] = left_out[at] != keys[near]
+    n_left_out = len(keys) - int(evaluated.sum())
     if weights is not None:
-        kept &= weights > 0
-    return np.flatnonzero(kept), n_left_out
+        evaluated &= weights > 0
+    return np.flatnonzero(evaluated), n_left_out
 
 
 def raw_column(table: Any, name: str) -> npt.NDArray[Any]:
-    """Values of a column, as they are."""
+    """Return the values of a column."""
     column = table.column(name) if type(table).__module__.startswith("pyarrow") else table[name]
     return np.asarray(column.to_numpy())
 
@@ -53,23 +53,23 @@ class ChunkBatch:
     Attributes
     ----------
     table : table
-        As they are; columns of it are written while the model is asked about a redraw.
+        The baseline rows; columns of it are written while a resample is predicted.
     held : object
         The same as its container holds it.
     array : float array or None
-        What the table lies in, if it is one array of the batch's own.
+        Memory of the table, if it is one array of the batch's own.
     """
 
     table: Any
     held: Any
     array: Floats | None = None
     names: tuple[str, ...] = ()
-    before: dict[int, Floats] = field(default_factory=dict)  # place of a column that was written -> what was there
+    before: dict[int, Floats] = field(default_factory=dict)  # position of a written column -> its baseline values
     tables: list[tuple[Any, Table]] = field(default_factory=list)
 
     @classmethod
     def of(cls, table: Any, names: Sequence[str], where: slice | Rows) -> ChunkBatch:
-        """A copy of some rows and columns that may be written to, as the model takes them."""
+        """Return a writable copy of some rows and columns, as the model takes them."""
         if hasattr(table, "iloc"):
             if {table[name].dtype for name in names} == {np.dtype(np.float64)}:
                 return cls._of_floats(table, names, where)
@@ -90,7 +90,7 @@ class ChunkBatch:
         return cls(wrapped, wrapped, array, tuple(names))
 
     def read_by(self, fitted: FittedSampler) -> Table:
-        """The rows as a sampler reads them; samplers of the same columns share them."""
+        """Return the rows as a sampler reads them; samplers of the same columns share them."""
         for columns, table in self.tables:
             if columns == fitted.columns:
                 return table
@@ -99,11 +99,11 @@ class ChunkBatch:
         return table
 
     def frames_for(self, fitted: FittedSampler, pools: dict[str, Any]) -> Frames:
-        """The rows, with the training rows of a sampler to take values from; `pools` keeps columns of these."""
+        """Return the rows with the training rows of a sampler as donors; `pools` caches their columns."""
         return Frames(self.table, fitted.columns, fitted.train, pools)
 
     def written(self, columns: Mapping[str, Any]) -> Any:
-        """The table with columns replaced, until they are put back."""
+        """Return the table with columns replaced, until `restore` is called."""
         places = {self.names.index(name): column for name, column in columns.items()}
         if self.array is None:
             return container_of(self.table).replaced(self.held, places)
@@ -112,7 +112,7 @@ class ChunkBatch:
             self.array[:, place] = column
         return self.table
 
-    def put_back(self) -> None:
+    def restore(self) -> None:
         """Undo `written`: samplers read the same rows, and may do so between draws."""
         while self.before:
             place, column = self.before.popitem()

@@ -1,0 +1,206 @@
+"""The first two steps of `importance`: validated arguments, then rows and a fitted sampler.
+
+They are shared by tables in memory, large data and tables on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.kinds import Floats, Rows
+from subgrove._core.parallel import effective_jobs
+from subgrove._core.random import read_seed
+from subgrove._core.validate import reject_another_index, whole_number
+from subgrove._data.features import parse_features
+from subgrove._data.fingerprint import fingerprint
+from subgrove._data.replace_columns import Frames
+from subgrove._data.table import Table, read_once, read_table
+from subgrove._importance.checks import read_counts, trained_on, warn_of_same_rows
+from subgrove._models.device import as_model
+from subgrove._models.predictor import Target, default_loss, read_target
+from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
+from subgrove.exceptions import ParameterError
+from subgrove.losses import Loss
+from subgrove.losses.get import get_all
+from subgrove.samplers.base import Feature, FittedSampler, title
+from subgrove.samplers.chosen import choices_of
+from subgrove.samplers.conditioning import Given, fitted_given, read_given
+from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ImportanceSpec:
+    """Validated arguments of `importance`; `X`, `y`, `train`, `features`, `given` and weights are read later."""
+
+    model: Any
+    X: Any
+    y: Any
+    train: Any
+    features: Any
+    given: Any
+    sampler: Any
+    losses: tuple[Loss, ...]
+    n_repeats: int
+    adaptive: AdaptiveRepeats | None
+    sample_weight: Any
+    response_method: str | None
+    check_fidelity: bool
+    seed: int
+    n_jobs: int | None
+    progress: bool | None
+
+    def parse_features(self, names: Sequence[str]) -> tuple[Feature, ...]:
+        """Return the features among the columns of the data."""
+        return parse_features(features_of(self.sampler) if self.features is None else self.features, names)
+
+    def parse_given(self, features: Sequence[Feature], names: Sequence[str]) -> Mapping[Feature, Given] | None:
+        """Return the conditioning columns of each feature, if they were passed."""
+        if self.given is None:
+            return None
+        return read_given(self.given, features, names, named=self.features is not None)
+
+    def settings(
+        self, fitted: Mapping[str, Any], given: Mapping[Feature, Given] | None, **others: Any
+    ) -> dict[str, Any]:
+        """Return the settings of the result; `fitted` has what a fitted sampler adds to them."""
+        columns = (
+            None if given is None else {title(one): None if own is None else list(own) for one, own in given.items()}
+        )
+        return {
+            "method": "importance",
+            "sampler": sampler_name(self.sampler),
+            "n_repeats": self.n_repeats,
+            "random_state": self.seed,
+            **fitted,
+            "given": None if given is None else columns,
+            **others,
+        }
+
+
+def validate(
+    *, n_repeats: Any, loss: Any, model: Any, random_state: Any, sampler: Any, **others: Any
+) -> ImportanceSpec:
+    """Return the arguments of `importance`, validated as far as possible without reading data."""
+    adaptive = n_repeats if isinstance(n_repeats, AdaptiveRepeats) else None
+    repeats = adaptive.start if adaptive is not None else whole_number("n_repeats", n_repeats, least=1)
+    if not isinstance(others["check_fidelity"], bool):
+        raise ParameterError(f"check_fidelity must be True or False; got {others['check_fidelity']!r}.")
+    effective_jobs(others["n_jobs"])  # raises if n_jobs is invalid
+    seed, model = read_seed(random_state), as_model(model)
+    losses = get_all(default_loss(model) if loss is None else loss)
+    return ImportanceSpec(
+        model=model,
+        losses=losses,
+        n_repeats=repeats,
+        adaptive=adaptive,
+        seed=seed,
+        sampler=with_columns(sampler),
+        **others,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class EvaluationRows:
+    """Test rows in memory.
+
+    Attributes
+    ----------
+    X : table
+        All rows, as the user passed them.
+    rows : table
+        Rows with a weight above 0.
+    row_numbers : int array or None
+        Their numbers in X; None for all rows.
+    table : Table
+        The same rows, typed.
+    features : tuple
+        Features to resample.
+    given : mapping or None
+        Conditioning columns of each feature.
+    target : Target
+        y of the rows.
+    weights : float array or None
+        Weights of the rows.
+    """
+
+    X: Any
+    rows: Any
+    row_numbers: Rows | None
+    table: Table
+    features: tuple[Feature, ...]
+    given: Mapping[Feature, Given] | None
+    target: Target
+    weights: Floats | None
+
+
+def read_rows(
+    spec: ImportanceSpec, X: Any, y: Any, sample_weight: Any, classes: tuple[Any, ...], *, probabilities: bool
+) -> EvaluationRows:
+    """Read the test rows; those of weight 0 are left out."""
+    table = read_table(X, lenient=True)
+    features = spec.parse_features(table.names)
+    reject_another_index(X, y=y, sample_weight=sample_weight)
+    target = read_target(y, table.n_rows, classes, spec.losses, probabilities=probabilities)
+    weights = read_counts(sample_weight, table.n_rows, level=5)
+    rows, numbers = X, None
+    if weights is not None and not (weights > 0).all():
+        numbers = np.flatnonzero(weights > 0)
+        rows = Frames(X, table.columns).changed(numbers, {})
+        table, weights, target = read_table(rows, lenient=True), weights[numbers], target.taken(numbers)
+    return EvaluationRows(
+        X=X,
+        rows=rows,
+        row_numbers=numbers,
+        table=table,
+        features=features,
+        given=spec.parse_given(features, table.names),
+        target=target,
+        weights=weights,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedRows:
+    """A fitted sampler, the test rows as it reads them, and the training rows it was fitted on."""
+
+    sampler: FittedSampler
+    table: Table
+    train: Any
+    fingerprint: str
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of the result."""
+        choices = {name: [one.to_dict() for one in made] for name, made in choices_of(self.sampler).items()}
+        return {"trained_on": trained_on(self.sampler, self.train), "choices": choices}
+
+
+def fit(spec: ImportanceSpec, data: EvaluationRows, train: Any) -> FittedRows:
+    """Fit the sampler; warn if it was fitted on the test rows."""
+    with read_once(data.rows, training_rows(train), table=data.table):
+        sampler, table = fit_sampler(
+            spec.sampler, data.given, data.rows, data.table, train, data.features, spec.model, spec.seed
+        )
+        mark = fingerprint(data.table)
+        warn_of_same_rows(sampler, mark, table, train, level=5)
+    return FittedRows(sampler, table, train, mark)
+
+
+def fit_sampler(
+    sampler: Any,
+    given: Mapping[Feature, Given] | None,
+    rows: Any,
+    table: Table,
+    train: Any,
+    features: Sequence[Feature],
+    model: Any,
+    seed: int,
+) -> tuple[FittedSampler, Table]:
+    """Return the fitted sampler, for each set of conditioning columns if there are any, and the table it reads."""
+    if given is None:
+        return fitted_sampler(sampler, rows, table, train, features, model, seed)
+    return fitted_given(sampler, given, rows, table, train, model, seed)

@@ -1,0 +1,192 @@
+"""`ScoringContext`: everything that is fixed before features are resampled one by one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.kinds import Floats
+from subgrove._core.random import Streams
+from subgrove._data.replace_columns import Changes, Frames, Rows
+from subgrove._data.table import Table
+from subgrove._models.predictor import Predictions, Predictor
+from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
+from subgrove._scoring.fidelity_check.check import FidelityChecker
+from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
+from subgrove.exceptions import SamplerError, SubgroveError, SubgroveWarning
+from subgrove.samplers.base import Feature, FittedSampler, title
+from subgrove.samplers.redraw import ExpectationTerm, ResampledFeature
+
+_BATCH_ROWS = 100_000  # rows predicted at once, if memory allows
+_MIN_BATCH_ROWS = 1_000
+_COPIES = 6  # memory needed to build and predict a batch, as a multiple of its size
+_RESULT_BYTES = 21  # stored for each row and feature
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScoringContext:
+    """What all features of one call have in common.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The model.
+    frames : Frames
+        The rows, for the model.
+    table : Table
+        The rows, for the sampler.
+    sampler : FittedSampler
+        Resamples features.
+    losses : RowLosses
+        Losses and target.
+    baseline_losses : float array (L, n)
+        Losses of the baseline rows.
+    baseline_scores : float array (L,)
+        Losses that are scores of all rows together; NaN for others.
+    weights : float array (n,) or None
+        Weights of the rows.
+    n_repeats, seed : int
+        Number of resamples, and the seed of their random streams.
+    batch_rows : int
+        Maximum number of rows predicted at once.
+    fidelity_checker : FidelityChecker or None
+        Checks that resampled rows are realistic.
+    prediction_values : float array (n, C) or None
+        Baseline predictions as numbers, if they are.
+    adaptive : AdaptiveRepeats or None
+        Adds repeats to `n_repeats`.
+    baseline_predictions : array or None
+        Baseline predictions as the model returned them. Without them no duplicates are looked up.
+    copies_table : bool
+        Whether there is memory for a copy of a table larger than a batch, which saves copying in each repeat.
+    """
+
+    predictor: Predictor
+    frames: Frames
+    table: Table
+    sampler: FittedSampler
+    losses: RowLosses
+    baseline_losses: Floats
+    baseline_scores: Floats
+    weights: Floats | None
+    n_repeats: int
+    seed: int
+    batch_rows: int
+    fidelity_checker: FidelityChecker | None = None
+    prediction_values: Floats | None = None
+    adaptive: AdaptiveRepeats | None = None
+    baseline_predictions: Predictions | None = None
+    copies_table: bool = False
+    cache: dict[str, Any] = field(init=False, default_factory=dict)
+
+    def resample(self, feature: Feature, n_repeats: int) -> ResampledFeature:
+        """Resample a feature."""
+        streams = Streams(self.seed, title(feature), n_repeats)
+        exact = len(self.losses.per_row) == len(self.losses.losses)
+        return resample(self.sampler, self.table, feature, streams, self.weights, exact=exact)
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionJob:
+    """Rows to be predicted once: those of one repeat, or of one value of an exact expectation.
+
+    Attributes
+    ----------
+    feature : tuple of str
+        What is resampled.
+    changes : mapping
+        Columns that are replaced, for the rows of the job.
+    rows : int array or None
+        The rows; None for all rows of the table.
+    repeat : int or None
+        Number of the repeat; None for an exact expectation.
+    term : ExpectationTerm or None
+        Term of the exact expectation.
+    draw : mapping or None
+        Columns that are replaced for all rows, in the first repeat.
+    """
+
+    feature: Feature
+    changes: Changes
+    rows: Rows | None = None
+    repeat: int | None = None
+    term: ExpectationTerm | None = None
+    draw: Changes | None = None
+
+    def n_rows(self, n_table_rows: int) -> int:
+        """Return the number of rows."""
+        return n_table_rows if self.rows is None else len(self.rows)
+
+    def about(self, row: int | None = None) -> str:
+        """Describe the job, or one of its rows, in error messages."""
+        repeat = "exact expectation" if self.repeat is None else f"repeat {self.repeat}"
+        at = "" if row is None else f", row {row if self.rows is None else self.rows[row]}"
+        return f"feature {title(self.feature)!r}, {repeat}{at}"
+
+
+class BatchDescription:
+    """Describes a batch of jobs, or one of its rows, in error messages."""
+
+    def __init__(self, jobs: list[PredictionJob], n_table_rows: int) -> None:
+        self.jobs = jobs
+        self.ends = np.cumsum([job.n_rows(n_table_rows) for job in jobs])
+        self.n_rows = int(self.ends[-1])
+
+    def __call__(self, row: int | None = None) -> str:
+        if row is not None:
+            at = int(np.searchsorted(self.ends, row, side="right"))
+            return self.jobs[at].about(row - (int(self.ends[at - 1]) if at else 0))
+        first, last = self.jobs[0].about(), self.jobs[-1].about()
+        return first if len(self.jobs) == 1 else f"{first} to {last}"
+
+
+def resample(
+    sampler: FittedSampler,
+    table: Table,
+    feature: Feature,
+    streams: Streams,
+    weights: Floats | None,
+    *,
+    exact: bool = True,
+) -> ResampledFeature:
+    """Resample a feature; errors of the sampler are raised again with the name of the feature."""
+    try:
+        return sampler.resample(table, feature, streams, weights=weights, exact=exact)
+    except (SubgroveError, SubgroveWarning):
+        raise
+    except Exception as error:
+        raise SamplerError(
+            f"The sampler raised {type(error).__name__} for feature {title(feature)!r}: {error}"
+        ) from error
+
+
+def batch_size(frames: Frames, n_features: int, n_losses: int, memory: float) -> int:
+    """Return the number of rows predicted at once, so that tables and results stay within `memory` (MiB)."""
+    left = max(memory * 2**20 - _result_bytes(frames, n_features, n_losses), memory * 2**20 / 8)
+    return int(np.clip(left / (_COPIES * 8 * len(frames.names)), _MIN_BATCH_ROWS, _BATCH_ROWS))
+
+
+def fits_copy(frames: Frames, batch_rows: int, n_features: int, n_losses: int, memory: float) -> bool:
+    """Return whether a copy of a table larger than a batch fits into `memory` (MiB) beside everything else."""
+    if not frames.is_matrix or frames.n_rows <= batch_rows:
+        return False
+    needed = 8 * len(frames.names) * (frames.n_rows + _COPIES * batch_rows)
+    return memory * 2**20 >= _result_bytes(frames, n_features, n_losses) + needed
+
+
+def _result_bytes(frames: Frames, n_features: int, n_losses: int) -> int:
+    return n_features * n_losses * frames.n_rows * _RESULT_BYTES
+
+
+def predict_baseline(predictor: Predictor, frames: Frames, batch_rows: int) -> Predictions:
+    """Return the predictions of the baseline rows; also detect models that modify their input."""
+    batches = []
+    for at in range(0, frames.n_rows, batch_rows):
+        rows = slice(at, min(at + batch_rows, frames.n_rows))
+        table = frames.changed(rows, {})
+        batches.append(predictor.predict(table, rows.stop - rows.start, partial(describe_baseline_row, start=at)))
+        predictor.writes = predictor.writes or not frames.holds(table, rows)
+    return batches[0] if len(batches) == 1 else np.concatenate(batches)
