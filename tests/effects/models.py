@@ -42,7 +42,7 @@ def model(X: pd.DataFrame) -> Floats:
 
 
 class Counting:
-    """A model that counts the rows and the calls that it is asked for."""
+    """A model that counts the rows and the calls that it is options for."""
 
     def __init__(self, function: Any = model) -> None:
         self.function = function

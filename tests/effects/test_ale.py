@@ -60,7 +60,7 @@ def test_ordered_levels_keep_their_order() -> None:
     assert effect(model, rows(), "size", kind="ale").curves["x"].tolist() == ["s", "m", "l"]
 
 
-def test_given_order_of_levels_is_kept() -> None:
+def test_user_order_of_levels_is_respected() -> None:
     order = ["FALL", "WINTER", "SPRING", "SUMMER"]
     X = rows(300)
     curves = effect(model, X, "season", kind="ale", grid=order).curves
@@ -68,14 +68,14 @@ def test_given_order_of_levels_is_kept() -> None:
     assert curves["estimate"].tolist() == pytest.approx(list(by_hand(X, order).values()))
 
 
-def test_given_borders_leave_out_the_rows_beyond_them() -> None:
+def test_user_borders_exclude_rows_outside() -> None:
     X = rows()
     found = effect(model, X, "temp", kind="ale", grid=[10, 15, 20])
     assert found.curves["x"].tolist() == [10, 15, 20]
     assert found.curves["n"].tolist() == [X["temp"].between(10, 20).sum()] * 3
 
 
-def test_interval_without_rows_adds_nothing() -> None:
+def test_empty_interval_has_no_step() -> None:
     X = pd.DataFrame({"a": [0.0, 1.0, 2.0, 8.0, 9.0, 10.0], "b": np.arange(6.0)})
     curves = effect(lambda X: X["a"] * X["b"], X, "a", kind="ale", grid=[0.0, 3.0, 7.0, 10.0]).curves
     assert curves["estimate"].iloc[1] == curves["estimate"].iloc[2]
@@ -98,7 +98,7 @@ def test_error_is_known_if_some_interval_has_two_rows() -> None:
 
 
 @pytest.mark.parametrize("feature", ["hum", "season"])
-def test_error_is_unknown_if_weights_add_up_to_one_row(feature: str) -> None:
+def test_error_is_unknown_if_weights_sum_to_one_row(feature: str) -> None:
     curves = effect(model, rows(), feature, kind="ale", sample_weight=np.full(120, 1 / 120)).curves
     assert curves["std_error"].isna().all()
 

@@ -1,4 +1,4 @@
-"""Every container gives the same numbers, in tables of its own, and is not changed."""
+"""Every container gives the same numbers, in tables of its library, and is not modified."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_array_and_frames_of_floats_give_the_same(kind: Any, wrap: Any) -> None:
     np.testing.assert_array_equal(columns(given.curves)["estimate"], columns(expected.curves)["estimate"])
 
 
-def test_whole_numbers_in_an_array_may_get_fractions() -> None:
+def test_integers_in_an_array_can_become_fractions() -> None:
     X = np.random.default_rng(1).integers(0, 10, size=(50, 2))
     curves = effect(lambda X: 1.0 * X[:, 0] + X[:, 1], X, "x0", grid=[0.5, 1.5]).curves
     assert curves["estimate"].tolist() == pytest.approx([0.5 + X[:, 1].mean(), 1.5 + X[:, 1].mean()])
@@ -134,7 +134,7 @@ def test_array_of_objects() -> None:
     assert len(effect(plain, X, "x0", grid_resolution=3).curves) == 3
 
 
-def test_model_sees_the_types_that_it_was_trained_on() -> None:
+def test_model_receives_the_types_of_training() -> None:
     seen = []
 
     def curious(X: pd.DataFrame) -> Any:
@@ -151,7 +151,7 @@ def test_model_sees_the_types_that_it_was_trained_on() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("make", [as_pandas, as_polars, as_pyarrow, lambda: np.arange(60.0).reshape(20, 3)])
-def test_table_is_not_changed(kind: Any, make: Any) -> None:
+def test_table_is_not_modified(kind: Any, make: Any) -> None:
     X, before = make(), make()
     features = ["x0"] if isinstance(X, np.ndarray) else FEATURES
     for feature in features:

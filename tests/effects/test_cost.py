@@ -1,4 +1,4 @@
-"""What an effect asks the model for, and that batches and jobs change nothing."""
+"""Number of predictions of an effect, which does not depend on batches and jobs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ KINDS: list[Any] = ["pdp", "ice", "ale", "mplot"]
     ("feature", "kind", "per_row"),
     [("temp", "pdp", 7), ("temp", "ice", 7), ("temp", "ale", 2), ("temp", "mplot", 1), ("season", "mplot", 1)],
 )
-def test_rows_asked_for_are_as_documented(feature: str, kind: Any, per_row: int, subgroups: Any) -> None:
+def test_number_of_predicted_rows_is_as_documented(feature: str, kind: Any, per_row: int, subgroups: Any) -> None:
     counting = Counting()
     found = effect(counting, X, feature, kind=kind, subgroups=subgroups, grid_resolution=7)
     assert counting.n_rows == found.n_rows_predicted == 150 * per_row
     assert len(counting.sizes) == found.n_calls
 
 
-def test_levels_are_asked_for_where_a_subgroup_has_them() -> None:
+def test_levels_are_predicted_where_a_subgroup_has_them() -> None:
     counting = Counting()
     curves = effect(counting, X, "season", subgroups=GROUPS).curves
     assert counting.n_rows == curves["n"].sum()
@@ -40,27 +40,27 @@ def test_levels_are_asked_for_where_a_subgroup_has_them() -> None:
     assert counting.n_rows == 150 * 4
 
 
-def test_accumulated_levels_ask_for_each_row_and_its_neighbours() -> None:
+def test_ale_of_levels_predicts_each_row_and_its_neighbours() -> None:
     counting = Counting()
     x = effect(counting, X, "season", kind="ale").curves["x"]
     at_the_ends = X["season"].isin([x.iloc[0], x.iloc[-1]]).sum()
     assert counting.n_rows == 3 * 150 - at_the_ends
 
 
-def test_surface_asks_for_every_cell() -> None:
+def test_surface_predicts_every_cell() -> None:
     counting = Counting()
     effect(counting, X, ("temp", "season"), grid_resolution=5)
     assert counting.n_rows == 150 * 5 * 4
 
 
-def test_reading_asks_for_nothing() -> None:
+def test_reading_makes_no_predictions() -> None:
     counting = Counting()
     found = effect(counting, X, "temp", kind="ice", subgroups=GROUPS)
-    asked = counting.n_rows
+    options = counting.n_rows
     assert len(found.curves)
     assert len(found.support) + len(found.outliers) + len(found.ice)
     assert len(found.predict(X)) + len(found.centred().curves)
-    assert counting.n_rows == asked
+    assert counting.n_rows == options
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -87,10 +87,10 @@ def test_number_of_jobs_does_not_change_a_digit(kind: Any) -> None:
 def test_batches_are_large() -> None:
     counting = Counting(lambda X: X[:, 0])
     effect(counting, np.random.default_rng(0).normal(size=(1000, 3)), "x0", grid_resolution=250)
-    assert sorted(counting.sizes) == [82_000, 84_000, 84_000]  # alike, and none above 100,000
+    assert sorted(counting.sizes) == [82_000, 84_000, 84_000]  # about equal, and none above 100,000
 
 
-def test_model_with_counters_is_not_kept() -> None:
+def test_result_does_not_contain_the_model() -> None:
     found = effect(Counting(), X, "temp", subgroups=GROUPS)
     assert pickle.loads(pickle.dumps(found)) == found
     assert b"Counting" not in pickle.dumps(found)

@@ -1,4 +1,4 @@
-"""What is refused, and in which words."""
+"""Errors of `effect` and their messages."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ GROUPS = find_subgroups(X, features=["temp"])
         ({"model": 3}, "predict"),
     ],
 )
-def test_argument_is_refused_with_words(arguments: dict[str, Any], words: str) -> None:
+def test_invalid_argument_raises_with_a_message(arguments: dict[str, Any], words: str) -> None:
     given = {"model": model, "feature": "temp", **arguments}
     with pytest.raises(ParameterError, match=words.replace("(", r"\(").replace(")", r"\)")):
         effect(given.pop("model"), X, given.pop("feature"), **given)
@@ -62,18 +62,18 @@ def test_argument_is_refused_with_words(arguments: dict[str, Any], words: str) -
         ("season", [None], "missing"),
     ],
 )
-def test_grid_of_another_type_is_refused(feature: str, grid: list[Any], words: str) -> None:
+def test_grid_of_another_type_raises(feature: str, grid: list[Any], words: str) -> None:
     with pytest.raises(InputError, match=words):
         effect(model, X, feature, grid=grid)
 
 
-def test_level_that_is_declared_but_in_no_row_is_refused() -> None:
+def test_declared_level_without_rows_raises() -> None:
     some = X[X["season"] != "SUMMER"]
     with pytest.raises(InputError, match="'SUMMER'"):
         effect(model, some, "season", grid=["SUMMER"])
 
 
-def test_grid_beyond_all_rows_is_refused_by_local_effects() -> None:
+def test_ale_grid_outside_of_all_rows_raises() -> None:
     with pytest.raises(InputError, match="on the grid"):
         effect(model, X, "temp", kind="ale", grid=[500, 600])
 
@@ -94,12 +94,12 @@ def test_model_that_raises_names_feature_and_values() -> None:
         effect(broken, X, "temp", grid=[1.0, 2.0])
 
 
-def test_wrong_number_of_predictions_is_refused() -> None:
+def test_wrong_number_of_predictions_raises() -> None:
     with pytest.raises(ModelError, match="shape"):
         effect(lambda X: np.zeros(3), X, "temp")
 
 
-def test_model_that_changes_its_table_is_refused_where_it_would_matter() -> None:
+def test_model_that_modifies_a_reused_table_raises() -> None:
     array = np.random.default_rng(0).normal(size=(100, 3))
     before = array.copy()
 
@@ -117,22 +117,22 @@ def test_model_that_changes_its_table_is_refused_where_it_would_matter() -> None
     np.testing.assert_array_equal(array, before)
 
 
-def test_weights_of_another_length_are_refused() -> None:
+def test_weights_of_another_length_raise() -> None:
     with pytest.raises(LengthError):
         effect(model, X, "temp", sample_weight=[1.0, 2.0])
 
 
-def test_table_without_rows_is_refused() -> None:
+def test_table_without_rows_raises() -> None:
     with pytest.raises(InputError, match="rows"):
         effect(model, X.head(0), "temp")
 
 
-def test_something_that_is_no_table_is_refused() -> None:
+def test_object_that_is_not_a_table_raises() -> None:
     with pytest.raises(InputError, match="frame"):
         effect(model, [1, 2, 3], "temp")
 
 
-def test_curves_of_rows_are_asked_of_ice_only() -> None:
+def test_ice_needs_kind_ice() -> None:
     found = effect(model, X, "temp")
     with pytest.raises(ParameterError, match="kind='ice'"):
         _ = found.ice

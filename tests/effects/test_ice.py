@@ -1,4 +1,4 @@
-"""ICE curves, their mean, and how they are highlighted."""
+"""ICE curves, their mean, and their opacity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves in subgroups: their own rows, their own range, and where the feature lies."""
+"""Curves in subgroups, over their own rows and range, and the distribution of the feature."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_curve_of_a_subgroup_is_that_of_its_rows_alone(kind: Any, feature: str) 
         pd.testing.assert_frame_equal(mine[same], alone[same], check_exact=False, rtol=1e-12)
 
 
-def test_partition_of_the_feature_will_do() -> None:
+def test_partition_of_the_feature_is_accepted() -> None:
     one = effect(model, X, "temp", subgroups=GROUPS["temp"])
     assert one == effect(model, X, "temp", subgroups=GROUPS)
 
@@ -51,7 +51,7 @@ def test_curves_over_the_rows_that_subgroups_were_grown_on_are_computed_with_a_w
 def test_rows_that_subgroups_were_not_grown_on_give_no_warning() -> None:
     groups = find_subgroups(X, features="temp", given=["season", "hum"])
     effect(model, X.iloc[1:], "temp", subgroups=groups)
-    # A column that the rules do not ask for may be lacking, or be another one now.
+    # A column that the rules do not use may be missing, or may have changed.
     effect(lambda X: X["temp"], X.drop(columns="count"), "temp", subgroups=groups)
     effect(lambda X: X["temp"], X.assign(count="many"), "temp", subgroups=groups)
     effect(lambda X: X["temp"], X.assign(count=X["day"]), "temp", subgroups=groups)

@@ -1,4 +1,4 @@
-"""Subgroups are split further where single curves disagree, and every split says why it is there."""
+"""Subgroups are split further where ICE curves differ in shape, with the reason of each split."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def by_hum(X: Any) -> Any:
 @pytest.mark.parametrize("kind", ["pdp", "ice"])
 @pytest.mark.parametrize("subgroups", [None, GROUPS], ids=["all rows", "subgroups"])
 @pytest.mark.parametrize("feature", ["temp", "count", "season", "size", "flag", "day"])
-def test_no_row_more_is_asked_for(feature: str, subgroups: Any, kind: Any) -> None:
+def test_interactions_need_no_further_predictions(feature: str, subgroups: Any, kind: Any) -> None:
     plain, split = Counting(), Counting()
     one = effect(plain, X, feature, kind=kind, subgroups=subgroups, grid_resolution=6)
     two = effect(split, X, feature, kind=kind, subgroups=subgroups, interactions=True, grid_resolution=6)
@@ -42,12 +42,12 @@ def test_no_row_more_is_asked_for(feature: str, subgroups: Any, kind: Any) -> No
     assert two.n_calls <= one.n_calls
     if subgroups is None or feature in ("season", "size", "flag"):
         assert split.n_rows == plain.n_rows
-    asked = split.n_rows
+    options = split.n_rows
     _ = two.curves, two.splits, two.support, two.predict(X), repr(two)
-    assert split.n_rows == asked
+    assert split.n_rows == options
 
 
-def test_interaction_is_found_where_it_is_and_rules_say_why() -> None:
+def test_interaction_is_found_with_its_reason() -> None:
     found = effect(by_hum, X, "temp", subgroups=GROUPS, interactions=True)
     made = found.splits[found.splits["reason"] == "interaction"]
     assert set(made["column"]) == {"hum"}
@@ -93,15 +93,15 @@ def test_rows_of_ice_are_sorted_into_the_groups_of_their_rules() -> None:
     assert (found.ice["opacity"] > 0).any()
 
 
-def test_shares_add_up() -> None:
-    """What splits explain and what is left is all of it; what a split of dependence explains is never negative."""
+def test_shares_sum_to_one() -> None:
+    """Explained and unexplained shares sum to 1, and the share of a dependence split is never negative."""
     for feature in ("temp", "season", "flag"):
         found = effect(model, X, feature, subgroups=GROUPS, interactions=True)
         assert found.splits["share"].sum() == pytest.approx(1.0)
         assert (found.splits["share"] >= 0).all()
 
 
-def test_what_is_left_is_the_disagreement_within_the_groups() -> None:
+def test_unexplained_share_is_the_heterogeneity_within_groups() -> None:
     """Recomputed from the table of curves, by the definition; without dependence all rows have the same points."""
     found = effect(model, X, "temp", kind="ice", interactions=True, grid_resolution=5)
 
@@ -116,7 +116,7 @@ def test_what_is_left_is_the_disagreement_within_the_groups() -> None:
     assert found.heterogeneity.left == pytest.approx(within / disagreement(found.ice))
 
 
-def test_subgroups_of_dependence_may_explain_all_of_it() -> None:
+def test_dependence_splits_can_explain_all_heterogeneity() -> None:
     """Where the tree of dependence splits on the very column that the slope depends on, nothing is left to split."""
     rng = np.random.default_rng(2)
     z = rng.choice(["low", "high"], 400)
@@ -151,7 +151,7 @@ def test_additive_model_has_nothing_to_split() -> None:
         assert (found.subgroups is None) == (subgroups is None)
 
 
-def test_columns_of_other_features_only_are_asked_and_given_is_kept_to() -> None:
+def test_splits_use_only_columns_of_the_subgroups() -> None:
     groups = find_subgroups(rows(300, seed=1), features="temp", given=["season", "count"])
     found = effect(by_hum, X, "temp", subgroups=groups, interactions=True)
     assert found.subgroups is not None
@@ -159,7 +159,7 @@ def test_columns_of_other_features_only_are_asked_and_given_is_kept_to() -> None
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_depth_is_kept_to(depth: int) -> None:
+def test_depth_is_respected(depth: int) -> None:
     found = effect(model, X, "temp", subgroups=GROUPS, interactions=depth)
     plain = GROUPS["temp"].tree.depth
     if depth == 0:
@@ -173,7 +173,7 @@ def test_depth_is_kept_to(depth: int) -> None:
     assert min(sizes) >= 20
 
 
-def test_several_outputs_count_alike() -> None:
+def test_outputs_have_equal_weight() -> None:
     def two(X: Any) -> Any:
         return np.column_stack([1000 * by_hum(X), np.asarray(X["temp"]) * (np.asarray(X["count"]) > 4)])
 
@@ -183,7 +183,7 @@ def test_several_outputs_count_alike() -> None:
     assert found.heterogeneity.left < 0.05
 
 
-def test_missing_values_have_a_side() -> None:
+def test_missing_values_go_to_one_side() -> None:
     data = X.assign(hum=X["hum"].where(X["hum"] > 40))
     known = data["hum"].isna()
 
@@ -195,7 +195,7 @@ def test_missing_values_have_a_side() -> None:
     assert found.support["n"].tolist() == [int((~known).sum()), int(known.sum())]
 
 
-def test_weights_count() -> None:
+def test_weights_equal_duplicated_rows_in_splits() -> None:
     weights = np.arange(300) % 3
     found = effect(by_hum, X, "temp", interactions=True, sample_weight=weights)
     repeated = effect(by_hum, X.loc[np.repeat(X.index, weights)], "temp", interactions=True)
@@ -248,7 +248,7 @@ def test_legend_names_the_reason() -> None:
         ({"interactions": "yes"}, "interactions must be a whole number >= 0"),
     ],
 )
-def test_what_has_no_curves_of_rows_is_refused(options: dict[str, Any], words: str) -> None:
+def test_kinds_without_ice_curves_raise(options: dict[str, Any], words: str) -> None:
     settings: dict[str, Any] = {"feature": "temp", "interactions": True} | options
     with pytest.raises(ParameterError, match=words):
         effect(model, X, **settings)
@@ -286,9 +286,7 @@ def test_best_split_is_the_best_of_all() -> None:
 @pytest.mark.parametrize("grid_resolution", [2, 3, 4, 5, 8, 20, 50])
 @pytest.mark.parametrize("grid", [None, "quantiles"])
 @pytest.mark.parametrize("feature", ["temp", "day", "count", "hum"])
-def test_points_of_subgroups_are_shared_within_their_ranges_and_cost_no_more(
-    feature: str, grid: Any, grid_resolution: int
-) -> None:
+def test_subgroups_share_grid_points_at_no_further_cost(feature: str, grid: Any, grid_resolution: int) -> None:
     plain = effect(model, X, feature, subgroups=GROUPS, grid_resolution=grid_resolution, grid=grid)
     found = effect(model, X, feature, subgroups=GROUPS, interactions=True, grid_resolution=grid_resolution, grid=grid)
     assert found.n_rows_predicted <= plain.n_rows_predicted

@@ -26,7 +26,7 @@ def with_gaps() -> Any:
 
 
 @pytest.mark.parametrize("feature", ["temp", "season"])
-def test_rows_without_a_value_are_given_one_by_partial_dependence(feature: str) -> None:
+def test_partial_dependence_includes_rows_with_missing_values(feature: str) -> None:
     X = with_gaps()
     curves = effect(model, X, feature).curves
     assert curves["n"].unique().tolist() == [100]
@@ -36,7 +36,7 @@ def test_rows_without_a_value_are_given_one_by_partial_dependence(feature: str) 
 
 @pytest.mark.parametrize("kind", ["ale", "mplot"])
 @pytest.mark.parametrize("feature", ["temp", "season"])
-def test_rows_without_a_value_are_left_out_of_local_kinds(kind: Any, feature: str) -> None:
+def test_ale_and_mplot_exclude_rows_with_missing_values(kind: Any, feature: str) -> None:
     X = with_gaps()
     alone = effect(model, X.dropna(subset=[feature]), feature, kind=kind)
     counting = Counting(model)
@@ -45,7 +45,7 @@ def test_rows_without_a_value_are_left_out_of_local_kinds(kind: Any, feature: st
     assert counting.n_rows == alone.n_rows_predicted
 
 
-def test_support_says_how_many_values_are_missing() -> None:
+def test_support_counts_missing_values() -> None:
     X = with_gaps()
     assert effect(model, X, "temp").support["missing"].tolist() == [X["temp"].isna().sum()]
     assert effect(model, X, "temp").support["low"].item() == X["temp"].min()

@@ -1,4 +1,4 @@
-"""model_fidelity: the mean squared difference of the model and what its curves say of each row."""
+"""model_fidelity: the mean squared difference of predictions and curves."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ def only(found: sg.ModelFidelity, **wanted: Any) -> float:
     return float(estimate)
 
 
-def test_it_is_the_mean_squared_difference_of_prediction_and_curve() -> None:
+def test_estimate_is_the_mean_squared_difference_of_prediction_and_curve() -> None:
     effect = sg.effect(model, X, "a")
     expected = np.mean((model(NEW) - effect.predict(NEW["a"])) ** 2)
     assert only(sg.model_fidelity(model, NEW, effect)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_a_curve_that_says_all_leaves_nothing() -> None:
+def test_exact_curve_has_no_difference() -> None:
     grid = np.linspace(-9, 9, 50)
     found = sg.model_fidelity(lambda X: 2 * X["a"], NEW, sg.effect(lambda X: 2 * X["a"], X, "a", grid=grid))
     assert only(found) == pytest.approx(0, abs=1e-24)
 
 
-def test_linear_model_of_independent_features_leaves_the_variance_of_the_others() -> None:
+def test_linear_model_has_the_variance_of_the_other_terms() -> None:
     # f = 2a + b with b ~ N(0, 1): the PDP of a is 2a + mean(b), so that (b - mean)^2 is left, here with the PDP's mean.
     effect = sg.effect(lambda X: 2 * X["a"] + X["b"], X, "a", grid=np.linspace(-9, 9, 9))
     found = only(sg.model_fidelity(lambda X: 2 * X["a"] + X["b"], NEW, effect))
@@ -69,7 +69,7 @@ def test_standard_error_is_that_of_a_mean_over_rows() -> None:
     assert error == pytest.approx(squares.std(ddof=1) / np.sqrt(len(NEW)), rel=1e-12)
 
 
-def test_rows_beyond_the_grid_take_the_end_value() -> None:
+def test_rows_beyond_the_grid_use_the_end_value() -> None:
     effect = sg.effect(lambda X: X["a"], X, "a", grid=[-1.0, 1.0])
     rows = pd.DataFrame({"a": [-5.0, 5.0], "b": [0.0, 0.0], "c": ["u", "u"]})
     # The curve is level at -1 and 1: both rows are 4 away.
@@ -83,7 +83,7 @@ def test_levels_have_their_own_value() -> None:
     assert expected < np.var(model(NEW))
 
 
-def test_rows_are_judged_by_the_curve_of_their_subgroup() -> None:
+def test_rows_use_the_curve_of_their_subgroup() -> None:
     z = RNG.normal(size=400)
     table = pd.DataFrame({"a": z + 0.3 * RNG.normal(size=400), "b": z})
     groups = sg.find_subgroups(table[:200], features="a", max_depth=1)
@@ -103,14 +103,14 @@ def test_rows_are_judged_by_the_curve_of_their_subgroup() -> None:
     assert found.table["subgroups"].tolist() == [2]
 
 
-def test_ale_is_lifted_by_the_mean_prediction() -> None:
+def test_mean_prediction_is_added_to_ale() -> None:
     effect = sg.effect(model, X, "a", kind="ale")
     predicted = model(NEW)
     expected = np.mean((predicted - effect.predict(NEW["a"]) - predicted.mean()) ** 2)
     assert only(sg.model_fidelity(model, NEW, effect)) == pytest.approx(expected, rel=1e-12)
 
 
-def test_ale_in_subgroups_is_lifted_by_the_mean_of_the_subgroup() -> None:
+def test_mean_prediction_of_the_subgroup_is_added_to_ale() -> None:
     z = np.repeat([0.0, 5.0], 150)
     table = pd.DataFrame({"a": z + RNG.normal(size=300), "b": z + 0.01 * RNG.normal(size=300)})
     groups = sg.find_subgroups(table, features="a", max_depth=1)
@@ -120,11 +120,11 @@ def test_ale_in_subgroups_is_lifted_by_the_mean_of_the_subgroup() -> None:
         return X["a"] + 100 * (X["b"] > 2.5)
 
     effect = sg.effect(shifted, table, "a", kind="ale", subgroups=groups["a"])
-    assert only(sg.model_fidelity(shifted, table, effect)) < 0.05  # 2500 if both were lifted alike
+    assert only(sg.model_fidelity(shifted, table, effect)) < 0.05  # 2500 with the same mean added to both
 
 
 @pytest.mark.parametrize("several", [1, 5])
-def test_each_row_is_asked_for_once_however_many_curves(several: int) -> None:
+def test_each_row_is_predicted_once_for_any_number_of_curves(several: int) -> None:
     effects = [sg.effect(model, X, "a", grid_resolution=3 + k) for k in range(several)]
     counting = Counting(model)
     found = sg.model_fidelity(counting, NEW, effects, y=model(NEW))
@@ -133,7 +133,7 @@ def test_each_row_is_asked_for_once_however_many_curves(several: int) -> None:
     assert counting.rows == len(NEW)
 
 
-def test_against_the_target_y_takes_the_place_of_the_prediction() -> None:
+def test_target_replaces_the_prediction() -> None:
     effect = sg.effect(model, X, "a")
     y = model(NEW) + RNG.normal(size=len(NEW))
     found = sg.model_fidelity(model, NEW, effect, y=y)
@@ -157,7 +157,7 @@ def test_the_output_of_each_effect_is_found_among_those_of_the_model() -> None:
     found = sg.model_fidelity(fitted, X[["a", "b"]], [no, yes], y=y)
     assert found.table["output"].tolist() == ["no", "yes"] * 2
     one, two = found.table["estimate"][:2]
-    assert one == pytest.approx(two, rel=1e-9)  # probabilities add up to 1
+    assert one == pytest.approx(two, rel=1e-9)  # probabilities sum to 1
 
 
 def test_each_of_several_classes_has_a_row() -> None:
@@ -211,7 +211,7 @@ def test_a_level_that_no_curve_has_is_off_the_curve() -> None:
     assert found.table["off_curve"].tolist() == [5]
 
 
-def test_whole_weights_give_what_repeated_rows_give() -> None:
+def test_integer_weights_equal_duplicated_rows() -> None:
     weights = RNG.integers(0, 4, len(NEW))
     repeated = NEW.loc[NEW.index.repeat(weights)].reset_index(drop=True)
     for kind in ("pdp", "ale"):
@@ -251,7 +251,7 @@ def test_a_surface_of_two_features_is_closer_than_either_curve() -> None:
 
 
 @pytest.mark.parametrize("make", [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas])
-def test_tables_are_in_the_users_container(make: Any) -> None:
+def test_tables_are_of_the_library_of_x(make: Any) -> None:
     def simple(X: Any) -> Any:
         return 2 * np.asarray(X["a"]) + np.asarray(X["b"])
 
@@ -276,7 +276,7 @@ def test_one_row_has_no_standard_error() -> None:
     assert np.isnan(error)
 
 
-def test_a_constant_feature_leaves_what_the_mean_leaves() -> None:
+def test_constant_feature_has_the_variance_of_predictions() -> None:
     rows = X.assign(a=1.0)
     found = only(sg.model_fidelity(model, rows, sg.effect(model, rows, "a")))
     assert found == pytest.approx(np.var(model(rows)), rel=1e-9)
@@ -289,7 +289,7 @@ def test_a_result_is_frozen_and_can_be_pickled() -> None:
         found.losses = ()  # type: ignore[misc]
 
 
-def test_the_users_table_is_not_changed() -> None:
+def test_user_table_is_not_modified() -> None:
     def rude(X: Any) -> Any:
         X["a"] = 0.0
         return np.asarray(X["b"])
@@ -321,20 +321,20 @@ EFFECT = sg.effect(model, X, "a")
         ({"model": 7}, ParameterError, "model must have predict"),
     ],
 )
-def test_wrong_input_is_told(change: dict[str, Any], error: type[Exception], says: str) -> None:
+def test_invalid_input_raises(change: dict[str, Any], error: type[Exception], says: str) -> None:
     given: dict[str, Any] = {"model": lambda X: X["b"], "X": NEW, "effects": EFFECT} | change
     with pytest.raises(error, match=says):
         sg.model_fidelity(given.pop("model"), given.pop("X"), given.pop("effects"), **given)
 
 
-def test_an_effect_of_another_model_is_refused() -> None:
+def test_effect_of_another_model_raises() -> None:
     fitted = RandomForestClassifier(5, random_state=0).fit(X[["a", "b"]], X["c"])
     effect = sg.effect(fitted, X[["a", "b"]], "a")
     with pytest.raises(ParameterError, match="is that of output 'u', but the model has the outputs"):
         sg.model_fidelity(lambda X: X["b"], X[["a", "b"]], effect)
 
 
-def test_y_is_refused_where_it_has_another_scale() -> None:
+def test_y_on_another_scale_raises() -> None:
     y = X["a"] > 0
     fitted = LogisticRegression().fit(X[["a", "b"]], y)
     effect = sg.effect(fitted, X[["a", "b"]], "a", response_method="decision_function")
@@ -342,17 +342,17 @@ def test_y_is_refused_where_it_has_another_scale() -> None:
         sg.model_fidelity(fitted, X[["a", "b"]], effect, y=y, response_method="decision_function")
 
 
-def test_predictions_that_are_no_numbers_are_refused() -> None:
+def test_predictions_that_are_not_numbers_raise() -> None:
     with pytest.raises(ParameterError, match="cannot be compared with a curve"):
         sg.model_fidelity(lambda X: np.asarray(X["c"]), NEW, EFFECT)
 
 
-def test_y_in_another_order_is_refused() -> None:
+def test_y_with_another_index_raises() -> None:
     with pytest.raises(InputError, match="another order"):
         sg.model_fidelity(model, NEW, EFFECT, y=pd.Series(model(NEW), index=NEW.index)[::-1])
 
 
-def test_ice_curves_that_start_at_zero_are_not_taken_for_centred_ones() -> None:
+def test_ice_curves_starting_at_zero_are_not_centred() -> None:
     rows = pd.DataFrame({"a": np.arange(30.0), "b": 1.0})
 
     def start_at_zero(X: pd.DataFrame) -> Any:

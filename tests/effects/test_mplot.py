@@ -1,4 +1,4 @@
-"""M-plots: means of predictions of rows that have about this value."""
+"""M-plots: mean predictions of rows with about the same value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_levels_have_the_mean_prediction_of_their_rows() -> None:
     assert curves["n"].tolist() == X["season"].value_counts(sort=False).tolist()
 
 
-def test_some_levels_of_a_feature_may_be_asked_for() -> None:
+def test_levels_can_be_selected() -> None:
     X = rows()
     whole = effect(model, X, "season", kind="mplot").curves.set_index("x")["estimate"]
     for grid in (["WINTER"], ["FALL", "WINTER"]):
@@ -39,7 +39,7 @@ def test_some_levels_of_a_feature_may_be_asked_for() -> None:
         assert curves["n"].tolist() == [(X["season"] == level).sum() for level in grid]
 
 
-def test_subgroup_without_rows_of_the_levels_asked_for_has_no_curve() -> None:
+def test_subgroup_without_rows_of_the_selected_levels_has_no_curve() -> None:
     groups = find_subgroups(rows(400, seed=1), features="season", max_depth=1)
     X = rows(400)
     code = groups["season"].assign(X)
@@ -50,7 +50,7 @@ def test_subgroup_without_rows_of_the_levels_asked_for_has_no_curve() -> None:
     assert set(found.curves["subgroup"]) == {0}
 
 
-def test_given_points_count_the_rows_that_are_nearest() -> None:
+def test_rows_are_assigned_to_the_nearest_user_point() -> None:
     X = rows()
     curves = effect(model, X, "temp", kind="mplot", grid=[10.0, 20.0, 500.0]).curves
     assert curves["n"].tolist() == [(X["temp"] <= 15).sum(), (X["temp"] > 15).sum(), 0]
@@ -58,7 +58,7 @@ def test_given_points_count_the_rows_that_are_nearest() -> None:
     assert np.isnan(curves["estimate"].iloc[2])
 
 
-def test_points_without_rows_are_passed_over_by_predict() -> None:
+def test_predict_skips_points_without_rows() -> None:
     X = rows()
     found = effect(model, X, "temp", kind="mplot", grid=[10.0, 20.0, 500.0])
     assert found.predict([400.0]).tolist() == [found.curves["estimate"].iloc[1]]

@@ -1,4 +1,4 @@
-"""Which outputs of a model have curves."""
+"""Outputs of a model with a curve."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_several_classifications_at_once() -> None:
     assert found.curves["estimate"].sum() == pytest.approx(2.0)
 
 
-def test_function_may_give_probabilities() -> None:
+def test_function_can_return_probabilities() -> None:
     model = LogisticRegression().fit(X, THREE)
     curves = effect(model.predict_proba, X, "a", grid=[0.0], output=2).curves
     assert curves["estimate"].item() == pytest.approx(probabilities(model, 2, 0.0))
@@ -97,7 +97,7 @@ def test_decision_function_is_a_response() -> None:
     assert found.outputs == (5, 6, 7)
 
 
-def test_labels_are_refused_with_a_remedy() -> None:
+def test_predicted_labels_raise_with_a_remedy() -> None:
     with pytest.raises(ModelError, match="decision_function"):
         effect(LinearSVC().fit(X, TWO), X, "a")
 
@@ -109,11 +109,11 @@ def test_numeric_labels_have_a_mean() -> None:
 
 
 @pytest.mark.parametrize("output", ["maybe", 2, -1, 1.5])
-def test_unknown_output_is_refused(output: Any) -> None:
+def test_unknown_output_raises(output: Any) -> None:
     with pytest.raises(ParameterError, match="'no', 'yes'"):
         effect(LogisticRegression().fit(X, TWO), X, "a", output=output)
 
 
-def test_unknown_output_of_a_function_is_refused() -> None:
+def test_unknown_output_of_a_function_raises() -> None:
     with pytest.raises(ParameterError, match="output=3"):
         effect(lambda X: X["a"], X, "a", output=3)

@@ -31,7 +31,7 @@ def test_numeric_curve_is_the_mean_prediction_at_equal_steps(feature: str) -> No
     np.testing.assert_allclose(curves["estimate"], expected, rtol=1e-12)
 
 
-def test_dummy_column_of_0_and_1_is_drawn_at_0_and_1() -> None:
+def test_dummy_column_has_points_at_0_and_1() -> None:
     X = rows().assign(count=lambda X: (X["count"] > 4).astype(int))
     curves = effect(model, X, "count").curves
     assert curves["x"].tolist() == [0, 1]
@@ -39,17 +39,17 @@ def test_dummy_column_of_0_and_1_is_drawn_at_0_and_1() -> None:
 
 
 @pytest.mark.parametrize("grid_resolution", [4, 9])
-def test_whole_numbers_have_points_at_whole_numbers(grid_resolution: int) -> None:
+def test_integers_have_points_at_integers(grid_resolution: int) -> None:
     x = effect(model, rows(), "count", grid_resolution=grid_resolution).curves["x"].tolist()
     assert x == ([0, 3, 5, 8] if grid_resolution == 4 else list(range(9)))
 
 
-def test_few_whole_numbers_have_a_point_each_however_far_apart() -> None:
+def test_few_integers_have_a_point_each() -> None:
     X = rows().assign(count=lambda X: np.where(X["count"] > 4, 1000, X["count"]))
     assert effect(model, X, "count").curves["x"].tolist() == [0, 1, 2, 3, 4, 1000]
 
 
-def test_many_whole_numbers_in_few_values_have_no_point_twice() -> None:
+def test_integer_points_are_distinct() -> None:
     X = rows().assign(count=lambda X: np.arange(len(X)) % 25)
     assert effect(model, X, "count", grid_resolution=24).curves["x"].is_unique
 
@@ -76,13 +76,13 @@ def test_grid_of_dates_is_in_whole_days_where_the_dates_are() -> None:
     np.testing.assert_allclose(curves["estimate"], [by_hand(X, day=x) for x in curves["x"]], rtol=1e-12)
 
 
-def test_grid_of_dates_can_be_given() -> None:
+def test_grid_of_dates_is_accepted() -> None:
     X = rows()
     found = effect(model, X, "day", grid=[datetime(2020, 5, 1), datetime(2020, 6, 1)])
     assert found.curves["estimate"].tolist() == pytest.approx([by_hand(X, day=x) for x in found.curves["x"]])
 
 
-def test_durations_are_points_too() -> None:
+def test_durations_have_points() -> None:
     X = pd.DataFrame({"wait": pd.to_timedelta([1, 2, 5], unit="h"), "z": [1.0, 2.0, 3.0]})
     curves = effect(lambda X: X["wait"].dt.total_seconds() / 3600 + X["z"], X, "wait", grid_resolution=3).curves
     assert curves["x"].tolist() == [pd.Timedelta(hours=hours) for hours in (1, 3, 5)]
@@ -100,7 +100,7 @@ def test_grid_is_sorted_and_without_duplicates() -> None:
     assert effect(model, rows(), "temp", grid=[20, 1, 20]).curves["x"].tolist() == [1.0, 20.0]
 
 
-def test_given_levels_keep_their_order() -> None:
+def test_user_levels_keep_their_order() -> None:
     assert effect(model, rows(), "season", grid=["FALL", "WINTER"]).curves["x"].tolist() == ["FALL", "WINTER"]
     assert effect(model, rows(), "flag", grid=[True]).curves["x"].tolist() == ["True"]
 
@@ -132,7 +132,7 @@ def test_surface_is_the_mean_prediction_on_the_cross_of_both_grids(pair: tuple[s
     np.testing.assert_allclose(curves["estimate"], expected, rtol=1e-12)
 
 
-def test_grids_of_a_surface_are_given_by_name() -> None:
+def test_grids_of_a_surface_are_named() -> None:
     curves = effect(model, rows(), ("temp", "season"), grid={"temp": [0, 10], "season": ["FALL"]}).curves
     assert curves[["x1", "x2"]].to_numpy().tolist() == [[0.0, "FALL"], [10.0, "FALL"]]
 

@@ -1,4 +1,4 @@
-"""The result: read at other values, compared, pickled."""
+"""The result is evaluated at other values, compared and pickled."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ X = rows(200)
 GROUPS = find_subgroups(rows(200, seed=1), min_samples_leaf=30)
 
 
-def test_curve_is_linear_between_points_and_level_beyond() -> None:
+def test_curve_is_linear_between_points_and_constant_beyond() -> None:
     found = effect(model, X, "temp", grid=[0.0, 10.0, 20.0])
     y = found.curves["estimate"].to_numpy()
     np.testing.assert_allclose(
@@ -29,7 +29,7 @@ def test_curve_is_linear_between_points_and_level_beyond() -> None:
     )
 
 
-def test_a_column_and_a_table_are_read_alike() -> None:
+def test_column_and_table_give_the_same_values() -> None:
     found = effect(model, X, "temp")
     assert found.predict(X["temp"]).tolist() == found.predict(X).tolist() == found.predict(X["temp"].tolist()).tolist()
 
@@ -40,7 +40,7 @@ def test_levels_have_their_value() -> None:
     assert found.predict(X).tolist() == [by_level[level] for level in X["season"]]
 
 
-def test_level_that_is_on_no_curve_has_no_value() -> None:
+def test_level_without_a_point_has_no_value() -> None:
     found = effect(model, X, "season")
     with pytest.warns(UnseenValueWarning, match="MONSOON"):
         values = found.predict(["FALL", "MONSOON"])
@@ -77,7 +77,7 @@ def test_surface_with_levels_is_linear_within_a_level() -> None:
     np.testing.assert_allclose(found.predict(at), fall.predict(at), rtol=1e-12)
 
 
-def test_dates_are_read_as_dates() -> None:
+def test_dates_are_parsed() -> None:
     found = effect(model, X, "day")
     assert found.predict(X["day"]).tolist() == found.predict(X).tolist()
     with pytest.raises(InputError, match="dates"):
@@ -101,14 +101,14 @@ def test_result_is_frozen() -> None:
         effect(model, X, "temp").kind = "ale"  # type: ignore[misc]
 
 
-def test_interval_is_chosen_when_reading() -> None:
+def test_level_of_intervals_is_a_parameter_of_the_table() -> None:
     found = effect(model, X, "temp")
     narrow, wide = found.table(0.5), found.table(0.99)
     assert (narrow["conf_low"] > wide["conf_low"]).all()
     assert found.table(0.95).equals(found.curves)
 
 
-def test_columns_have_the_words_of_all_tables() -> None:
+def test_columns_have_the_common_names() -> None:
     head = ["feature", "subgroup", "rule", "n", "x", "estimate", "std_error", "conf_low", "conf_high", "noise"]
     head += ["in_box", "in_whiskers"]
     assert list(effect(model, X, "temp").curves) == head
@@ -119,16 +119,16 @@ def test_columns_have_the_words_of_all_tables() -> None:
     assert list(effect(model, X, "season").support) == ["subgroup", "rule", "n", "missing", "level", "count"]
 
 
-def test_tables_of_several_features_can_be_told_apart_when_put_together() -> None:
+def test_tables_of_several_features_can_be_concatenated() -> None:
     both = pd.concat([effect(model, X, feature).curves for feature in ("temp", "hum")])
     assert both["feature"].unique().tolist() == ["temp", "hum"]
     assert effect(model, X, ("temp", "hum"), grid_resolution=2).curves["feature"].unique().tolist() == ["temp + hum"]
 
 
-def test_table_says_which_noise_its_intervals_cover() -> None:
+def test_table_names_the_noise_of_its_intervals() -> None:
     assert effect(model, X, "temp", kind="ale").curves["noise"].unique().tolist() == ["test rows"]
 
 
-def test_text_says_what_it_is() -> None:
+def test_repr_describes_the_effect() -> None:
     assert repr(effect(model, X, "temp", grid_resolution=5)) == "<Effect of 'temp': pdp, 1 curve, 5 points>"
     assert repr(effect(model, X, "season", subgroups=GROUPS)).startswith("<Effect of 'season': pdp, ")

@@ -1,4 +1,4 @@
-"""Moments with a time zone: read whatever the zone, and given back in it."""
+"""Times with a time zone are read in any zone and returned in it."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_hours_of_the_users_zone_are_not_rounded_to_days() -> None:
 
 @pytest.mark.parametrize("container", ["polars", "pyarrow"])
 @pytest.mark.parametrize("kind", ["pdp", "ale"])
-def test_polars_and_pyarrow_give_the_zone_back(container: str, kind: Any) -> None:
+def test_polars_and_pyarrow_return_the_zone(container: str, kind: Any) -> None:
     X = rows("America/New_York")
     given: Any = pa.Table.from_pandas(X, preserve_index=False)
     given = pl.from_arrow(given) if container == "polars" else given
@@ -81,14 +81,14 @@ def test_polars_and_pyarrow_give_the_zone_back(container: str, kind: Any) -> Non
     np.testing.assert_allclose(frame["estimate"].to_list(), mine["estimate"], rtol=1e-12)
 
 
-def test_curve_is_read_at_moments_of_any_zone() -> None:
+def test_curve_is_evaluated_at_times_of_any_zone() -> None:
     X = rows("America/New_York")
     found = effect(model, X, "when")
     elsewhere = X["when"].dt.tz_convert("Asia/Tokyo")
     assert found.predict(elsewhere).tolist() == found.predict(X).tolist()
 
 
-def test_missing_moments_and_moments_without_a_zone_stay_as_they_were() -> None:
+def test_missing_times_and_times_without_zone_are_unchanged() -> None:
     X = rows("America/New_York")
     X.loc[:9, "when"] = pd.NaT
     assert effect(lambda X: X["z"], X, "when").support["missing"].tolist() == [10]
@@ -96,6 +96,6 @@ def test_missing_moments_and_moments_without_a_zone_stay_as_they_were() -> None:
     assert effect(lambda X: X["z"], plain, "when").curves["x"].dt.tz is None
 
 
-def test_grid_of_moments_is_kept() -> None:
+def test_grid_of_times_is_respected() -> None:
     grid = [datetime(2020, 1, 3, 12, tzinfo=ZoneInfo("America/New_York")), datetime(2020, 1, 4, tzinfo=ZoneInfo("UTC"))]
     assert effect(model, rows("America/New_York"), "when", grid=grid).curves["x"].tolist() == grid

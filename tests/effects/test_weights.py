@@ -1,4 +1,4 @@
-"""Weights count rows."""
+"""Sample weights."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def close(one: pd.DataFrame, two: pd.DataFrame) -> None:
 @pytest.mark.parametrize("subgroups", [None, GROUPS], ids=["all rows", "subgroups"])
 @pytest.mark.parametrize("kind", ["pdp", "ice", "ale", "mplot"])
 @pytest.mark.parametrize("feature", ["temp", "count", "season", "size", "flag"])
-def test_integer_weights_equal_repeated_rows(feature: str, kind: Any, subgroups: Any) -> None:
+def test_integer_weights_equal_duplicated_rows(feature: str, kind: Any, subgroups: Any) -> None:
     weighted = effect(model, X, feature, kind=kind, subgroups=subgroups, sample_weight=WEIGHTS, grid_resolution=6)
     repeated = effect(model, REPEATED, feature, kind=kind, subgroups=subgroups, grid_resolution=6)
     close(weighted.curves, repeated.curves)
@@ -34,7 +34,7 @@ def test_integer_weights_equal_repeated_rows(feature: str, kind: Any, subgroups:
     close(weighted.outliers, repeated.outliers)
 
 
-def test_quantiles_count_weights() -> None:
+def test_quantiles_are_weighted() -> None:
     weighted = effect(model, X, "temp", grid="quantiles", sample_weight=WEIGHTS, grid_resolution=6)
     close(weighted.curves, effect(model, REPEATED, "temp", grid="quantiles", grid_resolution=6).curves)
 
@@ -43,7 +43,7 @@ def test_weights_of_one_change_nothing() -> None:
     close(effect(model, X, "temp", sample_weight=np.ones(150)).curves, effect(model, X, "temp").curves)
 
 
-def test_rows_of_weight_zero_are_not_asked_for() -> None:
+def test_rows_of_weight_zero_are_not_predicted() -> None:
     counting = Counting()
     effect(counting, X, "temp", sample_weight=WEIGHTS, grid_resolution=4)
     assert counting.n_rows == 4 * (WEIGHTS > 0).sum()

@@ -1,4 +1,4 @@
-"""What `fidelity` is given is checked where it is given."""
+"""Validation of the arguments of `fidelity`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TRAIN, TEST = (pd.DataFrame(RNG.normal(size=(n, 2)), columns=["u", "v"]) for n i
         ({"classifier": "forest"}, "classifier must be"),
     ],
 )
-def test_arguments_outside_what_they_may_be_are_refused(more: dict[str, Any], message: str) -> None:
+def test_invalid_arguments_raise(more: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         sg.fidelity(TRAIN, TEST, **more)
 
@@ -50,25 +50,25 @@ def test_arguments_outside_what_they_may_be_are_refused(more: dict[str, Any], me
         (TRAIN, TEST.assign(u=np.inf), None, "'u'"),
     ],
 )
-def test_tables_that_cannot_be_compared_are_refused(train: Any, test: Any, reference: Any, message: str) -> None:
+def test_tables_that_cannot_be_compared_raise(train: Any, test: Any, reference: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         sg.fidelity(train, test, reference=reference, samplers=["subgroups"], n_repeats=1)
 
 
-def test_the_same_rows_twice_are_warned_of() -> None:
+def test_same_train_and_test_rows_cause_a_warning() -> None:
     with pytest.warns(SameRowsWarning, match="train and test are the same rows"):
         sg.fidelity(TRAIN, TRAIN, samplers=[], n_repeats=1, classifier=False, random_state=1)
 
 
-def test_columns_that_training_does_not_have_play_no_part_which_is_said() -> None:
-    asked: dict[str, Any] = {"samplers": [], "features": "u", "n_repeats": 1, "classifier": False, "random_state": 1}
+def test_columns_missing_in_train_are_ignored_with_a_warning() -> None:
+    options: dict[str, Any] = {"samplers": [], "features": "u", "n_repeats": 1, "classifier": False, "random_state": 1}
     with pytest.warns(SubgroveWarning, match="train lacks 'w'"):
-        more = sg.fidelity(TRAIN, TEST.assign(w=1.0), **asked)
-    np.testing.assert_array_equal(more.squared_mmd, sg.fidelity(TRAIN, TEST, **asked).squared_mmd)
+        more = sg.fidelity(TRAIN, TEST.assign(w=1.0), **options)
+    np.testing.assert_array_equal(more.squared_mmd, sg.fidelity(TRAIN, TEST, **options).squared_mmd)
 
 
 @pytest.mark.parametrize("value", [1e300, 1.5e308])
-def test_numbers_too_large_to_have_distances_are_told_of(value: float) -> None:
+def test_overflowing_distances_are_reported(value: float) -> None:
     train, test = TRAIN.assign(u=value), TEST.assign(u=value * (TEST["u"] / TEST["u"].abs().max()))
     with pytest.raises(sg.exceptions.SamplerError, match="median distance"):
         sg.fidelity(train, test, samplers=["intervals"], classifier=False, n_repeats=1, random_state=1)

@@ -1,4 +1,4 @@
-"""The classifier that tells redrawn rows from real ones is judged on rows that it has not seen."""
+"""Held-out AUC of the classifier for resampled against real rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def normal(n: int, seed: int, shift: float = 0.0) -> Points:
     return Points.of(shift + np.random.default_rng(seed).normal(size=(n, 3)))
 
 
-def test_samples_far_apart_are_told_apart() -> None:
+def test_distant_samples_are_separated() -> None:
     assert held_out_auc(normal(100, 0), normal(100, 1, 3.0), True, 0) > 0.95
 
 
@@ -42,21 +42,21 @@ class Memory(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-le
         return np.column_stack([1 - second, second])
 
 
-def test_no_row_is_judged_by_a_classifier_that_has_seen_it() -> None:
+def test_rows_are_scored_by_a_classifier_of_the_other_fold() -> None:
     assert held_out_auc(normal(30, 0), normal(40, 1, 5.0), Memory(), 0) == 0.5
 
 
-def test_every_row_is_judged_once_and_folds_have_both_kinds() -> None:
+def test_folds_are_disjoint_and_stratified() -> None:
     folds = _folds(11, 16, np.random.default_rng(0))
-    judged = np.concatenate([rows for _, rows in folds])
-    assert sorted(judged.tolist()) == list(range(27))
+    scored = np.concatenate([rows for _, rows in folds])
+    assert sorted(scored.tolist()) == list(range(27))
     for learned, rows in folds:
         assert not set(learned.tolist()) & set(rows.tolist())
         assert 5 <= (rows < 11).sum() <= 6
         assert (rows >= 11).sum() == 8
 
 
-def test_a_classifier_of_the_user_is_left_as_it_was() -> None:
+def test_user_classifier_is_not_modified() -> None:
     mine = LogisticRegression()
     assert held_out_auc(normal(50, 0), normal(50, 1, 2.0), mine, 0) > 0.9
     assert not hasattr(mine, "coef_")
@@ -67,12 +67,12 @@ def test_the_same_seed_gives_the_same_area() -> None:
     assert held_out_auc(*samples, True, 4) == held_out_auc(*samples, True, 4)
 
 
-def test_of_few_rows_nothing_is_said() -> None:
+def test_auc_of_few_rows_is_nan() -> None:
     assert np.isnan(held_out_auc(normal(9, 0), normal(50, 1), True, 0))
 
 
 @pytest.mark.parametrize("classifier", ["forest", None, 1, LogisticRegression, object()])
-def test_what_is_no_classifier_is_refused(classifier: Any) -> None:
+def test_invalid_classifier_raises(classifier: Any) -> None:
     with pytest.raises(ParameterError, match="classifier must be"):
         check_classifier(classifier)
 
@@ -91,7 +91,7 @@ class Own:
         return np.column_stack([-X[:, 0], X[:, 0]])
 
 
-def test_any_object_with_fit_and_predict_proba_will_do() -> None:
+def test_any_object_with_fit_and_predict_proba_is_a_classifier() -> None:
     own = Own()
     assert held_out_auc(normal(100, 0), normal(100, 1, 3.0), own, 0) > 0.9
     assert not own.fitted

@@ -1,4 +1,4 @@
-"""Columns of any kind become points whose distances mean what the docs say."""
+"""Encoding of columns of any type as points, with the documented distances."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import pandas as pd
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_like, read_table
-from subgrove._scoring.fidelity_check.encoding import PointEncoding, columns_with_missing
-from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
+from subgrove._scoring.fidelity_check.pairs import PairBlock, PointEncoding, Points, columns_with_missing
 
 
 def points(train: pd.DataFrame, rows: pd.DataFrame) -> Points:
@@ -39,12 +38,12 @@ def test_a_missing_label_is_a_label_of_its_own() -> None:
     np.testing.assert_allclose(distances(rows, rows)[1], [1, 0, 0, 1])
 
 
-def test_labels_that_training_did_not_have_are_one_label() -> None:
+def test_labels_unseen_in_training_are_one_label() -> None:
     train = pd.DataFrame({"u": ["a", "b", "a"]})
     np.testing.assert_allclose(distances(train, pd.DataFrame({"u": ["z", "a", "b", "y"]}))[0], [0, 1, 1, 0])
 
 
-def test_a_missing_number_lies_at_the_mean_and_apart_from_it() -> None:
+def test_missing_number_is_the_mean_with_an_indicator() -> None:
     train = pd.DataFrame({"u": [1.0, 2.0, 3.0, np.nan]})
     found = distances(train, pd.DataFrame({"u": [2.0, np.nan, 4.0, np.nan]}))
     np.testing.assert_allclose(found[1], [1.0, 0.0, np.sqrt(1 + 4), 0.0])
@@ -66,7 +65,7 @@ def test_a_column_without_a_value_has_no_distances() -> None:
     np.testing.assert_allclose(distances(rows, rows)[0], [0, 1, 2])
 
 
-def test_columns_can_be_taken_one_by_one() -> None:
+def test_columns_can_be_encoded_separately() -> None:
     rows = pd.DataFrame({"u": [1.0, 2.0, 3.0], "v": ["a", "b", "a"], "w": [3.0, 1.0, 2.0], "x": ["c", "c", "d"]})
     table = read_table(rows)
     encoding = PointEncoding.of(table)

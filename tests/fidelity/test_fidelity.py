@@ -53,7 +53,7 @@ def test_bounds_have_the_positions_one_and_zero(found: sg.Fidelity) -> None:
         assert row(found, feature, "marginal")["position"] == pytest.approx(0.0)
 
 
-def test_of_a_dependent_feature_conditional_samplers_stand_above_marginal(found: sg.Fidelity) -> None:
+def test_conditional_samplers_beat_marginal_for_a_dependent_feature(found: sg.Fidelity) -> None:
     for sampler in SAMPLERS:
         line = row(found, "u", sampler)
         assert line["position"] > 0.5
@@ -61,19 +61,19 @@ def test_of_a_dependent_feature_conditional_samplers_stand_above_marginal(found:
         assert line["auc"] < row(found, "u", "marginal")["auc"]
 
 
-def test_of_a_feature_that_depends_on_nothing_there_is_no_position(found: sg.Fidelity) -> None:
+def test_independent_feature_has_no_position(found: sg.Fidelity) -> None:
     assert found.table[found.table["feature"] == "w"]["position"].isna().all()
     assert not found.table[found.table["feature"] == "w"]["estimate"].isna().any()
 
 
-def test_a_classifier_tells_a_permuted_column_but_not_unchanged_rows(found: sg.Fidelity) -> None:
+def test_classifier_detects_a_permuted_column_but_not_unchanged_rows(found: sg.Fidelity) -> None:
     # The area of 50 against 50 rows of one distribution has the standard deviation sqrt(101 / (12 * 50 * 50)) = 0.058,
     # the mean of the two folds 0.041, that of repeats, which share rows, at most that; 3 of it are allowed.
     assert row(found, "u", "unchanged")["auc"] == pytest.approx(0.5, abs=0.123)
     assert row(found, "u", "marginal")["auc"] > 0.623
 
 
-def test_what_a_sampler_cannot_redraw_has_a_note_and_no_number(found: sg.Fidelity) -> None:
+def test_feature_that_a_sampler_cannot_resample_has_a_note_and_nan(found: sg.Fidelity) -> None:
     line = row(found, "label", "knockoffs")
     assert line[["estimate", "std_error", "position", "auc"]].isna().all()
     assert "takes numeric columns, but 'label' is nominal" in line["note"]
@@ -81,7 +81,7 @@ def test_what_a_sampler_cannot_redraw_has_a_note_and_no_number(found: sg.Fidelit
     assert list(found.notes) == [("label", "knockoffs")]
 
 
-def test_overall_is_over_the_features_that_all_could_redraw(found: sg.Fidelity) -> None:
+def test_overall_averages_features_that_all_samplers_can_resample(found: sg.Fidelity) -> None:
     table = found.overall.set_index("sampler")
     assert set(table["n_features"]) == {3}
     assert table.loc["knockoffs", "failed"] == 1
@@ -110,12 +110,12 @@ def test_squared_mmd_of_unchanged_rows_is_that_of_the_scaled_halves() -> None:
     assert (result.n, result.n_reference) == (200, 80)
 
 
-def test_the_bounds_alone_can_be_asked_for() -> None:
+def test_bounds_can_be_compared_alone() -> None:
     result = sg.fidelity(TRAIN, TEST, samplers=[], features="u", classifier=False, n_repeats=2, random_state=1)
     assert result.samplers == ("unchanged", "marginal")
 
 
-def test_all_that_a_sampler_may_be_is_taken() -> None:
+def test_all_types_of_samplers_are_accepted() -> None:
     groups = sg.find_subgroups(TRAIN)
     samplers = {
         "found": groups,
@@ -149,26 +149,26 @@ class Broken(Shift):
         return super().sample(X, feature, rngs)
 
 
-def test_an_own_sampler_is_given_the_rows_of_the_half() -> None:
+def test_user_sampler_receives_the_rows_of_the_half() -> None:
     result = sg.fidelity(TRAIN, TEST, samplers=[Shift()], features=["u"], classifier=False, n_repeats=3, random_state=1)
     ours = row(result, "u", "Shift")
     # Neighbours in the half have nothing to do with each other: as good as a permutation.
     assert abs(ours["position"]) < 0.3
 
 
-def test_an_own_sampler_that_fails_has_a_note() -> None:
+def test_failing_user_sampler_has_a_note() -> None:
     result = sg.fidelity(TRAIN, TEST, samplers=[Broken()], features=["u", "v"], classifier=False, random_state=1)
     assert "no idea" in result.notes["v", "Broken"]
     assert np.isnan(row(result, "v", "Broken")["estimate"])
     assert not np.isnan(row(result, "u", "Broken")["estimate"])
 
 
-def test_if_nothing_can_be_redrawn_it_is_an_error() -> None:
+def test_error_if_no_feature_can_be_resampled() -> None:
     with pytest.raises(SamplerError, match=r"No sampler.*Error of 'knockoffs' for 'label'"):
         sg.fidelity(TRAIN, TEST, samplers=["knockoffs"], features="label", random_state=1)
 
 
-def test_a_sampler_that_redraws_nothing_does_not_empty_the_table_of_others() -> None:
+def test_sampler_that_fails_everywhere_does_not_restrict_others() -> None:
     result = sg.fidelity(
         TRAIN, TEST, samplers=SAMPLERS, features="label", classifier=False, n_repeats=2, random_state=1
     )
@@ -179,7 +179,7 @@ def test_a_sampler_that_redraws_nothing_does_not_empty_the_table_of_others() -> 
     assert table.loc["knockoffs", "failed"] == 1
 
 
-def test_two_samplers_of_one_name_are_told_apart() -> None:
+def test_samplers_with_the_same_name_are_numbered() -> None:
     samplers = [
         sg.samplers.SubgroupSampler(max_depth=1),
         sg.samplers.SubgroupSampler(max_depth=3),
@@ -190,7 +190,7 @@ def test_two_samplers_of_one_name_are_told_apart() -> None:
     assert result.samplers == ("unchanged", "subgroups", "subgroups (2)", "marginal")
 
 
-def test_groups_of_features_are_redrawn_together() -> None:
+def test_groups_of_features_are_resampled_jointly() -> None:
     result = sg.fidelity(
         TRAIN, TEST, samplers=["subgroups"], features=[["u", "v"], "u"], classifier=False, n_repeats=4, random_state=1
     )
@@ -236,14 +236,20 @@ def test_arrays_are_tables_without_names() -> None:
     np.testing.assert_allclose(plain, numbers(*frames, features=["x0"]))
 
 
-def test_data_sets_with_a_target_are_taken() -> None:
+def test_datasets_with_a_target_are_accepted() -> None:
     train, test = sg.datasets.bike(split=0.7, random_state=1)
-    asked: dict[str, Any] = {"samplers": [], "features": "temp", "n_repeats": 1, "classifier": False, "random_state": 1}
-    one, other = sg.fidelity(train, test, **asked), sg.fidelity(train.X, test.X, **asked)
+    options: dict[str, Any] = {
+        "samplers": [],
+        "features": "temp",
+        "n_repeats": 1,
+        "classifier": False,
+        "random_state": 1,
+    }
+    one, other = sg.fidelity(train, test, **options), sg.fidelity(train.X, test.X, **options)
     np.testing.assert_array_equal(one.squared_mmd, other.squared_mmd)
 
 
-def test_more_rows_than_the_limit_are_drawn_anew_in_each_repeat() -> None:
+def test_rows_beyond_the_limit_are_subsampled_in_each_repeat() -> None:
     result = sg.fidelity(
         TRAIN, TEST, samplers=[], features="u", max_rows=60, n_repeats=3, classifier=False, random_state=1
     )
@@ -251,7 +257,7 @@ def test_more_rows_than_the_limit_are_drawn_anew_in_each_repeat() -> None:
     assert len(set(result.squared_mmd[0, 0])) == 3
 
 
-def test_missing_values_have_a_stated_place() -> None:
+def test_missing_values_are_encoded() -> None:
     rng = np.random.default_rng(0)
     frames = [frame.mask(rng.random(frame.shape) < 0.1) for frame in (TRAIN, TEST)]
     result = sg.fidelity(*frames, samplers=["subgroups", "knockoffs"], n_repeats=2, classifier=False, random_state=1)
@@ -259,7 +265,7 @@ def test_missing_values_have_a_stated_place() -> None:
     assert "missing" in result.notes["u", "knockoffs"]
 
 
-def test_the_users_tables_are_left_as_they_were() -> None:
+def test_user_tables_are_not_modified() -> None:
     train, test = TRAIN.copy(), TEST.copy()
     sg.fidelity(train, test, samplers=SAMPLERS, n_repeats=1, classifier=False, random_state=1)
     pd.testing.assert_frame_equal(train, TRAIN)
@@ -273,7 +279,7 @@ def test_a_constant_feature_has_equal_bounds() -> None:
     assert result.table["position"].isna().all()
 
 
-def test_one_column_alone_can_be_judged() -> None:
+def test_single_column_can_be_compared() -> None:
     frames = [frame[["u"]] for frame in (TRAIN, TEST)]
     result = sg.fidelity(*frames, samplers=["subgroups"], n_repeats=2, classifier=False, random_state=1)
     assert np.isfinite(result.estimates).all()

@@ -39,7 +39,7 @@ def test_median_is_that_of_all_distances(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(cases()))
 @pytest.mark.parametrize(("room", "margin"), [(1, 1e-6), (1, 0.2), (50, 0.04)])
-def test_median_does_not_depend_on_where_it_is_looked_for(
+def test_median_does_not_depend_on_the_bracket(
     monkeypatch: pytest.MonkeyPatch, name: str, room: int, margin: float
 ) -> None:
     block = within(cases()[name])
@@ -60,13 +60,13 @@ def test_median_is_over_all_blocks_together() -> None:
     assert median_distance(parts) == 2.0
 
 
-def test_median_of_positive_distances_leaves_out_zeros() -> None:
+def test_median_of_positive_distances_excludes_zeros() -> None:
     block = PairBlock.listed(np.array([0.0, 0.0, 0.0, 0.0, 4.0, 16.0, 25.0]))
     assert median_distance([block]) == 0.0
     assert median_distance([block], positive=True) == 4.0
 
 
-def test_median_of_nothing_is_nan() -> None:
+def test_median_without_pairs_is_nan() -> None:
     assert np.isnan(median_distance([PairBlock.listed(np.empty(0))]))
     assert np.isnan(median_distance([PairBlock.listed(np.zeros(5))], positive=True))
 
@@ -80,6 +80,6 @@ def test_median_of_any_list_of_distances(values: list[float], looked_at: int) ->
         assert median_distance([PairBlock.listed(np.array(values))]) == np.median(np.sqrt(values))
 
 
-def test_the_search_ends_where_distances_are_no_numbers() -> None:
+def test_search_ends_with_nan_distances() -> None:
     rows = Points.of(np.full((4, 1), np.inf))
     assert np.isnan(median_distance([PairBlock.of(rows, rows, triangle=True)]))

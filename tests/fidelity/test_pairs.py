@@ -77,7 +77,7 @@ def test_values_between_bounds_are_counted_and_collected_with_the_bounds_include
 
 
 @pytest.mark.parametrize("room", [0, 1, 100, 600])
-def test_without_room_values_are_counted_all_the_same(room: int) -> None:
+def test_values_beyond_the_buffer_are_counted(room: int) -> None:
     block = PairBlock.of(points(40, 0), points(30, 1))
     _, found, kept = block.between(0.0, np.inf, room)
     assert found == 1200
@@ -85,7 +85,7 @@ def test_without_room_values_are_counted_all_the_same(room: int) -> None:
     assert set(kept) <= set(block.distances())
 
 
-def test_some_pairs_are_pairs_of_the_block() -> None:
+def test_thinned_pairs_belong_to_the_block() -> None:
     for triangle in (False, True):
         a = points(50, 0)
         plain = PairBlock.of(a, a, triangle=triangle)

@@ -36,7 +36,7 @@ def test_bounds_within_their_noise_have_no_position() -> None:
     assert np.isnan(made([[[1.0], [2.5], [2.0]]]).positions).all()
 
 
-def test_noise_that_is_common_to_all_samplers_is_no_noise_of_positions() -> None:
+def test_noise_shared_by_all_samplers_cancels_in_positions() -> None:
     common = np.array([0.0, 1.0, -2.0])
     table = made([[6 + common, 5 + common, 2 + common]]).table
     np.testing.assert_allclose(table["position_std_error"], 0.0, atol=1e-12)
@@ -51,15 +51,15 @@ def test_standard_errors_are_those_of_a_mean_over_repeats() -> None:
 def test_noise_of_a_position_is_that_of_a_ratio() -> None:
     # Against jackknife-like truth: positions of many made results scatter as the standard error says.
     rng = np.random.default_rng(0)
-    found, told = [], []
+    positions, errors = [], []
     for _ in range(400):
         common = rng.normal(size=30)
         low = 2 + common
         result = made([[6 + common + rng.normal(0, 0.5, 30), 5 + common + rng.normal(0, 0.5, 30), low]])
-        found.append(result.positions[0, 1])
-        told.append(result.table["position_std_error"][1])
+        positions.append(result.positions[0, 1])
+        errors.append(result.table["position_std_error"][1])
     # The standard deviation of 400 values is known to 1 / sqrt(800) = 3.5 %; 4 of these are allowed.
-    assert np.mean(told) == pytest.approx(np.std(found), rel=0.15)
+    assert np.mean(errors) == pytest.approx(np.std(positions), rel=0.15)
 
 
 def test_ranks_count_the_smallest_mmd_as_first_and_share_ties() -> None:
@@ -78,7 +78,7 @@ def test_overall_position_is_that_of_the_means() -> None:
     assert overall["unchanged"] == 1.0
 
 
-def test_without_a_feature_that_all_can_redraw_there_are_no_means() -> None:
+def test_overall_has_no_means_without_a_common_feature() -> None:
     samplers = ("unchanged", "one", "two", "marginal")
     result = made([[[6.0], [np.nan], [5.0], [2.0]], [[6.0], [5.0], [np.nan], [2.0]]], samplers)
     table = result.overall
@@ -96,7 +96,7 @@ def test_mean_auc_is_over_features_and_repeats() -> None:
     assert len(result.repeats) == 6
 
 
-def test_without_a_classifier_there_is_no_column_of_it() -> None:
+def test_without_a_classifier_there_is_no_auc_column() -> None:
     result = made([[[6.0], [5.0], [2.0]]])
     for table in (result.table, result.overall, result.repeats):
         assert not [name for name in table.columns if "auc" in name]
@@ -108,7 +108,7 @@ def test_equal_samples_have_infinite_fidelity_and_no_position() -> None:
     assert np.isnan(result.positions).all()
 
 
-def test_it_is_frozen_and_can_be_pickled() -> None:
+def test_result_is_frozen_and_can_be_pickled() -> None:
     result = made([[[6.0], [5.0], [2.0]]])
     with pytest.raises(FrozenInstanceError):
         result.n = 3  # type: ignore[misc]  # that is what is tested
@@ -116,7 +116,7 @@ def test_it_is_frozen_and_can_be_pickled() -> None:
     assert again.table.equals(result.table)
 
 
-def test_it_says_what_it_is() -> None:
+def test_repr_describes_the_result() -> None:
     notes = {("x0", "mine"): "why"}
     assert repr(made([[[6.0], [5.0], [2.0]]], notes=notes)) == (
         "<Fidelity of mine: 1 feature, 50 rows against 60, 1 resampling failed>"

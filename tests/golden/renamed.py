@@ -52,7 +52,7 @@ TEXTS_CHANGED: set[str] = {
     "*.sentences.*",
     "*.sentence",
     "*_sentences.*",
-    "*.fidelity_checks.reason.*",
+    "*.certificates.reason.*",
     "fidelity_*.table.note.*",
     "report_*.title",
     "report_*.loss_unit",

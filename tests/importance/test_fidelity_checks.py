@@ -209,7 +209,7 @@ def test_weights_choose_the_rows_that_are_judged() -> None:
 def test_few_rows_are_unknown_with_the_reason() -> None:
     found = run(X.head(20), Y[:20])
     assert set(found.fidelity_checks["fidelity"]) == {"unknown"}
-    assert found.fidelity_checks["reason"][0] == "there are 20 rows, and 50 are needed to judge"
+    assert found.fidelity_checks["reason"][0] == "there are 20 rows, but 50 are needed"
     assert "!" not in repr(found)
 
 

@@ -18,8 +18,7 @@ from subgrove._data.table import Table, read_like
 from subgrove._fidelity.fit_samplers import Fit
 from subgrove._fidelity.mmd import SamplePairs, subsample_two
 from subgrove._fidelity.result import UNCHANGED
-from subgrove._scoring.fidelity_check.encoding import PointEncoding, columns_with_missing
-from subgrove._scoring.fidelity_check.pairs import Points
+from subgrove._scoring.fidelity_check.pairs import PointEncoding, Points, columns_with_missing
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.user_defined import UserSampler

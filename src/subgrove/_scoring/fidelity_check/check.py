@@ -1,11 +1,12 @@
-"""The fidelity check of a resampled feature: are its rows realistic? On a few hundred rows, without the model.
+"""Fidelity check of a resampled feature: are its rows realistic? It uses a few hundred rows, and no predictions.
 
 Requirements this design meets:
 
-- the redraw that is judged is the one that the model was asked about; no further draw is made;
-- cost is bounded: at most 400 rows, 60 small trees, and some arrays of 400 x 400, whatever the number of rows;
-- true redraws fail rarely, marginal redraws of a dependent feature nearly always (`docs/decisions`, 0014);
-- what cannot be judged is "unknown", with the reason; it never stops what it belongs to.
+- it checks the draw that the model is evaluated on; no further draw is made;
+- cost is bounded: at most 400 rows, 60 small trees, and some arrays of 400 x 400, for any number of rows;
+- draws from the true conditional distribution fail rarely, marginal draws of a dependent feature nearly always
+  (`docs/decisions`, 0014);
+- if it is not possible, the verdict is "unknown", with the reason; it never interrupts the computation.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import stream
 from subgrove._data.replace_columns import Changes, Donors, Frames
 from subgrove._data.table import Table, read_like
-from subgrove._scoring.fidelity_check.encoding import PointEncoding, columns_with_missing
+from subgrove._scoring.fidelity_check.pairs import PointEncoding, columns_with_missing
 from subgrove._scoring.fidelity_check.two_sample import PairedRows, two_sample_test
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.redraw import ResampledFeature
@@ -29,38 +30,39 @@ from subgrove.samplers.redraw import ResampledFeature
 Verdict = Literal["passed", "failed", "unknown"]
 
 MAX_ROWS = 400
-LEAST_ROWS = 50
-"""Fewer rows are not judged."""
-ENOUGH_ROWS = 100
-"""With fewer rows a redraw may fail, but is not said to pass: too much would go unseen."""
-MATERIAL = 0.55
-"""AUC that the lower confidence limit must be above: a normal feature's importance is then a fifth too large."""
-HALFWAY = 0.5
-"""Place between real rows (0) and marginal redraws (1) above which a redraw fails."""
-_LIMIT = 1.645  # standard errors below the AUC that its lower limit of 95 % is
-_LARGE = 1e100  # scaled values beyond it have no exact squares
-_SURE = 3.0  # times the noise that a discrepancy must be to count as one; its distribution has a heavy upper tail
+MIN_ROWS = 50
+"""With fewer rows there is no check."""
+MIN_ROWS_TO_PASS = 100
+"""With fewer rows a check can fail, but not pass, since its power is too low."""
+MIN_AUC = 0.55
+"""A check fails if the lower confidence limit of the AUC exceeds it: importance of a normal feature is then 20% off."""
+MAX_POSITION = 0.5
+"""A check fails above this position between real rows (0) and marginal draws (1)."""
+_STREAM = "certificate"  # name of the random streams: part of the results for a given seed
+_Z = 1.645  # standard errors from the AUC to its lower 95 % limit
+_TOO_LARGE = 1e100  # squares of larger standardized values are inexact
+_MIN_RATIO = 3.0  # smallest significant ratio of MMD to its noise, whose distribution has a heavy upper tail
 
 
 @dataclass(frozen=True)
 class FidelityCheck:
-    """How well the redraw of a feature passes for real data.
+    """Result of the fidelity check of a resampled feature.
 
     Attributes
     ----------
     verdict : {"passed", "failed", "unknown"}
-        Whether redrawn rows pass for real ones; "unknown" if that could not be judged.
+        Whether resampled rows are realistic; "unknown" if the check was not possible.
     reason : str
-        Why, in words.
+        Reason of the verdict.
     auc : float
-        Of a classifier that tells redrawn rows from real ones, in rows that it has not seen: 0.5 is not at all.
+        Held-out AUC of a classifier for resampled against real rows; 0.5 if they are indistinguishable.
     auc_std_error : float
         Its standard error.
     mmd : float
-        Squared MMD between its bounds: 0 is as real rows have it, 1 as marginal redraws have it. NaN if the two cannot
-        be told apart, as for a feature that does not depend on the others.
+        Position of the squared MMD between real rows (0) and marginal draws (1). NaN if these bounds do not differ
+        significantly, as for a feature that is independent of the others.
     n : int
-        Number of rows that it was judged on.
+        Number of rows in the check.
     """
 
     verdict: Verdict
@@ -73,109 +75,107 @@ class FidelityCheck:
 
 @dataclass(frozen=True, eq=False)
 class FidelityChecker:
-    """Judges redraws of any feature of a table.
+    """Checks resampled features of a table.
 
     Attributes
     ----------
     frames : Frames
-        The rows, in the user's container.
-    chosen : int array
-        Numbers of the rows that are looked at.
+        All rows, in the user's container.
+    rows : int array
+        Indices of the rows in the check.
     table : Table
         These rows.
     seed : int
-        What randomness starts from; draws of the importance have other streams.
+        Seed; the random streams differ from those of the samplers.
     """
 
     frames: Frames
-    chosen: Rows
+    rows: Rows
     table: Table
     seed: int
 
     @classmethod
     def of(cls, frames: Frames, table: Table, weights: Floats | None, seed: int) -> FidelityChecker:
-        """A checker for a table; of many rows some are chosen at random, in proportion to their weights."""
-        n = table.n_rows
-        chosen = np.arange(n)
-        if n > MAX_ROWS:
+        """Select at most `MAX_ROWS` rows at random, with probabilities proportional to their weights."""
+        rows = np.arange(table.n_rows)
+        if table.n_rows > MAX_ROWS:
             share = None if weights is None else weights / weights.sum()
-            chosen = np.sort(stream(seed, "certificate").choice(n, MAX_ROWS, replace=False, p=share))
-        some = table.rows(chosen)
-        return cls(frames, chosen, some, seed)
+            rows = np.sort(stream(seed, _STREAM).choice(table.n_rows, MAX_ROWS, replace=False, p=share))
+        return cls(frames, rows, table.rows(rows), seed)
 
-    def first_draw(self, redraw: ResampledFeature) -> Table | str:
-        """The feature in the chosen rows after the first draw of a redraw that the model is not asked about."""
+    def first_draw(self, resampled: ResampledFeature) -> Table | str:
+        """Return the selected rows of the first draw, where the model is not evaluated on draws."""
         try:
-            changes = next(redraw.draws())
-        except Exception as error:  # as below: importance does without draws here, so they must not stop it
+            changes = next(resampled.draws())
+        except Exception as error:  # importance does not need draws here, so an error must not interrupt it
             return f"the feature could not be drawn: {error}"
         return self.read_draw(changes)
 
     def read_draw(self, changes: Changes) -> Table | str:
-        """The feature in the chosen rows after a redraw; or why it cannot be read."""
-        if len(self.chosen) < LEAST_ROWS:
-            return f"there are {len(self.chosen)} rows, and {LEAST_ROWS} are needed to judge"
+        """Return the resampled feature in the selected rows, or the reason why it cannot be read."""
+        if len(self.rows) < MIN_ROWS:
+            return f"there are {len(self.rows)} rows, but {MIN_ROWS} are needed"
         columns = [column for column in self.table.columns if column.name in changes]
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # whoever asks the model with these values tells of them
-                part = {name: _part(column, self.chosen) for name, column in changes.items()}
-                return read_like(self.frames.changed(self.chosen, part), columns)
-        except Exception as error:  # the same values go to the model, where a fault is told of with all that is known
-            return f"the redrawn values could not be read: {error}"
+                warnings.simplefilter("ignore")  # the same values cause the same warnings in the predictions
+                part = {name: _part(column, self.rows) for name, column in changes.items()}
+                return read_like(self.frames.changed(self.rows, part), columns)
+        except Exception as error:  # the predictions raise it for the same values, with more context
+            return f"the resampled values could not be read: {error}"
 
     def check(self, feature: Feature, drawn: Table | str | None) -> FidelityCheck:
-        """The fidelity check of a resampled feature, as returned by `read_draw` or `first_draw`."""
+        """Check a draw, as returned by `read_draw` or `first_draw`."""
         if drawn is None or isinstance(drawn, str):
-            return FidelityCheck("unknown", drawn or "nothing was drawn", n=len(self.chosen))
-        twins = self._twins(feature, drawn)
-        if not all((np.abs(part.numbers) < _LARGE).all() for part in (twins.others, twins.real, twins.redrawn)):
-            return FidelityCheck("unknown", "values are too large for distances", n=len(twins))
-        auc, error, found = two_sample_test(twins, stream(self.seed, f"certificate of {title(feature)}"))
-        dependent = found.marginal > _SURE * found.noise
-        place = found.squared / found.marginal if dependent else float("nan")
-        told = auc - _LIMIT * error > MATERIAL
-        far = dependent and place > HALFWAY and found.squared > _SURE * found.noise
-        verdict, reason = _verdict(told, far, auc, place, len(twins))
-        return FidelityCheck(verdict, reason, auc, error, place, len(twins))
+            return FidelityCheck("unknown", drawn or "nothing was drawn", n=len(self.rows))
+        pairs = self._pair(feature, drawn)
+        if not all((np.abs(part.numbers) < _TOO_LARGE).all() for part in (pairs.others, pairs.real, pairs.resampled)):
+            return FidelityCheck("unknown", "values are too large for distances", n=len(pairs))
+        auc, error, mmd = two_sample_test(pairs, stream(self.seed, f"{_STREAM} of {title(feature)}"))
+        dependent = mmd.marginal > _MIN_RATIO * mmd.noise
+        position = mmd.squared / mmd.marginal if dependent else float("nan")
+        separable = auc - _Z * error > MIN_AUC
+        distant = dependent and position > MAX_POSITION and mmd.squared > _MIN_RATIO * mmd.noise
+        verdict, reason = _verdict(separable, distant, auc, position, len(pairs))
+        return FidelityCheck(verdict, reason, auc, error, position, len(pairs))
 
-    def _twins(self, feature: Feature, drawn: Table) -> PairedRows:
-        own = _only(self.table, feature)
-        gaps, encoding = columns_with_missing([own, drawn]), PointEncoding.of(own)
-        real, redrawn = (encoding.points(table, feature, gaps) for table in (own, drawn))
-        rest = [name for name in self.table.names if name not in feature]
-        return PairedRows(self._encoding.points(self.table, rest, self._gaps), real, redrawn)
+    def _pair(self, feature: Feature, drawn: Table) -> PairedRows:
+        own = _select_columns(self.table, feature)
+        with_missing, encoding = columns_with_missing([own, drawn]), PointEncoding.of(own)
+        real, resampled = (encoding.points(table, feature, with_missing) for table in (own, drawn))
+        others = [name for name in self.table.names if name not in feature]
+        return PairedRows(self._encoding.points(self.table, others, self._with_missing), real, resampled)
 
     @cached_property
     def _encoding(self) -> PointEncoding:
         return PointEncoding.of(self.table)
 
     @cached_property
-    def _gaps(self) -> frozenset[str]:
+    def _with_missing(self) -> frozenset[str]:
         return columns_with_missing([self.table])
 
 
-def _verdict(told: bool, far: bool, auc: float, place: float, n: int) -> tuple[Verdict, str]:
-    """Whether a redraw passes, and why."""
-    if told:
-        return "failed", f"a classifier tells redrawn rows from real ones (AUC {auc:.2f})"
-    if far:
-        return "failed", f"redrawn rows are {place:.0%} as far from real ones as marginal redraws are"
-    if n < ENOUGH_ROWS:
-        return "unknown", f"nothing speaks against it, but there are {n} rows, and {ENOUGH_ROWS} are needed to say so"
-    if np.isnan(place):
-        return "passed", "redrawn rows pass for real ones; the feature is not seen to depend on the others"
-    return "passed", "redrawn rows pass for real ones"
+def _verdict(separable: bool, distant: bool, auc: float, position: float, n: int) -> tuple[Verdict, str]:
+    """Return the verdict and its reason."""
+    if separable:
+        return "failed", f"a classifier separates resampled from real rows (AUC {auc:.2f})"
+    if distant:
+        return "failed", f"resampled rows are {position:.0%} as far from real rows as marginal draws are"
+    if n < MIN_ROWS_TO_PASS:
+        return "unknown", f"no difference was found, but there are {n} rows, and {MIN_ROWS_TO_PASS} are needed to pass"
+    if np.isnan(position):
+        return "passed", "resampled rows are realistic; the feature does not significantly depend on the others"
+    return "passed", "resampled rows are realistic"
 
 
 def _part(column: Any, rows: Rows) -> Any:
     return column.part(rows) if isinstance(column, Donors) else column[rows]
 
 
-def _only(table: Table, names: Feature) -> Table:
-    """Some columns of a table, in its order."""
+def _select_columns(table: Table, names: Feature) -> Table:
+    """Return some columns of a table, in its order."""
     places = zip(table.columns, table.positions(), strict=True)
-    kept = [(column, at) for column, at in places if column.name in names]
-    numbers = [at for column, at in kept if not column.is_nominal]
-    codes = [at for column, at in kept if column.is_nominal]
-    return Table(tuple(column for column, _ in kept), table.numbers[:, numbers], table.codes[:, codes])
+    selected = [(column, at) for column, at in places if column.name in names]
+    numbers = [at for column, at in selected if not column.is_nominal]
+    codes = [at for column, at in selected if column.is_nominal]
+    return Table(tuple(column for column, _ in selected), table.numbers[:, numbers], table.codes[:, codes])

@@ -1,45 +1,53 @@
-"""Rows and their redrawn twins: how well the two can be told apart.
+"""Two-sample test of rows and their resampled copies.
 
-A twin has the other columns of its row and a redrawn feature. If the redraw is from the true distribution given the
-other columns, the two could be swapped without anyone noticing. Both numbers here have a known value then: the AUC is
+Each row is paired with a copy that has the same other columns and a resampled feature. If the feature is drawn from its
+true conditional distribution given the other columns, row and copy are exchangeable. Then the AUC of a classifier is
 0.5, and the paired squared MMD has mean 0.
+
+Marginally, resampled columns are distributed like real ones; only the dependence on the other columns can differ. So
+both statistics use the held-out predictions of the feature from the other columns, by a forest and by ridge regression.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._regress import grow_forest
 from subgrove._scoring.fidelity_check.pairs import Points
-from subgrove._scoring.fidelity_check.predict_column import Halves, TargetColumns, predict_by_halves, predict_held_out
 
-_TREES, _NODE = 20, 20
-_MOST_TRIED = 20  # columns that compete for a split
-_FAR = 1e9  # distances beyond it are all the same
-_LOOKED_AT = 4  # every fourth row has its part in the median distance
+_N_TREES = 20
+_NODE_SIZE, _CLASSIFIER_NODE_SIZE = 5, 20
+_MAX_TRIED = 20  # largest number of candidate columns for a split, which bounds the cost for wide tables
+_RIDGE = 0.02  # penalty, as a share of the number of rows
+_MAX_LABELS = 8  # labels with a column of their own; the others share one
+_MAX_LEVERAGE = 0.99
+_MAX_VALUE = 1e9  # larger distances are not distinguished
+_MEDIAN_STRIDE = 4  # every fourth row is used for the median distance
 
 Singles = npt.NDArray[np.float32]
+Halves = tuple[Rows, Rows]
 
 
 @dataclass(frozen=True, eq=False)
 class PairedRows:
-    """A feature in some rows, and what it was redrawn to there.
+    """Rows and their resampled copies.
 
     Attributes
     ----------
     others : Points
-        The columns that stay.
-    real, redrawn : Points
-        The columns that are redrawn, before and after.
+        The other columns.
+    real, resampled : Points
+        The feature, observed and resampled.
     """
 
     others: Points
     real: Points
-    redrawn: Points
+    resampled: Points
 
     def __len__(self) -> int:
         return len(self.real)
@@ -47,89 +55,211 @@ class PairedRows:
 
 @dataclass(frozen=True)
 class PairedMMD:
-    """Paired squared MMD of the redraw, its mean over marginal redraws, and the noise if there were nothing to see."""
+    """Paired squared MMD of a draw, its mean over marginal draws, and its standard error under the null hypothesis."""
 
     squared: float
     marginal: float
     noise: float
 
 
-def two_sample_test(twins: PairedRows, rng: np.random.Generator) -> tuple[float, float, PairedMMD]:
-    """AUC of telling twins from rows, its standard error, and their discrepancy."""
-    outputs = TargetColumns.of(twins.real)
+def two_sample_test(pairs: PairedRows, rng: np.random.Generator) -> tuple[float, float, PairedMMD]:
+    """Return the AUC of a classifier, its standard error, and the paired MMD."""
+    target = TargetColumns.of(pairs.real)
     seed = int(rng.integers(2**31))
-    first, second = np.array_split(rng.permutation(len(twins)), 2)
-    if outputs.levels:
-        said = predict_by_halves(twins.others, outputs.matrix(twins.real), (first, second), seed)
+    first, second = np.array_split(rng.permutation(len(pairs)), 2)
+    if target.levels:
+        predictions = predict_by_halves(pairs.others, target.matrix(pairs.real), (first, second), seed)
     else:
-        said = predict_held_out(twins.others, outputs.matrix(twins.real), seed)
-    auc, error = _area(twins, outputs, said, (first, second), rng)
-    return auc, error, paired_mmd(twins, said)
+        predictions = predict_held_out(pairs.others, target.matrix(pairs.real), seed)
+    auc, error = _cross_fitted_auc(pairs, target, predictions, (first, second), rng)
+    return auc, error, paired_mmd(pairs, predictions)
 
 
-def _area(
-    twins: PairedRows, outputs: TargetColumns, said: list[Floats], halves: Halves, rng: np.random.Generator
+@dataclass(frozen=True, eq=False)
+class TargetColumns:
+    """Encoding of a feature as numbers to predict: its numbers, and one-hot columns of frequent labels.
+
+    Attributes
+    ----------
+    levels : tuple of float array
+        For each column of labels those with a column of their own; the others share one.
+    """
+
+    levels: tuple[Floats, ...]
+
+    @classmethod
+    def of(cls, real: Points) -> TargetColumns:
+        """Select the frequent labels of real rows."""
+        return cls(tuple(_frequent(column) for column in real.labels.T))
+
+    def matrix(self, points: Points) -> Floats:
+        """Return a column for each number, then the one-hot columns."""
+        return np.hstack([points.numbers, *self._one_hot(points)])
+
+    def residuals(self, points: Points, predicted: Floats) -> Floats:
+        """Return the residual and absolute residual of numbers, and the predicted probability of each label."""
+        n_numbers = points.numbers.shape[1]
+        residual = points.numbers - predicted[:, :n_numbers]
+        columns, at = [residual, np.abs(residual)], n_numbers
+        for one_hot in self._one_hot(points):
+            width = one_hot.shape[1]
+            columns.append((one_hot * predicted[:, at : at + width]).sum(axis=1, keepdims=True))
+            at += width
+        return np.hstack(columns)
+
+    def _one_hot(self, points: Points) -> list[Floats]:
+        columns = []
+        for levels, column in zip(self.levels, points.labels.T, strict=True):
+            own = (column[:, None] == levels).astype(np.float64)
+            columns.append(np.hstack([own, 1.0 - own.sum(axis=1, keepdims=True)]))
+        return columns
+
+
+def predict_held_out(others: Points, target: Floats, seed: int) -> list[Floats]:
+    """Return out-of-bag predictions of a forest and leave-one-out predictions of ridge regression."""
+    mean = np.broadcast_to(target.mean(axis=0), target.shape)
+    predictors = others.matrix
+    if not predictors.shape[1] or not np.ptp(target, axis=0).any():
+        return [np.array(mean)]
+    forest = _grow(predictors, target, _NODE_SIZE, seed)
+    never_oob = np.isnan(forest.out_of_bag)
+    return [np.where(never_oob, mean, forest.out_of_bag), ridge_leave_one_out(_with_one_hot(others), target)]
+
+
+def predict_by_halves(others: Points, target: Floats, halves: Halves, seed: int) -> list[Floats]:
+    """Return predictions of each half of the rows by a forest and a ridge regression fitted on the other half.
+
+    Labels need it: leaving out a single row lowers the predicted probability of its own label, in all rows with that
+    label and in no resampled copy, which a classifier could learn.
+    """
+    if not others.matrix.shape[1] or not np.ptp(target, axis=0).any():
+        return predict_held_out(others, target, seed)
+    predictors, design = others.matrix, _with_one_hot(others)
+    by_forest, by_ridge = np.empty_like(target), np.empty_like(target)
+    for test, train in (halves, halves[::-1]):
+        by_forest[test] = _grow(predictors[train], target[train], _NODE_SIZE, seed).predict(predictors[test])
+        by_ridge[test] = _ridge(design[train], target[train], design[test])
+    return [by_forest, by_ridge]
+
+
+def _grow(predictors: Floats, target: Floats, node_size: int, seed: int) -> Any:
+    tried = max(1, min(predictors.shape[1] // 3, _MAX_TRIED))
+    return grow_forest(predictors, target, n_trees=_N_TREES, min_node_size=node_size, tried=tried, seed=seed, n_jobs=1)
+
+
+def _ridge(predictors: Floats, target: Floats, test: Floats) -> Floats:
+    """Fit the ridge regression of `ridge_leave_one_out`, and predict other rows."""
+    mean, scale = predictors.mean(axis=0), predictors.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    centred, level = (predictors - mean) / scale, target.mean(axis=0)
+    n, p = centred.shape
+    if p <= n:
+        weights = np.linalg.solve(centred.T @ centred + _RIDGE * n * np.eye(p), centred.T @ (target - level))
+    else:
+        weights = centred.T @ np.linalg.solve(centred @ centred.T + _RIDGE * n * np.eye(n), target - level)
+    predicted: Floats = level + (test - mean) / scale @ weights
+    return predicted
+
+
+def ridge_leave_one_out(predictors: Floats, target: Floats) -> Floats:
+    """Return leave-one-out predictions of a ridge regression: y - residual / (1 - leverage)."""
+    n, p = predictors.shape
+    centred, mean = predictors - predictors.mean(axis=0), target.mean(axis=0)
+    scale = np.sqrt((centred**2).mean(axis=0))
+    centred = centred / np.where(scale > 0, scale, 1.0)
+    penalty = _RIDGE * n
+    if p <= n:
+        weights = np.linalg.solve(centred.T @ centred + penalty * np.eye(p), centred.T)
+        hat = centred @ weights
+    else:  # the dual form, with as many equations as rows
+        inner = centred @ centred.T
+        hat = np.linalg.solve(inner + penalty * np.eye(n), inner).T
+    hat += 1.0 / n
+    leverage = np.minimum(np.diag(hat), _MAX_LEVERAGE)[:, None]
+    fitted = mean + (hat - 1.0 / n) @ (target - mean)
+    left_out: Floats = target - (target - fitted) / (1.0 - leverage)
+    return left_out
+
+
+def _with_one_hot(points: Points) -> Floats:
+    """Return numbers, and one-hot columns of frequent labels."""
+    columns = [points.numbers]
+    columns += [(column[:, None] == _frequent(column)).astype(np.float64) for column in points.labels.T]
+    return np.hstack(columns)
+
+
+def _frequent(labels: Floats) -> Floats:
+    distinct, counts = np.unique(labels, return_counts=True)
+    frequent: Floats = np.sort(distinct[np.argsort(-counts, kind="stable")[:_MAX_LABELS]])
+    return frequent
+
+
+def _cross_fitted_auc(
+    pairs: PairedRows, target: TargetColumns, predictions: list[Floats], halves: Halves, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Two forests, each judged on the half that the other learned from; a row and its twin are in the same half."""
-    real, redrawn = (
-        np.hstack([own.matrix, twins.others.matrix, *(outputs.residuals(own, each) for each in said)])
-        for own in (twins.real, twins.redrawn)
+    """Return the AUC and its standard error, for two forests, each evaluated on the training half of the other.
+
+    A row and its copy belong to the same half.
+    """
+    real, resampled = (
+        np.hstack([own.matrix, pairs.others.matrix, *(target.residuals(own, each) for each in predictions)])
+        for own in (pairs.real, pairs.resampled)
     )
-    tried = max(1, min(real.shape[1] // 3, _MOST_TRIED))
     areas, variances = [], []
-    for judged, learned in (halves, halves[::-1]):
-        given = np.vstack([real[learned], redrawn[learned]])
-        label = np.repeat([0.0, 1.0], len(learned))[:, None]
+    for test, train in (halves, halves[::-1]):
+        label = np.repeat([0.0, 1.0], len(train))[:, None]
         seed = int(rng.integers(2**31))
-        forest = grow_forest(given, label, n_trees=_TREES, min_node_size=_NODE, tried=tried, seed=seed, n_jobs=1)
-        score = forest.predict(np.vstack([real[judged], redrawn[judged]]))[:, 0]
-        area, variance = auc_and_variance(score[: len(judged)], score[len(judged) :])
+        forest = _grow(np.vstack([real[train], resampled[train]]), label, _CLASSIFIER_NODE_SIZE, seed)
+        score = forest.predict(np.vstack([real[test], resampled[test]]))[:, 0]
+        area, variance = auc_and_variance(score[: len(test)], score[len(test) :])
         areas.append(area)
         variances.append(variance)
     return float(np.mean(areas)), float(np.sqrt(np.sum(variances)) / 2)
 
 
-def auc_and_variance(real: Floats, redrawn: Floats) -> tuple[float, float]:
-    """Share of pairs in which the redrawn row has the larger score (ties count half), and its variance.
+def auc_and_variance(real: Floats, resampled: Floats) -> tuple[float, float]:
+    """Return the share of pairs in which the resampled row has the larger score (ties count half), and its variance.
 
-    A row stands in many pairs, once as itself and once as its twin: its part is the sum of both shares.
+    Each row belongs to many pairs, as itself and as its copy; its contribution is the sum of both shares.
     """
-    above = (redrawn[:, None] > real).astype(np.float64) + 0.5 * (redrawn[:, None] == real)
+    above = (resampled[:, None] > real).astype(np.float64) + 0.5 * (resampled[:, None] == real)
     area = float(above.mean())
-    parts = above.mean(axis=1) + above.mean(axis=0)
-    return area, float(parts.var(ddof=1) / len(parts))
+    contributions = above.mean(axis=1) + above.mean(axis=0)
+    return area, float(contributions.var(ddof=1) / len(contributions))
 
 
-def paired_mmd(twins: PairedRows, said: list[Floats]) -> PairedMMD:
-    """Squared MMD of rows and twins, as points of the feature and what is foretold of it.
+def paired_mmd(pairs: PairedRows, predictions: list[Floats]) -> PairedMMD:
+    """Return the paired squared MMD of rows and copies, as points of the feature and its predictions.
 
-    With kernel k, row z and twin z', it is the mean over pairs of rows i and j of
-    k(z_i, z_j) + k(z'_i, z'_j) - k(z_i, z'_j) - k(z'_i, z_j). Swapping a row with its twin turns the signs of its
-    pairs, so if they may be swapped, the mean is 0 and its variance comes from the squares of the terms. For marginal
-    redraws the mean over all donors has a closed form, a product of two kernels of which one is centred.
+    With kernel k, row z and copy z', it is the mean over pairs of rows i and j of
+    k(z_i, z_j) + k(z'_i, z'_j) - k(z_i, z'_j) - k(z'_i, z_j). Swapping a row and its copy changes the sign of its
+    terms, so under exchangeability the mean is 0 and its variance follows from the squared terms. For marginal draws,
+    the mean over all donors has a closed form: the product of two kernels, one of them centred.
     """
-    given = _squared(Points.of(np.hstack([_unit(each) for each in said])))
-    own = _squared(twins.real)
-    median = float(np.median((given + own)[::_LOOKED_AT]))
+    predicted = _squared_distances(Points.of(np.hstack([_unit_variance(each) for each in predictions])))
+    real = _squared_distances(pairs.real)
+    median = float(np.median((predicted + real)[::_MEDIAN_STRIDE]))
     scale = np.float32(-0.5 / (median if median > 0 else 1.0))
-    weight = np.exp(given * scale)
+    weight = np.exp(predicted * scale)
     np.fill_diagonal(weight, 0.0)
-    before, after, across = (
-        np.exp(squared * scale) for squared in (own, _squared(twins.redrawn), _squared(twins.redrawn, twins.real))
+    kernel = np.exp(real * scale)
+    across = _squared_distances(pairs.resampled, pairs.real)
+    resampled_kernel, cross_kernel = (
+        np.exp(squared * scale) for squared in (_squared_distances(pairs.resampled), across)
     )
-    terms = before + after
-    terms -= across
-    terms -= across.T
+    terms = kernel + resampled_kernel
+    terms -= cross_kernel
+    terms -= cross_kernel.T
     terms *= weight
-    before = _centred(before)
-    noise = max(_noise(terms), _noise(_centred(weight) * before))
-    return PairedMMD(_mean(terms), _mean(weight * before), noise)
+    centred = _centre(kernel)
+    noise = max(_null_error(terms), _null_error(_centre(weight) * centred))
+    return PairedMMD(_mean(terms), _mean(weight * centred), noise)
 
 
-def _centred(kernel: Singles) -> Singles:
-    """A kernel less the means over one of its rows or the other, plus the mean over both; its diagonal is left out.
+def _centre(kernel: Singles) -> Singles:
+    """Subtract row and column means without the diagonal, and add the total mean; the diagonal is set to 0.
 
-    It is what the sum of four kernels is on average over donors that are any rows.
+    This is the mean of the four kernels over all rows as donors.
     """
     n = len(kernel)
     sums = kernel.sum(axis=0, dtype=np.float64) - np.diag(kernel)
@@ -145,29 +275,29 @@ def _mean(terms: Singles) -> float:
     return float(terms.sum(dtype=np.float64)) / (len(terms) * (len(terms) - 1))
 
 
-def _noise(terms: Singles) -> float:
+def _null_error(terms: Singles) -> float:
     return float(np.sqrt(2.0 * (terms * terms).sum(dtype=np.float64))) / (len(terms) * (len(terms) - 1))
 
 
-def _squared(points: Points, to: Points | None = None) -> Singles:
-    """Squared distances of each row to each row of the same, or of others."""
+def _squared_distances(points: Points, to: Points | None = None) -> Singles:
+    """Return squared distances of each row to each row, of the same points or of others."""
     other = points if to is None else to
     total = np.zeros((len(points), len(other)), dtype=np.float32)
-    for a, b in zip(_singles(points.numbers), _singles(other.numbers), strict=True):
-        gap = a[:, None] - b
-        gap *= gap
-        total += gap
+    for a, b in zip(_to_float32(points.numbers), _to_float32(other.numbers), strict=True):
+        difference = a[:, None] - b
+        difference *= difference
+        total += difference
     for a, b in zip(points.labels.T, other.labels.T, strict=True):
         total += a[:, None] != b
     return total
 
 
-def _singles(numbers: Floats) -> Singles:
-    """Columns in single precision, which is exact enough for means of kernels and three times as quick."""
-    return np.clip(numbers.T, -_FAR, _FAR).astype(np.float32)
+def _to_float32(numbers: Floats) -> Singles:
+    """Return columns in single precision, which suffices for means of kernels and is three times as fast."""
+    return np.clip(numbers.T, -_MAX_VALUE, _MAX_VALUE).astype(np.float32)
 
 
-def _unit(columns: Floats) -> Floats:
-    """Columns divided so that their variances add up to 1; nothing, if they do not vary."""
+def _unit_variance(columns: Floats) -> Floats:
+    """Scale columns to a total variance of 1; drop them if they are constant."""
     total = float(columns.var(axis=0).sum())
     return columns / np.sqrt(total) if total > 0 else columns[:, :0]

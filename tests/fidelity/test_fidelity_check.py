@@ -1,4 +1,4 @@
-"""Certificates: true redraws pass, those that break the dependence fail, and what cannot be judged is unknown."""
+"""Fidelity checks: true conditional draws pass, draws that break the dependence fail, others are unknown."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 import subgrove as sg
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
-from subgrove._scoring.fidelity_check.check import ENOUGH_ROWS, LEAST_ROWS, MAX_ROWS, FidelityCheck, FidelityChecker
+from subgrove._scoring.fidelity_check.check import MAX_ROWS, MIN_ROWS, MIN_ROWS_TO_PASS, FidelityCheck, FidelityChecker
 
 
-def certified(X: Any, changes: dict[str, Any], seed: int = 0, weights: Any = None) -> FidelityCheck:
+def checked(X: Any, changes: dict[str, Any], seed: int = 0, weights: Any = None) -> FidelityCheck:
     table = read_table(X, lenient=True)
     checker = FidelityChecker.of(Frames(X, table.columns), table, weights, seed)
     drawn = checker.read_draw({name: np.asarray(values) for name, values in changes.items()})
@@ -37,27 +37,27 @@ def share_of_failures(verdicts: Sequence[str]) -> float:
 
 
 @pytest.mark.parametrize("name", sg.simulate.scenarios())
-def test_true_redraws_rarely_fail(name: str) -> None:
+def test_true_conditional_draws_rarely_fail(name: str) -> None:
     # Of 40 runs, 5 % are 2; more than 5 have a probability of 1.4 %, in none of them was more than 1 seen.
     scenario, verdicts = sg.simulate.scenario(name), []
     for seed in range(40):
         X = scenario.sample(300, random_state=seed).X
         (drawn,) = scenario.sampler.fit(X).sample(X, "x1", [np.random.default_rng(seed)])
-        verdicts.append(certified(X, {"x1": drawn}, seed).verdict)
+        verdicts.append(checked(X, {"x1": drawn}, seed).verdict)
     assert share_of_failures(verdicts) <= 5 / 40
 
 
-def test_marginal_redraws_of_a_strongly_dependent_feature_fail() -> None:
-    found = [certified(X := normal(300, 0.9, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
+def test_marginal_draws_of_a_strongly_dependent_feature_fail() -> None:
+    found = [checked(X := normal(300, 0.9, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
     assert [one.verdict for one in found] == ["failed"] * 20
-    # A normal feature of correlation r: residuals of redrawn rows are sqrt((1 + r^2) / (1 - r^2)) times as large, and
+    # A normal feature of correlation r: residuals of resampled rows are sqrt((1 + r^2) / (1 - r^2)) times as large, and
     # the best AUC is 1 - 2 / pi * atan(1 / 3.09) = 0.80; a classifier that learns from 150 rows comes near it.
     assert 0.70 < np.mean([one.auc for one in found]) < 0.82
     assert np.mean([one.mmd for one in found]) == pytest.approx(1, abs=0.15)
 
 
-def test_marginal_redraws_of_an_independent_feature_pass_without_a_place_between_bounds() -> None:
-    found = [certified(X := normal(300, 0.0, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
+def test_marginal_draws_of_an_independent_feature_pass_without_a_position() -> None:
+    found = [checked(X := normal(300, 0.0, seed), {"x1": shuffled(X, seed)}, seed) for seed in range(20)]
     assert {one.verdict for one in found} == {"passed"}
     assert sum(np.isnan(one.mmd) for one in found) >= 19
 
@@ -68,35 +68,35 @@ def test_deeper_subgroups_are_closer_to_real_rows() -> None:
     for depth in (1, 2, 4):
         sampler = sg.samplers.SubgroupSampler(max_depth=depth).fit(train, ["x1"])
         (drawn,) = sampler.sample(X, "x1", [np.random.default_rng(3)])
-        places.append(certified(X, {"x1": drawn}).mmd)
+        places.append(checked(X, {"x1": drawn}).mmd)
     assert places == sorted(places, reverse=True)
     assert places[-1] < 0.1
 
 
 def test_values_that_the_feature_never_has_fail_without_any_dependence() -> None:
     X = normal(300, 0.0, 4)
-    found = certified(X, {"x1": np.random.default_rng(5).normal(3, 1, 300)})
+    found = checked(X, {"x1": np.random.default_rng(5).normal(3, 1, 300)})
     assert found.verdict == "failed"
     assert found.auc > 0.9
 
 
-def test_unchanged_rows_cannot_be_told_from_themselves() -> None:
+def test_unchanged_rows_have_auc_one_half() -> None:
     X = normal(300, 0.9, 6)
-    found = certified(X, {"x1": X["x1"]})
+    found = checked(X, {"x1": X["x1"]})
     assert (found.verdict, found.auc, found.mmd) == ("passed", 0.5, 0.0)
 
 
-def test_constant_column_passes_without_a_place() -> None:
+def test_constant_column_passes_without_a_position() -> None:
     X = normal(100, 0.5, 7).assign(x1=1.0)
-    found = certified(X, {"x1": X["x1"]})
+    found = checked(X, {"x1": X["x1"]})
     assert (found.verdict, found.auc) == ("passed", 0.5)
     assert np.isnan(found.mmd)
 
 
-def test_one_column_alone_is_judged_by_its_values() -> None:
+def test_single_column_is_checked_by_its_values() -> None:
     X = pd.DataFrame({"x1": np.random.default_rng(8).normal(size=200)})
-    assert certified(X, {"x1": shuffled(X, 0)}).verdict == "passed"
-    assert certified(X, {"x1": X["x1"] + 5}).verdict == "failed"
+    assert checked(X, {"x1": shuffled(X, 0)}).verdict == "passed"
+    assert checked(X, {"x1": X["x1"] + 5}).verdict == "failed"
 
 
 def nominal(n: int, seed: int) -> pd.DataFrame:
@@ -105,91 +105,91 @@ def nominal(n: int, seed: int) -> pd.DataFrame:
     return X.assign(temp=X["season"].map({"cold": 0, "mild": 10, "hot": 20}) + rng.normal(0, 3, n))
 
 
-def test_labels_are_judged_too() -> None:
+def test_labels_are_checked() -> None:
     X = nominal(300, 9)
-    assert certified(X, {"season": shuffled(X, 1, "season")}).verdict == "failed"
-    assert certified(X, {"noise": shuffled(X, 2, "noise")}).verdict == "passed"
+    assert checked(X, {"season": shuffled(X, 1, "season")}).verdict == "failed"
+    assert checked(X, {"noise": shuffled(X, 2, "noise")}).verdict == "passed"
     within = X.groupby("season")["temp"].transform(lambda values: np.random.default_rng(3).permutation(values))
-    assert certified(X, {"temp": within}).verdict == "passed"
-    assert certified(X, {"temp": shuffled(X, 4, "temp")}).verdict == "failed"
+    assert checked(X, {"temp": within}).verdict == "passed"
+    assert checked(X, {"temp": shuffled(X, 4, "temp")}).verdict == "failed"
 
 
-def test_groups_are_judged_together() -> None:
+def test_groups_are_checked_jointly() -> None:
     X = normal(300, 0.9, 10)
     order = np.random.default_rng(11).permutation(300)
     together = {name: X[name].to_numpy()[order] for name in ("x1", "x2")}
     apart = {
         name: X[name].to_numpy()[np.random.default_rng(seed).permutation(300)] for seed, name in enumerate(together)
     }
-    assert certified(X, together).verdict == "passed"  # both depend on no other column
-    assert certified(X, apart).verdict == "failed"
+    assert checked(X, together).verdict == "passed"  # both depend on no other column
+    assert checked(X, apart).verdict == "failed"
 
 
-def test_where_values_are_missing_counts() -> None:
+def test_pattern_of_missing_values_is_checked() -> None:
     X = normal(400, 0.0, 12)
     X["x1"] = X["x1"].where(X["x2"] < 0.5)
-    assert certified(X, {"x1": shuffled(X, 13)}).verdict == "failed"
+    assert checked(X, {"x1": shuffled(X, 13)}).verdict == "failed"
     kept = X["x1"].to_numpy().copy()
     known = ~np.isnan(kept)
     kept[known] = np.random.default_rng(14).permutation(kept[known])
-    assert certified(X, {"x1": kept}).verdict == "passed"
+    assert checked(X, {"x1": kept}).verdict == "passed"
 
 
-def test_missing_values_elsewhere_are_no_obstacle() -> None:
+def test_missing_values_in_other_columns_are_handled() -> None:
     X = normal(300, 0.9, 15)
     X.loc[::7, "x2"] = np.nan
-    assert certified(X, {"x1": shuffled(X, 16)}).verdict == "failed"
+    assert checked(X, {"x1": shuffled(X, 16)}).verdict == "failed"
 
 
-def test_few_rows_are_not_judged() -> None:
-    X = normal(LEAST_ROWS - 1, 0.9, 17)
-    found = certified(X, {"x1": shuffled(X, 18)})
+def test_few_rows_are_not_checked() -> None:
+    X = normal(MIN_ROWS - 1, 0.9, 17)
+    found = checked(X, {"x1": shuffled(X, 18)})
     assert found.verdict == "unknown"
-    assert found.reason == f"there are {LEAST_ROWS - 1} rows, and {LEAST_ROWS} are needed to judge"
+    assert found.reason == f"there are {MIN_ROWS - 1} rows, but {MIN_ROWS} are needed"
     assert np.isnan([found.auc, found.mmd]).all()
 
 
-def test_with_less_than_enough_rows_a_redraw_may_fail_but_does_not_pass() -> None:
-    X = normal(ENOUGH_ROWS - 1, 0.95, 27)
-    assert certified(X, {"x1": shuffled(X, 28)}).verdict == "failed"
-    found = certified(X, {"x1": X["x1"]})
+def test_check_of_few_rows_can_fail_but_not_pass() -> None:
+    X = normal(MIN_ROWS_TO_PASS - 1, 0.95, 27)
+    assert checked(X, {"x1": shuffled(X, 28)}).verdict == "failed"
+    found = checked(X, {"x1": X["x1"]})
     assert (found.verdict, found.auc) == ("unknown", 0.5)
-    assert found.reason.endswith(f"there are {ENOUGH_ROWS - 1} rows, and {ENOUGH_ROWS} are needed to say so")
+    assert found.reason.endswith(f"there are {MIN_ROWS_TO_PASS - 1} rows, and {MIN_ROWS_TO_PASS} are needed to pass")
 
 
-def test_many_rows_are_judged_by_some_of_them() -> None:
+def test_many_rows_are_subsampled() -> None:
     X = normal(3 * MAX_ROWS, 0.9, 19)
-    assert certified(X, {"x1": shuffled(X, 20)}).n == MAX_ROWS
+    assert checked(X, {"x1": shuffled(X, 20)}).n == MAX_ROWS
 
 
-def test_rows_of_large_weight_are_the_ones_that_count() -> None:
+def test_rows_are_subsampled_by_weight() -> None:
     X = normal(2000, 0.9, 21)
     weights = np.where(np.arange(2000) < 1000, 1.0, 1e-9)
     drawn = X["x1"].to_numpy().copy()
     drawn[1000:] += 100  # wrong where weights are next to nothing
-    assert certified(X, {"x1": drawn}, weights=weights).verdict == "passed"
-    assert certified(X, {"x1": drawn}).verdict == "failed"
+    assert checked(X, {"x1": drawn}, weights=weights).verdict == "passed"
+    assert checked(X, {"x1": drawn}).verdict == "failed"
 
 
-def test_values_that_no_float_has_distances_for_are_unknown() -> None:
+def test_overflowing_values_are_unknown() -> None:
     X = normal(100, 0.0, 22)
     X["x3"] *= 1e200
-    found = certified(X, {"x1": shuffled(X, 23)})
+    found = checked(X, {"x1": shuffled(X, 23)})
     assert (found.verdict, found.reason) == ("unknown", "values are too large for distances")
 
 
-def test_what_cannot_be_read_is_unknown_with_the_reason() -> None:
+def test_unreadable_values_are_unknown_with_the_reason() -> None:
     X = normal(100, 0.0, 24)
-    found = certified(X, {"x1": np.array(["a"] * 100)})
+    found = checked(X, {"x1": np.array(["a"] * 100)})
     assert found.verdict == "unknown"
-    assert found.reason.startswith("the redrawn values could not be read")
+    assert found.reason.startswith("the resampled values could not be read")
 
 
-def test_same_seed_same_certificate() -> None:
+def test_same_seed_gives_the_same_check() -> None:
     X = normal(1000, 0.7, 25)
     drawn = shuffled(X, 26)
-    assert certified(X, {"x1": drawn}, 3) == certified(X, {"x1": drawn}, 3)
-    assert certified(X, {"x1": drawn}, 3) != certified(X, {"x1": drawn}, 4)
+    assert checked(X, {"x1": drawn}, 3) == checked(X, {"x1": drawn}, 3)
+    assert checked(X, {"x1": drawn}, 3) != checked(X, {"x1": drawn}, 4)
 
 
 def labelled(n: int, share: float, seed: int) -> pd.DataFrame:
@@ -205,16 +205,16 @@ def labelled(n: int, share: float, seed: int) -> pd.DataFrame:
 def test_labels_that_are_independent_of_the_others_pass_when_shuffled(n: int) -> None:
     # At most 5 % should fail; if 30 runs had that rate, more than 5 failures had a chance of 0.3 %.
     tables = [labelled(n, 0.0, seed) for seed in range(30)]
-    verdicts = [certified(X, {"x1": shuffled(X, seed)}, seed).verdict for seed, X in enumerate(tables)]
+    verdicts = [checked(X, {"x1": shuffled(X, seed)}, seed).verdict for seed, X in enumerate(tables)]
     assert verdicts.count("failed") <= 5
 
 
-def test_labels_shuffled_among_rows_of_the_label_they_follow_pass_and_others_fail() -> None:
+def test_labels_permuted_within_their_parent_pass_and_others_fail() -> None:
     within, marginal = [], []
     for seed in range(20):
         X = labelled(400, 0.7, seed)
         drawn = X.groupby("x2")["x1"].transform(np.random.default_rng(seed).permutation)
-        within.append(certified(X, {"x1": drawn}, seed).verdict)
-        marginal.append(certified(X, {"x1": shuffled(X, seed)}, seed).verdict)
+        within.append(checked(X, {"x1": drawn}, seed).verdict)
+        marginal.append(checked(X, {"x1": shuffled(X, seed)}, seed).verdict)
     assert within.count("failed") <= 4  # a chance of 0.3 % if 5 % fail
     assert marginal.count("failed") == 20

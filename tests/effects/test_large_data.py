@@ -1,4 +1,4 @@
-"""Effects over partitions: the same curves as from all rows in memory."""
+"""Effects of large data equal those of all rows in memory."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def same(found: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize(("grouped", "weights"), [(False, "w"), (True, None), (True, "w")])
 @pytest.mark.parametrize(("kind", "feature"), [(k, f) for k in ("pdp", "ale", "mplot") for f in ("x", "level")])
-def test_pieces_add_up_to_what_all_rows_give(
+def test_chunks_give_the_curves_of_all_rows(
     path: Path, frame: pd.DataFrame, groups: Any, kind: Any, feature: str, grouped: bool, weights: str | None
 ) -> None:
     # The sample holds all rows, so that points are the same; sums are formed in another order.
@@ -68,8 +68,8 @@ def test_pieces_add_up_to_what_all_rows_give(
     rows = frame[["x", "z", "u", "level"]]
     counted = None if weights is None else frame[weights]
     expected = effect(model, rows, feature, kind=kind, subgroups=subgroups, sample_weight=counted, grid_resolution=6)
-    asked: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "sample_weight": weights, "grid_resolution": 6}
-    found = effect(model, sg.LargeData(str(path), chunk_rows=700), feature, **asked)
+    options: dict[str, Any] = {"kind": kind, "subgroups": subgroups, "sample_weight": weights, "grid_resolution": 6}
+    found = effect(model, sg.LargeData(str(path), chunk_rows=700), feature, **options)
     same(found, expected)
     assert found.sampled == (3_000, 3_000)
 
@@ -107,15 +107,15 @@ def test_a_grid_is_the_same_with_a_small_sample(path: Path, frame: pd.DataFrame,
         )
 
 
-def test_numbers_do_not_depend_on_pieces_or_jobs(path: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
+def test_numbers_do_not_depend_on_chunks_or_jobs(path: Path, frame: pd.DataFrame, tmp_path: Path) -> None:
     frame.to_parquet(tmp_path / "one.parquet")
-    asked: dict[str, Any] = {"sample_size": 500, "grid_resolution": 5, "kind": "ale"}
-    one = effect(model, tmp_path / "one.parquet", "x", **asked)
-    many = effect(model, sg.LargeData(path, chunk_rows=150), "x", **asked)
+    options: dict[str, Any] = {"sample_size": 500, "grid_resolution": 5, "kind": "ale"}
+    one = effect(model, tmp_path / "one.parquet", "x", **options)
+    many = effect(model, sg.LargeData(path, chunk_rows=150), "x", **options)
     assert_frame_equal(one.curves, many.curves, rtol=1e-12)
 
 
-def test_each_container_gives_its_own_tables(path: Path) -> None:
+def test_tables_are_of_the_library_of_the_source(path: Path) -> None:
     expected = effect(model, path, "x", grid_resolution=5)
     lazy = effect(model, pl.scan_parquet(path), "x", grid_resolution=5)
     arrow = effect(model, ds.dataset(path), "x", grid_resolution=5)
@@ -125,14 +125,14 @@ def test_each_container_gives_its_own_tables(path: Path) -> None:
         assert np.allclose(np.asarray(found.curves["estimate"]), expected.curves["estimate"], rtol=1e-12)
 
 
-def test_rows_asked_are_counted(path: Path, frame: pd.DataFrame) -> None:
+def test_predicted_rows_are_counted(path: Path, frame: pd.DataFrame) -> None:
     assert effect(model, path, "x", grid_resolution=5).n_rows_predicted == 5 * 3_000
     assert effect(model, path, "x", grid_resolution=5, kind="mplot").n_rows_predicted == frame["x"].notna().sum()
     # Box statistics at levels are those of the sample.
     assert effect(model, sg.LargeData(path, sample_size=100), "level").n_rows_predicted == 3 * 3_000 + 3 * 100
 
 
-def test_single_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:
+def test_ice_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:
     found = effect(model, sg.LargeData(path, sample_size=200), "x", kind="ice", grid_resolution=4)
     assert found.support["n"].tolist() == [200]
     assert found.sampled == (200, 3_000)
@@ -143,7 +143,7 @@ def test_single_curves_are_those_of_the_sample(path: Path, groups: Any) -> None:
     assert int(split.support["n"].sum()) == 500
 
 
-def test_the_model_gets_the_columns_it_knows(path: Path, frame: pd.DataFrame, groups: Any) -> None:
+def test_model_receives_the_columns_of_training(path: Path, frame: pd.DataFrame, groups: Any) -> None:
     seen: list[tuple[str, ...]] = []
 
     def noting(X: Any) -> Any:
@@ -158,7 +158,7 @@ def test_the_model_gets_the_columns_it_knows(path: Path, frame: pd.DataFrame, gr
         effect(DecisionTreeClassifier().fit(frame[["w"]].set_axis(["other"], axis=1), frame["y"] > 0.5), path, "u")
 
 
-def test_levels_that_the_sample_lacks_are_told(tmp_path: Path) -> None:
+def test_levels_that_the_sample_lacks_cause_a_warning(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": np.arange(2_000.0), "level": ["a", "b"] * 999 + ["rare"] * 2})
     rows.to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample lacks"):
@@ -168,30 +168,30 @@ def test_levels_that_the_sample_lacks_are_told(tmp_path: Path) -> None:
     rows.to_parquet(tmp_path / "rows.parquet")
     with pytest.warns(UnseenValueWarning, match="2 rows have levels of 'level' that the sample lacks"):
         known = effect(lambda X: X["x"], sg.LargeData(tmp_path / "rows.parquet", sample_size=50), "level")
-    assert known.support["count"].sum() == 2_000  # a categorical column tells of the level, but no row can be taken
+    assert known.support["count"].sum() == 2_000  # a categorical column declares the level, but no row can be copied
 
 
-def test_a_checkpoint_of_another_model_or_of_changed_data_is_refused(tmp_path: Path) -> None:
+def test_checkpoint_of_another_model_or_data_raises(tmp_path: Path) -> None:
     frame, file = made(100, 4), tmp_path / "rows.parquet"
     frame.to_parquet(file)
 
-    def asked(X: Any) -> Any:
+    def options(X: Any) -> Any:
         return factor * model(X)
 
     factor = 1.0
     call: dict[str, Any] = {"kind": "pdp", "grid_resolution": 3, "checkpoint": tmp_path / "kept"}
-    first = effect(asked, file, "u", **call).curves
-    assert_frame_equal(effect(asked, file, "u", **call).curves, first)
+    first = effect(options, file, "u", **call).curves
+    assert_frame_equal(effect(options, file, "u", **call).curves, first)
     factor = 2.0  # a function that was edited has the same name
     with pytest.raises(ParameterError, match="holds another run: model: "):
-        effect(asked, file, "u", **call)
+        effect(options, file, "u", **call)
     factor = 1.0
     frame.assign(x=frame["x"] + 1).to_parquet(file)
     with pytest.raises(ParameterError, match=r"holds another run: .*files: "):
-        effect(asked, file, "u", **call)
+        effect(options, file, "u", **call)
 
 
-def test_what_goes_wrong_is_told_with_the_piece(path: Path) -> None:
+def test_errors_name_the_chunk(path: Path) -> None:
     def burns(X: Any) -> Any:
         if len(X) > 40:
             raise RuntimeError("it burns")
@@ -201,17 +201,17 @@ def test_what_goes_wrong_is_told_with_the_piece(path: Path) -> None:
         effect(burns, sg.LargeData(path, sample_size=10, chunk_rows=400), "u", kind="pdp", grid_resolution=2)
 
 
-def test_a_checkpoint_is_taken_up(path: Path, tmp_path: Path) -> None:
+def test_checkpoint_is_resumed(path: Path, tmp_path: Path) -> None:
     calls: list[int] = []
 
     def counting(X: Any) -> Any:
         calls.append(len(X))
         return X["u"]
 
-    asked: dict[str, Any] = {"grid_resolution": 3, "checkpoint": tmp_path / "kept", "chunk_rows": 900}
-    first = effect(counting, path, "u", **asked)
+    options: dict[str, Any] = {"grid_resolution": 3, "checkpoint": tmp_path / "kept", "chunk_rows": 900}
+    first = effect(counting, path, "u", **options)
     before = len(calls)
-    again = effect(counting, path, "u", **asked)
+    again = effect(counting, path, "u", **options)
     assert calls[before:] == [400]  # what the run is known by
     assert_frame_equal(first.curves, again.curves)
 
@@ -221,7 +221,7 @@ def test_table_in_memory_is_not_large_data(frame: pd.DataFrame) -> None:
         sg.LargeData(frame)
 
 
-def test_what_cannot_be_is_told(path: Path) -> None:
+def test_invalid_arguments_of_large_data_raise(path: Path) -> None:
     with pytest.raises(ParameterError, match=r"feature names 'nope', which .* does not have"):
         effect(model, path, "nope")
     with pytest.raises(ParameterError, match="sample_weight must be the name of a column"):
@@ -234,7 +234,7 @@ def test_what_cannot_be_is_told(path: Path) -> None:
         effect(model, path, "x", kind="ale", grid=[90.0, 99.0])
 
 
-def test_a_piece_may_count_for_nothing(tmp_path: Path) -> None:
+def test_chunk_can_have_zero_weight(tmp_path: Path) -> None:
     rows = pd.DataFrame({"x": np.arange(100.0), "w": [0.0] * 50 + [1.0] * 50})
     rows.to_parquet(tmp_path / "rows.parquet", row_group_size=50)
     found = effect(

@@ -1,4 +1,4 @@
-"""What fidelity_checks are made of: AUC of pairs, foretelling that leaves rows out, and the paired MMD."""
+"""Statistics of fidelity checks: AUC of pairs, held-out predictions, and the paired MMD."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
 from subgrove._scoring.fidelity_check.pairs import Points
-from subgrove._scoring.fidelity_check.predict_column import TargetColumns, predict_held_out, ridge_leave_one_out
-from subgrove._scoring.fidelity_check.two_sample import PairedRows, auc_and_variance, paired_mmd
+from subgrove._scoring.fidelity_check.two_sample import (
+    PairedRows,
+    TargetColumns,
+    auc_and_variance,
+    paired_mmd,
+    predict_held_out,
+    ridge_leave_one_out,
+)
 
 RNG = np.random.default_rng(0)
 
 
-def test_area_is_that_of_scikit_learn() -> None:
-    real, redrawn = RNG.normal(size=80).round(1), RNG.normal(0.5, 1, size=80).round(1)
-    expected = roc_auc_score(np.repeat([0, 1], 80), np.concatenate([real, redrawn]))
-    assert auc_and_variance(real, redrawn)[0] == pytest.approx(expected, rel=1e-12)
+def test_auc_equals_that_of_scikit_learn() -> None:
+    real, resampled = RNG.normal(size=80).round(1), RNG.normal(0.5, 1, size=80).round(1)
+    expected = roc_auc_score(np.repeat([0, 1], 80), np.concatenate([real, resampled]))
+    assert auc_and_variance(real, resampled)[0] == pytest.approx(expected, rel=1e-12)
 
 
-def test_variance_of_the_area_is_the_spread_over_samples() -> None:
+def test_variance_of_the_auc_is_that_over_samples() -> None:
     # 2000 areas: their variance has a relative error of sqrt(2 / 2000) = 3 %, the mean of the estimates a smaller one.
     found = []
     for _ in range(2000):
@@ -30,7 +36,7 @@ def test_variance_of_the_area_is_the_spread_over_samples() -> None:
     assert variances.mean() == pytest.approx(areas.var(), rel=0.12)
 
 
-def test_line_says_of_each_row_what_a_fit_without_it_says() -> None:
+def test_ridge_leave_one_out_equals_refits_without_each_row() -> None:
     X, y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 1))
     said = ridge_leave_one_out(X, y)
     scaled = (X - X.mean(axis=0)) / X.std(axis=0)
@@ -44,7 +50,7 @@ def test_line_says_of_each_row_what_a_fit_without_it_says() -> None:
         assert said[row] == pytest.approx(expected, rel=1e-10)
 
 
-def test_wide_tables_get_the_same_line_by_the_other_way_to_solve() -> None:
+def test_dual_form_of_ridge_gives_the_same_predictions() -> None:
     X, y = RNG.normal(size=(30, 29)), RNG.normal(size=(30, 2))
     more = np.hstack([X, np.zeros((30, 5))])
     np.testing.assert_allclose(ridge_leave_one_out(X, y), ridge_leave_one_out(more, y), rtol=1e-9)
@@ -52,7 +58,7 @@ def test_wide_tables_get_the_same_line_by_the_other_way_to_solve() -> None:
     assert fit.coef_.shape == (2, 29)
 
 
-def test_foretelling_does_not_look_at_the_row_itself() -> None:
+def test_held_out_predictions_do_not_use_the_row_itself() -> None:
     X = RNG.normal(size=(100, 3))
     y = RNG.normal(size=(100, 1))
     changed = y.copy()
@@ -63,7 +69,7 @@ def test_foretelling_does_not_look_at_the_row_itself() -> None:
         assert after[7] == pytest.approx(before[7], abs=1e-6)
 
 
-def test_labels_are_off_by_what_they_were_foretold_with() -> None:
+def test_residuals_of_labels_are_predicted_probabilities() -> None:
     labels = np.array([0.0, 1.0, 1.0, 2.0])
     points = Points(np.empty((4, 0)), labels[:, None])
     outputs = TargetColumns.of(points)
@@ -92,7 +98,7 @@ def test_paired_mmd_is_the_mean_over_pairs_of_rows() -> None:
     assert found.squared == pytest.approx(float(np.mean(terms)), rel=1e-4)
 
 
-def test_upper_bound_is_what_fresh_values_of_the_same_distribution_have_on_average() -> None:
+def test_marginal_bound_is_the_mean_over_marginal_draws() -> None:
     differences = []
     for _ in range(300):
         x, fresh = RNG.normal(size=(2, 60, 1))
