@@ -32,9 +32,9 @@ class AxisTicks:
     low, high : float
         Limits; levels stand at 0, 1, 2, and so on, dates are days. From 0 to 1 where x has no ticks, or one value.
     at : tuple of float
-        Where the ticks are.
+        Positions of the ticks.
     labels : tuple of str
-        What they say.
+        Labels of the ticks.
     upright : bool
         Whether the labels are turned by 90 degrees.
     height : float
@@ -50,7 +50,7 @@ class AxisTicks:
 
 
 NO_AXIS = AxisTicks(0.0, 1.0, (), (), upright=False, height=0.0)
-"""Where no distribution is drawn."""
+"""Used if no distribution is drawn."""
 
 
 def axis_of(
@@ -195,7 +195,7 @@ class FeatureAxis:
         return self.info.kind != "numeric"
 
     def place(self, values: Floats) -> Floats:
-        """Where values stand on the axis."""
+        """Return the positions of values on the axis."""
         if self.has_levels:
             rank = np.full(len(self.info.levels), np.nan)
             rank[list(self.order)] = np.arange(len(self.order))

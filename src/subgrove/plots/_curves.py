@@ -1,4 +1,4 @@
-"""Draws effects: curves of numeric features, ICE curves, and boxes of predictions at levels."""
+"""Drawing of effects: curves of numeric features, ICE curves, and boxes of predictions at levels."""
 
 from __future__ import annotations
 

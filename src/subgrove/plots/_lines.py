@@ -38,7 +38,7 @@ class EffectLine:
     group : Group
         The subgroup.
     curve : Curve
-        Where its points, spread and ICE curves are.
+        Its points, box statistics and ICE curves.
     at : int
         Place of the output among those of the curve.
     low, high : float array
@@ -79,7 +79,7 @@ class EffectLine:
 
     @property
     def support(self) -> FeatureSupport:
-        """Where the feature lies."""
+        """Distribution of the feature."""
         return self.group.supports[0]
 
 

@@ -37,22 +37,22 @@ _BOX = 5.5  # points for a box of predictions
 
 @dataclass(frozen=True, eq=False)
 class EffectPanel:
-    """What one panel shows.
+    """The content of one panel.
 
     Attributes
     ----------
     lines : tuple of Line
         The curves.
     surface : Line or None
-        What is drawn as a heat map instead.
+        The surface, if a heat map is drawn instead.
     pale : tuple of str
-        What the legend says in grey.
+        Grey labels of the legend.
     interval : bool
         Whether intervals are drawn.
     y_scale : str
-        What numbers of the axis of y are comparable with: those of panels that say the same.
+        Scale of y; panels with the same value share the axis.
     words, method, output : str
-        What the axis of y shows, of which kind, and of which output.
+        Quantity, method and output of the axis of y.
     """
 
     lines: tuple[EffectLine, ...]
@@ -66,7 +66,7 @@ class EffectPanel:
 
     @property
     def y_label(self) -> str:
-        """What the axis of y says."""
+        """Label of the axis of y."""
         return " ".join(part for part in (self.words, self.output and f"of {self.output}", self.method) if part)
 
     @property
@@ -85,7 +85,7 @@ class EffectPanel:
 
     @property
     def labels(self) -> list[str]:
-        """What the legend says."""
+        """Labels of the legend."""
         if len(self.lines) == 1 and not self.pale:
             return ["one row", "mean (PDP)"] if self._is_ice else []
         return [line.label for line in self.lines] + list(self.pale)
@@ -102,14 +102,14 @@ class EffectPanel:
 
     @property
     def supports(self) -> list[SupportRow]:
-        """Where the feature lies: for each subgroup, or once where all lines are of the same rows."""
+        """The distribution of the feature: for each subgroup, or once where all lines are of the same rows."""
         if len({id(line.support) for line in self.lines}) == 1 or _same_rows(self.lines):
             return [SupportRow(self.lines[0].support, GREY if len(self.lines) > 1 else color_of(0))]
         return [SupportRow(line.support, color_of(place)) for place, line in enumerate(self.lines)]
 
 
 def _same_rows(lines: Sequence[EffectLine]) -> bool:
-    """Whether the feature lies the same in all lines, as in the PDP and the ALE curve of the same table."""
+    """Whether the distribution is the same in all lines, as in the PDP and the ALE curve of the same table."""
     first = lines[0].support
     return all(
         np.array_equal(first.box, line.support.box, equal_nan=True)
@@ -121,7 +121,7 @@ def _same_rows(lines: Sequence[EffectLine]) -> bool:
 
 
 def panel_of(effects: Mapping[str, Effect], output: Any, interval: bool | None) -> EffectPanel:
-    """What is to be drawn of some effects."""
+    """Return the panel of some effects."""
     lines = lines_of(effects, output)
     pale = tuple(without_curve(effects))
     if not lines:
@@ -240,7 +240,7 @@ def _handles(panel: EffectPanel) -> list[Any]:
 
 
 def _notes(panel: EffectPanel) -> list[str]:
-    """What is not seen in the picture."""
+    """Return the notes below the axes."""
     said = []
     if panel.has_bands:
         said.append("band: 95 % interval, noise of the rows")

@@ -31,11 +31,11 @@ class ImportanceRows:
     series : tuple of Series
         Estimates and intervals of each result.
     label : str
-        What the axis says.
+        Label of the axis.
     levels : tuple of float
         Level of the intervals of each result; none for a score of all rows together.
     noise : tuple of str
-        Which noise the intervals of each result cover.
+        Sources of variance that the intervals of each result cover.
     """
 
     features: tuple[str, ...]

@@ -40,7 +40,7 @@ class RowEntry:
     listed : tuple of str
         Items of a list to be written below, as many as have room.
     short : str
-        What is written if not even the first has room.
+        Shorter text, if not even the first has room.
     is_rule : bool
         Whether the name is a rule.
     """
@@ -79,16 +79,16 @@ class FittedLabels:
 
 
 def labels_for(entries: Sequence[RowEntry], room: float, n_names: int, n_below: int) -> FittedLabels:
-    """Labels of rows of any height; `room` is the most that a label is wide."""
+    """Return labels of rows of any height; `room` is their maximum width."""
     return _labels(entries, room, font_size(), n_names, n_below)
 
 
 def fitting_labels(
     entries: Sequence[RowEntry], room: float, pitch: float, n_names: int, n_below: int
 ) -> FittedLabels | None:
-    """Labels of rows that are `pitch` points high, or None if these are too low to be labelled.
+    """Return labels of rows that are `pitch` points high, or None if the rows are too low.
 
-    A somewhat smaller font is better than less to read, and that is better than the smallest font.
+    A slightly smaller font is preferred to shortened text, and that to the smallest font.
     """
     fonts = [scale * font_size() for scale in _SHRINK]
     tried = [(lines, n_below, font) for lines in range(n_names, 0, -1) for font in fonts[:_READABLE]]
@@ -120,7 +120,7 @@ def _labels(entries: Sequence[RowEntry], room: float, font: float, n_names: int,
 
 
 def _listed(entry: RowEntry, ruler: Ruler, room: float, n_lines: int) -> tuple[str, ...]:
-    """As many items of a list as there is room for, and how many more there are."""
+    """Return the items of a list that have room, and the number of further items."""
     items = [one_line(item) for item in entry.listed]
     for shown in range(len(items), 0, -1):
         more = len(items) - shown
@@ -235,7 +235,7 @@ def frame_rows(ax: Axes, labels: Sequence[str], label: str) -> None:
 
 
 def draw_rows(ax: Axes, rows: RowLabels) -> float:
-    """Give axes a labelled row for each entry; what stands above and below them is there already. Height of a row."""
+    """Draw labelled rows on axes that have their legend and note already; return the height of a row."""
     n = len(rows.entries)
     width, height = size_of(ax)
     # Labels take some of the width of the axes.
@@ -253,7 +253,7 @@ def draw_rows(ax: Axes, rows: RowLabels) -> float:
 
 
 def handle(place: int) -> Line2D:
-    """What stands for a series in a legend."""
+    """Return the legend handle of a series."""
     from matplotlib.lines import Line2D
 
     return Line2D([], [], color=color_of(place), marker=MARKERS[place % len(MARKERS)], markersize=5, linewidth=1.6)

@@ -1,4 +1,4 @@
-"""Where the data lie: a strip between the axes and the axis of x, with a box plot or bars for each subgroup."""
+"""The distribution of a feature: a strip below the axes, with a box plot or bars for each subgroup."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INSIDE, _WIDEST = 0.84, 0.3  # share of its own room that a bar takes, and how 
 
 @dataclass(frozen=True, eq=False)
 class SupportRow:
-    """Where a feature lies in some rows, and the colour of these."""
+    """The distribution of a feature in some rows, and the colour of these."""
 
     support: FeatureSupport
     color: str
@@ -39,7 +39,7 @@ def strip_height(n_rows: int) -> float:
 
 
 def draw_strip(ax: Axes, scale: FeatureAxis, rows: Sequence[SupportRow], side: str = "bottom") -> None:
-    """Draw where a feature lies, below the axes (or at their left), and move the axis out by that much."""
+    """Draw the distribution of a feature below the axes (or at their left), and move the spine outward."""
     height = strip_height(len(rows))
     ax.spines[side].set_position(("outward", height))
     strip = _Strip(ax, side)
@@ -52,7 +52,7 @@ def draw_strip(ax: Axes, scale: FeatureAxis, rows: Sequence[SupportRow], side: s
 
 
 class _Strip:
-    """Places given as a value on the axis and points away from the axes."""
+    """Coordinates: a value on the axis, and the distance to the axes in points."""
 
     def __init__(self, ax: Axes, side: str) -> None:
         from matplotlib.transforms import Affine2D, ScaledTranslation, blended_transform_factory

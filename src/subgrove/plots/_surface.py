@@ -61,7 +61,7 @@ def draw_heat_map(ax: Axes, line: EffectLine, limits: tuple[float, float] | None
 
 
 def draw_strips(ax: Axes, line: EffectLine) -> None:
-    """Show where both features lie, below the axes and at their left."""
+    """Draw the distributions of both features, below the axes and at their left."""
     for scale, support, side in zip(scales_of(line), line.group.supports, ("bottom", "left"), strict=True):
         draw_strip(ax, scale, [SupportRow(support, GREY)], side)
 

@@ -96,7 +96,7 @@ class Ruler:
         return lines if fits else self.wrap_name(rule, room, n_lines)
 
     def wrap_list(self, items: Sequence[str], ending: str, room: float, n_lines: int) -> tuple[str, ...]:
-        """As many items as `n_lines` lines hold, how many more there are, and the ending."""
+        """Return the items that fit into `n_lines` lines, the number of further items, and the ending."""
         for shown in range(min(len(items), _MOST_IN_LINE * n_lines), 0, -1):
             lines = self.wrap(self._listed(items[:shown], len(items) - shown, ending, room), room)
             if len(lines) <= n_lines:

@@ -1,4 +1,4 @@
-"""Draws a tree that a layout has placed, with the distribution of x in each leaf."""
+"""Drawing of a tree with a given layout, and of the distribution of x in each leaf."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _HEADROOM = 1.06
 
 
 def painter(tree: Tree, axis: AxisTicks) -> Callable[[Axes, Floats], None]:
-    """What draws the counts of a leaf into its axes."""
+    """Return the function that draws the counts of a leaf into its axes."""
     if tree.target.kind == "numeric":
         return _density_painter(tree, axis)
     return _bar_painter(tree)

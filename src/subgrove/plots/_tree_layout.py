@@ -76,7 +76,7 @@ def _wording(condition: Condition, digits: int) -> EdgeText:
         return EdgeText((IS_MISSING,))
     if column.kind == "numeric" and not column.is_date:
         condition = replace(condition, low=round_to(condition.low, digits), high=round_to(condition.high, digits))
-    # The text of the rule itself, without the name, which stands in the box.
+    # The text of the rule without the name, which is in the box.
     text = str(condition).removeprefix(f"{column.name} ")
     if column.is_date:
         text = re.sub(r"T(\d\d:\d\d)(?::00)?(:\d\d)?(?:\.\d+)?", r" \1\2", text)
@@ -128,12 +128,12 @@ _WIDER = 1.6  # how much wider a panel may be so that names of levels fit
 
 @dataclass(frozen=True)
 class TreeLayout:
-    """Places in points from the lower left corner, and the texts that they are made for.
+    """Positions in points from the lower left corner, and the texts.
 
     Attributes
     ----------
     width, height : float
-        Of the picture.
+        Size of the picture.
     font : float
         Size of the font of names.
     row : float
@@ -141,13 +141,13 @@ class TreeLayout:
     header, footer : float
         Heights above the first and below the last row.
     box_left, box_width : tuple of float
-        Of the boxes of each depth.
+        Position and width of the boxes of each depth.
     leaf_left : float
-        Where the texts of the leaves begin.
+        Left end of the texts of the leaves.
     panel_left, panel_width : float
-        Of the distributions; of the name of x where there are none.
+        Position and width of the distributions, or of the name of x if there are none.
     axis : Axis
-        Of the distributions.
+        Axis of the distributions.
     names : mapping
         Id of an inner node -> lines with the name of its column.
     conditions : mapping

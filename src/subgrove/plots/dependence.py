@@ -1,4 +1,4 @@
-"""A picture of the dependence between features."""
+"""Plot of the dependence between features."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
     result : Dependence
         Result of `subgrove.dependence`.
     ax : matplotlib Axes, optional
-        Where to draw; a new figure by default.
+        Axes to draw on; by default those of a new figure.
     top : int, optional
         Number of features to keep, those predicted best; all by default.
 
@@ -77,7 +77,7 @@ def dependence(result: Dependence, *, ax: Axes | None = None, top: int | None = 
 
 @dataclass(frozen=True, eq=False)
 class DependenceCells:
-    """What is drawn: features by columns, the best predicted first; `explained` has one for each feature."""
+    """The cells of the heat map: features by columns, the best predicted first, and `explained` of each feature."""
 
     features: tuple[str, ...]
     columns: tuple[str, ...]

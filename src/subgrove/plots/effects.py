@@ -1,4 +1,4 @@
-"""Pictures of the effects of features, in one panel or side by side."""
+"""Plots of the effects of features, in one panel or side by side."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def effect(
 
     A curve is drawn like a box plot of the feature in its rows: bold between the quartiles, thin to the whiskers, and
     as points at outliers. Levels have boxes of the predictions instead, ICE curves a thin line for each row (the more
-    opaque the denser the feature lies there, if there are subgroups), and two features a heat map, or a line for each
+    opaque the denser the feature there, if there are subgroups), and two features a heat map, or a line for each
     level of one of them.
 
     Parameters
@@ -46,9 +46,9 @@ def effect(
         Effects of the same feature to draw on the same axes. ALE curves, whose mean is 0, are moved to the height of
         the others, and the legend says by how much.
     ax : matplotlib Axes, optional
-        Where to draw. A new figure if not given.
+        Axes to draw on; by default those of a new figure.
     output : label or int, optional
-        Which of `effect.outputs`: its label, or its number among them; all if not given.
+        Label or position of one of `effect.outputs`; all by default.
     interval : bool, optional
         Whether intervals are drawn; by default if there is one curve. Boxes and ICE curves have none.
 
@@ -102,15 +102,15 @@ def effects(
     interval: bool | None = None,
     columns: int | None = None,
 ) -> tuple[Axes, ...]:
-    """Pictures of effects side by side, on the same scale: the PDP beside those of subgroups, or several features.
+    """Draw effects side by side, on the same scale: the PDP beside those of subgroups, or several features.
 
     Parameters
     ----------
     *panels : Effect, list of Effect, or mapping from label to Effect
-        What each panel shows, as `plots.effect` draws it; a list is drawn in one panel. An effect of several outputs
+        The content of each panel, as in `plots.effect`; a list is drawn in one panel. An effect of several outputs
         in subgroups has a panel for each output, two features in subgroups have one for each subgroup.
     output : label or int, optional
-        Which of `effect.outputs`: its label, or its number among them; all if not given.
+        Label or position of one of `effect.outputs`; all by default.
     interval : bool, optional
         Whether intervals are drawn; by default in panels with one curve.
     columns : int, optional
@@ -161,7 +161,7 @@ def effects(
 
 @dataclass(frozen=True)
 class TitledPanel:
-    """A panel and what stands above it."""
+    """A panel and its title."""
 
     panel: EffectPanel
     title: str = ""
@@ -203,7 +203,7 @@ def _new_axes(parts: Sequence[TitledPanel], n_columns: int) -> tuple[Axes, ...]:
 
 
 def _same_axis(one: EffectPanel, other: EffectPanel) -> bool:
-    """Whether one label will do for the axes of y of two panels beside each other."""
+    """Whether neighbouring panels can share the label of y."""
     return one.surface is None and (one.words, one.output) == (other.words, other.output)
 
 

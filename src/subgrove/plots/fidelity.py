@@ -1,4 +1,4 @@
-"""A picture of how close redrawn rows stay to the data."""
+"""Plot of data fidelity."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     Parameters
     ----------
     result : Fidelity
-        What `fidelity` returned.
+        Result of `fidelity`.
     ax : matplotlib Axes, optional
-        Where to draw. A new figure that is as high as needed if not given.
+        Axes to draw on; by default those of a new figure of suitable height.
     top : int, optional
-        How many features to draw, those with the longest bars; all if not given.
+        Number of features to draw, those with the longest bars; all by default.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Pictures of conditioning column by column: the gap, and relative importance."""
+"""Plots of conditioning column by column: the gap, and relative importance."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     gap : Gap
-        What `ImportanceResult.gap` returned.
+        Result of `ImportanceResult.explain_gap`.
     ax : matplotlib Axes, optional
-        Where to draw. A new figure that is as high as needed if not given.
+        Axes to draw on; by default those of a new figure of suitable height.
 
     Returns
     -------
@@ -174,9 +174,9 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     result : RelativeImportance
         As `ImportanceResult.relative` returns it.
     ax : matplotlib Axes, optional
-        Where to draw. A new figure that is as high as needed if not given.
+        Axes to draw on; by default those of a new figure of suitable height.
     loss : str, optional
-        Which loss, if there are several; the first if not given.
+        Name of the loss, if there are several; the first by default.
 
     Returns
     -------

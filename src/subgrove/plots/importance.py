@@ -1,4 +1,4 @@
-"""A picture of the importance of features."""
+"""Plot of the importance of features."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def importance(
     Parameters
     ----------
     result : ImportanceResult, or mapping from label to ImportanceResult
-        What `importance` returned. Without labels, results are called after their sampler.
+        Result of `importance`. Without labels, results are named after their sampler.
     *others : ImportanceResult
         Results to draw beside it.
     ax : matplotlib Axes, optional
-        Where to draw. A new figure that is as high as needed if not given.
+        Axes to draw on; by default those of a new figure of suitable height.
     top : int, optional
-        How many features to draw, those with the largest estimates of the first result; all if not given.
+        Number of features to draw, those with the largest estimates of the first result; all by default.
     loss : str, optional
-        Which loss, if there are several; the first if not given.
+        Name of the loss, if there are several; the first by default.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""A picture of how importance changes with the depth of the trees."""
+"""Plot of importance by the depth of the trees."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def _write_end(ax: Axes, name: str, end: float, place: float, color: str, size: 
 
 
 def spread(wanted: Sequence[float], gap: float, low: float, high: float) -> Floats:
-    """Places at least `gap` apart and from `low` to `high`, in the order of the wanted ones and as near as can be.
+    """Return positions at least `gap` apart between `low` and `high`, as near as possible to the wanted ones.
 
-    Places that would touch form a block that stands at the mean of where its members want to be; blocks that touch are
-    joined (isotonic regression of the wanted places less their distances). If there are too many, they share the room.
+    Isotonic regression of the wanted positions minus their distances: positions that would overlap form a block at the
+    mean of its members. If there are too many, the distances shrink.
     """
     from sklearn.isotonic import isotonic_regression
 
@@ -98,11 +98,11 @@ def importance_by_depth(
     results : mapping from int to ImportanceResult
         Depth -> what `importance` returned for subgroups of that depth; at depth 0 the marginal importance.
     ax : matplotlib Axes, optional
-        Where to draw. A new figure if not given.
+        Axes to draw on; by default those of a new figure.
     loss : str, optional
-        Which loss, if there are several; the first if not given.
+        Name of the loss, if there are several; the first by default.
     top : int
-        How many features to highlight: those with the largest estimate at any depth.
+        Number of features to highlight: those with the largest estimate at any depth.
 
     Returns
     -------
@@ -162,7 +162,7 @@ class DepthLines:
 
     @property
     def others(self) -> str:
-        """What the note says of features that are not highlighted."""
+        """The note on features that are not highlighted."""
         n = len(self.names) - self.n_shown
         return f"; grey: {n} other feature{'s' * (n > 1)}" if n else ""
 

@@ -1,4 +1,4 @@
-"""A picture of the importance of one feature, subgroup by subgroup."""
+"""Plot of the importance of one feature by subgroup."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def subgroup_importance(
     Parameters
     ----------
     result : ImportanceResult
-        What `importance` returned.
+        Result of `importance`.
     feature : str
         One of its features.
     ax : matplotlib Axes, optional
-        Where to draw. A new figure that is as high as needed if not given.
+        Axes to draw on; by default those of a new figure of suitable height.
     loss : str, optional
-        Which loss, if there are several; the first if not given.
+        Name of the loss, if there are several; the first by default.
 
     Returns
     -------

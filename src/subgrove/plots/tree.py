@@ -1,4 +1,4 @@
-"""A picture of a grown tree."""
+"""Plot of a fitted tree."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> 
 
     A box has the column of the split and the p-value of its test, if there is one. A line has the condition of its
     branch. A leaf shows how many rows it has, its node id, and the distribution of x in it: a density if x is
-    numeric, shares of the levels otherwise. The distribution among all rows stands behind it in grey. A tree of several
+    numeric, shares of the levels otherwise. The distribution among all rows is behind it in grey. A tree of several
     features has no distributions.
 
     Parameters
     ----------
     tree : Tree or Partition
-        What `fit` of a tree returned, or the subgroups of a feature that `find_subgroups` found; at most 64 leaves.
+        A fitted tree, or the subgroups of a feature from `find_subgroups`; at most 64 leaves.
     ax : matplotlib Axes, optional
-        Where to draw; its frame and ticks are hidden, its limits stay. A new figure of suitable size if not given.
+        Axes to draw on, whose frame and ticks are hidden; by default those of a new figure of suitable size.
     digits : int
         Significant digits of thresholds, though never less than the whole part of a number.
 

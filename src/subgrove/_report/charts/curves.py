@@ -73,7 +73,7 @@ def _curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
 
 
 def _band(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
-    """Return the interval where rows lie."""
+    """Return the interval, where it is supported by rows."""
     one = drawn.line
     upper, lower = [], []
     for at, low, high, near in zip(x_values(one), one.low, one.high, one.support, strict=True):

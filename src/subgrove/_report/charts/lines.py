@@ -80,7 +80,7 @@ def thinned(line: ReportCurve) -> ReportCurve:
 
 
 def heights(lines: Sequence[DrawnLine], *, supported: bool = False) -> list[float | None]:
-    """Return all values of curves and, where rows lie, of their intervals; or those of curves where rows lie."""
+    """Return all values of curves and of their supported intervals; or only the supported values of curves."""
     if supported:
         return [y for one in lines for y, near in zip(one.line.y, one.line.support, strict=True) if near]
     values: list[float | None] = []
