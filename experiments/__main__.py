@@ -142,11 +142,11 @@ def _beside(args: argparse.Namespace, size: Size) -> pd.DataFrame:
 def _reject_what_has_no_use(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
     if args.sampler and args.name not in _WITH_SAMPLERS:
         parser.error(f"--sampler is for {', '.join(_WITH_SAMPLERS)}; got {args.name}.")
-    from subgrove.samplers.registry import NAMES
+    from subgrove.samplers.fit import samplers_by_name
 
-    unknown = [one for one in args.sampler if one not in NAMES]
+    unknown = [one for one in args.sampler if one not in samplers_by_name()]
     if unknown:
-        parser.error(f"--sampler takes names out of {', '.join(sorted(NAMES))}; got {', '.join(unknown)}.")
+        parser.error(f"--sampler takes names out of {', '.join(sorted(samplers_by_name()))}; got {', '.join(unknown)}.")
     takes_seed = args.name == "peers" or (args.name == "ground_truth" and args.sampler)
     if args.seed and not takes_seed:
         parser.error("--seed is for ground_truth with --sampler, and for peers.")

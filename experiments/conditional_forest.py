@@ -14,7 +14,7 @@ from experiments.running import threads
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
 from subgrove._regress import RandomForest, grow_forest
-from subgrove.samplers.forest_nodes import donors_within
+from subgrove.samplers.donors import shuffle_within
 from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells
 
 _NODE_SIZE = 5  # a node of at most so many rows is not split
@@ -65,7 +65,7 @@ def conditional_rise(forest: ModelForest, x: Floats, y: Floats, seed: int) -> fl
         values = x[rows]
         cells = grid_cells(splits, values, associated_columns(splits, values, 0, _THRESHOLD))
         changed = values.copy()
-        changed[:, 0] = values[donors_within(cells, rng, fixed_points=True), 0]
+        changed[:, 0] = values[shuffle_within(cells, rng, fixed_points=True), 0]
         before, after = (tree.predict(part)[:, 0] for part in (values, changed))
         total += float(((after - y[rows]) ** 2 - (before - y[rows]) ** 2).mean())
     return total / len(forest.trees)

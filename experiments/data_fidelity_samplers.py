@@ -19,7 +19,7 @@ from experiments.fidelity_beside import choices, data_sets, pairs, ranks
 from experiments.fidelity_beside_report import draw, section
 from experiments.redraws import stream_of
 from experiments.units import Size, Unit, seed_of
-from subgrove.samplers.registry import NAMES
+from subgrove.samplers.fit import samplers_by_name
 
 _SAME = 1e-6  # relative: sums may be made in another order on another machine
 
@@ -33,7 +33,7 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Squared MMD and fidelity of each feature and sampler, and of unchanged rows."""
     seed = seed_of("data_fidelity", unit.key)
     rows = drawn_rows(unit.params, seed)
-    fitted = {name: NAMES[name]().fit(rows.train, list(rows.features)) for name in unit.params["samplers"]}
+    fitted = {name: samplers_by_name()[name]().fit(rows.train, list(rows.features)) for name in unit.params["samplers"]}
     lines = []
     for feature in rows.features:
         drawn = {

@@ -17,7 +17,7 @@ import subgrove as sg
 from experiments.depth_reading import by_depth, draw, section
 from experiments.units import Size, Unit
 from subgrove import trees
-from subgrove.samplers.forest_nodes import donors_within
+from subgrove.samplers.donors import shuffle_within
 
 SUMMARY = "importance against the depth of the tree, depths 1 to 10, both trees"
 
@@ -69,7 +69,7 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
         deepest = sg.Partition(("x1",), grower.fit(train.drop(columns="x1"), train["x1"]))
         for depth in DEPTHS:
             partition = deepest.at_depth(depth)
-            rows = donors_within(partition.assign(test), np.random.default_rng((seed, depth, kind == "cart")))
+            rows = shuffle_within(partition.assign(test), np.random.default_rng((seed, depth, kind == "cart")))
             changed = np.column_stack([x[rows, 0], x[:, 1:]])
             estimate = float(((scenario.model(changed) - y) ** 2 - before).mean())
             lines.append(

@@ -24,7 +24,7 @@ from experiments.ground_truth_rows import REPEATS, drawn_repetition
 from experiments.samplers_figures import draw_ratios
 from experiments.samplers_report import section
 from experiments.units import Size, Unit, seed_of
-from subgrove.samplers.registry import NAMES
+from subgrove.samplers.fit import samplers_by_name
 
 _REPETITIONS = {300: 200, 3000: 100}
 _TREES = 500
@@ -33,10 +33,10 @@ _FURTHER = tuple(name for name in sg.simulate.scenarios() if name not in sg.simu
 
 def units(size: Size) -> list[Unit]:
     """Repetitions of all cells, the first of each before the second of any."""
-    unknown = [name for name in size.samplers if name not in NAMES]
+    unknown = [name for name in size.samplers if name not in samplers_by_name()]
     if unknown or not size.samplers:
         raise ValueError(
-            f"--sampler takes names out of {', '.join(sorted(NAMES))}; got {', '.join(unknown) or 'none'}."
+            f"--sampler takes names out of {', '.join(sorted(samplers_by_name()))}; got {', '.join(unknown) or 'none'}."
         )
     if size.quick:
         cells = [("I", name, 300, 10) for name in sg.simulate.scenarios()] + [("II", "linear", 300, 10)]
@@ -67,7 +67,7 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     """Estimates of the samplers and of the true one; rows are those of the unit of that key in `ground_truth`."""
     options = unit.params
     one = drawn_repetition(options, seed_of("ground_truth", unit.key))
-    samplers = {name: NAMES[name]() for name in options["samplers"]} | {"true": one.scenario.sampler}
+    samplers = {name: samplers_by_name()[name]() for name in options["samplers"]} | {"true": one.scenario.sampler}
     drawn = {name: redrawn(sampler, one.train, one.test, REPEATS, one.seeds[1]) for name, sampler in samplers.items()}
     estimates = all_rises(one, {name: columns.columns for name, columns in drawn.items()})
     forest = options["forest"] if options["setting"] == "II" else None

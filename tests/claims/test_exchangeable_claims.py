@@ -27,10 +27,10 @@ def moments(p: int, keep: Any) -> Floats:
     found = []
     for run in range(RUNS):
         train, test = scenario.sample(200, random_state=2 * run), scenario.sample(200, random_state=2 * run + 1)
-        fitted = sg.samplers.ShiftedSubgroups(keep=keep).fit(train.X, ["x1"])
+        fitted = sg.samplers.ShiftedSubgroups(residual_retention=keep).fit(train.X, ["x1"])
         own = np.asarray(test.X["x1"], dtype=float)
         new = np.array([np.asarray(column) for column in fitted.sample(test.X, "x1", Streams(run, "x1", 5))])
-        found.append([((new - own) ** 2).mean(), new.var(axis=1).mean() - own.var(), fitted.kept["x1"]])
+        found.append([((new - own) ** 2).mean(), new.var(axis=1).mean() - own.var(), fitted.residual_retention["x1"]])
     return np.array(found)
 
 

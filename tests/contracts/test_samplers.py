@@ -28,8 +28,8 @@ from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
 from subgrove.samplers.knockoffs import Knockoffs
-from subgrove.samplers.location_shift import ShiftedSubgroups
 from subgrove.samplers.marginal import Marginal
+from subgrove.samplers.shifted_subgroups import ShiftedSubgroups
 from subgrove.samplers.subgroups import SubgroupSampler
 from subgrove.samplers.unchanged import Unchanged
 
@@ -84,7 +84,7 @@ class Case:
 
     @property
     def features(self) -> list[str]:
-        return [name for name, kind in KINDS.items() if kind in self.make().kinds]
+        return [name for name, kind in KINDS.items() if kind in self.make().feature_kinds]
 
 
 CASES = {
@@ -105,7 +105,9 @@ CASES = {
     "forest nodes in place of a grid": Case(lambda: ForestNodes(forest(), partition="nodes", association="train")),
     "target leaves": Case(lambda: ForestNodes(target=Y)),
     "shifted subgroups": Case(ShiftedSubgroups),
-    "shifted subgroups in small leaves": Case(lambda: ShiftedSubgroups(max_depth=3, min_samples_leaf=10, keep=0.3)),
+    "shifted subgroups in small leaves": Case(
+        lambda: ShiftedSubgroups(max_depth=3, min_samples_leaf=10, residual_retention=0.3)
+    ),
     "auto": Case(Auto),
     "auto with small leaves": Case(lambda: Auto(min_samples_leaf=7, alpha=0.5)),
 }
@@ -322,7 +324,7 @@ def test_missing_values_are_taken_or_refused_by_name(case: Case) -> None:
 def test_groups_are_redrawn_together_or_refused_by_name(case: Case) -> None:
     method, group = case.make(), case.features[:2]
     if not method.accepts_groups or getattr(method, "tree", None) == "cart":
-        with pytest.raises(ParameterError, match=f"({method.name!r} redraws|'cart' takes) one feature at a time"):
+        with pytest.raises(ParameterError, match=f"({method.name!r} resamples|'cart' takes) one feature at a time"):
             method.fit(TRAIN, [group])
         return
     fitted = method.fit(TRAIN, [group])
@@ -357,7 +359,7 @@ def test_exact_expectation_is_that_of_the_draws(case: Case, feature: str) -> Non
     if redraw.exact is None:
         pytest.skip("this sampler draws")
     changed = np.zeros(N_TEST)
-    for step in redraw.exact.steps():
+    for step in redraw.exact.terms():
         changed[step.rows] += step.weights
     own = TEST[feature].tolist()
     drawn = np.array(

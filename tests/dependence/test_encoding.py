@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from subgrove._data.encode import first_direction, rank_encoded
 from subgrove._data.table import read_table
-from subgrove._dependence.encoding import first_direction, rank_encoded
 
 
 def ranks(levels: list[str | None], outputs: list[list[float]], train: list[int]) -> list[float]:

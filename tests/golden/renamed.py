@@ -38,6 +38,7 @@ COLUMNS: dict[str, str] = {
 """
 
 VALUES: dict[str, str] = {
+    "training_subgroups": "subgroups",
     "passed": "passes",
     "failed": "fails",
     "Monte Carlo": "redraw",

@@ -371,7 +371,7 @@ def test_zero_and_one_are_booleans() -> None:
 
 def test_subgroups_that_lack_the_feature() -> None:
     only = sg.find_subgroups(TRAIN, features=["a"])
-    refused(ParameterError, r"No subgroups were found for 'b'; there are subgroups for a", sampler=only, features=["b"])
+    refused(ParameterError, r"There are no subgroups of 'b', only of a", sampler=only, features=["b"])
     refused(ParameterError, r"No subgroups were found for 'a \+ b'", sampler=GROUPS, features=[["a", "b"]])
 
 

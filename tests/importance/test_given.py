@@ -131,7 +131,7 @@ def test_groups_are_redrawn_given_columns_outside_the_group() -> None:
     same(run(sampler="subgroups", train=TRAIN, features=group, given=[]), run(sampler="marginal", features=group))
     same(run(sampler="subgroups", train=TRAIN, features=group, given={("b", "x"): ["a", "c"]}), result)
     same(run(sampler="subgroups", train=TRAIN, features=group, given={"x + b": ["a", "c"]}), result)
-    with pytest.raises(ParameterError, match="given names 'b', which is redrawn itself"):
+    with pytest.raises(ParameterError, match="given names 'b', which is resampled itself"):
         run(sampler="subgroups", train=TRAIN, features=group, given=["a", "b"])
 
 
@@ -185,16 +185,16 @@ def test_methods_are_not_changed() -> None:
     ("options", "message"),
     [
         ({"given": ["nope"]}, r"given names 'nope', but X has the columns"),
-        ({"given": ["a", "x"]}, r"given names 'x', which is redrawn itself"),
-        ({"given": {"x": ["x"]}}, r"given names 'x', which is redrawn itself"),
+        ({"given": ["a", "x"]}, r"given names 'x', which is resampled itself"),
+        ({"given": {"x": ["x"]}}, r"given names 'x', which is resampled itself"),
         ({"given": {"c": ["a"]}}, r"given has the key 'c', but the features are 'x'"),
         ({"given": 3.5}, r"given must be a name, a position or a list of them; got 3.5"),
-        ({"given": ["a"], "sampler": "marginal"}, r"sampler 'marginal' does not look at other columns"),
-        ({"given": [], "sampler": "unchanged"}, r"sampler 'unchanged' does not look at other columns"),
-        ({"given": ["a"], "sampler": "intervals"}, r"sampler 'intervals' does not look at other columns"),
-        ({"given": ["a"], "sampler": "knockoffs"}, r"sampler 'knockoffs' cannot be told which columns"),
+        ({"given": ["a"], "sampler": "marginal"}, r"sampler 'marginal' does not use other columns"),
+        ({"given": [], "sampler": "unchanged"}, r"sampler 'unchanged' does not use other columns"),
+        ({"given": ["a"], "sampler": "intervals"}, r"sampler 'intervals' does not use other columns"),
+        ({"given": ["a"], "sampler": "knockoffs"}, r"sampler 'knockoffs' has no parameter given"),
         ({"given": ["a"], "sampler": sg.find_subgroups(TRAIN), "train": None}, "subgroups that were found before"),
-        ({"given": ["a"], "sampler": FOREST.fit(TRAIN, ["x"]), "train": None}, "fitted already"),
+        ({"given": ["a"], "sampler": FOREST.fit(TRAIN, ["x"]), "train": None}, "cannot change a fitted sampler"),
     ],
     ids=lambda value: None if isinstance(value, dict) else value[:24],
 )

@@ -22,7 +22,7 @@ from subgrove._scale.large_data import read_chunks
 from subgrove._scale.readers import row_keys, sample_rows
 from subgrove._scoring.feature_result import with_rows
 from subgrove.samplers.base import FittedSampler
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 from tests.large_data_options import importance
 
 N = 700

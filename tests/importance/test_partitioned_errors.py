@@ -68,10 +68,10 @@ class Own:
     ("options", "words"),
     [
         ({"n_repeats": sg.AdaptiveRepeats()}, "is not available for large data: each round.* Pass a number"),
-        ({"sampler": "forest_nodes"}, "values of other rows that are redrawn.* Use 'auto', 'subgroups'"),
+        ({"sampler": "forest_nodes"}, "values from other rows of X.* Use 'auto', 'subgroups'"),
         ({"sampler": sg.samplers.Imputation(residuals="test")}, "Use residuals='oob'"),
         ({"sampler": sg.samplers.Marginal(fixed_points=True)}, "fixed_points=True has no meaning"),
-        ({"sampler": Own()}, "sampler 'Own' is your own and draws from random generators.* a table in memory"),
+        ({"sampler": Own()}, "sampler 'Own' is user-defined and draws from random generators.* a table in memory"),
         ({"sampler": "strange"}, "sampler='strange' is not a sampler"),
         ({"sample_size": 1}, "sample_size must be a whole number >= 2"),
         ({"row_key": "nowhere"}, "row_key names 'nowhere', which .* does not have. Its columns: 'a', 'b', 'w', 'y'"),

@@ -17,7 +17,7 @@ import pytest
 
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
-from subgrove.samplers.forest_nodes import donors_within
+from subgrove.samplers.donors import shuffle_within
 from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells, node_cells
 
 from .cases import FOLDER
@@ -80,7 +80,7 @@ def importances(threshold: float | None, partition: Any = grid_cells) -> Floats:
         for column in range(X.shape[1]):
             cells = cells_of(splits, values, column, threshold, partition)
             changed = np.tile(values, (N_SHUFFLES, 1))
-            shuffles = [donors_within(cells, rng, fixed_points=True) for _ in range(N_SHUFFLES)]
+            shuffles = [shuffle_within(cells, rng, fixed_points=True) for _ in range(N_SHUFFLES)]
             changed[:, column] = values[np.concatenate(shuffles), column]
             after = predicted(splits, predictions, changed).reshape(N_SHUFFLES, -1)
             rise[:, column] += ((after - target) ** 2).mean(axis=1) - before

@@ -9,10 +9,8 @@ import pytest
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import read_table
 from subgrove._regress import FoldGrams
-from subgrove._regress.cv_least_squares import CrossValidatedLeastSquares
-from subgrove._regress.gram import N_FOLDS
-from subgrove._regress.linear_search import _least_squares_on
-from subgrove._regress.one_standard_error import exceeds_standard_error, mean_and_std_error
+from subgrove._regress.gram import N_FOLDS, CrossValidatedLeastSquares, exceeds_standard_error, mean_and_std_error
+from subgrove._regress.linear import _refit_without_penalty
 
 RNG = np.random.default_rng(0)
 P = 4
@@ -30,12 +28,12 @@ def asked(request: pytest.FixtureRequest) -> CrossValidatedLeastSquares:
 def outside(asked: CrossValidatedLeastSquares) -> list[Rows]:
     """Rows outside each fold, and all."""
     every = np.arange(len(asked.target))
-    return [*(np.setdiff1d(every, every[rows]) for rows in asked.rivals.folds), every]
+    return [*(np.setdiff1d(every, every[rows]) for rows in asked.grams.folds), every]
 
 
 def left_by(asked: CrossValidatedLeastSquares, fold: int, b: Floats) -> Floats:
     """What coefficients of the other folds, with their means, leave of the rows of one."""
-    kept, rows = outside(asked)[fold], asked.rivals.folds[fold]
+    kept, rows = outside(asked)[fold], asked.grams.folds[fold]
     about = asked.values[rows] - asked.values[kept].mean(axis=0)
     return np.asarray(asked.target[rows] - asked.target[kept].mean() - about @ b)
 
@@ -46,23 +44,23 @@ def test_products_are_those_of_the_rows_outside_each_fold(asked: CrossValidatedL
         values, target = asked.values[kept], asked.target[kept]
         about = values - values.mean(axis=0)
         np.testing.assert_allclose(known.products[fold], about.T @ about / len(kept), atol=1e-12)
-        np.testing.assert_allclose(asked.crossed[fold], about.T @ target / len(kept), atol=1e-12)
+        np.testing.assert_allclose(asked.covariances[fold], about.T @ target / len(kept), atol=1e-12)
         np.testing.assert_allclose(known.means[fold], values.mean(axis=0), atol=1e-12)
-        assert asked.levels[fold] == pytest.approx(target.mean(), abs=1e-12)
+        assert asked.target_means[fold] == pytest.approx(target.mean(), abs=1e-12)
 
 
 def test_residuals_of_rows_are_by_what_was_fitted_without_their_fold(asked: CrossValidatedLeastSquares) -> None:
     several = RNG.normal(size=(N_FOLDS, 3, P))
     direct = np.hstack([[left_by(asked, fold, b) for b in several[fold]] for fold in range(N_FOLDS)])
-    np.testing.assert_allclose(asked.held_out(several), direct, atol=1e-12)
-    np.testing.assert_allclose(asked.held_out(several[:, 1]), direct[1], atol=1e-12)
+    np.testing.assert_allclose(asked.held_out_residuals(several), direct, atol=1e-12)
+    np.testing.assert_allclose(asked.held_out_residuals(several[:, 1]), direct[1], atol=1e-12)
     np.testing.assert_allclose(asked.held_out_errors(several), (direct**2).mean(axis=1), atol=1e-11)
 
 
 def test_each_fold_fits_the_columns_that_it_uses(asked: CrossValidatedLeastSquares) -> None:
     chosen = np.zeros((N_FOLDS + 1, P))
     chosen[:, 0] = chosen[2, 1] = chosen[4, 3] = 1.0
-    found = _least_squares_on(asked, chosen)
+    found = _refit_without_penalty(asked, chosen)
     for fold, kept in enumerate(outside(asked)):
         used = np.flatnonzero(chosen[fold])
         about = asked.values[kept] - asked.values[kept].mean(axis=0)
@@ -73,12 +71,12 @@ def test_each_fold_fits_the_columns_that_it_uses(asked: CrossValidatedLeastSquar
 
 def test_columns_beside_are_as_if_they_had_been_there(asked: CrossValidatedLeastSquares) -> None:
     extra = RNG.normal(size=(len(asked.target), 2))
-    more = asked.beside(extra)
+    more = asked.with_columns(extra)
     for fold, kept in enumerate(outside(asked)):
         values = np.hstack([asked.values, extra])[kept]
         about = values - values.mean(axis=0)
         np.testing.assert_allclose(more.without.products[fold], about.T @ about / len(kept), atol=1e-12)
-        np.testing.assert_allclose(more.crossed[fold], about.T @ asked.target[kept] / len(kept), atol=1e-12)
+        np.testing.assert_allclose(more.covariances[fold], about.T @ asked.target[kept] / len(kept), atol=1e-12)
 
 
 def test_a_gain_is_clear_if_its_mean_is_beyond_its_standard_error() -> None:

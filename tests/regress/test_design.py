@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from subgrove._data.encode import Design, is_extreme
 from subgrove._data.table import read_like, read_table
-from subgrove._regress.design import Design, is_extreme
 
 N = 120
 

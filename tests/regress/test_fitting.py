@@ -11,7 +11,7 @@ import pytest
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_table
 from subgrove._regress import FoldGrams, LinearFit, fit_dense_linear, fit_sparse_linear
-from subgrove._regress import linear_search as fitting
+from subgrove._regress import linear as fitting
 
 
 def columns(n: int, p: int, seed: int) -> pd.DataFrame:
@@ -34,8 +34,8 @@ def test_terms_of_a_known_sum_with_signs_and_sizes() -> None:
     x = 5 + 3 * Z["z0"] - 2 * Z["z1"] + 4 * (Z["kind"] == "v") + noise(800, 0)
     shift = found(Z, x)
     assert shift is not None
-    terms = {term.label: term for term in shift.shift.terms}
-    assert {term.label for term in shift.shift.terms[:3]} == {"z0", "z1", "[kind = v]"}
+    terms = {term.label: term for term in shift.predictor.terms}
+    assert {term.label for term in shift.predictor.terms[:3]} == {"z0", "z1", "[kind = v]"}
     # Coefficients of least squares have a standard error of about 1 / sqrt(800) = 0.035; sparse ones are a bit shrunk.
     assert terms["z0"].coefficient == pytest.approx(3, abs=0.15)
     assert terms["z1"].coefficient == pytest.approx(-2, abs=0.15)
@@ -50,18 +50,18 @@ def test_a_product_that_matters_is_a_term() -> None:
     x = Z["z0"] + 2 * Z["z1"] * Z["z2"] + noise(600, 1)
     shift = found(Z, x)
     assert shift is not None
-    assert shift.shift.terms[0].label == "z1 x z2"
-    assert shift.shift.terms[0].coefficient == pytest.approx(2, abs=0.2)
-    assert shift.shift.columns[:2] == ("z1", "z2")
+    assert shift.predictor.terms[0].label == "z1 x z2"
+    assert shift.predictor.terms[0].coefficient == pytest.approx(2, abs=0.2)
+    assert shift.predictor.columns[:2] == ("z1", "z2")
     without = found(Z, x, products=False)
-    assert without is None or all(len(term.parts) == 1 for term in without.shift.terms)
+    assert without is None or all(len(term.parts) == 1 for term in without.predictor.terms)
 
 
 def test_a_square_is_a_product_with_itself() -> None:
     Z = columns(600, 6, 2)
     shift = found(Z, 1.5 * Z["z3"] ** 2 + noise(600, 2))
     assert shift is not None
-    assert shift.shift.terms[0].label == "z3 x z3"
+    assert shift.predictor.terms[0].label == "z3 x z3"
 
 
 def test_what_is_foretold_is_the_sum_of_the_terms() -> None:
@@ -70,15 +70,15 @@ def test_what_is_foretold_is_the_sum_of_the_terms() -> None:
     shift = found(Z, x)
     assert shift is not None
     table = read_table(Z.assign(x=x))
-    total = np.full(400, shift.shift.intercept)
-    for term in shift.shift.terms:
+    total = np.full(400, shift.predictor.intercept)
+    for term in shift.predictor.terms:
         factors = []
         for part in term.parts:
             raw = Z[part.column] if part.is_value else (Z[part.column] == part.level).astype(float)
             factors.append(raw if len(term.parts) == 1 else raw - part.mean)
         total += term.coefficient * np.prod(factors, axis=0)
-    np.testing.assert_allclose(shift.shift.predict(table), total, rtol=1e-9)
-    assert np.mean(x - shift.shift.predict(table)) == pytest.approx(0, abs=1e-9)
+    np.testing.assert_allclose(shift.predictor.predict(table), total, rtol=1e-9)
+    assert np.mean(x - shift.predictor.predict(table)) == pytest.approx(0, abs=1e-9)
 
 
 def test_independent_columns_have_no_shift_in_most_runs() -> None:
@@ -105,7 +105,7 @@ def test_held_out_residuals_are_larger_than_those_of_fitted_rows() -> None:
     x = np.asarray(Z.filter(like="z").to_numpy()[:, :20].sum(axis=1) + noise(150, 6))
     shift = found(Z, x)
     assert shift is not None
-    fitted = x - shift.shift.predict(read_table(Z.assign(x=x)))
+    fitted = x - shift.predictor.predict(read_table(Z.assign(x=x)))
     assert (shift.residuals**2).mean() > 1.1 * (fitted**2).mean()
     assert (shift.residuals**2).mean() > shift.noise
 
@@ -137,9 +137,9 @@ def test_a_dense_shift_uses_all_columns_and_is_better_where_all_matter_a_little(
     )
     assert dense is not None
     assert sparse is not None
-    assert len(dense.shift.terms) == 60
+    assert len(dense.predictor.terms) == 60
     assert (dense.residuals**2).mean() < (sparse.residuals**2).mean()
-    np.testing.assert_allclose((x - dense.shift.predict(table)).mean(), 0, atol=1e-9)
+    np.testing.assert_allclose((x - dense.predictor.predict(table)).mean(), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
@@ -149,7 +149,7 @@ def test_units_do_not_matter(scale: float) -> None:
     one, two = found(Z, x), found(Z.assign(z0=scale * Z["z0"]), scale * x)
     assert one is not None
     assert two is not None
-    assert [term.label for term in one.shift.terms] == [term.label for term in two.shift.terms]
+    assert [term.label for term in one.predictor.terms] == [term.label for term in two.predictor.terms]
     np.testing.assert_allclose(two.residuals, scale * one.residuals, rtol=1e-6, atol=1e-9 * scale)
 
 
@@ -157,7 +157,7 @@ def test_a_duplicate_of_the_feature_leaves_nothing() -> None:
     Z = columns(200, 3, 9)
     shift = found(Z, Z["z1"])
     assert shift is not None
-    assert shift.shift.columns == ("z1",)
+    assert shift.predictor.columns == ("z1",)
     assert np.abs(shift.residuals).max() < 0.05
 
 
@@ -173,14 +173,14 @@ def test_a_path_that_leaves_the_products_out_changes_nothing(monkeypatch: pytest
     Z = columns(250, 4, 9)
     x = 0.8 * Z["z0"] + noise(250, 9)
     without = found(Z, x, products=False)
-    monkeypatch.setattr(fitting, "_clear_products", lambda *_: [(1, 2), (2, 2)])
+    monkeypatch.setattr(fitting, "_significant_products", lambda *_: [(1, 2), (2, 2)])
     monkeypatch.setattr(
         fitting, "exceeds_standard_error", lambda *_: True
     )  # as rounding may have it where both are the same
     asked = found(Z, x)
     assert asked is not None
     assert without is not None
-    assert asked.shift.terms == without.shift.terms
+    assert asked.predictor.terms == without.predictor.terms
     assert asked.noise == without.noise
 
 
@@ -202,7 +202,7 @@ def test_more_columns_than_are_looked_at() -> None:
     Z = columns(200, 330, 12)
     shift = found(Z, 3 * Z["z7"] + noise(200, 12))
     assert shift is not None
-    assert shift.shift.columns[0] == "z7"
+    assert shift.predictor.columns[0] == "z7"
 
 
 def test_the_same_seed_gives_the_same_shift_and_only_folds_depend_on_it() -> None:
@@ -212,6 +212,6 @@ def test_the_same_seed_gives_the_same_shift_and_only_folds_depend_on_it() -> Non
     assert one is not None
     assert two is not None
     assert other is not None
-    assert one.shift.terms == two.shift.terms
+    assert one.predictor.terms == two.predictor.terms
     np.testing.assert_array_equal(one.residuals, two.residuals)
-    assert other.shift.terms[0].coefficient == pytest.approx(one.shift.terms[0].coefficient, abs=0.2)
+    assert other.predictor.terms[0].coefficient == pytest.approx(one.predictor.terms[0].coefficient, abs=0.2)

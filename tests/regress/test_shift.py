@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from subgrove._data.encode import Design
 from subgrove._data.table import read_table
-from subgrove._regress import Design, LinearPredictor, LinearTerm
+from subgrove._regress import LinearPredictor, LinearTerm
 
 FRAME = pd.DataFrame(
     {

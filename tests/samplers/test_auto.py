@@ -48,9 +48,9 @@ def drawn(fitted: Any, X: Any, feature: str, n_repeats: int = 3) -> list[Any]:
 def test_each_feature_has_the_sampler_that_suits_it() -> None:
     chosen = {name: choice.chosen for name, choice in FITTED.choices.items()}
     assert chosen["none"] == "marginal"
-    assert chosen["steps"] == "subgroups"
+    assert chosen["steps"] == "training_subgroups"
     assert chosen["total"] in {"shifted_subgroups", "gaussian"}
-    assert chosen["kind"] in {"subgroups", "shifted_subgroups"}
+    assert chosen["kind"] in {"training_subgroups", "shifted_subgroups"}
 
 
 def test_columns_that_a_redraw_depends_on_are_named() -> None:
@@ -65,7 +65,7 @@ def test_a_choice_tells_its_scores_truly() -> None:
         lines = choice.lines()
         assert sum(line["chosen"] for line in lines) == 1
         assert [line["score"] for line in lines] == sorted(line["score"] for line in lines) or len(lines) == 1
-        assert choice.reason.startswith(f"{name} is redrawn from ")
+        assert choice.reason.startswith(f"{name} is resampled from ")
         assert choice.reason.endswith(".")
         if len(choice.scores) > 1:
             assert best is not None
@@ -121,7 +121,7 @@ def test_what_goes_up_and_down_within_subgroups_is_left_to_a_forest() -> None:
     choice = Auto().fit(X, ["minutes"]).choices["minutes"]
     assert choice.chosen == "imputation"
     scores = {one.name: one.score for one in choice.scores}
-    assert scores["imputation"] < 0.6 * min(scores["subgroups"], scores["shifted_subgroups"])
+    assert scores["imputation"] < 0.6 * min(scores["training_subgroups"], scores["shifted_subgroups"])
 
 
 def test_independent_columns_are_mostly_left_alone() -> None:
@@ -137,7 +137,7 @@ def test_independent_columns_are_mostly_left_alone() -> None:
 def test_scores_of_a_choice_are_those_of_rows_not_seen() -> None:
     """CRPS of a normal variable by its true distribution is s / sqrt(pi)."""
     by_name = {one.name: one.score for one in FITTED.choices["steps"].scores}
-    assert by_name["subgroups"] == pytest.approx(1 / np.sqrt(np.pi), rel=0.1)
+    assert by_name["training_subgroups"] == pytest.approx(1 / np.sqrt(np.pi), rel=0.1)
     total = {one.name: one.score for one in FITTED.choices["total"].scores}
     assert total[FITTED.choices["total"].chosen] == pytest.approx(0.5 / np.sqrt(np.pi), rel=0.1)
 
@@ -169,8 +169,8 @@ def test_given_columns_are_the_only_ones_asked_for() -> None:
 
 def test_groups_are_redrawn_together() -> None:
     fitted = Auto().fit(TRAIN, [["steps", "kind"], "none"])
-    assert fitted.choices["steps + kind"].chosen == "subgroups"
-    assert "redrawn together" in fitted.choices["steps + kind"].reason
+    assert fitted.choices["steps + kind"].chosen == "training_subgroups"
+    assert "a group of features" in fitted.choices["steps + kind"].reason
     pairs = set(zip(TRAIN["steps"], TRAIN["kind"], strict=True))
     for steps, kind in fitted.sample(TEST, ["steps", "kind"], Streams(0, "steps + kind", 2)):
         assert set(zip(steps, kind, strict=True)) <= pairs
@@ -282,7 +282,7 @@ def test_missing_values_are_passed_on_by_donors() -> None:
     X["a"] = X["a"].where(X["b"] < 0.8)  # missing where b is large
     X["kind"] = X["kind"].where(X.index % 5 > 0, None)
     fitted = check(X, X[:60])
-    assert fitted.choices["a"].chosen in {"marginal", "subgroups"}
+    assert fitted.choices["a"].chosen in {"marginal", "training_subgroups"}
     missing = np.array(drawn(fitted, X, "a", 10), dtype=float)
     assert np.isnan(missing).mean() == pytest.approx(X["a"].isna().mean(), abs=0.05)
     assert fitted.choices["b"].chosen != "marginal"
@@ -318,7 +318,7 @@ def test_levels_that_training_did_not_have() -> None:
 def test_numbers_that_cannot_be_squared(factor: float) -> None:
     fitted = check(small(300).assign(extreme=lambda X: factor * X["a"]), small(9).assign(extreme=factor))
     choice = fitted.choices["extreme"]
-    assert choice.chosen == "subgroups"
+    assert choice.chosen == "training_subgroups"
     assert "too large, or too close" in choice.reason
 
 
@@ -339,15 +339,15 @@ def test_tables_are_left_as_they_were() -> None:
 
 SCORES = (
     CandidateScore("marginal", 2.0, 1.0, 0.1, 0),
-    CandidateScore("subgroups", 1.05, 0.05, 0.1, 3),
+    CandidateScore("training_subgroups", 1.05, 0.05, 0.1, 3),
     CandidateScore("shifted_subgroups", 1.0, 0.0, 0.0, 8),
 )
 
 
 def test_the_simplest_within_one_standard_error_wins() -> None:
     choice = SamplerChoice.between("temp", "CRPS", SCORES, 100)
-    assert choice.chosen == "subgroups"
-    assert "no more than one standard error less, and has 8 terms and splits in place of 3" in choice.reason
+    assert choice.chosen == "training_subgroups"
+    assert "less by no more than one standard error, and has 8 terms and splits instead of 3" in choice.reason
     assert "48 % less than without any column" in choice.reason
     clear = (*SCORES[:1], replace(SCORES[1], score_gap=0.2), SCORES[2])
     assert SamplerChoice.between("temp", "CRPS", clear, 100).chosen == "shifted_subgroups"
@@ -363,16 +363,16 @@ def test_a_choice_is_written_and_read() -> None:
         assert list(choice.table.columns)[:2] == ["sampler", "score"]
 
 
-def test_details_tell_shift_subgroups_and_what_is_kept() -> None:
+def test_details_describe_prediction_subgroups_and_retention() -> None:
     choice = SamplerChoice(
         "temp", "shifted_subgroups", "CRPS", SCORES, "because.", 100, "temp ~ 1 + 2 * hum", 0.2, 3, ("hum",)
     )
     shift, groups, kept = choice.details()
-    assert shift == "The shift: temp ~ 1 + 2 * hum."
-    assert groups == "What it leaves is redrawn within 3 subgroups."
-    assert kept.startswith("A row keeps 20 % of what its own value is above or below the shift")
-    tree = replace(choice, shift=None, kept=0.0, conditioning=("a", "b", "c", "d", "e"))
-    assert tree.details() == ["It is redrawn within 3 subgroups by a, b, c, d and 1 more."]
+    assert shift == "Prediction: temp ~ 1 + 2 * hum."
+    assert groups == "The residual is resampled within 3 subgroups."
+    assert kept.startswith("A row retains 20 % of its own residual")
+    tree = replace(choice, shift=None, residual_retention=0.0, conditioning=("a", "b", "c", "d", "e"))
+    assert tree.details() == ["It is resampled within 3 subgroups by a, b, c, d and 1 more."]
     assert replace(tree, n_subgroups=1).details() == []
 
 

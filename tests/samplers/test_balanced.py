@@ -7,7 +7,7 @@ import pytest
 
 from subgrove._core.kinds import Codes, Floats
 from subgrove._core.random import Streams
-from subgrove.samplers.quasi_random import Pools, balanced_points
+from subgrove.samplers.donors import SortedPools, balanced_points
 
 CODE = np.repeat(np.arange(3, dtype=np.int32), [40, 25, 1])
 OWN = np.random.default_rng(0).normal(size=len(CODE))
@@ -84,7 +84,7 @@ def test_the_mean_over_draws_varies_less_than_that_of_independent_draws() -> Non
     n, repeats, runs = 60, 5, 300
     own = np.sort(np.random.default_rng(1).normal(size=n))
     pool = np.sort(np.random.default_rng(2).normal(size=80))
-    pools = Pools(np.zeros(80, dtype=np.int32), pool, 1)
+    pools = SortedPools(np.zeros(80, dtype=np.int32), pool, 1)
     code = np.zeros(n, dtype=np.int32)
     balanced, independent = [], []
     for seed in range(runs):
@@ -101,7 +101,7 @@ def test_the_mean_over_draws_varies_less_than_that_of_independent_draws() -> Non
 def test_members_of_pools_are_of_the_row_s_subgroup_and_sorted() -> None:
     rng = np.random.default_rng(3)
     code, values = rng.integers(0, 3, 90).astype(np.int32), rng.normal(size=90)
-    pools = Pools(code, values, 3)
+    pools = SortedPools(code, values, 3)
     asked = np.repeat(np.arange(3, dtype=np.int32), 50)
     taken = pools.at(asked, np.tile(np.linspace(0, 1, 50, endpoint=False), 3))
     np.testing.assert_array_equal(code[taken], asked)
@@ -113,6 +113,6 @@ def test_members_of_pools_are_of_the_row_s_subgroup_and_sorted() -> None:
 
 
 def test_every_member_is_taken_equally_often() -> None:
-    pools = Pools(np.zeros(7, dtype=np.int32), np.arange(7.0), 1)
+    pools = SortedPools(np.zeros(7, dtype=np.int32), np.arange(7.0), 1)
     taken = pools.at(np.zeros(70, dtype=np.int32), (np.arange(70) + 0.5) / 70)
     assert np.bincount(taken).tolist() == [10] * 7

@@ -12,7 +12,7 @@ import pytest
 import subgrove as sg
 from subgrove._core.random import stream
 from subgrove._data.replace_columns import Donors
-from subgrove.samplers.cross_fit import _merged, folds_of
+from subgrove.samplers.cross_fit import _merged, random_folds
 
 Floats = npt.NDArray[np.float64]
 SEED = 5
@@ -21,7 +21,7 @@ N = 301
 LEVEL = RNG.integers(0, 3, N)
 X = pd.DataFrame({"level": LEVEL, "x": RNG.normal(size=N) + 2 * (LEVEL == 1), "z": RNG.normal(size=N)})
 Y = RNG.normal(size=N)
-HALVES = folds_of(N, stream(SEED, "folds"))
+HALVES = random_folds(N, stream(SEED, "folds"))
 
 
 def model(X: Any) -> Any:
@@ -36,7 +36,7 @@ def test_halves_are_all_rows_once_and_depend_on_the_seed() -> None:
     assert sorted(np.concatenate(HALVES).tolist()) == list(range(N))
     assert [len(half) for half in HALVES] == [151, 150]
     assert all((np.diff(half) > 0).all() for half in HALVES)
-    other = folds_of(N, stream(SEED + 1, "folds"))
+    other = random_folds(N, stream(SEED + 1, "folds"))
     assert set(other[0].tolist()) != set(HALVES[0].tolist())
 
 

@@ -13,7 +13,8 @@ from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Donors, Rows
 from subgrove.exceptions import LengthError, ParameterError
 from subgrove.samplers.base import FittedSampler
-from subgrove.samplers.forest_nodes import FittedForestNodes, FittedTargetLeaves, ForestNodes, donors_within
+from subgrove.samplers.donors import shuffle_within
+from subgrove.samplers.forest_nodes import FittedForestNodes, FittedTargetLeaves, ForestNodes
 from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
 from subgrove.trees import ConditionalInferenceTree
 
@@ -68,7 +69,7 @@ def test_donors_are_in_the_cell_of_the_tree_whose_turn_it_is(
 def test_threshold_of_one_is_the_marginal_permutation() -> None:
     fitted = forest_nodes(threshold=1)
     (rows,) = donors_of(fitted, TEST, "a", 1)
-    np.testing.assert_array_equal(rows, donors_within(np.zeros(len(TEST), dtype=int), Streams(0, "a", 1)[0]))
+    np.testing.assert_array_equal(rows, shuffle_within(np.zeros(len(TEST), dtype=int), Streams(0, "a", 1)[0]))
 
 
 def test_redrawn_column_keeps_the_dependence_that_the_trees_know() -> None:
@@ -92,7 +93,7 @@ def test_association_of_training_rows_serves_few_rows_to_redraw() -> None:
 
 
 def test_column_that_the_forest_does_not_know_is_redrawn_from_all_rows() -> None:
-    for association in ("redrawn", "train"):
+    for association in ("test", "train"):
         fitted = ForestNodes(FOREST, association=association).fit(TRAIN.assign(other="text"))
         (rows,) = donors_of(fitted, TEST.assign(other="text"), "other", 1)
         assert (rows != np.arange(len(rows))).all()
@@ -174,7 +175,7 @@ def test_either_a_forest_or_a_target_is_needed(settings: dict[str, Any]) -> None
     [
         ({"threshold": 1.5}, "threshold must be a number from 0 to 1"),
         ({"partition": "leaves"}, "partition must be 'grid' or 'nodes'"),
-        ({"association": "test"}, "association must be 'redrawn' or 'train'"),
+        ({"association": "all"}, "association must be 'test' or 'train'"),
     ],
 )
 def test_parameters_are_checked(settings: dict[str, Any], message: str) -> None:
@@ -187,7 +188,7 @@ def test_every_donor_of_a_cell_is_equally_likely() -> None:
     counts = np.zeros((7, 7))
     rng = np.random.default_rng(0)
     for _ in range(3000):
-        counts[np.arange(7), donors_within(cells, rng)] += 1
+        counts[np.arange(7), shuffle_within(cells, rng)] += 1
     shares = counts / 3000
     # Each of three others one time in three, with a standard deviation of sqrt(2 / 9 / 3000) = 0.0086.
     expected = np.zeros((7, 7))
@@ -200,5 +201,5 @@ def test_every_donor_of_a_cell_is_equally_likely() -> None:
 def test_plain_shuffle_has_fixed_points_as_often_as_chance_has_it() -> None:
     rng = np.random.default_rng(0)
     cells = np.array([0, 0, 0, 0, 1])
-    kept = np.mean([donors_within(cells, rng, fixed_points=True) == np.arange(5) for _ in range(3000)], axis=0)
+    kept = np.mean([shuffle_within(cells, rng, fixed_points=True) == np.arange(5) for _ in range(3000)], axis=0)
     assert kept == pytest.approx([0.25] * 4 + [1.0], abs=4 * np.sqrt(0.25 * 0.75 / 3000))

@@ -12,9 +12,9 @@ from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Donors
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.imputation import FittedImputation, Imputation, Residuals
+from subgrove.samplers.imputation import FittedImputation, Imputation, ResidualSource
 
-RESIDUALS: list[Residuals] = ["oob", "train", "test"]
+RESIDUALS: list[ResidualSource] = ["oob", "train", "test"]
 SIZES = pd.CategoricalDtype(["s", "m", "l"], ordered=True)
 NOISE = 0.5
 
@@ -48,7 +48,7 @@ def forest(**settings: Any) -> Imputation:
 
 
 @pytest.mark.parametrize("residuals", RESIDUALS)
-def test_redrawn_values_are_around_what_the_others_foretell(residuals: Residuals) -> None:
+def test_redrawn_values_are_around_what_the_others_foretell(residuals: ResidualSource) -> None:
     (values,) = redrawn(forest(residuals=residuals).fit(TRAIN, ["x"]), TEST, "x")
     high = TEST["z"].to_numpy() > 0
     # About 200 values with a standard deviation below 1 on each side, and a forest that is off by less than 0.2.
@@ -85,9 +85,9 @@ def test_test_residuals_of_all_rows_are_used_once() -> None:
 
 
 def _predictors(fitted: FittedImputation, X: pd.DataFrame, feature: str) -> Floats:
-    from subgrove.samplers.predictors import encoded_predictors
+    from subgrove._data.encode import one_hot
 
-    return encoded_predictors(fitted.read(X), feature)
+    return one_hot(fitted.read(X), feature)
 
 
 @pytest.mark.parametrize("feature", ["label", "size"])
@@ -124,7 +124,7 @@ def test_expectation_over_levels_is_exact_if_repeats_cost_as_much() -> None:
     assert exact is not None
     assert exact.rows.all()
     given = np.zeros(len(TEST))
-    for step in exact.steps():
+    for step in exact.terms():
         given[step.rows] += step.weights
     shares = fitted.forests["three"].forest.predict(
         _predictors(fitted, TEST.assign(three=np.resize(["a", "b", "c"], len(TEST))), "three")
@@ -159,7 +159,7 @@ def holed(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 @pytest.mark.parametrize("feature", ["x", "label", "size"])
 @pytest.mark.parametrize("residuals", RESIDUALS)
-def test_every_row_gets_a_value_also_where_some_were_missing(feature: str, residuals: Residuals) -> None:
+def test_every_row_gets_a_value_also_where_some_were_missing(feature: str, residuals: ResidualSource) -> None:
     names = list(TRAIN.columns)
     fitted = forest(residuals=residuals).fit(holed(TRAIN, names), [feature])
     for column in redrawn(fitted, holed(TEST, names), feature, 3):
@@ -200,7 +200,7 @@ def test_all_test_rows_missing_has_no_residual_to_take() -> None:
 
 
 def test_no_out_of_bag_row_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(ParameterError, match=r"no out-of-bag residual of 'x'.*Raise n_trees"):
+    with pytest.raises(ParameterError, match=r"no out-of-bag residual of 'x'.*Increase n_trees"):
         Imputation(n_trees=1).fit(TRAIN.head(1), ["x"])
 
 
@@ -230,7 +230,7 @@ def test_parameters_are_checked(settings: dict[str, Any], message: str) -> None:
 
 
 def test_groups_are_refused() -> None:
-    with pytest.raises(ParameterError, match="'imputation' redraws one feature at a time"):
+    with pytest.raises(ParameterError, match="'imputation' resamples one feature at a time"):
         forest().fit(TRAIN, [["x", "z"]])
 
 
@@ -241,4 +241,4 @@ def test_levels_that_no_tree_foretells_are_not_asked_for() -> None:
     fitted = forest().fit(train, ["level"])
     redraw = fitted.resample(fitted.read(train), ("level",), Streams(0, "level", 5))
     assert redraw.exact is not None
-    assert [len(step.rows) for step in redraw.exact.steps()] == [0, 0, 0]
+    assert [len(step.rows) for step in redraw.exact.terms()] == [0, 0, 0]

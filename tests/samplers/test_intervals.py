@@ -11,7 +11,7 @@ import pytest
 from subgrove._core.random import Streams
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.intervals import FittedIntervals, Intervals
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 SIZES = pd.CategoricalDtype(["s", "m", "l", "xl"], ordered=True)
 
@@ -72,7 +72,7 @@ def test_expectation_is_exact_in_two_steps() -> None:
     redraw = redraw_of(fitted, pd.DataFrame({"x": [1.0, 2.0, 5.0]}))
     assert redraw.exact is not None
     assert redraw.exact.rows.all()
-    left, right = redraw.exact.steps()
+    left, right = redraw.exact.terms()
     # A row that stands on a border is not given its own value.
     assert left.rows.tolist() == [1, 2]
     assert right.rows.tolist() == [0, 1]
@@ -102,7 +102,7 @@ def test_constant_column_is_moved_to_its_one_value() -> None:
     assert (drawn(fitted_on([7.0, 7.0], 30), [7.0, 8.0]) == 7.0).all()
     redraw = redraw_of(fitted_on([7.0, 7.0], 30), pd.DataFrame({"x": [7.0]}))
     assert redraw.exact is not None
-    assert all(len(step.rows) == 0 for step in redraw.exact.steps())
+    assert all(len(step.rows) == 0 for step in redraw.exact.terms())
 
 
 def test_missing_values_are_refused_in_training() -> None:
@@ -118,7 +118,7 @@ def test_missing_values_are_refused_at_redraw_with_the_row() -> None:
 def test_level_that_training_did_not_have_is_refused() -> None:
     fitted = fitted_on(pd.Series(["a", "b"], dtype=pd.CategoricalDtype(["a", "b"], ordered=True)), 2)
     new = pd.DataFrame({"x": pd.Series(["c"], dtype=pd.CategoricalDtype(["a", "b", "c"], ordered=True))})
-    with pytest.raises(ParameterError, match="a level that training did not have"):
+    with pytest.raises(ParameterError, match="a level that is absent from training"):
         redraw_of(fitted, new)
 
 

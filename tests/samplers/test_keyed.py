@@ -11,8 +11,8 @@ import pytest
 import subgrove as sg
 from subgrove._core.random import KeyedStreams
 from subgrove.samplers.base import FittedSampler
-from subgrove.samplers.exact_expectation import _Coding, value_codes
-from subgrove.samplers.permutations import outside_donors
+from subgrove.samplers.donors import training_donors
+from subgrove.samplers.exact_expectation import _ValueCoding, value_codes
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 NUMERIC = ["temp", "hum", "wind"]
@@ -59,7 +59,7 @@ def test_a_row_sees_all_of_its_pool_before_it_sees_a_donor_again() -> None:
     pools = [np.array([0, 3, 4, 9]), np.array([1, 2, 5])]
     code = np.array([0, 1] * 50, dtype=np.int32)
     rows = np.arange(100, dtype=np.uint64)
-    donors = np.array(list(outside_donors(code, pools, KeyedStreams(0, "x", 8, rows=rows))))
+    donors = np.array(list(training_donors(code, pools, KeyedStreams(0, "x", 8, rows=rows))))
     for at, k in enumerate(code):
         for start in range(0, 8, len(pools[k])):
             turn = donors[start : start + len(pools[k]), at]
@@ -71,7 +71,7 @@ def test_keyed_donors_are_uniform_over_their_pool() -> None:
     """Chi-square of 20 donors has mean 19 and sd 6.2: below 50 at 5 sd."""
     rows = np.arange(20_000, dtype=np.uint64)
     code = np.zeros(len(rows), dtype=np.int32)
-    for donors in outside_donors(code, [np.arange(20)], KeyedStreams(1, "x", 4, rows=rows)):
+    for donors in training_donors(code, [np.arange(20)], KeyedStreams(1, "x", 4, rows=rows)):
         counts = np.bincount(donors, minlength=20)
         assert ((counts - 1000) ** 2 / 1000).sum() < 50
 
@@ -79,8 +79,8 @@ def test_keyed_donors_are_uniform_over_their_pool() -> None:
 def test_keyed_donors_do_not_depend_on_the_numbers_of_subgroups() -> None:
     pools = [np.array([0, 3, 4]), np.array([1, 2, 5, 6])]
     rows, code = np.arange(40, dtype=np.uint64), np.array([0, 1] * 20, dtype=np.int32)
-    one = list(outside_donors(code, pools, KeyedStreams(0, "x", 5, rows=rows)))
-    two = list(outside_donors(1 - code, pools[::-1], KeyedStreams(0, "x", 5, rows=rows)))
+    one = list(training_donors(code, pools, KeyedStreams(0, "x", 5, rows=rows)))
+    two = list(training_donors(1 - code, pools[::-1], KeyedStreams(0, "x", 5, rows=rows)))
     assert (np.array(one) == np.array(two)).all()
 
 
@@ -114,7 +114,7 @@ def test_values_have_the_codes_of_training(feature: tuple[str, ...]) -> None:
     test = TEST.X.assign(gap=np.where(np.arange(len(TEST.X)) % 2, np.nan, 2.0))
     one = read_table(train, lenient=True)
     two = read_like(test, one.columns)
-    coding = _Coding.of(one, feature)
+    coding = _ValueCoding.of(one, feature)
     assert (coding.codes(one, feature) == value_codes(one, feature)).all()
     known = dict(
         zip(map(tuple, train[list(feature)].fillna(-1).to_numpy().tolist()), coding.codes(one, feature), strict=True)

@@ -85,7 +85,7 @@ def test_other_kinds_of_columns_are_neither_redrawn_nor_conditioned_on() -> None
     np.testing.assert_array_equal(redrawn(fitted, mixed, "a"), redrawn(Knockoffs().fit(numbers, ["a"]), numbers, "a"))
     with pytest.raises(ParameterError, match="'knockoffs' takes numeric columns, but 'label' is nominal"):
         Knockoffs().fit(mixed, ["label"])
-    with pytest.raises(ParameterError, match="redraws the numeric columns a, b, c; got 'label'"):
+    with pytest.raises(ParameterError, match="resamples the numeric columns a, b, c; got 'label'"):
         next(fitted.sample(mixed, "label", 1))
 
 

@@ -80,7 +80,7 @@ def test_probabilities_of_an_exact_expectation_add_up_to_those_of_other_values()
         redraw = fitted.resample(table, ("count",), Streams(0, "count", 5), weights=counted)
         assert redraw.exact is not None
         total = np.zeros(30)
-        for step in redraw.exact.steps():
+        for step in redraw.exact.terms():
             total[step.rows] += step.weights
             donors: Any = step.changes["count"]
             assert (X["count"].to_numpy()[donors.rows] != X["count"].to_numpy()[step.rows]).all()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from subgrove._data.encode import one_hot
 from subgrove._data.table import read_like, read_table
-from subgrove.samplers.predictors import encoded_predictors
 
 SIZES = pd.CategoricalDtype(["s", "m", "l"], ordered=True)
 X = pd.DataFrame(
@@ -23,7 +23,7 @@ X = pd.DataFrame(
 def test_each_kind_has_its_encoding_and_missing_values_stay() -> None:
     # In the order of the table: the number, the number of the level, indicators of a, b and missing, days since 1970.
     np.testing.assert_array_equal(
-        encoded_predictors(read_table(X), "x"),
+        one_hot(read_table(X), "x"),
         [[1.5, 3, 0, 1, 0, 1.0], [np.nan, np.nan, 1, 0, 0, np.nan], [3.0, 1, 0, 0, 1, 2.5]],
     )
 
@@ -31,14 +31,14 @@ def test_each_kind_has_its_encoding_and_missing_values_stay() -> None:
 def test_level_that_training_did_not_have_has_no_indicator() -> None:
     columns = read_table(X[["x", "label"]]).columns
     new = read_like(pd.DataFrame({"x": [0.0], "label": ["new"]}), columns)
-    np.testing.assert_array_equal(encoded_predictors(new, "x"), [[0.0, 0.0, 0.0]])
+    np.testing.assert_array_equal(one_hot(new, "x"), [[0.0, 0.0, 0.0]])
 
 
 def test_ordered_level_that_training_did_not_have_is_missing() -> None:
     columns = read_table(X[["x", "size"]]).columns
     new = read_like(pd.DataFrame({"x": [0.0], "size": pd.Categorical(["xl"], ["xl"], ordered=True)}), columns)
-    np.testing.assert_array_equal(encoded_predictors(new, "x"), [[np.nan]])
+    np.testing.assert_array_equal(one_hot(new, "x"), [[np.nan]])
 
 
 def test_without_another_column_there_is_a_constant_one() -> None:
-    np.testing.assert_array_equal(encoded_predictors(read_table(X[["x"]]), "x"), np.zeros((3, 1)))
+    np.testing.assert_array_equal(one_hot(read_table(X[["x"]]), "x"), np.zeros((3, 1)))

@@ -14,7 +14,7 @@ import subgrove as sg
 from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
 from subgrove.exceptions import ColumnError, ParameterError
-from subgrove.samplers.location_shift import FittedShiftedSubgroups, ShiftedSubgroups
+from subgrove.samplers.shifted_subgroups import FittedShiftedSubgroups, ShiftedSubgroups
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:
@@ -58,7 +58,7 @@ def test_results_are_told_by_subgroups_and_all_columns_are_named() -> None:
 
 def test_keep_moves_redrawn_values_towards_the_old_ones() -> None:
     def distance(keep: Any) -> float:
-        fitted = ShiftedSubgroups(keep=keep).fit(TRAIN, ["x"])
+        fitted = ShiftedSubgroups(residual_retention=keep).fit(TRAIN, ["x"])
         return float(np.mean((drawn(fitted, TEST, "x") - np.asarray(TEST["x"])) ** 2))
 
     far, half, whole = (distance(keep) for keep in (0, 0.5, 1))
@@ -70,7 +70,7 @@ def test_much_is_kept_only_if_the_shift_is_badly_known() -> None:
     rng = np.random.default_rng(3)
     Z = rng.normal(size=(4000, 60))
     X = pd.DataFrame(Z, columns=[f"z{k}" for k in range(60)]).assign(x=Z.sum(axis=1) + rng.normal(size=4000))
-    few, many = (ShiftedSubgroups().fit(X[:n], ["x"]).kept["x"] for n in (150, 4000))
+    few, many = (ShiftedSubgroups().fit(X[:n], ["x"]).residual_retention["x"] for n in (150, 4000))
     assert 0.15 < few < 0.9
     assert 0 <= many < 0.06
 
@@ -121,7 +121,7 @@ def test_levels_are_drawn_with_probabilities_that_shift() -> None:
     fitted = ShiftedSubgroups().fit(X, ["kind"])
     assert fitted.shifts["kind"].columns == ("a",)
     assert "kind" not in fitted.subgroups
-    assert "kind" not in fitted.kept
+    assert "kind" not in fitted.residual_retention
     share = (drawn(fitted, X.assign(a=1.0)[:500], "kind") == "warm").mean()
     assert share == pytest.approx(1 / (1 + np.exp(-3)), abs=0.04)
 
@@ -161,7 +161,7 @@ def test_it_is_frozen_and_pickled() -> None:
     copy = pickle.loads(pickle.dumps(FITTED))
     np.testing.assert_array_equal(drawn(copy, TEST, "x", 2), drawn(FITTED, TEST, "x", 2))
     with pytest.raises(AttributeError):
-        FITTED.learned["x"].kept = 0.5  # type: ignore[misc,union-attr]
+        FITTED.learned["x"].retention = 0.5  # type: ignore[misc,union-attr]
 
 
 def test_number_of_jobs_changes_nothing() -> None:
@@ -172,8 +172,8 @@ def test_number_of_jobs_changes_nothing() -> None:
 
 @pytest.mark.parametrize("keep", [-0.1, 1.1, "half", None])
 def test_keep_is_a_share(keep: Any) -> None:
-    with pytest.raises(ParameterError, match="keep must be 'auto' or a number from 0 to 1"):
-        ShiftedSubgroups(keep=keep).fit(TRAIN)
+    with pytest.raises(ParameterError, match="residual_retention must be 'auto' or a number from 0 to 1"):
+        ShiftedSubgroups(residual_retention=keep).fit(TRAIN)
 
 
 def test_missing_values_of_the_feature_are_refused_in_training_and_in_rows_to_redraw() -> None:
@@ -197,7 +197,7 @@ def test_an_unseen_level_of_a_nominal_feature_is_redrawn_like_others() -> None:
 
 
 def test_numbers_that_cannot_be_squared_are_refused_by_name() -> None:
-    with pytest.raises(ColumnError, match="'x' of train has numbers beyond 1e70"):
+    with pytest.raises(ColumnError, match="'x' of train has numbers above 1e70"):
         ShiftedSubgroups().fit(TRAIN.assign(x=1e300 * TRAIN["x"]), ["x"])
 
 

@@ -14,11 +14,15 @@ from hypothesis import strategies as st
 from subgrove._core.kinds import ColumnInfo
 from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Frames
-from subgrove.samplers.permutations import outside_donors, shifted_donors, shifted_rings, weighted_donors
+from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
 
 Ints = npt.NDArray[np.intp]
 examples = settings(max_examples=60, derandomize=True, deadline=None, database=None)
 codes = st.lists(st.integers(0, 4), min_size=1, max_size=40).map(lambda code: np.array(code, dtype=np.int32))
+
+
+def row_donors(*args: Any, **options: Any) -> Any:
+    return (donors.rows for donors in cyclic_shifts(*args, **options))
 
 
 def drawn(donors: Any) -> Ints:
@@ -28,7 +32,7 @@ def drawn(donors: Any) -> Ints:
 @examples
 @given(code=codes, n_repeats=st.integers(1, 30), seed=st.integers(0, 10**6), fixed_points=st.booleans())
 def test_shifts_are_balanced(code: Any, n_repeats: int, seed: int, fixed_points: bool) -> None:
-    found = drawn(shifted_donors(code, 5, Streams(seed, "x", n_repeats), fixed_points=fixed_points))
+    found = drawn(row_donors(code, 5, Streams(seed, "x", n_repeats), fixed_points=fixed_points))
     assert found.shape == (n_repeats, len(code))
     assert (code[found] == code).all()
     assert (np.sort(found, axis=1) == np.arange(len(code))).all()  # every row is donor once in a repeat
@@ -52,7 +56,7 @@ def test_shifts_are_balanced(code: Any, n_repeats: int, seed: int, fixed_points:
 def test_training_donors_are_balanced(code: Any, pools: list[int], n_repeats: int, seed: int) -> None:
     ends = np.cumsum(pools)
     rows = [np.arange(end - size, end) for size, end in zip(pools, ends, strict=True)]
-    found = drawn(outside_donors(code, rows, Streams(seed, "x", n_repeats)))
+    found = drawn(training_donors(code, rows, Streams(seed, "x", n_repeats)))
     for row, k in enumerate(code):
         for start in range(0, n_repeats, pools[k]):
             part = found[start : start + pools[k], row].tolist()
@@ -69,9 +73,7 @@ def test_every_donor_is_as_likely_as_any_other(fixed_points: bool) -> None:
     code = np.zeros(6, dtype=np.int32)
     counts = np.zeros((6, 6))
     for seed in range(4000):
-        for row, donor in enumerate(
-            next(iter(shifted_donors(code, 1, Streams(seed, "x", 1), fixed_points=fixed_points)))
-        ):
+        for row, donor in enumerate(next(iter(row_donors(code, 1, Streams(seed, "x", 1), fixed_points=fixed_points)))):
             counts[row, donor] += 1
     expected = np.full((6, 6), 4000 / 6) if fixed_points else 800 * (1 - np.eye(6))
     assert np.abs(counts - expected).max() < 4.5 * 31
@@ -84,7 +86,7 @@ def test_subgroups_are_drawn_independently_of_each_other() -> None:
     code = np.repeat([0, 1], 5).astype(np.int32)
     table = np.zeros((10, 10))
     for seed in range(2000):
-        found = next(iter(shifted_donors(code, 2, Streams(seed, "x", 1))))
+        found = next(iter(row_donors(code, 2, Streams(seed, "x", 1))))
         table[found[0], found[5]] += 1
     cells = table[1:5][:, 6:]
     assert cells.sum() == 2000
@@ -93,14 +95,14 @@ def test_subgroups_are_drawn_independently_of_each_other() -> None:
 
 def test_row_alone_keeps_its_value_and_empty_subgroups_are_passed_over() -> None:
     code = np.array([0, 3, 3, 3], dtype=np.int32)
-    found = drawn(shifted_donors(code, 6, Streams(0, "x", 4)))
+    found = drawn(row_donors(code, 6, Streams(0, "x", 4)))
     assert (found[:, 0] == 0).all()
 
 
 @pytest.mark.parametrize("n_groups", [300, 70_000])
 def test_many_subgroups(n_groups: int) -> None:
     code = np.arange(600, dtype=np.int32) // 2 * (n_groups // 300)
-    found = drawn(shifted_donors(code, n_groups, Streams(0, "x", 1)))
+    found = drawn(row_donors(code, n_groups, Streams(0, "x", 1)))
     assert (found[0] == np.arange(600).reshape(-1, 2)[:, ::-1].ravel()).all()
 
 
@@ -133,17 +135,17 @@ def test_weights_below_one_leave_the_row_itself_out() -> None:
 
 def test_first_repeats_are_the_same_however_many_there_are() -> None:
     code = np.array([0, 1, 0, 1, 0, 1, 0, 0], dtype=np.int32)
-    few, many = (drawn(shifted_donors(code, 2, Streams(4, "x", m))) for m in (3, 50))
+    few, many = (drawn(row_donors(code, 2, Streams(4, "x", m))) for m in (3, 50))
     assert (few == many[:3]).all()
     pools = [np.arange(7), np.arange(7, 9)]
-    few, many = (drawn(outside_donors(code, pools, Streams(4, "x", m))) for m in (3, 50))
+    few, many = (drawn(training_donors(code, pools, Streams(4, "x", m))) for m in (3, 50))
     assert (few == many[:3]).all()
 
 
 @examples
 @given(code=codes, seed=st.integers(0, 10**6))
 def test_circles_are_subgroups_in_the_order_of_their_numbers(code: Any, seed: int) -> None:
-    donors = list(shifted_rings(code, 5, Streams(seed, "x", 3)))
+    donors = list(cyclic_shifts(code, 5, Streams(seed, "x", 3)))
     for one in donors:
         cyclic_shift = one.cyclic_shift
         assert cyclic_shift is not None
@@ -159,6 +161,6 @@ def test_turned_column_holds_the_values_of_the_donors(container: Any) -> None:
     frames = Frames(container(values), [ColumnInfo("x0", "numeric"), ColumnInfo("x1", "numeric")])
     code = np.arange(50, dtype=np.int32) % 3
     for key in ("a", "b"):  # other circles, the same column
-        for donors in shifted_rings(code, 3, Streams(0, key, 3)):
+        for donors in cyclic_shifts(code, 3, Streams(0, key, 3)):
             for place, name in enumerate(frames.names):
                 np.testing.assert_array_equal(frames.native(name, donors), values[donors.rows, place])

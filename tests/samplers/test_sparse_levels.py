@@ -15,7 +15,8 @@ from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
 from subgrove._regress import FoldGrams
-from subgrove.samplers.sparse_levels import LevelFit, LevelSampler, _fitted, _softmax, fit_sparse_multinomial
+from subgrove._regress.multinomial import MultinomialFit, _fit, _softmax, fit_sparse_multinomial
+from subgrove.samplers.location_shift import LevelSampler
 
 
 def frame(n: int, seed: int) -> pd.DataFrame:
@@ -32,7 +33,9 @@ TRAIN = frame(1500, 0)
 TABLE = read_table(TRAIN)
 
 
-def found(X: pd.DataFrame = TRAIN, feature: str = "kind", given: tuple[str, ...] = ("z0", "z1", "z2")) -> LevelFit:
+def found(
+    X: pd.DataFrame = TRAIN, feature: str = "kind", given: tuple[str, ...] = ("z0", "z1", "z2")
+) -> MultinomialFit:
     table = read_table(X)
     return fit_sparse_multinomial(FoldGrams.of(table, 0), table.series(feature), given)
 
@@ -43,19 +46,19 @@ def donors(change: Any) -> Rows:
 
 
 def test_columns_that_matter_are_found_and_told() -> None:
-    shift = found().shift
+    shift = found().predictor
     assert shift.columns[:2] == ("z0", "z1")
     assert shift.levels == ("cold", "mild", "warm")
-    assert shift.text().startswith("kind goes with z0 (more cold, less warm), z1 (more warm, less ")
+    assert shift.text().startswith("kind depends on z0 (more cold, less warm), z1 (more warm, less ")
 
 
 def test_probabilities_add_up_and_are_those_of_the_data() -> None:
-    shares = found().shift.predict(TABLE)
+    shares = found().predictor.predict(TABLE)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     for k, level in enumerate(("cold", "mild", "warm")):
         # With an intercept, mean probabilities of training rows are their shares.
         assert shares[:, k].mean() == pytest.approx((TRAIN["kind"] == level).mean(), abs=1e-4)
-    near = found().shift.predict(read_table(TRAIN.assign(z0=2.0, z1=0.0)))
+    near = found().predictor.predict(read_table(TRAIN.assign(z0=2.0, z1=0.0)))
     true = np.exp([3.0, 0.0, -3.0]) / np.exp([3.0, 0.0, -3.0]).sum()
     np.testing.assert_allclose(near[0], true, atol=0.06)
 
@@ -65,7 +68,7 @@ def test_fit_is_that_of_scikit_learn_with_the_same_penalty() -> None:
     X = rng.normal(size=(200, 3))
     code = (X[:, 0] + rng.normal(size=200) > 0).astype(int)
     matrix: Floats = np.hstack([np.ones((200, 1)), X])
-    ours = _softmax((matrix @ _fitted(matrix, code, 2)).T).T
+    ours = _softmax((matrix @ _fit(matrix, code, 2)).T).T
     peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=10_000).fit(X, code)
     # Here the intercept costs a thousandth as well.
     np.testing.assert_allclose(ours, peer.predict_proba(X), atol=1e-4)
@@ -80,7 +83,7 @@ def test_fit_is_the_least_cost_where_whole_steps_of_newton_lead_away(start: str 
     scaled = (indicators - indicators.mean(axis=0)) / indicators.std(axis=0)
     matrix: Floats = np.hstack([np.ones((len(X), 1)), scaled])
     given = None if start is None else np.hstack([np.full((3, 6), 8.0), np.zeros((3, 1))])
-    b = _fitted(matrix, day, 7, given)
+    b = _fit(matrix, day, 7, given)
     shares = _softmax((matrix @ b).T)[:6]
     slope = matrix.T @ ((day[:, None] == np.arange(6)) - shares.T)
     slope -= np.array([[1e-3], [1.0], [1.0]]) * b[:, :6]
@@ -89,7 +92,7 @@ def test_fit_is_the_least_cost_where_whole_steps_of_newton_lead_away(start: str 
 
 def test_separated_levels_have_a_finite_fit() -> None:
     x = np.linspace(-1, 1, 100)
-    b = _fitted(np.column_stack([np.ones(100), x]), (x > 0).astype(int), 2)
+    b = _fit(np.column_stack([np.ones(100), x]), (x > 0).astype(int), 2)
     assert np.isfinite(b).all()
     assert np.abs(b).max() < 50
 
@@ -97,26 +100,26 @@ def test_separated_levels_have_a_finite_fit() -> None:
 def test_without_a_column_there_are_shares_however_many_levels() -> None:
     levels = np.random.default_rng(2).integers(0, 1200, 3000).astype(str)
     many = found(TRAIN.head(1000).assign(kind=levels[:1000]))
-    assert many.shift.parts == ()
-    assert many.shift.text() == "kind has the same shares everywhere"
-    shares = many.shift.predict(read_table(TRAIN.head(1).assign(kind="0")))
+    assert many.predictor.parts == ()
+    assert many.predictor.text() == "kind has the same probabilities in all rows"
+    shares = many.predictor.predict(read_table(TRAIN.head(1).assign(kind="0")))
     np.testing.assert_allclose(shares[0], np.unique(levels[:1000], return_counts=True)[1] / 1000, rtol=1e-9)
 
 
 def test_a_number_of_few_values_is_told_by_its_values() -> None:
-    assert found(feature="size").shift.levels == ("0", "1")
+    assert found(feature="size").predictor.levels == ("0", "1")
 
 
 def test_a_constant_has_one_level() -> None:
     one = found(TRAIN.assign(kind="same"))
-    np.testing.assert_array_equal(one.shift.predict(TABLE), 1.0)
+    np.testing.assert_array_equal(one.predictor.predict(TABLE), 1.0)
 
 
 def test_held_out_scores_are_proper_and_larger_than_those_of_fitted_rows() -> None:
     one = found(TRAIN.head(200))
     rows = np.arange(200)
-    held_out = one.held_out([(rows[:100], rows[100:]), (rows[100:], rows[:100])])
-    shares = one.shift.predict(read_table(TRAIN.head(200)))
+    held_out = one.held_out_log_scores([(rows[:100], rows[100:]), (rows[100:], rows[:100])])
+    shares = one.predictor.predict(read_table(TRAIN.head(200)))
     fitted = -np.log(shares[np.arange(200), one.code])
     assert held_out.mean() > fitted.mean()
     counts = np.bincount(one.code) / 200
@@ -129,8 +132,8 @@ def test_draws_have_the_probabilities() -> None:
     n_repeats, test = 400, TRAIN.head(30)
     redraw = one.resample(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
     drawn = np.array([TRAIN["kind"].to_numpy()[donors(change["kind"])] for change in redraw.draws()])
-    shares = one.shift.predict(read_table(test))
-    for k, level in enumerate(one.shift.levels):
+    shares = one.predictor.predict(read_table(test))
+    for k, level in enumerate(one.predictor.levels):
         # Standard error of a share at most 0.5 / sqrt(400) = 0.025; 90 of them.
         np.testing.assert_allclose((drawn == level).mean(axis=0), shares[:, k], atol=4 * 0.025)
 
@@ -140,7 +143,7 @@ def test_exact_steps_have_the_probabilities_of_other_levels() -> None:
     redraw = one.resample(TABLE, ("kind",), Streams(0, "kind", 5), exact=True)
     assert redraw.exact is not None
     changed = np.zeros(1500)
-    for step in redraw.exact.steps():
+    for step in redraw.exact.terms():
         changed[step.rows] += step.weights
-    own = one.shift.predict(TABLE)[np.arange(1500), found().code]
+    own = one.predictor.predict(TABLE)[np.arange(1500), found().code]
     np.testing.assert_allclose(changed, 1 - own, atol=1e-9)

@@ -20,7 +20,7 @@ def test_expectation_is_exact_without_a_step() -> None:
     redraw = fitted.resample(fitted.read(X), ("number",), Streams(0, "number", 5))
     assert redraw.exact is not None
     assert redraw.exact.rows.all()
-    assert list(redraw.exact.steps()) == []
+    assert list(redraw.exact.terms()) == []
 
 
 def test_draws_give_each_row_its_own_values() -> None:

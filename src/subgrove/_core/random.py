@@ -170,3 +170,29 @@ def cached(rngs: Streams, name: str, make: Callable[[], T]) -> T:
         rngs.memory[name] = make()
     value: T = rngs.memory[name]
     return value
+
+
+class UserStreams:
+    """Generators of the user in place of seeded streams."""
+
+    def __init__(self, rngs: Any) -> None:
+        if isinstance(rngs, int | np.integer):
+            rngs = [np.random.default_rng() for _ in range(int(rngs))]
+        self.rngs = list(rngs)
+        if not self.rngs:
+            raise ParameterError("rngs must be a positive number of repeats, or a generator for each repeat; got none.")
+
+    def __len__(self) -> int:
+        return len(self.rngs)
+
+    def __iter__(self) -> Iterator[np.random.Generator]:
+        return iter(self.rngs)
+
+    def __getitem__(self, repeat: int) -> np.random.Generator:
+        generator: np.random.Generator = self.rngs[repeat]
+        return generator
+
+    @property
+    def shared(self) -> np.random.Generator:
+        """The generator of the first repeat."""
+        return self[0]

@@ -10,8 +10,8 @@ import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.random import Streams
+from subgrove._data.encode import rank_encoded
 from subgrove._data.table import Table
-from subgrove._dependence.encoding import rank_encoded
 from subgrove._dependence.result import FeatureDependence
 from subgrove._regress import grow_forest
 

@@ -11,9 +11,8 @@ from subgrove.exceptions import ParameterError, SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler
 from subgrove.samplers.fit import fitted_sampler, read_sampler, sampler_name, with_columns
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.subgroups import SubgroupSampler
 from subgrove.samplers.unchanged import Unchanged
-from subgrove.samplers.user_defined import reject_what_is_no_sampler
+from subgrove.samplers.user_defined import check_user_sampler
 
 Fit = FittedSampler | str  # a fitted sampler, or the reason why fitting failed
 
@@ -63,7 +62,7 @@ def _read(sampler: Any) -> Any:
     if isinstance(sampler, str) or hasattr(sampler, "partitions"):
         return read_sampler(sampler)
     try:
-        reject_what_is_no_sampler(sampler)
+        check_user_sampler(sampler)
     except ParameterError as error:
         raise ParameterError(f"samplers: {error}") from None
     return sampler
@@ -71,8 +70,9 @@ def _read(sampler: Any) -> Any:
 
 def _needs_no_training(sampler: Any) -> bool:
     """Whether the sampler is already fitted, on rows of the user's choice."""
-    with_groups = isinstance(sampler, SubgroupSampler) and sampler.groups is not None and sampler.donors == "test"
-    return isinstance(sampler, FittedSampler) or with_groups
+    return isinstance(sampler, FittedSampler) or (
+        isinstance(sampler, Sampler) and sampler.prefitted and sampler.ignores_train
+    )
 
 
 def _unique_name(name: str, taken: Iterable[str]) -> str:

@@ -17,34 +17,30 @@ from subgrove._scoring.row_losses import RowLosses
 from subgrove._version import __version__
 from subgrove.exceptions import ParameterError, SameRowsWarning, SingletonSubgroupWarning, SubgroveWarning
 from subgrove.samplers.base import FittedSampler
-from subgrove.samplers.conditioning import parts_of
-from subgrove.samplers.cross_fit import CrossFitted
-from subgrove.samplers.marginal import FittedMarginal
-from subgrove.samplers.subgroups import FittedSubgroups
-from subgrove.samplers.unchanged import FittedUnchanged
-from subgrove.samplers.user_defined import UserSampler
-
-_LEARNED_NOTHING = (FittedMarginal, FittedUnchanged)
 
 
 def trained_on(fitted: FittedSampler, train: Any) -> str:
     """Which rows the sampler was fitted on, in a word."""
-    parts = [part for part in parts_of(fitted) if part.uses_training_donors or not isinstance(part, _LEARNED_NOTHING)]
+    parts = [part for part in fitted.members if part.learned_from_rows]
     if not parts:
         return "nothing"
-    if any(isinstance(part, CrossFitted) for part in parts):
+    if any(part.cross_fitted for part in parts):
         return "cross-fitted"
     return "before" if train is None else "train"
 
 
+def _fitted_on_train(fitted: FittedSampler) -> bool:
+    exempt = fitted.cross_fitted or fitted.keeps_marginal or fitted.user_defined
+    return fitted.learned_from_rows and not exempt
+
+
 def warn_of_same_rows(fitted: FittedSampler, mark: str, redrawn: Table, train: Any, level: int = 3) -> None:
     """Say that the sampler was fitted on the rows that it is used on."""
-    fitted = next((part for part in parts_of(fitted) if not isinstance(part, FittedMarginal)), fitted)
-    if isinstance(fitted, FittedSubgroups):
-        trained = fitted.groups.fingerprint
-        # Kinds that the user chose in find_subgroups make another fingerprint of the same rows.
-        mark = fingerprint(redrawn) if fitted.groups.parameters.get("kinds") else mark
-    elif train is None or isinstance(fitted, CrossFitted | FittedMarginal | FittedUnchanged | UserSampler):
+    fitted = next((part for part in fitted.members if not part.keeps_marginal), fitted)
+    trained = fitted.training_fingerprint
+    if trained is not None:
+        mark = fingerprint(redrawn) if fitted.has_user_kinds else mark
+    elif train is None or not _fitted_on_train(fitted):
         return
     else:
         trained = fingerprint(read_table(getattr(train, "X", train), lenient=True))

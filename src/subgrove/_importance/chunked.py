@@ -33,10 +33,8 @@ from subgrove._scoring.row_losses import names_of
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import Given, conditional_on
-from subgrove.samplers.fit import fitted_sampler, training_rows
-from subgrove.samplers.row_wise import from_training
+from subgrove.samplers.fit import fitted_sampler, row_wise_sampler, training_rows
 
 PILOT_ROWS = 400  # for fidelity checks and trial predictions
 _BATCH_ROWS = 50_000
@@ -65,7 +63,7 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
     predictor = read_model(spec.model, response)
     data = large.read()
     columns = column_roles(data, spec, large.row_key)
-    method = from_training(spec.sampler)
+    method = row_wise_sampler(spec.sampler)
     features = spec.parse_features(columns.model)
     given = spec.parse_given(features, columns.model)
 
@@ -229,12 +227,12 @@ def _fitted_samplers(
         by_given.setdefault(None if given is None else given[feature], []).append(feature)
     samplers: dict[Feature, FittedSampler] = {}
     for columns, some in by_given.items():
-        own = from_training(conditional_on(method, columns, some[0], table.names))
+        own = row_wise_sampler(conditional_on(method, columns, some[0], table.names))
         fitted, _ = fitted_sampler(own, pilot.rows, table, rows, some, model, seed)
         samplers |= dict.fromkeys(some, fitted)
     return {feature: samplers[feature] for feature in features}
 
 
 def _choices(samplers: Mapping[Feature, FittedSampler]) -> dict[str, Any]:
-    choices = {title(feature): choices_of(fitted).get(title(feature)) for feature, fitted in samplers.items()}
+    choices = {title(feature): fitted.selections().get(title(feature)) for feature, fitted in samplers.items()}
     return {name: [one.to_dict() for one in made] for name, made in choices.items() if made is not None}

@@ -25,7 +25,7 @@ from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, 
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 from subgrove.losses.get import get_all
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import ALL_ROWS
+from subgrove.samplers.resampled_feature import ALL_ROWS
 
 Refit = Callable[[Any, Any], Any]
 

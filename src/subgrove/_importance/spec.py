@@ -27,7 +27,6 @@ from subgrove.exceptions import ParameterError
 from subgrove.losses import Loss
 from subgrove.losses.get import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.chosen import choices_of
 from subgrove.samplers.conditioning import Given, fitted_given, read_given
 from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns
 
@@ -175,7 +174,7 @@ class FittedRows:
     @property
     def settings(self) -> dict[str, Any]:
         """Settings of the result."""
-        choices = {name: [one.to_dict() for one in made] for name, made in choices_of(self.sampler).items()}
+        choices = {name: [one.to_dict() for one in made] for name, made in self.sampler.selections().items()}
         return {"trained_on": trained_on(self.sampler, self.train), "choices": choices}
 
 

@@ -27,7 +27,7 @@ from subgrove._data.replace_columns import Column, CyclicShift, Donors
 from subgrove._scoring.arrays import to_float32
 from subgrove._scoring.feature_result import FeatureResult, result_from_sums
 from subgrove.samplers.base import Feature
-from subgrove.samplers.redraw import ExpectationTerm, ResampledFeature
+from subgrove.samplers.resampled_feature import ExpectationTerm, ResampledFeature
 
 _TINY = 1e-300  # a size that divides the sums of an empty subgroup
 

@@ -34,7 +34,7 @@ from subgrove._scoring.row_losses import ALL, RowLosses
 from subgrove.exceptions import InputError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 
 @dataclass(frozen=True)
@@ -301,7 +301,7 @@ class BatchScorer:
         n_losses, n = self.baseline.shape
         arrays = NumpyArrays(n, self.weights, BincountSums)
         accumulator = RunningAccumulator(arrays, resampled, n_losses, n_repeats)
-        for term in () if resampled.exact is None else resampled.exact.steps():
+        for term in () if resampled.exact is None else resampled.exact.terms():
             if len(term.rows):
                 table = self._built(feature, partial(frames.changed, term.rows, term.changes))
                 about = f"feature {title(feature)!r}, exact expectation"

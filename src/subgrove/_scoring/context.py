@@ -18,7 +18,7 @@ from subgrove._scoring.fidelity_check.check import FidelityChecker
 from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
 from subgrove.exceptions import SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.redraw import ExpectationTerm, ResampledFeature
+from subgrove.samplers.resampled_feature import ExpectationTerm, ResampledFeature
 
 _BATCH_ROWS = 100_000  # rows predicted at once, if memory allows
 _MIN_BATCH_ROWS = 1_000

@@ -23,7 +23,7 @@ from subgrove._data.table import Table
 from subgrove._models.predictor import About, Predictions
 from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext
 from subgrove.exceptions import ModelError
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 MIN_ROWS = 20_000  # with fewer rows the lookup takes as long as predicting; and small batches hold several features
 MAX_SHARE = 0.75  # maximum share of rows that still have to be predicted

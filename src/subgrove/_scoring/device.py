@@ -38,9 +38,7 @@ from subgrove._scoring.feature_result import FeatureResult, result_from_sums
 from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.conditioning import parts_of
-from subgrove.samplers.redraw import ResampledFeature
-from subgrove.samplers.user_defined import UserSampler
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -85,7 +83,7 @@ def score_on_device(
 
 def _n_workers(model: DeviceModel, sampler: FittedSampler) -> int:
     """Return the number of threads that resample: one if the model needs the processor, or for a user's sampler."""
-    if model.device.type == "cpu" or any(isinstance(part, UserSampler) for part in parts_of(sampler)):
+    if model.device.type == "cpu" or any(part.user_defined for part in sampler.members):
         return 1
     return min(_MAX_WORKERS, os.cpu_count() or 1)
 
@@ -267,7 +265,7 @@ class DevicePredictor:
     def _add_exact(self, accumulator: LossAccumulator, name: str) -> Tensor:
         flag = self._first_not_finite(self.increase[:, :0])
         exact = accumulator.resampled.exact
-        for term in () if exact is None else exact.steps():
+        for term in () if exact is None else exact.terms():
             if len(term.rows):
                 about = f"feature {name!r}, exact expectation"
                 increase = self._some_rows(self.arrays.index(term.rows), term.changes, about)

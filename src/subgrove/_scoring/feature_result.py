@@ -18,7 +18,7 @@ from subgrove._core.moments import Moments
 from subgrove._scoring.fidelity_check.check import FidelityCheck
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringCo
 from subgrove._scoring.deduplicate import lookup_for
 from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 Predicted = Iterator[tuple[PredictionJob, Predictions]]
 
@@ -33,7 +33,7 @@ Predicted = Iterator[tuple[PredictionJob, Predictions]]
 def prediction_jobs(feature: Feature, resampled: ResampledFeature, done: int = 0) -> Iterator[PredictionJob]:
     """Yield what is to be predicted for a feature after `done` repeats."""
     if resampled.exact is not None and not done:
-        for term in resampled.exact.steps():
+        for term in resampled.exact.terms():
             if len(term.rows):
                 yield PredictionJob(feature, term.changes, term.rows, term=term)
     sampled = resampled.sampled

@@ -19,7 +19,7 @@ from subgrove._scoring.feature_result import FeatureResult, finite_population_co
 from subgrove._scoring.predict import predict, prediction_jobs
 from subgrove._scoring.prediction_shifts import PredictionShifts
 from subgrove.samplers.base import Feature
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 
 def score_features(

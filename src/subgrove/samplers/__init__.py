@@ -1,4 +1,7 @@
-"""Samplers: ways to redraw a column. `base.py` is the contract; each has a file of its own."""
+"""Samplers: methods that resample a column. `base.py` is the contract; each sampler has a file of its own.
+
+Importing a sampler here is all that makes its name known to `sampler=`.
+"""
 
 from subgrove._data.replace_columns import Donors
 from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
@@ -8,9 +11,9 @@ from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
 from subgrove.samplers.knockoffs import Knockoffs
-from subgrove.samplers.location_shift import ShiftedSubgroups
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.shifted_subgroups import ShiftedSubgroups
 from subgrove.samplers.subgroups import SubgroupSampler
 from subgrove.samplers.unchanged import Unchanged
 

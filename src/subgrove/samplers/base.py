@@ -1,78 +1,59 @@
-"""The contract of samplers: fit on training rows, redraw a column of other rows.
+"""The contract of samplers: fit on training rows, then resample a column of other rows.
 
-A sampler of your own needs two methods, and works wherever `sampler=` is an argument::
+A user-defined sampler needs two methods and works wherever `sampler=` is an argument::
 
     class Mine:
-        def fit(self, X, features):             # training rows, names of the features to be redrawn
-            return self                         # or better: a new object that holds what was learned
+        def fit(self, X, features):             # training rows, names of the features that will be resampled
+            return self                         # better: a new object with the fitted state
 
-        def sample(self, X, feature, rngs):     # rows to redraw, one feature, a random generator for each repeat
+        def sample(self, X, feature, rngs):     # rows, one feature, a random generator for each repeat
             for rng in rngs:
                 yield new_values                # one value for each row of X
 
 Samplers of this package return more than that (`ResampledFeature`): the subgroup of each row, the donor rows, and the
-exact expectation where it is cheaper than drawing. `docs/add_a_sampler.md` is the page on both.
+exact expectation where it is cheaper than drawing. Class attributes state what a sampler can do; nothing outside its
+file has to know it by name. `docs/add_a_sampler.md` describes both kinds.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, cast
-
-import numpy as np
+from typing import Any, ClassVar, Self, TypeVar, cast
 
 from subgrove._core.kinds import KINDS, ColumnInfo, Floats, Kind
-from subgrove._core.random import Streams
+from subgrove._core.random import Streams, UserStreams
 from subgrove._core.validate import ParamsMixin
 from subgrove._data.features import feature_label, parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
-Feature = tuple[str, ...]  # names of the columns that are redrawn together; mostly one
+Feature = tuple[str, ...]  # columns that are resampled together; usually one
+T = TypeVar("T")
+
+ROW_WISE_SAMPLERS = "Use 'auto', 'subgroups', 'marginal' or another sampler that takes values from training rows"
 
 
 def title(feature: Feature) -> str:
-    """The name that tables call a feature or a group of features by."""
+    """Name of a feature, or of a group of features, in tables."""
     return feature_label(feature)
-
-
-class SupportsSample(Protocol):
-    """A fitted sampler of a user: what `fit` returns."""
-
-    def sample(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterable[Any]:
-        """New values of a feature, one column of them for each generator."""
-
-
-class SupportsFit(Protocol):
-    """A sampler of a user, or of this package."""
-
-    def fit(self, X: Any, features: Any) -> SupportsSample:
-        """Learn from training rows what redrawing the features needs.
-
-        Parameters
-        ----------
-        X : table
-            Training rows.
-        features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
-        """
 
 
 @dataclass(frozen=True, eq=False)
 class FittedSampler(ABC):
-    """A fitted sampler of this package: frozen, and usable on any rows with the columns of training.
+    """Fitted sampler of this package: frozen, and applicable to any rows with the training columns.
 
     Attributes
     ----------
     columns : tuple of ColumnInfo
-        The columns of the training rows.
+        Columns of the training rows.
     train : table or None
-        The training rows, where donors are taken from them.
+        Training rows, if donors are taken from them.
 
     Examples
     --------
@@ -86,24 +67,30 @@ class FittedSampler(ABC):
     columns: tuple[ColumnInfo, ...]
     train: Any = None
 
+    row_wise: ClassVar[bool] = False  # each row is resampled independently of the other rows, from training values
+    user_defined: ClassVar[bool] = False
+    cross_fitted: ClassVar[bool] = False
+    keeps_marginal: ClassVar[bool] = False  # resamples from all rows, without conditioning
+    has_subgroups: ClassVar[bool] = False  # as a candidate of `auto`: draws within subgroups that results can report
+
     @abstractmethod
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature, or of several together.
+        """Resample one feature, or several jointly.
 
         Parameters
         ----------
         table : Table
-            Rows that `read` has read.
+            Rows as returned by `read`.
         feature : str or tuple of str
             The feature, or the features of a group.
         rngs : Streams
             A random generator for each repeat.
         weights : float array, optional
-            How often each row counts.
+            Sample weights.
         exact : bool
-            Whether exact expectations may take the place of draws.
+            Whether exact expectations may replace draws.
         """
 
     @property
@@ -111,8 +98,51 @@ class FittedSampler(ABC):
         """Whether donors are training rows."""
         return False
 
+    @property
+    def learned_from_rows(self) -> bool:
+        """Whether the fitted state depends on the training rows."""
+        return True
+
+    @property
+    def training_fingerprint(self) -> str | None:
+        """Fingerprint of the training rows, if the sampler knows it."""
+        return None
+
+    @property
+    def has_user_kinds(self) -> bool:
+        """Whether the user set the kind of a column, which changes the fingerprint of the rows."""
+        return False
+
+    @property
+    def default_features(self) -> list[Any] | None:
+        """Features that the sampler is limited to; None if it is not."""
+        return None
+
+    @property
+    def members(self) -> tuple[FittedSampler, ...]:
+        """Samplers of features with different conditioning columns; the sampler itself if there is one only."""
+        return (self,)
+
+    def selections(self) -> dict[str, list[Any]]:
+        """Return the `SamplerChoice` of each feature, one per fold; empty if no sampler was selected."""
+        return {}
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {}
+
+    def user_kinds(self) -> Collection[str]:
+        """Return the columns whose kind the user set, so that it may differ from the dtype."""
+        return ()
+
+    def for_chunks(self) -> Any:
+        """Return the sampler in a form that resamples each row independently, as data in chunks need it."""
+        if not self.row_wise:
+            raise needs_all_rows(type(self).__name__)
+        return self
+
     def for_feature(self, feature: Feature) -> FittedSampler:
-        """The sampler that redraws this feature; another one where different features have different samplers.
+        """Return the sampler of one feature, if features have different samplers.
 
         Parameters
         ----------
@@ -122,7 +152,7 @@ class FittedSampler(ABC):
         return self
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """The columns that the feature's tree splits on, those nearest to the root first; None if there is no tree.
+        """Return the split columns of the feature's tree, those nearest to the root first; None without a tree.
 
         Parameters
         ----------
@@ -132,7 +162,7 @@ class FittedSampler(ABC):
         return None
 
     def reporting_subgroups(self, feature: Feature) -> Partition | None:
-        """The subgroups that results of the feature are told by; None if there is no tree, or one for each fold.
+        """Return the subgroups by which results of the feature are reported; None without a single tree.
 
         Parameters
         ----------
@@ -142,20 +172,20 @@ class FittedSampler(ABC):
         return None
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedSampler:
-        """The same sampler, the feature's tree cut back to its splits on some columns (and below such splits only).
+        """Return the sampler with the feature's tree pruned to splits on some columns.
 
         Parameters
         ----------
         feature : str or tuple of str
             The feature, or the features of a group.
         columns : set of str
-            The columns whose splits are kept.
+            Columns whose splits are retained.
         """
-        # Asked of samplers alone whose split_columns is not None; these have their own.
+        # Called only for samplers whose split_columns is not None; these override it.
         raise NotImplementedError(f"{type(self).__name__} has no trees")
 
     def read(self, X: Any) -> Table:
-        """Rows to redraw, typed as in training.
+        """Read rows with the column types of training.
 
         Parameters
         ----------
@@ -165,14 +195,14 @@ class FittedSampler(ABC):
         return read_like(X, self.columns)
 
     def sample(self, X: Any, feature: str | Sequence[str], rngs: Any) -> Iterator[Any]:
-        """New values of a feature for each row of X, one column for each repeat.
+        """Yield new values of a feature for each row of X, one column per repeat.
 
         Parameters
         ----------
         X : frame, table or 2-d array
-            Rows to redraw, with the columns of training.
+            Rows with the training columns.
         feature : str
-            Name of the column to redraw.
+            Name of the column to resample.
         rngs : int, or sequence of numpy.random.Generator
             Number of repeats, or a generator for each of them.
 
@@ -184,11 +214,11 @@ class FittedSampler(ABC):
         names = (feature,) if isinstance(feature, str) else tuple(feature)
         known = [column.name for column in self.columns]
         if not set(names) <= set(known):
-            raise ParameterError(f"feature names {feature!r}, but the sampler was fitted on {', '.join(known)}.")
+            raise ParameterError(f"feature is {feature!r}, but the sampler was fitted on {', '.join(known)}.")
         frames = Frames(X, self.columns, self.train)
         table = self.read(X)
-        # The user's own generators have no seed, which only cross-fitted samplers ask for; these are not public.
-        streams = rngs if isinstance(rngs, Streams) else cast(Streams, _Given(rngs))
+        # Generators of the user have no seed. Only cross-fitted samplers need one, and these are not public.
+        streams = rngs if isinstance(rngs, Streams) else cast(Streams, UserStreams(rngs))
         for changes in self.resample(table, names, streams, exact=False).draws():
             columns = [_plain_series(frames.native(name, changes[name])) for name in names]
             yield columns[0] if len(columns) == 1 else columns
@@ -198,35 +228,10 @@ def _plain_series(column: Any) -> Any:
     return column.to_native() if hasattr(column, "to_native") else column
 
 
-class _Given:
-    """Generators that the user made, in place of streams of a seed."""
-
-    def __init__(self, rngs: Any) -> None:
-        if isinstance(rngs, int | np.integer):
-            rngs = [np.random.default_rng() for _ in range(int(rngs))]
-        self.rngs = list(rngs)
-        if not self.rngs:
-            raise ParameterError("rngs must be a number of repeats above 0, or a generator for each repeat; got none.")
-
-    def __len__(self) -> int:
-        return len(self.rngs)
-
-    def __iter__(self) -> Iterator[np.random.Generator]:
-        return iter(self.rngs)
-
-    def __getitem__(self, repeat: int) -> np.random.Generator:
-        generator: np.random.Generator = self.rngs[repeat]
-        return generator
-
-    @property
-    def shared(self) -> np.random.Generator:
-        return self[0]
-
-
 class Sampler(ParamsMixin, ABC):
-    """A sampler of this package, not yet fitted: it stores what the constructor was given.
+    """Sampler of this package, not yet fitted: stores the arguments of the constructor.
 
-    Class attributes say what it can do, and are asked at the public door.
+    Class attributes state its capabilities, which are checked when a public function is called.
 
     Examples
     --------
@@ -237,77 +242,157 @@ class Sampler(ParamsMixin, ABC):
     """
 
     name: ClassVar[str]
-    kinds: ClassVar[frozenset[Kind]] = frozenset(KINDS)
-    accepts_groups: ClassVar[bool] = False  # whether several features can be redrawn together
-    accepts_missing: ClassVar[bool] = True  # whether the redrawn column may have missing values
-    accepts_any_column: ClassVar[bool] = (
-        False  # whether columns without a value, or with very many levels, may be there
-    )
-    conditional: ClassVar[bool] = True  # whether a redraw looks at the other columns of the row
-    learns: ClassVar[bool] = True  # whether fit looks at the rows, so that it must not see those it is judged on
+    feature_kinds: ClassVar[frozenset[Kind]] = frozenset(KINDS)
+    accepts_groups: ClassVar[bool] = False  # whether several features can be resampled jointly
+    accepts_missing: ClassVar[bool] = True  # whether the resampled column may have missing values
+    accepts_any_column: ClassVar[bool] = False  # whether empty columns and columns of very many levels may be present
+    conditional: ClassVar[bool] = True  # whether new values depend on the other columns of the row
+    learns: ClassVar[bool] = True  # whether fit uses the rows, so that it needs others than those it is applied to
+    row_wise: ClassVar[bool] = True  # whether rows can be resampled independently of each other, for data in chunks
 
     @abstractmethod
     def fit(self, X: Any, features: Any = None) -> FittedSampler:
-        """Learn from training rows what redrawing the features needs.
+        """Fit on training rows.
 
         Parameters
         ----------
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
 
+    @property
+    def accepts_given(self) -> bool:
+        """Whether the conditioning columns can be set."""
+        return "given" in self.get_params()
+
+    @property
+    def prefitted(self) -> bool:
+        """Whether `fit` needs no training rows, because the subgroups were found before."""
+        return False
+
+    @property
+    def ignores_train(self) -> bool:
+        """Whether training rows have no effect on the samples."""
+        return False
+
+    @property
+    def default_features(self) -> list[Any] | None:
+        """Features that the sampler is limited to; None if it is not."""
+        return None
+
     def for_model(self, model: Any) -> Sampler:
-        """The sampler for this model; only those that look into the model differ.
+        """Return the sampler for a model; differs only for samplers that use the model itself.
 
         Parameters
         ----------
         model : object
-            The model that is explained.
+            The model to explain.
         """
         return self
 
-    def without_columns(self) -> Sampler:
-        """The sampler that is left where there is no column to condition on: the marginal one."""
-        from subgrove.samplers.marginal import Marginal
+    def unconditional(self) -> Sampler | None:
+        """Return the sampler without conditioning columns; None for the default, the marginal sampler."""
+        return None
 
-        return Marginal()
+    def conditioned_on(self, given: list[str] | None) -> Self:
+        """Return a copy with other conditioning columns.
+
+        Parameters
+        ----------
+        given : list of str or None
+            Names of the conditioning columns; None for all other columns.
+        """
+        changed = copy(self)
+        changed.given = given  # type: ignore[attr-defined]  # only called if `accepts_given`
+        return changed
+
+    def for_chunks(self) -> Sampler:
+        """Return the sampler in a form that resamples each row independently, as data in chunks need it."""
+        if not self.row_wise:
+            raise needs_all_rows(self.name)
+        return self
+
+    def warn_about_few_rows(self, n_rows: int, n_folds: int) -> None:
+        """Warn if cross-fitting leaves too few training rows.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows.
+        n_folds : int
+            Number of folds.
+        """
+
+    def reject_given(self, given: Sequence[str]) -> None:
+        """Raise if conditioning columns have no meaning for this sampler.
+
+        Parameters
+        ----------
+        given : sequence of str
+            Names of the conditioning columns.
+        """
+        if not self.conditional:
+            raise ParameterError(
+                f"sampler {self.name!r} does not use other columns, so given={list(given)!r} has no effect. Use a "
+                f"conditional sampler such as 'subgroups', or omit given."
+            )
 
     def reject_unsuitable(self, columns: Sequence[ColumnInfo], features: Sequence[Feature]) -> None:
-        """Raise if a feature is of a kind that this sampler does not take.
+        """Raise if this sampler cannot resample a feature of this kind.
 
         Parameters
         ----------
         columns : list of ColumnInfo
             Name, kind and levels of the columns of the table.
         features : list
-            The features that are asked for.
+            The features to resample.
         """
         info = {column.name: column for column in columns}
         for feature in features:
             if len(feature) > 1 and not self.accepts_groups:
                 raise ParameterError(
-                    f"sampler {self.name!r} redraws one feature at a time; got the group {title(feature)!r}. "
+                    f"sampler {self.name!r} resamples one feature at a time; got the group {title(feature)!r}. "
                     f"Use 'subgroups' or 'marginal' for groups."
                 )
             for name in feature:
                 column = info[name]
-                if column.kind not in self.kinds:
+                if column.kind not in self.feature_kinds:
                     raise ParameterError(
-                        f"sampler {self.name!r} takes {' and '.join(sorted(self.kinds))} columns, but {name!r} is "
-                        f"{column.kind}. Leave it out of features, or use another sampler for it."
+                        f"sampler {self.name!r} takes {' and '.join(sorted(self.feature_kinds))} columns, but {name!r} "
+                        f"is {column.kind}. Leave it out of features, or use another sampler for it."
                     )
                 if column.has_missing and not self.accepts_missing:
                     raise ParameterError(
                         f"sampler {self.name!r} takes no missing values, but column {name!r} has some. "
-                        f"Fill them, leave it out of features, or use 'subgroups'."
+                        f"Impute them, leave the column out of features, or use 'subgroups'."
                     )
 
 
+def needs_all_rows(name: str) -> ParameterError:
+    """Return the error for a sampler whose donors are other rows of the data, which arrive in chunks."""
+    return ParameterError(
+        f"sampler {name!r} takes values from other rows of X, and these are never all in memory if data come in "
+        f"chunks. {ROW_WISE_SAMPLERS}."
+    )
+
+
+def lookup_feature(fitted: Mapping[str, T], feature: Feature, sampler: str) -> T:
+    """Return the fitted state of a feature, or raise an error that lists the fitted features."""
+    try:
+        return fitted[title(feature)]
+    except KeyError:
+        names = ", ".join(map(repr, fitted))
+        raise ParameterError(
+            f"sampler {sampler!r} was not fitted for {title(feature)!r}, only for {names}. Include it in features of "
+            f"fit."
+        ) from None
+
+
 def read_training_table(X: Any, features: Any, sampler: Sampler) -> tuple[Table, tuple[Feature, ...]]:
-    """What `fit` was given, checked: the table, and the features by their columns."""
+    """Validate the arguments of `fit`; return the table and the features as tuples of column names."""
     table = read_table(X, argument="train", lenient=sampler.accepts_any_column)
-    read = parse_features(features, table.names)
-    sampler.reject_unsuitable(table.columns, read)
-    return table, read
+    parsed = parse_features(features, table.names)
+    sampler.reject_unsuitable(table.columns, parsed)
+    return table, parsed

@@ -1,13 +1,13 @@
-"""Cross-fitting: each part of the rows is redrawn by a sampler that was fitted on the other part.
+"""Cross-fitting: each fold is resampled by a sampler that was fitted on the other fold.
 
-So nothing is fitted on the rows it is judged on, also if there is one table only.
+No sampler is applied to the rows that it was fitted on, even if there is only one table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +17,14 @@ from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 N_FOLDS = 2
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
-    """Rows that are redrawn together, and the sampler for them, fitted on all others."""
+class SamplerFold:
+    """Rows of a fold, and their sampler, which was fitted on the other rows."""
 
     rows: Rows
     others: Rows
@@ -32,28 +32,30 @@ class Fold:
     table: Table
 
 
-def folds_of(n_rows: int, rng: np.random.Generator) -> list[Rows]:
-    """Rows at random in parts of equal size."""
+def random_folds(n_rows: int, rng: np.random.Generator) -> list[Rows]:
+    """Return random folds of equal size."""
     return [np.sort(rows) for rows in np.array_split(rng.permutation(n_rows), N_FOLDS)]
 
 
 @dataclass(frozen=True, eq=False)
 class CrossFitted(FittedSampler):
-    """Samplers for each fold, used as one."""
+    """Samplers of all folds, used as one."""
 
-    folds: tuple[Fold, ...] = field(kw_only=True)
+    cross_fitted: ClassVar[bool] = True
+
+    folds: tuple[SamplerFold, ...] = field(kw_only=True)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraws of the folds, put together."""
+        """Resample each fold, and combine the results."""
         parts = []
         for number, fold in enumerate(self.folds):
             own = Streams(rngs.seed, f"{rngs.key}, fold {number}", rngs.n_repeats)
-            counted = None if weights is None else weights[fold.rows]
-            # The training rows of a fold are test rows of the other one: their part as donors is known of draws only.
+            fold_weights = None if weights is None else weights[fold.rows]
+            # The training rows of a fold are test rows of the other one: only draws record them as donors.
             allowed = exact and not fold.fitted.uses_training_donors
-            parts.append(fold.fitted.resample(fold.table, feature, own, weights=counted, exact=allowed))
+            parts.append(fold.fitted.resample(fold.table, feature, own, weights=fold_weights, exact=allowed))
         population = np.concatenate([np.broadcast_to(one.population, len(one.groups)) for one in parts])
         return ResampledFeature(
             self._groups(table.n_rows, parts),
@@ -63,12 +65,16 @@ class CrossFitted(FittedSampler):
         )
 
     def for_feature(self, feature: Feature) -> FittedSampler:
-        """The samplers of the folds that redraw this feature."""
+        """Return the samplers of this feature in all folds."""
         folds = tuple(replace(fold, fitted=fold.fitted.for_feature(feature)) for fold in self.folds)
         return replace(self, folds=folds)
 
+    def selections(self) -> dict[str, list[Any]]:
+        """Return the `SamplerChoice` of each feature, one per fold."""
+        return merge_selections(fold.fitted for fold in self.folds)
+
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """The columns that the trees of all folds split on: the first of each, then the second of each."""
+        """Return the split columns of the trees of all folds: the first of each, then the second of each."""
         lists = [fold.fitted.split_columns(feature) for fold in self.folds]
         if any(columns is None for columns in lists):
             return None
@@ -76,7 +82,7 @@ class CrossFitted(FittedSampler):
         return tuple(dict.fromkeys(name for _, _, name in sorted(ranked)))
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> CrossFitted:
-        """The same, with the trees of all folds cut back."""
+        """Return the sampler with pruned trees in all folds."""
         folds = (replace(fold, fitted=fold.fitted.restricted(feature, columns)) for fold in self.folds)
         return replace(self, folds=tuple(folds))
 
@@ -100,8 +106,8 @@ class CrossFitted(FittedSampler):
                 changes[name] = _merged(table.values(name), [fold.rows for fold in self.folds], columns)
             yield changes
 
-    def _in_all_rows(self, fold: Fold, column: Any) -> Any:
-        """Donors as rows of the whole table: the training rows of a fold are rows of it too."""
+    def _in_all_rows(self, fold: SamplerFold, column: Any) -> Any:
+        """Return donors as rows of the whole table, which contains the training rows of a fold."""
         if not isinstance(column, Donors):
             return column
         return Donors((fold.others if column.train else fold.rows)[column.rows], representatives=column.representatives)
@@ -120,30 +126,39 @@ class CrossFitted(FittedSampler):
                     has_cells = True
                     cell[fold.rows] = np.where(one.exact.cell >= 0, one.exact.cell + n_cells, -1)
                     n_cells += one.exact.n_cells
-        return ExactExpectation(rows, self._steps(parts, starts), cell if has_cells else None, n_cells)
+        return ExactExpectation(rows, self._terms(parts, starts), cell if has_cells else None, n_cells)
 
-    def _steps(self, parts: list[ResampledFeature], starts: list[int]) -> Callable[[], Iterator[ExpectationTerm]]:
-        def steps() -> Iterator[ExpectationTerm]:
+    def _terms(self, parts: list[ResampledFeature], starts: list[int]) -> Callable[[], Iterator[ExpectationTerm]]:
+        def terms() -> Iterator[ExpectationTerm]:
             for fold, one, start in zip(self.folds, parts, starts, strict=True):
-                for step in one.exact.steps() if one.exact is not None else ():
-                    changes = {name: self._in_all_rows(fold, column) for name, column in step.changes.items()}
-                    cells = None if step.cells is None else step.cells + start
-                    yield ExpectationTerm(fold.rows[step.rows], changes, step.weights, cells)
+                for term in one.exact.terms() if one.exact is not None else ():
+                    changes = {name: self._in_all_rows(fold, column) for name, column in term.changes.items()}
+                    cells = None if term.cells is None else term.cells + start
+                    yield ExpectationTerm(fold.rows[term.rows], changes, term.weights, cells)
 
-        return steps
+        return terms
 
 
 def _merged(own: npt.NDArray[Any], places: list[Rows], columns: list[Any]) -> Any:
-    """The columns of the folds in one; `own` are the values of the table."""
+    """Return the columns of the folds as one; `own` are the values of the table."""
     if all(isinstance(column, Donors) for column in columns):
         rows = np.empty(len(own), dtype=np.intp)
         for place, column in zip(places, columns, strict=True):
             rows[place] = column.rows
-        # Where one fold has rows that merely hold a value, none is counted as a donor.
+        # If one fold has representatives instead of donors, the others count as representatives too.
         return Donors(rows, representatives=any(column.representatives for column in columns))
-    # Folds may have chosen samplers of different kinds: then donors become their values.
+    # Folds may have selected different samplers: donors are then replaced by their values.
     columns = [own[column.rows] if isinstance(column, Donors) else column for column in columns]
     values: npt.NDArray[Any] = np.empty(len(own), dtype=np.result_type(*(column.dtype for column in columns)))
     for place, column in zip(places, columns, strict=True):
         values[place] = column
     return values
+
+
+def merge_selections(samplers: Iterable[FittedSampler]) -> dict[str, list[Any]]:
+    """Return the choices of several samplers by feature."""
+    merged: dict[str, list[Any]] = {}
+    for sampler in samplers:
+        for name, choices in sampler.selections().items():
+            merged.setdefault(name, []).extend(choices)
+    return merged

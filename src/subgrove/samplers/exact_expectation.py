@@ -1,4 +1,4 @@
-"""Exact expectations: where a subgroup has few values, each is predicted once instead of drawing among them."""
+"""Exact expectations: if a subgroup has few values, each value is predicted once instead of drawing among them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Donors, Rows
 from subgrove._data.table import Table
 from subgrove.samplers.base import Feature
-from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm
 
-_PROBE = 4  # a subgroup is looked at whole only if this many times the repeats show few values
+_PROBE = 4  # all rows of a subgroup are examined only if this many times the number of repeats show few values
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
-    """Values within the subgroups that have few of them.
+class _ValueCells:
+    """Distinct values within the subgroups that have few of them.
 
-    `cell` is the number of each row's (subgroup, value), -1 elsewhere; of each cell `group`, `rank` among the values
-    of its subgroup, `donor` (a row that has the value) and `mass` (rows or weight that have it) are known.
+    `cell` is the cell (subgroup, value) of each row, -1 outside such subgroups. Each cell has a `group`, a `rank` among
+    the values of its subgroup, a `donor` (a row with the value) and a `mass` (number or weight of the rows with it).
     """
 
     cell: Rows
@@ -37,9 +37,9 @@ class _Cells:
 def exact_among(
     code: Codes, n_groups: int, table: Table, feature: Feature, n_repeats: int, weights: Floats | None
 ) -> ExactExpectation | None:
-    """The expectation over donors of the same subgroup, without the row itself, where values are few."""
+    """Return the expectation over donors of the same subgroup, excluding the row itself, if values are few."""
     if any(len(table.unseen.get(name, ())) > 1 for name in feature):
-        return None  # levels that training did not have share one code, so they cannot be told apart here
+        return None  # levels that are absent from training share one code, so they cannot be distinguished here
     if not _maybe_few(table, feature, code, n_groups, n_repeats):
         return None
     cells = _few_values(code, n_groups, value_codes(table, feature), n_repeats, weights)
@@ -48,16 +48,16 @@ def exact_among(
     mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
     own = np.ones(len(code)) if weights is None else np.minimum(weights, 1.0)
 
-    def steps() -> Iterator[ExpectationTerm]:
+    def terms() -> Iterator[ExpectationTerm]:
         for cell_of_group in _by_rank(cells, n_groups):
-            given = cell_of_group[code]
-            rows = np.flatnonzero((given >= 0) & (given != cells.cell))
-            given = given[rows]
-            others = mass[code[rows]] - own[rows]
-            donors = Donors(cells.donor[given])
-            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[given] / others, given)
+            cell = cell_of_group[code]
+            rows = np.flatnonzero((cell >= 0) & (cell != cells.cell))
+            cell = cell[rows]
+            donor_mass = mass[code[rows]] - own[rows]
+            donors = Donors(cells.donor[cell])
+            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[cell] / donor_mass, cell)
 
-    return ExactExpectation(cells.cell >= 0, steps, cells.cell, len(cells.group))
+    return ExactExpectation(cells.cell >= 0, terms, cells.cell, len(cells.group))
 
 
 def exact_from(
@@ -70,9 +70,9 @@ def exact_from(
     rngs: Streams,
     places: Rows | None = None,
 ) -> ExactExpectation | None:
-    """The expectation over training donors of the same subgroup, where their values are few.
+    """Return the expectation over training donors of the same subgroup, if their values are few.
 
-    `places` are those of the rows of `train` in the user's table, if they are not all of it.
+    `places` are the positions of the rows of `train` in the user's table, if these are a subset of it.
     """
     known = cached(rngs, "cells", lambda: _known_values(train, feature, train_code, n_groups, len(rngs)))
     if known is None:
@@ -84,21 +84,21 @@ def exact_from(
     few[cells.group] = True
     value_of_cell = values[cells.donor]
 
-    def steps() -> Iterator[ExpectationTerm]:
+    def terms() -> Iterator[ExpectationTerm]:
         for cell_of_group in _by_rank(cells, n_groups):
             rows = np.flatnonzero(few[code])
-            given = cell_of_group[code[rows]]
-            kept = given >= 0
-            kept[kept] = value_of_cell[given[kept]] != own[rows[kept]]
-            rows, given = rows[kept], given[kept]
-            donors = Donors(cells.donor[given] if places is None else places[cells.donor[given]], train=True)
-            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[given] / mass[code[rows]])
+            cell = cell_of_group[code[rows]]
+            differs = cell >= 0
+            differs[differs] = value_of_cell[cell[differs]] != own[rows[differs]]
+            rows, cell = rows[differs], cell[differs]
+            donors = Donors(cells.donor[cell] if places is None else places[cells.donor[cell]], train=True)
+            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[cell] / mass[code[rows]])
 
-    return ExactExpectation(few[code], steps)
+    return ExactExpectation(few[code], terms)
 
 
 def value_codes(table: Table, feature: Feature) -> Rows:
-    """A number for each row, the same for rows with the same value (of all columns of a group)."""
+    """Return an integer for each row, equal for rows with equal values (of all columns of a group)."""
     joined: Rows | None = None
     for name in feature:
         _, codes = np.unique(table.values(name), return_inverse=True)
@@ -112,25 +112,25 @@ def value_codes(table: Table, feature: Feature) -> Rows:
 
 def _known_values(
     train: Table, feature: Feature, train_code: Codes, n_groups: int, n_repeats: int
-) -> tuple[Rows, _Cells, _Coding] | None:
-    """Value codes of training rows, their cells, and how other rows get such codes; None if values are many."""
+) -> tuple[Rows, _ValueCells, _ValueCoding] | None:
+    """Return value codes of training rows, their cells, and the coding of other rows; None if values are many."""
     if not _maybe_few(train, feature, train_code, n_groups, n_repeats):
         return None
-    coding = _Coding.of(train, feature)
+    coding = _ValueCoding.of(train, feature)
     values = coding.codes(train, feature)
     cells = _few_values(train_code, n_groups, values, n_repeats, None)
     return None if cells is None else (values, cells, coding)
 
 
 @dataclass(frozen=True, eq=False)
-class _Coding:
-    """Values of the columns of a feature, ascending, and combinations of their numbers that there are, likewise."""
+class _ValueCoding:
+    """Sorted values of each column of a feature, and the sorted combinations of their indices that occur."""
 
     values: tuple[npt.NDArray[Any], ...]
     combinations: tuple[Rows, ...]
 
     @classmethod
-    def of(cls, table: Table, feature: Feature) -> _Coding:
+    def of(cls, table: Table, feature: Feature) -> _ValueCoding:
         values = tuple(np.unique(table.values(name)) for name in feature)
         coding, combinations = cls(values, ()), []
         for at in range(1, len(feature)):
@@ -139,7 +139,7 @@ class _Coding:
         return coding
 
     def codes(self, table: Table, feature: Feature, *, numbered: bool = True) -> Rows:
-        """A number for each row, the same for the same values; -1 for values that are not known."""
+        """Return an integer for each row, equal for equal values; -1 for unknown values."""
         joined = _places(self.values[0], table.values(feature[0]))
         for at, name in enumerate(feature[1:]):
             own = _places(self.values[at + 1], table.values(name))
@@ -151,60 +151,60 @@ class _Coding:
 
 
 def _places(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> Rows:
-    """Where values are among known ones, which ascend; -1 if they are not."""
+    """Return the positions of values among sorted known values; -1 for others."""
     at = np.minimum(np.searchsorted(known, values), len(known) - 1)
-    found = known[at]
-    same = found == values
+    nearest = known[at]
+    same = nearest == values
     if values.dtype.kind == "f":
-        same |= np.isnan(found) & np.isnan(values)
+        same |= np.isnan(nearest) & np.isnan(values)
     return np.where(same, at, -1)
 
 
-def _few_values(code: Codes, n_groups: int, values: Rows, n_repeats: int, weights: Floats | None) -> _Cells | None:
-    """Cells of the subgroups in which giving every other value costs no more than the repeats do."""
+def _few_values(code: Codes, n_groups: int, values: Rows, n_repeats: int, weights: Floats | None) -> _ValueCells | None:
+    """Return the cells of subgroups in which predicting every other value costs no more than the repeats."""
     pairs = code.astype(np.intp) * (int(values.max()) + 1) + values
-    found, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    distinct, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
     group = code[first].astype(np.intp)
     few = np.bincount(group, minlength=n_groups) - 1 <= n_repeats
-    kept = few[group]
-    if not kept.any():
+    in_few = few[group]
+    if not in_few.any():
         return None
-    number = np.cumsum(kept) - 1
+    number = np.cumsum(in_few) - 1
     cell = np.where(few[code], number[inverse], -1)
-    mass = np.bincount(inverse, weights=weights, minlength=len(found)).astype(np.float64)
-    group = group[kept]
+    mass = np.bincount(inverse, weights=weights, minlength=len(distinct)).astype(np.float64)
+    group = group[in_few]
     starts = np.searchsorted(group, np.arange(n_groups))
     rank = np.arange(len(group)) - starts[group]
-    return _Cells(cell, group, rank, first[kept], mass[kept])
+    return _ValueCells(cell, group, rank, first[in_few], mass[in_few])
 
 
-def _by_rank(cells: _Cells, n_groups: int) -> Iterator[Rows]:
-    """For the first, second, ... value: the cell that each subgroup gives, -1 if it has no more."""
+def _by_rank(cells: _ValueCells, n_groups: int) -> Iterator[Rows]:
+    """Yield, for the first, second, ... value, the cell of each subgroup; -1 if it has no more values."""
     for rank in range(int(cells.rank.max()) + 1):
-        chosen = np.full(n_groups, -1, dtype=np.intp)
+        cell = np.full(n_groups, -1, dtype=np.intp)
         at = np.flatnonzero(cells.rank == rank)
-        chosen[cells.group[at]] = at
-        yield chosen
+        cell[cells.group[at]] = at
+        yield cell
 
 
 def _maybe_few(table: Table, feature: Feature, code: Codes, n_groups: int, n_repeats: int) -> bool:
-    """Whether some subgroup may have few values: a quick look at the first rows of each."""
+    """Return whether some subgroup may have few values, judged by the first rows of each."""
     look = _PROBE * (n_repeats + 2)
-    head = code[: 2 * look * n_groups]  # mostly enough of every subgroup
+    head = code[: 2 * look * n_groups]  # usually enough rows of every subgroup
     columns = [table.values(name) for name in feature]
     for k in range(n_groups):
         rows = np.flatnonzero(head == k)[:look]
         if len(rows) < look:
             rows = np.flatnonzero(code == k)[:look]
-        if all(_n_different(column[rows]) - 1 <= n_repeats for column in columns):
+        if all(_n_distinct(column[rows]) - 1 <= n_repeats for column in columns):
             return True
     return False
 
 
-def _n_different(values: npt.NDArray[Any]) -> int:
-    """How many values there are, missing ones being one of them.
+def _n_distinct(values: npt.NDArray[Any]) -> int:
+    """Return the number of distinct values; missing counts as one value.
 
-    Of some dozen values a set is made in a tenth of the time of `np.unique`; but in it NaN does not equal NaN.
+    For a few dozen values a set takes a tenth of the time of `np.unique`; but in a set NaN does not equal NaN.
     """
     present = [value for value in values.tolist() if value == value]
     return len(set(present)) + (len(present) < len(values))

@@ -1,4 +1,4 @@
-"""Forest nodes: the donor is a row of the same cell of a tree that foretells the target. Strobl's importance."""
+"""Forest nodes: the donor is a row of the same cell of a tree that predicts the target (Strobl et al.)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.random import Streams
@@ -15,13 +14,12 @@ from subgrove._core.validate import number_in, reject_another_index
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table, read_series
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, read_training_table
+from subgrove.samplers.donors import shuffle_within, weighted_donors
 from subgrove.samplers.forest_reading import UserForest, read_forest
 from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
-from subgrove.samplers.learned import learned_for
-from subgrove.samplers.marginal import draw_within
-from subgrove.samplers.permutations import weighted_donors
-from subgrove.samplers.redraw import ResampledFeature, RowGroups
+from subgrove.samplers.marginal import resample_within
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 from subgrove.trees import ConditionalInferenceTree, Tree
 from subgrove.trees.training import select_columns, training_rows
 
@@ -29,18 +27,18 @@ _CELLS = {"grid": grid_cells, "nodes": node_cells}
 
 
 class ForestNodes(Sampler):
-    """Gives each row the value of another row that a tree of your forest holds for similar.
+    """Gives each row the value of another row in the same cell of a tree of your forest.
 
     Conditional variable importance for random forests (Strobl et al. 2008, Debeer and Strobl 2020): each repeat takes
     the next tree, divides the rows by its splits on the columns that the feature is associated with, and permutes the
-    feature within these cells. The trees were grown to foretell the target, so a column that does not help with that
-    is not conditioned on, however much the feature depends on it.
+    feature within these cells. The trees were grown to predict the target, so a column that does not help with that
+    is not conditioned on, however strongly the feature depends on it.
 
     Parameters
     ----------
     forest : random forest or extra-trees model of scikit-learn, or a Pipeline that ends in one, optional
         Fitted. The steps of a pipeline must keep the columns, as scaling, filling and ordinal encoding do. If neither
-        this nor `target` is given, `subgrove.importance` takes the model that it is asked about.
+        this nor `target` is given, `subgrove.importance` takes the model that it explains.
     target : column, optional
         In place of a forest: the target of the training rows. One conditional inference tree is grown on it for each
         feature, from all other columns, and the feature is permuted within its leaves.
@@ -48,24 +46,24 @@ class ForestNodes(Sampler):
         A column is conditioned on if 1 - p is above this, in a test of its independence from the feature; 0 takes
         all columns, 1 none. Only with `forest`.
     partition : {"grid", "nodes"}, default "grid"
-        How splits make cells. "grid": each column is cut at all its cuts in the tree. "nodes": a split counts only
-        for rows that get to it, which makes larger cells. Only with `forest`.
-    association : {"redrawn", "train"}, default "redrawn"
-        Rows of the test of independence: those that are redrawn, or those of training. Only with `forest`.
+        How splits define cells. "grid": each column is cut at all its cuts in the tree. "nodes": a split counts only
+        for rows that reach it, which gives larger cells. Only with `forest`.
+    association : {"test", "train"}, default "test"
+        Rows of the test of independence: those of X, or those of training. Only with `forest`.
     tree : ConditionalInferenceTree, optional
         How the tree of `target` is grown; as `ConditionalInferenceTree()` by default.
     fixed_points : bool, default False
-        Whether a row may be given its own value, as a plain shuffle does.
+        Whether a row may receive its own value, as in a plain permutation.
 
     Notes
     -----
-    With the defaults, cells are those of the R package permimp: its numbers come out if each tree is asked about its
-    own out-of-bag rows, with `fixed_points=True`. The test is Pearson's, of the intervals into which the tree cuts the
-    two columns. A feature that a tree does not split is permuted among all rows in the repeats of that tree.
+    With the defaults, cells are those of the R package permimp: its numbers result if each tree predicts its own
+    out-of-bag rows, with `fixed_points=True`. The test is Pearson's chi-square test of the intervals into which the
+    tree cuts the two columns. A feature that a tree does not split is permuted among all rows in its repeats.
 
-    Cells of deep trees are small. A row alone in its cell keeps its value, which makes importance too small.
+    Cells of deep trees are small. A row alone in its cell keeps its value, which biases the importance towards 0.
 
-    With `target`, training rows must be passed as `train`: folds of cross-fitting have another target.
+    With `target`, training rows must be passed as `train`: cross-fitting would need the target of each fold.
 
     Examples
     --------
@@ -82,6 +80,7 @@ class ForestNodes(Sampler):
     """
 
     name = "forest_nodes"
+    row_wise = False
 
     def __init__(
         self,
@@ -89,7 +88,7 @@ class ForestNodes(Sampler):
         target: Any = None,
         threshold: float = 0.95,
         partition: Literal["grid", "nodes"] = "grid",
-        association: Literal["redrawn", "train"] = "redrawn",
+        association: Literal["test", "train"] = "test",
         tree: ConditionalInferenceTree | None = None,
         fixed_points: bool = False,
     ) -> None:
@@ -102,44 +101,44 @@ class ForestNodes(Sampler):
         self.fixed_points = fixed_points
 
     @property
-    def learns(self) -> bool:  # type: ignore[override]  # the forest has learned already; a target is yet to learn
-        """Whether fit looks at the rows."""
+    def learns(self) -> bool:  # type: ignore[override]  # a forest is fitted already, a target is not
+        """Whether fit uses the rows."""
         return self.target is not None or self.association == "train"
 
     def for_model(self, model: Any) -> ForestNodes:
-        """The sampler with this model as its forest, unless it was given what it needs.
+        """Return the sampler with this model as its forest, unless it has a forest or a target.
 
         Parameters
         ----------
         model : object
-            The model that is explained.
+            The model to explain.
         """
         if self.forest is not None or self.target is not None:
             return self
         return type(self)(**{**self.get_params(), "forest": model})
 
     def fit(self, X: Any, features: Any = None) -> FittedForestNodes | FittedTargetLeaves:
-        """Read the forest, or grow the trees of the target.
+        """Read the forest, or grow trees that predict the target.
 
         Parameters
         ----------
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
         threshold = number_in("threshold", self.threshold, low=0, high=1)
         if self.partition not in _CELLS:
             raise ParameterError(f"partition must be 'grid' or 'nodes'; got {self.partition!r}.")
-        if self.association not in ("redrawn", "train"):
-            raise ParameterError(f"association must be 'redrawn' or 'train'; got {self.association!r}.")
+        if self.association not in ("test", "train"):
+            raise ParameterError(f"association must be 'test' or 'train'; got {self.association!r}.")
         if (self.forest is None) == (self.target is None):
             raise ParameterError(
                 "sampler 'forest_nodes' needs either forest, a fitted forest of scikit-learn, or target, the target of "
                 f"the training rows; got {'neither' if self.forest is None else 'both'}."
             )
-        table, read = read_training_table(X, features, self)
-        names = tuple(name for (name,) in read)
+        table, parsed = read_training_table(X, features, self)
+        names = tuple(name for (name,) in parsed)
         if self.forest is None:
             return FittedTargetLeaves(table.columns, trees=self._grown(X, table, names), fixed_points=self.fixed_points)
         forest = read_forest(self.forest, table.columns)
@@ -170,14 +169,14 @@ class ForestNodes(Sampler):
 
 @dataclass(frozen=True, eq=False)
 class FittedForestNodes(FittedSampler):
-    """Redraws within the cells of trees; repeat m takes tree m, and starts again after the last.
+    """Resamples within the cells of trees; repeat m uses tree m, cyclically.
 
     Attributes
     ----------
     forest : Forest
-        The splits of the trees.
+        Splits of the trees.
     used : mapping or None
-        Feature -> for each tree the columns that are conditioned on, if training rows decide.
+        Feature -> conditioning columns of each tree, if they are determined on training rows.
     """
 
     forest: UserForest = field(kw_only=True)
@@ -189,9 +188,9 @@ class FittedForestNodes(FittedSampler):
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature."""
+        """Resample one feature."""
         name = feature[0]
-        used = None if self.used is None else learned_for(self.used, feature, ForestNodes.name)
+        used = None if self.used is None else lookup_feature(self.used, feature, ForestNodes.name)
         seen = self.forest.seen(table)
 
         def draws() -> Iterator[Changes]:
@@ -211,7 +210,7 @@ class FittedForestNodes(FittedSampler):
 
 @dataclass(frozen=True, eq=False)
 class FittedTargetLeaves(FittedSampler):
-    """Redraws within the leaves of trees that were grown on the target; `trees` has one for each feature."""
+    """Resamples within the leaves of trees that predict the target; `trees` has one for each feature."""
 
     trees: Mapping[str, Tree] = field(kw_only=True)
     fixed_points: bool = False
@@ -219,14 +218,14 @@ class FittedTargetLeaves(FittedSampler):
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature."""
-        tree = learned_for(self.trees, feature, ForestNodes.name)
+        """Resample one feature."""
+        tree = lookup_feature(self.trees, feature, ForestNodes.name)
         rules = tree.rules
         place = np.zeros(max(rules) + 1, dtype=np.int32)
         place[list(rules)] = np.arange(len(rules))
-        asked = tuple(dict.fromkeys(node.split.column for node in tree.nodes if node.split is not None))
-        groups = RowGroups(place[tree._apply_table(table)], tuple(rules.values()), asked)
-        return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
+        split_columns = tuple(dict.fromkeys(node.split.column for node in tree.nodes if node.split is not None))
+        groups = RowGroups(place[tree._apply_table(table)], tuple(rules.values()), split_columns)
+        return resample_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
 
 
 def _associated(forest: UserForest, seen: Floats, name: str, threshold: float) -> list[tuple[int, ...]]:
@@ -238,27 +237,7 @@ def _associated(forest: UserForest, seen: Floats, name: str, threshold: float) -
 
 def _donors(cells: Rows, rng: np.random.Generator, weights: Floats | None, fixed_points: bool) -> Rows:
     if weights is None:
-        return donors_within(cells, rng, fixed_points=fixed_points)
+        return shuffle_within(cells, rng, fixed_points=fixed_points)
     n_cells = int(cells.max()) + 1
     code = cells.astype(np.int32)
     return next(weighted_donors(code, n_cells, weights, [rng], fixed_points=fixed_points))
-
-
-def donors_within(cells: npt.NDArray[Any], rng: np.random.Generator, *, fixed_points: bool = False) -> Rows:
-    """A random donor of the same cell for each row, each row being donor once.
-
-    The rows of a cell stand in a random circle, and each takes the value of the next; a row alone keeps its own. With
-    `fixed_points` it is a plain shuffle.
-    """
-    shuffled = rng.permutation(len(cells))
-    shuffled = shuffled[np.argsort(cells[shuffled], kind="stable")]
-    donors = np.empty_like(shuffled)
-    if fixed_points:
-        donors[np.argsort(cells, kind="stable")] = shuffled
-        return donors
-    ends = np.flatnonzero(np.diff(cells[shuffled], append=-1))
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    following = np.arange(1, len(cells) + 1)
-    following[ends] = starts
-    donors[shuffled] = shuffled[following]
-    return donors

@@ -1,4 +1,4 @@
-"""Imputation: a forest foretells the column from the others, and a random residual is added."""
+"""Imputation: the prediction of a random forest from the other columns, plus a random residual."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from subgrove._core.kinds import Floats
 from subgrove._core.parallel import effective_jobs
 from subgrove._core.random import Streams, read_seed, stream
 from subgrove._core.validate import whole_number
+from subgrove._data.encode import one_hot
 from subgrove._data.features import allowed_columns
 from subgrove._data.replace_columns import Changes, Rows
 from subgrove._data.table import Table
 from subgrove._regress import grow_forest
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
-from subgrove.samplers.learned import learned_for
-from subgrove.samplers.level_draws import draw_levels
-from subgrove.samplers.permutations import outside_donors, shifted_donors, weighted_donors
-from subgrove.samplers.predictors import encoded_predictors
-from subgrove.samplers.redraw import ResampledFeature, RowGroups
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, read_training_table
+from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
+from subgrove.samplers.location_shift import sample_levels
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
-Residuals = Literal["oob", "train", "test"]
+ResidualSource = Literal["oob", "train", "test"]
 
 
 class Imputation(Sampler):
-    """Draws each value around what a random forest foretells from the other columns.
+    """Draws each value around the prediction of a random forest from the other columns.
 
     A numeric value is the forest's prediction plus the residual of a random row (Fisher, Rudin and Dominici 2019); a
-    nominal or ordered value is a level drawn with the probabilities that the forest gives. The forest learns which
-    values are likely; that they spread in the same way everywhere is assumed.
+    nominal or ordered value is a level drawn with the probabilities predicted by the forest. Residuals
+    are assumed to have the same distribution everywhere.
 
     Parameters
     ----------
@@ -42,30 +41,28 @@ class Imputation(Sampler):
     min_node_size : int, default 5
         A node of at most this many rows is not split.
     max_features : "sqrt", "log2", float, int or None, default "sqrt"
-        Columns tried at each split, as scikit-learn's forests take it: a root or a logarithm of their number, a share
-        or a number of them; None tries all.
+        Number of columns tried at each split, as in scikit-learn; None tries all.
     residuals : {"oob", "train", "test"}, default "oob"
-        Whose residuals are added to predictions. "oob": of training rows, each foretold by the trees that have not
-        seen it, so that its residual is as large as that of a new row. "train": of training rows foretold by all
-        trees, which have half learned the rows by heart: residuals are too small, and redrawn values too close to the
-        prediction. "test": of the rows that are redrawn, no row keeping its own; as honest as "oob", but there are
+        Residuals that are added to predictions. "oob": out-of-bag residuals of training rows, as large as those of new
+        rows. "train": residuals of in-sample predictions, which overfit: they are too small, and new values too close
+        to the prediction. "test": residuals of the rows of X, no row keeping its own; as honest as "oob", but there are
         only as many as rows.
     n_jobs : int, optional
-        Number of threads that grow trees. It changes nothing but the time.
+        Number of threads that grow trees. Results do not depend on it.
     random_state : int, default 0
-        Of the forests. A feature's forest depends on the seed and its name alone. None gives others each time.
+        Seed of the forests. A feature's forest depends only on the seed and its name. None draws a new seed.
     given : str or list of str, optional
-        The columns that the forest foretells from; all others by default.
+        Predictors of the forest; all other columns by default.
 
     Notes
     -----
-    One forest for each feature: bootstrap samples, exact splits, no pruning. Numbers and numbers of levels go in as
-    they are, nominal columns as indicators; a missing value is sent to the side of each split where it does best.
-    Training rows in which the feature is missing are left out; a row to redraw whose value is missing gets a drawn
-    value like all others. Whole numbers become floats. Values may be outside the range of training.
+    One forest for each feature: bootstrap samples, exact splits, no pruning. Numbers and level numbers are predictors
+    as such, nominal columns as indicators; missing values go to the side of each split with the lower loss. Training
+    rows in which the feature is missing are dropped; a row of X whose value is missing receives a drawn value like all
+    others. Integers become floats. Values may be outside the range of training.
 
-    Forests are large: 500 trees on 10,000 rows take about 140 MB for each feature. Where the package was installed
-    without a C compiler, scikit-learn grows the forests: other trees of the same kind, in several times the time.
+    Forests are large: 500 trees on 10,000 rows take about 140 MB for each feature. Without a C
+    compiler, scikit-learn grows the forests: other trees of the same kind, several times slower.
 
     Examples
     --------
@@ -79,12 +76,18 @@ class Imputation(Sampler):
 
     name = "imputation"
 
+    def for_chunks(self) -> Imputation:
+        """Return the sampler itself, unless it needs residuals of X."""
+        if self.residuals == "test":
+            raise _needs_other_residuals()
+        return self
+
     def __init__(
         self,
         n_trees: int = 500,
         min_node_size: int = 5,
         max_features: Any = "sqrt",
-        residuals: Residuals = "oob",
+        residuals: ResidualSource = "oob",
         n_jobs: int | None = None,
         random_state: int | None = 0,
         given: Any = None,
@@ -105,28 +108,30 @@ class Imputation(Sampler):
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
         if self.residuals not in ("oob", "train", "test"):
             raise ParameterError(f"residuals must be 'oob', 'train' or 'test'; got {self.residuals!r}.")
         whole_number("n_trees", self.n_trees, least=1)
         whole_number("min_node_size", self.min_node_size, least=1)
-        effective_jobs(self.n_jobs)  # refuses what is no number of jobs
+        effective_jobs(self.n_jobs)  # raises if n_jobs is invalid
         columns_tried(self.max_features, 1)  # likewise
         seed = read_seed(self.random_state)
-        table, read = read_training_table(X, features, self)
+        table, parsed = read_training_table(X, features, self)
         given = None if self.given is None else allowed_columns(self.given, table.names)
-        forests = {name: self._grown(table, name, given, stream(seed, name)) for (name,) in read}
+        forests = {name: self._fit_feature(table, name, given, stream(seed, name)) for (name,) in parsed}
         keeps_rows = any(forest.representatives is not None for forest in forests.values())
         return FittedImputation(table.columns, X if keeps_rows else None, forests=forests, given=given)
 
-    def _grown(self, table: Table, name: str, given: tuple[str, ...] | None, rng: np.random.Generator) -> _Forest:
+    def _fit_feature(
+        self, table: Table, name: str, given: tuple[str, ...] | None, rng: np.random.Generator
+    ) -> _FeatureForest:
         values = table.values(name)
         numeric = table.columns[table.names.index(name)].kind == "numeric"
         rows = np.flatnonzero(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
-        predictors, values = encoded_predictors(table, name, given)[rows], values[rows]
+        predictors, values = one_hot(table, name, given)[rows], values[rows]
         levels, first, code = np.unique(values, return_index=True, return_inverse=True)
-        # The mean of a level's indicator is its share, and the drop of their squares that of Gini's impurity.
+        # The mean of an indicator is the level's share, and the decrease of squared error that of the Gini impurity.
         outputs = values[:, None] if numeric else (code[:, None] == np.arange(len(levels))).astype(np.float64)
         forest = grow_forest(
             predictors,
@@ -138,8 +143,8 @@ class Imputation(Sampler):
             n_jobs=self.n_jobs,
         )
         if not numeric:
-            return _Forest(forest, levels=levels, representatives=rows[first])
-        return _Forest(forest, residuals=self._residuals(forest, predictors, values, name))
+            return _FeatureForest(forest, levels=levels, representatives=rows[first])
+        return _FeatureForest(forest, residuals=self._residuals(forest, predictors, values, name))
 
     def _residuals(self, forest: Any, predictors: Floats, values: Floats, name: str) -> Floats | None:
         if self.residuals == "test":
@@ -152,13 +157,13 @@ class Imputation(Sampler):
         if not residuals.size:
             raise ParameterError(
                 f"sampler 'imputation' has no out-of-bag residual of {name!r}: each of its {len(values)} training rows "
-                f"was seen by all {self.n_trees} trees. Raise n_trees, or use residuals='train'."
+                f"is in the bootstrap samples of all {self.n_trees} trees. Increase n_trees, or use residuals='train'."
             )
         return residuals
 
 
 def columns_tried(max_features: Any, n_columns: int) -> int:
-    """How many columns compete for a split, from what scikit-learn calls max_features."""
+    """Return the number of columns tried at each split for scikit-learn's max_features."""
     if max_features is None:
         return n_columns
     if isinstance(max_features, str) and max_features in ("sqrt", "log2"):
@@ -175,7 +180,7 @@ def columns_tried(max_features: Any, n_columns: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Forest:
+class _FeatureForest:
     """A forest with what drawing needs.
 
     `residuals` belong to numeric features, None if they are taken from the rows to redraw; `levels` and
@@ -193,24 +198,38 @@ class _Forest:
 class FittedImputation(FittedSampler):
     """Draws around the predictions of forests."""
 
-    forests: Mapping[str, _Forest] = field(kw_only=True)
-    given: tuple[str, ...] | None = None  # columns that the forests foretell from; None for all others
+    forests: Mapping[str, _FeatureForest] = field(kw_only=True)
+    given: tuple[str, ...] | None = None  # predictors of the forests; None for all other columns
+
+    def for_chunks(self) -> FittedImputation:
+        """Return the sampler itself, unless it needs residuals of X."""
+        if any(one.representatives is None and one.residuals is None for one in self.forests.values()):
+            raise _needs_other_residuals()
+        return self
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature."""
-        forest = learned_for(self.forests, feature, Imputation.name)
-        predictors, values = encoded_predictors(table, feature[0], self.given), table.values(feature[0])
+        """Resample one feature."""
+        forest = lookup_feature(self.forests, feature, Imputation.name)
+        predictors, values = one_hot(table, feature[0], self.given), table.values(feature[0])
         if forest.representatives is None:
             predicted = forest.forest.predict(predictors)[:, 0]
-            return _draw_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
+            return _sample_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
         assert forest.levels is not None
-        shares, groups = forest.forest.predict(predictors), RowGroups.single(len(values))
-        return draw_levels(shares, forest.levels, forest.representatives, values, feature[0], rngs, exact, groups)
+        return sample_levels(
+            forest.forest.predict(predictors),
+            forest.levels,
+            forest.representatives,
+            values,
+            feature[0],
+            rngs,
+            exact=exact,
+            groups=RowGroups.single(len(values)),
+        )
 
 
-def _draw_numbers(
+def _sample_numbers(
     predicted: Floats,
     residuals: Floats | None,
     values: npt.NDArray[Any],
@@ -226,10 +245,10 @@ def _draw_numbers(
                 f"sampler 'imputation' with residuals='test' has no residual of {name!r}: it is missing in every row. "
                 f"Use residuals='oob'."
             )
-        donors, population = _among(residuals, rngs, weights)
+        donors, population = _residual_donors(residuals, rngs, weights)
     else:
         pool = np.arange(len(residuals))
-        donors, population = lambda: outside_donors(groups.code, [pool], rngs), float(len(pool))
+        donors, population = lambda: training_donors(groups.code, [pool], rngs), float(len(pool))
 
     def draws() -> Iterator[Changes]:
         return ({name: predicted + residuals[rows]} for rows in donors())
@@ -237,12 +256,21 @@ def _draw_numbers(
     return ResampledFeature(groups, draws, None, np.array([population]))
 
 
-def _among(residuals: Floats, rngs: Streams, weights: Floats | None) -> tuple[Callable[[], Iterator[Rows]], float]:
-    """Rows whose residual each row is given, of those that have one; and how many different draws there are."""
+def _residual_donors(
+    residuals: Floats, rngs: Streams, weights: Floats | None
+) -> tuple[Callable[[], Iterator[Rows]], float]:
+    """Return the rows whose residual each row receives, and the number of distinct draws."""
     code = np.zeros(len(residuals), dtype=np.int32)
     known = ~np.isnan(residuals)
     if weights is not None:
         return lambda: weighted_donors(code, 1, np.where(known, weights, 0.0), rngs), np.inf
     if known.all():
-        return lambda: shifted_donors(code, 1, rngs), len(code) - 1.0
-    return lambda: outside_donors(code, [np.flatnonzero(known)], rngs), float(known.sum())
+        return lambda: (donors.rows for donors in cyclic_shifts(code, 1, rngs)), len(code) - 1.0
+    return lambda: training_donors(code, [np.flatnonzero(known)], rngs), float(known.sum())
+
+
+def _needs_other_residuals() -> ParameterError:
+    return ParameterError(
+        "sampler 'imputation' with residuals='test' adds residuals of other rows of X, and these are never all in "
+        "memory if data come in chunks. Use residuals='oob'."
+    )

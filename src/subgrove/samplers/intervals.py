@@ -1,10 +1,10 @@
-"""Interval borders: each row is moved to an end of its interval. What accumulated local effects (ALE) do."""
+"""Interval borders: each row is moved to a border of its interval, as in accumulated local effects (ALE)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,23 +16,22 @@ from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
-from subgrove.samplers.learned import learned_for
-from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, read_training_table
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 
 class Intervals(Sampler):
     """Moves each row to the left or right border of the interval that its value lies in.
 
     The borders are quantiles of the training rows, so intervals have about the same number of rows. A row is moved to
-    either border with probability 1/2, and never far from where it was; that is how accumulated local effects (Apley
-    and Zhu 2020) stay close to the data.
+    either border with probability 1/2, so new values stay close to the old ones, as in accumulated local effects
+    (Apley and Zhu 2020).
 
     Parameters
     ----------
     n_intervals : int, default 30
-        Number of intervals; there is one border more. Fewer are left where the training rows have few distinct
-        values: equal borders are merged.
+        Number of intervals; there is one border more. Equal borders are merged, so there are fewer intervals if the
+        training rows have few distinct values.
 
     Notes
     -----
@@ -40,7 +39,7 @@ class Intervals(Sampler):
     most v (quantiles of type 1), for k = 0, 1, ... An interval contains its right border, the first one also its left
     border. A value outside the training range belongs to the nearest interval.
 
-    Missing values have no interval and are refused.
+    Missing values have no interval and raise an error.
 
     Examples
     --------
@@ -54,7 +53,7 @@ class Intervals(Sampler):
     name = "intervals"
     accepts_any_column = True
     conditional = False
-    kinds = frozenset({"numeric", "ordered"})
+    feature_kinds = frozenset({"numeric", "ordered"})
     accepts_missing = False
 
     def __init__(self, n_intervals: int = 30) -> None:
@@ -68,7 +67,7 @@ class Intervals(Sampler):
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
         n_intervals = whole_number("n_intervals", self.n_intervals, least=1)
         table, read = read_training_table(X, features, self)
@@ -86,22 +85,23 @@ class FittedIntervals(FittedSampler):
     Attributes
     ----------
     borders : mapping
-        Feature -> borders, ascending; numbers of levels if the feature is ordered, microseconds if it is a date.
+        Feature -> sorted borders; level numbers if the feature is ordered, microseconds if it is a date.
     representatives : mapping
-        Feature -> for each border a training row that holds this value.
+        Feature -> a training row with each border value.
     """
 
+    row_wise: ClassVar[bool] = True
     borders: Mapping[str, Floats] = field(kw_only=True)
     representatives: Mapping[str, Rows] = field(kw_only=True)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature; exact in two steps, if there are two repeats or more."""
-        borders = learned_for(self.borders, feature, Intervals.name)
+        """Resample one feature; the expectation is exact with two or more repeats."""
+        borders = lookup_feature(self.borders, feature, Intervals.name)
         representatives = self.representatives[feature[0]]
         values = table.values(feature[0])
-        _reject_without_interval(values, feature[0])
+        _reject_not_finite(values, feature[0])
         left, right = interval_ends(borders, values)
 
         def draws() -> Iterator[Changes]:
@@ -109,29 +109,30 @@ class FittedIntervals(FittedSampler):
                 ends = np.where(rng.random(len(values)) < 0.5, left, right)
                 yield {feature[0]: Donors(representatives[ends], train=True, representatives=True)}
 
-        def steps() -> Iterator[ExpectationTerm]:
+        def terms() -> Iterator[ExpectationTerm]:
             for ends in (left, right):
                 moved = np.flatnonzero(borders[ends] != values)
                 changes = {feature[0]: Donors(representatives[ends[moved]], train=True, representatives=True)}
                 yield ExpectationTerm(moved, changes, np.full(len(moved), 0.5))
 
-        found = ExactExpectation(np.ones(len(values), dtype=np.bool_), steps) if exact and len(rngs) >= 2 else None
-        return ResampledFeature(RowGroups.single(len(values)), draws, found)
+        is_exact = exact and len(rngs) >= 2
+        expectation = ExactExpectation(np.ones(len(values), dtype=np.bool_), terms) if is_exact else None
+        return ResampledFeature(RowGroups.single(len(values)), draws, expectation)
 
 
 def _quantiles(values: npt.NDArray[Any], n_intervals: int) -> tuple[Floats, Rows]:
-    """Distinct quantiles of type 1 at 0, 1 / n_intervals, ..., 1, and rows that hold them."""
+    """Return distinct quantiles of type 1 at 0, 1 / n_intervals, ..., 1, and rows with these values."""
     representatives = quantile_rows(values, None, np.linspace(0, 1, n_intervals + 1))
     borders, first = np.unique(values[representatives], return_index=True)
     return borders, representatives[first]
 
 
-def _reject_without_interval(values: npt.NDArray[Any], name: str) -> None:
-    strange = ~np.isfinite(values)
-    if strange.any():
-        row = int(np.flatnonzero(strange)[0])
-        what = "a missing value" if np.isnan(values[row]) else "a level that training did not have"
+def _reject_not_finite(values: npt.NDArray[Any], name: str) -> None:
+    invalid = ~np.isfinite(values)
+    if invalid.any():
+        row = int(np.flatnonzero(invalid)[0])
+        what = "a missing value" if np.isnan(values[row]) else "a level that is absent from training"
         raise ParameterError(
-            f"sampler 'intervals' has no interval for {what}: column {name!r} has {int(strange.sum())} such rows, the "
-            f"first is row {row}. Fill them, leave these rows out, or use 'subgroups'."
+            f"sampler 'intervals' has no interval for {what}: column {name!r} has {int(invalid.sum())} such rows, the "
+            f"first is row {row}. Impute them, drop these rows, or use 'subgroups'."
         )

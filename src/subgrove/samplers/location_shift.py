@@ -1,365 +1,396 @@
-"""Shifted subgroups: a feature is a shift by other columns plus a residual, which is redrawn within subgroups.
+"""Location shift: new values of a feature are its linear prediction from other columns plus a resampled residual.
 
-The shift is only estimated. A row's own value tells something of what the shift misses in this row, and a redrawn value
-that ignored it would be further from the old one than two values of the same row are. So of its own residual a row
-keeps a share: the part of the residuals' variance that the columns could explain with more rows. Old and new value
-are then exchangeable, as far as two moments go; `docs/decisions/0020-shifted-subgroups.md` has the reasons.
+`ResidualSampler` resamples the residuals of a numeric feature within subgroups; `LevelSampler` draws levels with the
+probabilities of a multinomial model. Both are used by `auto` and by `ShiftedSubgroups`, and start from training data
+that all features of a table share (`SharedTraining`).
+
+The linear prediction is only an estimate. A row's own value is informative about the estimation error in this row, and
+new values that ignored it would be further from the old one than two values of the same row are. A row therefore
+retains a share of its own residual: the part of the residual variance that the columns could explain with more rows.
+Old and new value are then exchangeable up to second moments (`docs/decisions/0020-shifted-subgroups.md`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from subgrove._core.kinds import MISSING, Codes, ColumnInfo, Floats, Rows
-from subgrove._core.parallel import one_blas_thread, parallel_map
-from subgrove._core.random import Streams, cached
+from subgrove._core.kinds import Codes, ColumnInfo, Floats, Rows
+from subgrove._core.random import Streams, cached, read_seed, stream
+from subgrove._core.validate import whole_number
+from subgrove._data.features import Members, allowed_columns
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import FoldGrams, LinearFit, LinearPredictor, fit_sparse_linear, is_extreme
+from subgrove._regress import FoldGrams, LinearFit, LinearPredictor
+from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import grow_partition
-from subgrove.exceptions import ColumnError, ParameterError
-from subgrove.samplers.auto.shared_training import (
-    MAX_ROWS,
-    NO_LIMIT,
-    REPORT_DEPTH,
-    SharedTraining,
-    read_shared_training,
-)
-from subgrove.samplers.base import Feature, FittedSampler, Sampler
-from subgrove.samplers.learned import learned_for
-from subgrove.samplers.quasi_random import Pools, balanced_points
-from subgrove.samplers.redraw import ResampledFeature, RowGroups
-from subgrove.samplers.sparse_levels import LevelSampler, MultinomialPredictor, fit_sparse_multinomial
+from subgrove._subgroups.grow import TreeSettings
+from subgrove.samplers.base import Feature, read_training_table
+from subgrove.samplers.donors import SortedPools, balanced_points
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.trees.candidates import SortedTable
 from subgrove.trees.training import select_columns
 
-FEW_VALUES = 10  # numbers that are taken for levels
-_MOST_KEPT = 0.9
-_BEYOND = 2.0  # standard deviations of residuals that values may go beyond the extremes
-
-
-class ShiftedSubgroups(Sampler):
-    """Moves each value by what the other columns foretell of it, and redraws the rest within subgroups.
-
-    A numeric feature is taken apart: a sparse shift (few terms with signs and sizes, among them products of two columns
-    where these matter) and a residual, whose subgroups a transformation tree finds. A row is given the residual of a
-    training row of its subgroup, on top of its own shift. A nominal feature (an ordered one, a number of few values)
-    has a sparse multinomial shift: each level has a probability, which is that of the draw.
-
-    Parameters
-    ----------
-    max_depth : int, default 30
-        Most splits above a subgroup of residuals; mostly the tests of the tree stop it before.
-    min_samples_leaf : int, default 30
-        Least number of training rows in a subgroup.
-    alpha : float, default 0.05
-        Level of the tests that stop a tree.
-    given : list of str, optional
-        The columns that shift and subgroups may be made of.
-    keep : float or "auto", default "auto"
-        Share of its own residual that a row keeps, from 0 to 1. "auto" takes the share of the residuals' variance that
-        a better estimate of the shift would explain; 0 draws without looking at the row's own value.
-    report_depth : int, default 2
-        Depth of the subgroups that results are told by. Redrawing uses all of the tree.
-    max_rows : int, default 20000
-        Training rows that are used, at random if there are more.
-    random_state : int, default 0
-        Of the folds that the shift's penalty is chosen on, and of the rows that are used.
-    n_jobs : int, optional
-        Number of features fitted at once.
-
-    Notes
-    -----
-    Values go no further than those of training and the row's own, but for a little more where training values do not
-    pile up at the end, and never below 0 if none was. Those of whole numbers, and of columns whose values repeat, are
-    the nearest value of training. Features with missing values are refused: what is missing has no shift.
-
-    Examples
-    --------
-    >>> import subgrove as sg
-    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
-    >>> sampler = sg.samplers.ShiftedSubgroups().fit(train.X, ["temp"])
-    >>> sampler.shifts["temp"].columns[:2]
-    ('season', 'hum')
-    >>> for column in sampler.sample(test.X, "temp", 1):
-    ...     print(len(column))
-    219
-    """
-
-    name = "shifted_subgroups"
-    accepts_missing = False
-
-    def __init__(
-        self,
-        max_depth: int = NO_LIMIT,
-        min_samples_leaf: int = 30,
-        alpha: float = 0.05,
-        given: Any = None,
-        keep: float | Literal["auto"] = "auto",
-        report_depth: int = REPORT_DEPTH,
-        max_rows: int = MAX_ROWS,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.alpha = alpha
-        self.given = given
-        self.keep = keep
-        self.report_depth = report_depth
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any, features: Any = None) -> FittedShiftedSubgroups:
-        """Find the shift of each feature on training rows, and the subgroups of what is left.
-
-        Parameters
-        ----------
-        X : table
-            Training rows.
-        features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
-        """
-        if self.keep != "auto" and not (isinstance(self.keep, int | float | np.number) and 0 <= self.keep <= 1):
-            raise ParameterError(f"keep must be 'auto' or a number from 0 to 1; got {self.keep!r}.")
-        with one_blas_thread():
-            columns, asked, setup = read_shared_training(self, X, features)
-            task = _Fitting(setup, self.keep)
-            learned = dict(zip((name for (name,) in asked), parallel_map(task, asked, self.n_jobs), strict=True))
-        keeps_rows = any(isinstance(one, LevelSampler) or one.values is not None for one in learned.values())
-        return FittedShiftedSubgroups(columns, X if keeps_rows else None, learned=learned)
+MAX_ROWS = 20_000
+NO_LIMIT = 30  # maximum depth of a tree that is stopped by its tests
+REPORT_DEPTH = 2
+FEW_VALUES = 10  # numeric features with at most this many distinct values are treated as levels
+_MAX_RETENTION = 0.9
+_MARGIN = 2.0  # residual standard deviations by which new values may exceed the range
+_NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
 
 
 @dataclass(frozen=True, eq=False)
-class _Fitting:
-    """What is learned of one feature."""
+class SharedTraining:
+    """Training data and settings shared by all features of one table.
 
-    setup: SharedTraining
-    keep: float | Literal["auto"]
+    Attributes
+    ----------
+    table : Table
+        Training rows (a random subset if there are many).
+    rows : int array
+        Their positions in the user's table.
+    grams : FoldGrams
+        Gram matrices of all columns by fold, for linear predictions.
+    allowed : tuple of str
+        Columns that new values may depend on.
+    settings : TreeSettings
+        Settings of the trees.
+    report_depth : int
+        Depth of the subgroups by which results are reported.
+    seed : int
+        Seed of folds, halves and forests.
+    sorted_table : SortedTable or None
+        Sorted columns that trees on all these rows share; None if only some of the rows are used.
+    """
 
-    def __call__(self, feature: Feature) -> ResidualSampler | LevelSampler:
-        (name,) = feature
-        setup = self.setup
-        others = tuple(each for each in setup.allowed if each != name)
-        series = setup.table.series(name)
-        if takes_levels(series):
-            found = fit_sparse_multinomial(setup.rivals, series, others)
-            return LevelSampler.of(found, series, setup.rows)
-        if is_extreme(series.values):
-            raise ColumnError(
-                f"Column {name!r} of train has numbers beyond 1e70, or closer to each other than 1e-70, which have no "
-                f"shift. Rescale it, or use sampler 'auto'."
-            )
-        shift = fit_sparse_linear(setup.rivals, name, series.values, others) or no_shift(setup.rivals, series)
-        tree = grow_partition(select_columns(setup.table, others), feature, (left_by(shift),), None, setup.settings)
-        return ResidualSampler.of(shift, tree, setup.table, series, setup.rows, setup.shown, self.keep)
+    table: Table
+    rows: Rows
+    grams: FoldGrams
+    allowed: Members
+    settings: TreeSettings
+    report_depth: int
+    seed: int
+    sorted_table: SortedTable | None = None
+
+    def predictors(self, feature: Feature) -> Table:
+        """Return the columns that values of a feature may depend on."""
+        if self.sorted_table is None:
+            return select_columns(self.table, [name for name in self.allowed if name not in feature])
+        return self.sorted_table.table.without(feature)
 
 
-def no_shift(rivals: FoldGrams, series: TypedColumn) -> LinearFit:
-    """Of a feature that no other column tells anything of: its mean."""
+def read_shared_training(
+    sampler: Any, X: Any, features: Any
+) -> tuple[tuple[ColumnInfo, ...], tuple[Feature, ...], SharedTraining]:
+    """Return the columns of training rows, the features to resample, and the shared training data.
+
+    `sampler` has the parameters of `Auto`.
+    """
+    settings = TreeSettings.checked("transformation", sampler.max_depth, sampler.min_samples_leaf, sampler.alpha)
+    report_depth = whole_number("report_depth", sampler.report_depth, least=0)
+    seed = read_seed(sampler.random_state)
+    table, parsed = read_training_table(X, features, sampler)
+    rows = _random_subset(table.n_rows, sampler.max_rows, seed)
+    subset = table.rows(rows)
+    allowed = allowed_columns(sampler.given, table.names)
+    shared = SharedTraining(
+        table=subset,
+        rows=rows,
+        grams=FoldGrams.of(subset, seed),
+        allowed=allowed,
+        settings=settings,
+        report_depth=report_depth,
+        seed=seed,
+        sorted_table=SortedTable.of(select_columns(subset, allowed), shared=True),
+    )
+    return table.columns, parsed, shared
+
+
+def _random_subset(n_rows: int, most: Any, seed: int) -> Rows:
+    """Return all rows, or a random subset of the maximum size."""
+    most = whole_number("max_rows", most, least=10)
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(stream(seed, "rows that are used").choice(n_rows, most, replace=False))
+
+
+def intercept_only(grams: FoldGrams, series: TypedColumn) -> LinearFit:
+    """Return the fit of a feature that no other column predicts: its mean."""
     mean = float(series.values.mean())
-    left = series.values - mean
-    return LinearFit(LinearPredictor(series.info.name, mean, (), rivals.design), left, float(left.var()))
+    residuals = series.values - mean
+    return LinearFit(LinearPredictor(series.info.name, mean, (), grams.design), residuals, float(residuals.var()))
 
 
-def left_by(found: LinearFit) -> TypedColumn:
-    """What a shift leaves of a feature, as a column."""
-    return TypedColumn(ColumnInfo(f"residual of {found.shift.feature}", "numeric"), found.residuals)
+def residual_column(fit: LinearFit) -> TypedColumn:
+    """Return the residuals of a fit as a column."""
+    return TypedColumn(ColumnInfo(f"residual of {fit.predictor.feature}", "numeric"), fit.residuals)
+
+
+def has_few_levels(series: TypedColumn) -> bool:
+    """Return whether a feature is resampled by level: nominal, ordered, or numeric with few distinct values."""
+    if series.info.kind != "numeric":
+        return True
+    first = series.values[: 5 * FEW_VALUES]  # usually enough to see that there are more
+    return len(np.unique(first)) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES
 
 
 @dataclass(frozen=True)
 class ValueBounds:
-    """How far redrawn values may go.
+    """Range of resampled values.
 
     Attributes
     ----------
     low, high : float
-        Least and largest value of training.
-    beyond_low, beyond_high : float
-        How far values may go beyond these and the row's own value: nowhere, if several training rows have the extreme.
+        Minimum and maximum in training.
+    margin_low, margin_high : float
+        Distance by which values may exceed this range and the row's own value; 0 if several training rows share the
+        extreme value.
     floor : float
-        What no value is below: 0 if none of training is.
+        Lower bound of all values: 0 if no training value is negative.
     """
 
     low: float
     high: float
-    beyond_low: float
-    beyond_high: float
+    margin_low: float
+    margin_high: float
     floor: float
 
     @classmethod
     def of(cls, values: Floats, residuals: Floats) -> ValueBounds:
-        """Of training values, and what a shift leaves of them."""
+        """Compute from training values and their residuals."""
         low, high = float(values.min()), float(values.max())
-        beyond = _BEYOND * float(residuals.std())
+        margin = _MARGIN * float(residuals.std())
         return cls(
             low,
             high,
-            beyond if (values == low).sum() == 1 else 0.0,
-            beyond if (values == high).sum() == 1 else 0.0,
+            margin if (values == low).sum() == 1 else 0.0,
+            margin if (values == high).sum() == 1 else 0.0,
             0.0 if low >= 0 else -np.inf,
         )
 
     def around(self, own: Floats) -> tuple[Floats, Floats]:
-        """Least and largest value for each row."""
-        low = np.fmin(self.low, own) - self.beyond_low
-        return np.maximum(low, np.fmin(self.floor, own)), np.fmax(self.high, own) + self.beyond_high
+        """Return the lower and upper bound of each row."""
+        low = np.fmin(self.low, own) - self.margin_low
+        return np.maximum(low, np.fmin(self.floor, own)), np.fmax(self.high, own) + self.margin_high
 
 
 @dataclass(frozen=True, eq=False)
 class ResidualSampler:
-    """What redraws one numeric feature.
+    """Resamples one numeric feature: linear prediction plus a residual from the same subgroup.
 
     Attributes
     ----------
-    shift : Shift
+    predictor : LinearPredictor
+        Linear prediction of the feature.
     partition : Partition
-        Of the residuals.
+        Subgroups of the residuals.
     shown : Partition
-        The subgroups that results are told by.
+        Subgroups by which results are reported.
     code, residuals : arrays
         Subgroup and held-out residual of each training row.
     centre : float array
         Mean residual of each subgroup.
-    kept : float
-        Share of its own residual that a row keeps.
-    limits : Limits
-        How far values may go.
+    retention : float
+        Share of its own residual that a row retains.
+    bounds : ValueBounds
+        Range of new values.
     values, representatives : arrays or None
-        Values of training in ascending order, and a row that has each: what redrawn values are rounded to.
+        Sorted training values, and a row with each, if new values are rounded to them.
     """
 
-    shift: LinearPredictor
+    predictor: LinearPredictor
     partition: Partition
     shown: Partition
     code: Codes
     residuals: Floats
     centre: Floats
-    kept: float
-    limits: ValueBounds
+    retention: float
+    bounds: ValueBounds
     values: Floats | None
     representatives: Rows | None
 
     @classmethod
     def of(
         cls,
-        found: LinearFit,
+        fit: LinearFit,
         partition: Partition,
-        table: Table,
+        training: SharedTraining,
         series: TypedColumn,
-        rows: Rows,
-        shown: int,
-        keep: float | Literal["auto"] = "auto",
+        report_depth: int,
+        retention: float | Literal["auto"] = "auto",
     ) -> ResidualSampler:
-        """From a shift that was found and the subgroups of what it leaves; `rows` are the places of the rows in X."""
-        code = partition._assign_table(table).astype(np.int32)
+        """Build from a linear fit and the subgroups of its residuals."""
+        code = partition._assign_table(training.table).astype(np.int32)
         counts = np.maximum(np.bincount(code, minlength=len(partition)), 1)
-        centre = np.bincount(code, weights=found.residuals, minlength=len(partition)) / counts
-        share = _share_to_keep(found, code, centre, counts) if keep == "auto" else float(keep)
+        centre = np.bincount(code, weights=fit.residuals, minlength=len(partition)) / counts
         values, first = np.unique(series.values, return_index=True)
-        repeats = series.info.is_integer or 2 * len(values) < len(series.values)
+        rounded = series.info.is_integer or 2 * len(values) < len(series.values)
         return cls(
-            found.shift,
-            partition,
-            partition.at_depth(shown),
-            code,
-            found.residuals,
-            centre,
-            share,
-            ValueBounds.of(series.values, found.residuals),
-            values if repeats else None,
-            rows[first] if repeats else None,
+            predictor=fit.predictor,
+            partition=partition,
+            shown=partition.at_depth(report_depth),
+            code=code,
+            residuals=fit.residuals,
+            centre=centre,
+            retention=_residual_retention(fit, code, centre, counts) if retention == "auto" else float(retention),
+            bounds=ValueBounds.of(series.values, fit.residuals),
+            values=values if rounded else None,
+            representatives=training.rows[first] if rounded else None,
         )
 
     def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
-        """The redraw of the feature; numbers that are not those of training have no exact expectation."""
+        """Resample the feature; new numbers have no exact expectation."""
         (name,) = feature
         own = table.values(name)
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)
-        foretold = self.shift.predict(table) + self.centre[code]
-        kept = np.where(np.isnan(own), 0.0, self.kept)
-        base = foretold + kept * np.where(np.isnan(own), 0.0, own - foretold)
-        spread = np.sqrt(1.0 - kept**2)
-        pools = cached(rngs, "pools", lambda: Pools(self.code, self.residuals, len(self.partition)))
-        drawn = self.residuals - self.centre[self.code]
-        low, high = self.limits.around(own)
+        predicted = self.predictor.predict(table) + self.centre[code]
+        retention = np.where(np.isnan(own), 0.0, self.retention)
+        base = predicted + retention * np.where(np.isnan(own), 0.0, own - predicted)
+        spread = np.sqrt(1.0 - retention**2)
+        pools = cached(rngs, "pools", lambda: SortedPools(self.code, self.residuals, len(self.partition)))
+        centred = self.residuals - self.centre[self.code]
+        low, high = self.bounds.around(own)
 
         def draws() -> Iterator[Changes]:
-            for points in balanced_points(code, len(self.partition), own - foretold, rngs):
-                values = np.clip(base + spread * drawn[pools.at(code, points)], low, high)
-                yield {name: self._as_in_training(values)}
+            for points in balanced_points(code, len(self.partition), own - predicted, rngs):
+                values = np.clip(base + spread * centred[pools.at(code, points)], low, high)
+                yield {name: self._rounded(values)}
 
         groups = RowGroups(shown, self.shown.rules, self.conditioning)
         return ResampledFeature(groups, draws, None, np.array([np.inf]))
 
     @property
     def conditioning(self) -> tuple[str, ...]:
-        """The columns that shift and subgroups ask for."""
-        return tuple(dict.fromkeys((*self.shift.columns, *self.partition.conditioning)))
+        """Columns of the linear predictor and of the subgroups."""
+        return tuple(dict.fromkeys((*self.predictor.columns, *self.partition.conditioning)))
 
-    def _as_in_training(self, values: Floats) -> Floats | Donors:
+    @property
+    def has_subgroups(self) -> bool:
+        """Whether results can be reported by subgroups of the residuals."""
+        return len(self.shown) > 1
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """Return None: new values depend on more than the splits of a tree."""
+        return None
+
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
+        """Return the subgroups by which results are reported."""
+        return self.shown
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> ResidualSampler:
+        """Raise: called only for samplers with split columns."""
+        raise NotImplementedError
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {
+            "shift": self.predictor.text(),
+            "residual_retention": self.retention,
+            "n_subgroups": len(self.partition),
+            "conditioning": self.conditioning,
+        }
+
+    def _rounded(self, values: Floats) -> Floats | Donors:
         if self.values is None or self.representatives is None:
             return values
         middles = (self.values[1:] + self.values[:-1]) / 2
         return Donors(self.representatives[np.searchsorted(middles, values)], train=True, representatives=True)
 
 
-def _share_to_keep(found: LinearFit, code: Codes, centre: Floats, counts: Rows) -> float:
-    """1 minus the noise that no sum of columns explains, over the variance of held-out residuals."""
+def _residual_retention(fit: LinearFit, code: Codes, centre: Floats, counts: Rows) -> float:
+    """Return 1 minus the noise variance of the full linear model over the variance of held-out residuals."""
     factor = (counts / np.maximum(counts - 1, 1))[code]
-    left = float((((found.residuals - centre[code]) * factor) ** 2).mean())
-    return float(np.clip(1.0 - found.noise / left, 0.0, _MOST_KEPT)) if left > 0 else 0.0
+    variance = float((((fit.residuals - centre[code]) * factor) ** 2).mean())
+    return float(np.clip(1.0 - fit.noise / variance, 0.0, _MAX_RETENTION)) if variance > 0 else 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class FittedShiftedSubgroups(FittedSampler):
-    """Redraws residuals on top of shifts; `learned` holds what is known of each feature."""
+class LevelSampler:
+    """Resamples one feature by the predicted probabilities of its levels.
 
-    learned: Mapping[str, ResidualSampler | LevelSampler] = field(kw_only=True)
+    Attributes
+    ----------
+    predictor : MultinomialPredictor
+        Probabilities of levels.
+    values : array
+        Value in the table for each level.
+    representatives : int array
+        A training row with each level.
+    """
 
-    def resample(
-        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
-    ) -> ResampledFeature:
-        """The redraw of one feature."""
-        learned = learned_for(self.learned, feature, ShiftedSubgroups.name)
-        series = table.series(feature[0])
-        if (series.values == MISSING if series.info.is_nominal else series.missing).any():
-            raise ParameterError(
-                f"sampler {ShiftedSubgroups.name!r} takes no missing values, but column {feature[0]!r} has some in the "
-                f"rows to redraw. Fill them, leave it out of features, or use 'auto'."
-            )
-        return learned.resample(table, feature, rngs, exact=exact)
+    has_subgroups: ClassVar[bool] = False
+
+    predictor: MultinomialPredictor
+    values: npt.NDArray[np.generic]
+    representatives: Rows
+
+    @classmethod
+    def of(cls, fit: MultinomialFit, series: TypedColumn, rows: Rows) -> LevelSampler:
+        """Build from a multinomial fit; `rows` are the positions of the rows in X."""
+        _, first = np.unique(series.values, return_index=True)
+        return cls(fit.predictor, fit.values, rows[first])
+
+    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
+        """Resample the feature."""
+        probabilities = self.predictor.predict(table)
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.predictor.columns)
+        own = table.values(feature[0])
+        return sample_levels(
+            probabilities, self.values, self.representatives, own, feature[0], rngs, exact=exact, groups=groups
+        )
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """Return None: there is no tree."""
+        return None
 
     def reporting_subgroups(self, feature: Feature) -> Partition | None:
-        """The subgroups that results of the feature are told by; levels have none."""
-        learned = learned_for(self.learned, feature, ShiftedSubgroups.name)
-        return learned.shown if isinstance(learned, ResidualSampler) else None
+        """Return None: there are no subgroups."""
+        return None
 
-    @property
-    def shifts(self) -> dict[str, LinearPredictor | MultinomialPredictor]:
-        """The shift of each feature: `.terms`, `.columns`, `.text()`."""
-        return {name: one.shift for name, one in self.learned.items()}
+    def restricted(self, feature: Feature, columns: Collection[str]) -> LevelSampler:
+        """Raise: called only for samplers with split columns."""
+        raise NotImplementedError
 
-    @property
-    def subgroups(self) -> dict[str, Partition]:
-        """The subgroups of the residuals of each numeric feature."""
-        return {name: one.partition for name, one in self.learned.items() if isinstance(one, ResidualSampler)}
-
-    @property
-    def kept(self) -> dict[str, float]:
-        """The share of its own residual that a row keeps, for each numeric feature."""
-        return {name: one.kept for name, one in self.learned.items() if isinstance(one, ResidualSampler)}
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {"shift": self.predictor.text(), "conditioning": self.predictor.columns}
 
 
-def takes_levels(series: TypedColumn) -> bool:
-    """Whether values are told apart as levels: nominal, ordered, or few different numbers."""
-    if series.info.kind != "numeric":
-        return True
-    first = series.values[: 5 * FEW_VALUES]  # mostly enough to see that there are more
-    return len(np.unique(first)) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES
+def sample_levels(
+    probabilities: Floats,
+    levels: npt.NDArray[np.generic],
+    representatives: Rows,
+    own: npt.NDArray[np.generic],
+    name: str,
+    rngs: Streams,
+    *,
+    exact: bool,
+    groups: RowGroups,
+) -> ResampledFeature:
+    """Draw levels with row-wise probabilities, or take the expectation if that costs no more than the repeats."""
+    probabilities = np.where(probabilities < _NEGLIGIBLE, 0.0, probabilities)
+    ends = np.cumsum(probabilities, axis=1)
+
+    def draws() -> Iterator[Changes]:
+        for rng in rngs:
+            # Below the last end even if the probabilities do not sum to exactly 1.
+            points = rng.random(len(own)) * ends[:, -1]
+            drawn = np.minimum((points[:, None] >= ends).sum(axis=1), len(levels) - 1)
+            yield {name: Donors(representatives[drawn], train=True, representatives=True)}
+
+    def terms() -> Iterator[ExpectationTerm]:
+        for k, level in enumerate(levels):
+            rows = np.flatnonzero((probabilities[:, k] > 0) & (own != level))
+            donors = Donors(np.full(len(rows), representatives[k]), train=True, representatives=True)
+            yield ExpectationTerm(rows, {name: donors}, probabilities[rows, k])
+
+    expectation = None
+    if exact and len(levels) - 1 <= len(rngs):
+        expectation = ExactExpectation(np.ones(len(own), dtype=np.bool_), terms)
+    return ResampledFeature(groups, draws, expectation)

@@ -1,10 +1,11 @@
-"""Marginal redraw: any other row may be the donor. What permutation importance does."""
+"""Marginal sampler: any other row can be the donor, as in permutation importance."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -14,25 +15,25 @@ from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table, title
+from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
 from subgrove.samplers.exact_expectation import exact_among, exact_from
-from subgrove.samplers.permutations import outside_donors, shifted_rings, weighted_donors
-from subgrove.samplers.redraw import ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 
 class Marginal(Sampler):
     """Gives each row the value of any other row.
 
-    The redrawn column has the distribution of the feature, whatever the other columns are: with dependent features
-    this makes rows that cannot exist. It is the sampler of permutation importance.
+    The resampled column has the marginal distribution of the feature, whatever the other columns are: with dependent
+    features this creates unrealistic rows. It is the sampler of permutation importance.
 
     Parameters
     ----------
     fixed_points : bool, default False
-        Whether a row may be given its own value, as a plain shuffle does. That makes the importance too small by
+        Whether a row may receive its own value, as in a plain permutation. This biases the importance towards 0 by
         the factor (n - 1) / n.
     donors : {"test", "train"}, default "test"
-        Where values are taken from: other rows that are redrawn, or training rows. The latter is what data in
-        partitions need, whose rows are never all at hand.
+        Source of values: other rows of X, or training rows. Data in chunks need the latter, since their rows are never
+        all in memory.
 
     Examples
     --------
@@ -55,66 +56,110 @@ class Marginal(Sampler):
         self.donors = donors
 
     @property
-    def learns(self) -> bool:  # type: ignore[override]  # training rows must not be those that are judged
-        """Whether fit looks at the rows."""
+    def learns(self) -> bool:  # type: ignore[override]  # donors from training must not be the rows of X
+        """Whether fit uses the rows."""
         return self.donors == "train"
 
+    @property
+    def ignores_train(self) -> bool:
+        """Whether training rows have no effect."""
+        return not self.learns
+
+    def reject_given(self, given: Sequence[str]) -> None:
+        """Raise unless there are no conditioning columns.
+
+        Parameters
+        ----------
+        given : sequence of str
+            Names of the conditioning columns.
+        """
+        if given:
+            super().reject_given(given)
+
+    def for_chunks(self) -> Marginal:
+        """Return the sampler with donors from training."""
+        sampler: Marginal = with_training_donors(self)
+        return sampler
+
     def fit(self, X: Any, features: Any = None) -> FittedMarginal:
-        """Note the columns; there is nothing to learn.
+        """Record the columns; nothing is learned.
 
         Parameters
         ----------
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
-        reject_strange_donors(self.donors, self.fixed_points)
+        check_donors(self.donors, self.fixed_points)
         table, _ = read_training_table(X, features, self)
         if self.donors == "test":
             return FittedMarginal(table.columns, fixed_points=self.fixed_points)
         return FittedMarginal(table.columns, X, table=table)
 
 
-def reject_strange_donors(donors: Any, fixed_points: bool) -> None:
-    """Donors are "test" or "train"; the latter have no fixed points."""
+def check_donors(donors: Any, fixed_points: bool) -> None:
+    """Raise unless donors are "test" or "train"; the latter have no fixed points."""
     if donors not in ("test", "train"):
         raise ParameterError(f"donors must be 'test' or 'train'; got {donors!r}.")
     if donors == "train" and fixed_points:
         raise ParameterError("fixed_points=True has no meaning with donors='train': no row is its own donor there.")
 
 
+def with_training_donors(sampler: Any) -> Any:
+    """Return a copy of a sampler with `donors="train"`."""
+    if sampler.fixed_points:
+        raise ParameterError(
+            "fixed_points=True has no meaning for data in chunks: values come from training rows, and no row is its "
+            "own donor. Omit it."
+        )
+    changed = copy(sampler)
+    changed.donors = "train"
+    return changed
+
+
 @dataclass(frozen=True, eq=False)
 class FittedMarginal(FittedSampler):
-    """Redraws from all rows."""
+    """Resamples from all rows."""
 
+    keeps_marginal: ClassVar[bool] = True
     fixed_points: bool = False
     table: Table | None = None  # training rows, if they are the donors
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature."""
+        """Resample one feature, or several jointly."""
         groups = RowGroups.single(table.n_rows)
-        if self.table is not None:
-            return draw_outside(groups, table, self.table, np.zeros(self.table.n_rows, np.int32), feature, rngs, exact)
-        return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
+        if self.table is None:
+            return resample_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
+        code = np.zeros(self.table.n_rows, np.int32)
+        return resample_from_training(groups, table, self.table, code, feature, rngs, exact)
 
     @property
     def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
         return self.table is not None
 
+    @property
+    def learned_from_rows(self) -> bool:
+        """Whether the fitted state depends on the training rows."""
+        return self.table is not None
+
+    def for_chunks(self) -> Any:
+        """Return the sampler itself if donors are training rows, else one to be fitted on training rows."""
+        return self if self.uses_training_donors else Marginal(donors="train")
+
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """None are split on."""
+        """Return an empty tuple: there are no splits."""
         return ()
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedMarginal:
-        """There is nothing to cut back."""
+        """Return the sampler itself: there is nothing to prune."""
         return self
 
 
-def draw_within(
+def resample_within(
     groups: RowGroups,
     table: Table,
     feature: Feature,
@@ -124,31 +169,31 @@ def draw_within(
     exact: bool,
     fixed_points: bool,
 ) -> ResampledFeature:
-    """The redraw from other rows of the same subgroup."""
+    """Resample from other rows of the same subgroup."""
     n_groups = len(groups)
-    found = None
+    expectation = None
     if exact and not fixed_points:
-        found = exact_among(groups.code, n_groups, table, feature, len(rngs), weights)
+        expectation = exact_among(groups.code, n_groups, table, feature, len(rngs), weights)
 
     def draws() -> Iterator[Changes]:
         if weights is None:
-            rings = shifted_rings(groups.code, n_groups, rngs, fixed_points=fixed_points)
-            return (dict.fromkeys(feature, donors) for donors in rings)
+            shifts = cyclic_shifts(groups.code, n_groups, rngs, fixed_points=fixed_points)
+            return (dict.fromkeys(feature, donors) for donors in shifts)
         drawn = weighted_donors(groups.code, n_groups, weights, rngs, fixed_points=fixed_points)
         return (dict.fromkeys(feature, Donors(rows)) for rows in drawn)
 
     sizes = np.bincount(groups.code, weights=weights, minlength=n_groups)
     population = np.maximum(sizes - (0 if fixed_points else 1), 0)
-    if weights is not None:  # draws are independent; only a row that counts once and is alone has no other draw
+    if weights is not None:  # draws are independent, except for a singleton of weight 1, which has no other draw
         rows = np.bincount(groups.code, minlength=n_groups)
         population = np.where((rows == 1) & (sizes <= 1), 0.0, np.inf)
-    return ResampledFeature(groups, draws, found, population)
+    return ResampledFeature(groups, draws, expectation, population)
 
 
-def draw_outside(
+def resample_from_training(
     groups: RowGroups, table: Table, train: Table, train_code: Codes, feature: Feature, rngs: Streams, exact: bool
 ) -> ResampledFeature:
-    """The redraw from training rows of the same subgroup."""
+    """Resample from training rows of the same subgroup."""
     n_groups = len(groups)
     pools = cached(rngs, "members", lambda: [np.flatnonzero(train_code == k) for k in range(n_groups)])
     for k in np.flatnonzero(np.bincount(groups.code, minlength=n_groups)).tolist():
@@ -157,10 +202,10 @@ def draw_outside(
                 f"No training row is in the subgroup {groups.rules[k]!r} of {title(feature)!r}, so there is no "
                 f"donor for its rows. Pass the training rows that the subgroups were found on, or donors='test'."
             )
-    found = exact_from(groups.code, n_groups, table, train, train_code, feature, rngs) if exact else None
+    expectation = exact_from(groups.code, n_groups, table, train, train_code, feature, rngs) if exact else None
 
     def draws() -> Iterator[Changes]:
-        donors = outside_donors(groups.code, pools, rngs)
+        donors = training_donors(groups.code, pools, rngs)
         return (dict.fromkeys(feature, Donors(rows, train=True)) for rows in donors)
 
-    return ResampledFeature(groups, draws, found, np.array([float(len(pool)) for pool in pools]))
+    return ResampledFeature(groups, draws, expectation, np.array([float(len(pool)) for pool in pools]))

@@ -1,52 +1,67 @@
-"""Conditional subgroups: the donor is a row of the same leaf of the feature's tree. The paper's method."""
+"""Conditional subgroups: the donor is a row of the same leaf of the feature's tree.
+
+`SubgroupSampler` is the method of the paper: a tree of depth 2, donors among the rows of X, cyclic shifts.
+`TrainingSubgroups`, a candidate of `auto`, uses the full tree and takes donors from training rows at quasi-random
+quantiles.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import Streams
-from subgrove._data.features import parse_features
-from subgrove._data.table import Table, read_like
+from subgrove._core.kinds import Codes, Floats, Rows
+from subgrove._core.random import Streams, cached
+from subgrove._data.features import as_argument, parse_features
+from subgrove._data.replace_columns import Changes, Donors
+from subgrove._data.table import Table, TypedColumn, read_like
 from subgrove._subgroups import Partition, find_subgroups
 from subgrove._subgroups import Subgroups as FoundSubgroups
-from subgrove.exceptions import ParameterError
+from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
-from subgrove.samplers.marginal import Marginal, draw_outside, draw_within, reject_strange_donors
-from subgrove.samplers.redraw import ResampledFeature, RowGroups
+from subgrove.samplers.donors import SortedPools, balanced_points
+from subgrove.samplers.exact_expectation import exact_from
+from subgrove.samplers.marginal import (
+    Marginal,
+    check_donors,
+    resample_from_training,
+    resample_within,
+    with_training_donors,
+)
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 
 class SubgroupSampler(Sampler):
-    """Gives each row the value of another row of its subgroup, as a tree for the feature finds them.
+    """Gives each row the value of another row of its subgroup; a tree for each feature defines the subgroups.
 
     Parameters
     ----------
     tree : {"transformation", "cart"}, default "transformation"
         Which tree finds the subgroups of a numeric feature; see `subgrove.find_subgroups`.
     max_depth : int or "auto", default 2
-        Most splits above a subgroup. More are closer to the conditional distribution, fewer are easier to read. "auto"
-        chooses for each feature the smallest depth that is enough; see `subgrove.find_subgroups`.
+        Maximum depth of the tree. Deeper trees approximate the conditional distribution better, shallow ones are
+        easier to read. "auto" selects the smallest sufficient depth for each feature; see `subgrove.find_subgroups`.
     min_samples_leaf : int, default 30
-        Least number of training rows in a subgroup.
+        Minimum number of training rows in a subgroup.
     alpha : float, default 0.05
-        Level of the tests that stop a tree.
+        Significance level of the tests that stop a tree.
     given : list of str, optional
-        The columns that subgroups may be made of.
+        Columns that the tree may split on.
     donors : {"test", "train"}, default "test"
-        Where values are taken from: other rows that are redrawn (the paper), or the training rows of the same
-        subgroup, which also serves a row that is alone in its subgroup.
+        Source of values: other rows of X (the paper), or training rows of the same subgroup, which also provides
+        donors for singleton subgroups.
     fixed_points : bool, default False
-        Whether a row may be given its own value, as a plain shuffle does; importance is then too small, by the factor
-        (n - 1) / n in a subgroup of n rows.
+        Whether a row may receive its own value, as in a plain permutation; this biases the importance towards 0, by
+        the factor (n - 1) / n in a subgroup of n rows.
     groups : Subgroups, optional
-        What `subgrove.find_subgroups` returned, in place of trees grown by `fit`.
+        Return value of `subgrove.find_subgroups`, used instead of growing trees in `fit`.
     n_jobs : int, optional
-        Number of trees grown at once.
+        Number of trees grown in parallel.
 
     Examples
     --------
@@ -82,8 +97,66 @@ class SubgroupSampler(Sampler):
         self.groups = groups
         self.n_jobs = n_jobs
 
-    def without_columns(self) -> Sampler:
-        """Marginal, from the same donors and with fixed points as here."""
+    @property
+    def accepts_given(self) -> bool:
+        """Whether the conditioning columns can be set: not if the subgroups were found before."""
+        return self.groups is None
+
+    @property
+    def prefitted(self) -> bool:
+        """Whether the subgroups were found before."""
+        return self.groups is not None
+
+    @property
+    def ignores_train(self) -> bool:
+        """Whether training rows have no effect."""
+        return self.groups is not None and self.donors != "train"
+
+    @property
+    def default_features(self) -> list[Any] | None:
+        """Features that have subgroups, if these were found before."""
+        return None if self.groups is None else features_with_subgroups(self.groups)
+
+    def reject_given(self, given: Sequence[str]) -> None:
+        """Raise if the subgroups were found before.
+
+        Parameters
+        ----------
+        given : sequence of str
+            Names of the conditioning columns.
+        """
+        if self.groups is not None:
+            raise ParameterError(
+                "given cannot change subgroups that were found before. Pass given to find_subgroups, or a sampler "
+                "without groups."
+            )
+
+    def for_chunks(self) -> SubgroupSampler:
+        """Return the sampler with donors from training."""
+        sampler: SubgroupSampler = with_training_donors(self)
+        return sampler
+
+    def warn_about_few_rows(self, n_rows: int, n_folds: int) -> None:
+        """Warn if a tree grown on one fold cannot split.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows.
+        n_folds : int
+            Number of folds.
+        """
+        if n_rows < 2 * n_folds * self.min_samples_leaf:
+            warnings.warn(
+                f"X has {n_rows} rows. A tree grown on half of them cannot split with "
+                f"min_samples_leaf={self.min_samples_leaf}, so there is one subgroup, and "
+                f"the importance is the marginal one. Pass training rows as train, or a smaller min_samples_leaf.",
+                SubgroveWarning,
+                stacklevel=5,
+            )
+
+    def unconditional(self) -> Sampler:
+        """Return the marginal sampler with the same donors and fixed points."""
         if self.donors == "train":
             changed = copy(self)
             changed.given = []
@@ -91,20 +164,22 @@ class SubgroupSampler(Sampler):
         return Marginal(self.fixed_points)
 
     def fit(self, X: Any, features: Any = None) -> FittedSubgroups:
-        """Grow a tree for each feature on training rows (or take the trees that were given).
+        """Grow a tree for each feature on training rows, or use the trees of `groups`.
 
         Parameters
         ----------
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
-        reject_strange_donors(self.donors, self.fixed_points)
+        check_donors(self.donors, self.fixed_points)
         groups = self.groups
         if groups is None:
             if X is None:
-                raise ParameterError("Subgroups needs training rows to grow its trees on. Pass train, or groups.")
+                raise ParameterError(
+                    "sampler 'subgroups' needs training rows to grow its trees. Pass train, or groups."
+                )
             groups = find_subgroups(
                 X,
                 features=features,
@@ -129,7 +204,7 @@ class SubgroupSampler(Sampler):
 
 @dataclass(frozen=True, eq=False)
 class FittedSubgroups(FittedSampler):
-    """Redraws within subgroups; `groups` are what `find_subgroups` gives."""
+    """Resamples within subgroups; `groups` is the return value of `find_subgroups`."""
 
     groups: FoundSubgroups = field(kw_only=True)
     fixed_points: bool = False
@@ -139,24 +214,25 @@ class FittedSubgroups(FittedSampler):
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature."""
+        """Resample one feature, or several jointly."""
         partition = _partition(self.groups, feature)
         code = partition._assign_table(table).astype(np.int32)
         groups = RowGroups(code, partition.rules, partition.conditioning)
         if self.table is None:
-            return draw_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
-        return draw_outside(groups, table, self.table, self.codes[partition.feature], feature, rngs, exact)
+            return resample_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
+        code = self.codes[partition.feature]
+        return resample_from_training(groups, table, self.table, code, feature, rngs, exact)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """The columns that the feature's tree splits on, those nearest to the root first."""
+        """Return the split columns of the feature's tree, those nearest to the root first."""
         return _partition(self.groups, feature).conditioning
 
     def reporting_subgroups(self, feature: Feature) -> Partition | None:
-        """The feature's subgroups."""
+        """Return the feature's subgroups."""
         return _partition(self.groups, feature)
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedSubgroups:
-        """The same, the feature's tree cut back to its splits on some columns."""
+        """Return the sampler with the feature's tree pruned to splits on some columns."""
         partition = _partition(self.groups, feature)
         smaller = partition.restricted_to(columns)
         groups = replace(self.groups, partitions=(smaller,))
@@ -170,12 +246,124 @@ class FittedSubgroups(FittedSampler):
         """Whether donors are training rows."""
         return self.table is not None
 
+    @property
+    def training_fingerprint(self) -> str | None:
+        """Fingerprint of the rows on which the subgroups were found."""
+        return self.groups.fingerprint
+
+    @property
+    def default_features(self) -> list[Any] | None:
+        """Features that have subgroups."""
+        return features_with_subgroups(self.groups)
+
+    @property
+    def has_user_kinds(self) -> bool:
+        """Whether the user set the kind of a column in `find_subgroups`, which changes the fingerprint."""
+        return bool(self.groups.parameters.get("kinds"))
+
+    def user_kinds(self) -> Collection[str]:
+        """Return the columns whose kind the user set; all columns if this is not known."""
+        parameters = self.groups.parameters
+        return (parameters["kinds"] or ()) if "kinds" in parameters else [column.name for column in self.columns]
+
+    def for_chunks(self) -> Any:
+        """Return the sampler itself if donors are training rows, else one to be fitted on training rows."""
+        return self if self.uses_training_donors else SubgroupSampler(groups=self.groups, donors="train")
+
+
+def features_with_subgroups(groups: FoundSubgroups) -> list[Any]:
+    """Return the names of features, and lists of names for groups of features, that have subgroups."""
+    return [as_argument(partition.members) for partition in groups.values()]
+
 
 def _partition(groups: FoundSubgroups, feature: Feature) -> Partition:
     try:
-        return groups[feature]  # by its members, in whatever order
+        return groups[feature]  # by its members, in any order
     except KeyError:
         raise ParameterError(
-            f"No subgroups were found for {title(feature)!r}; there are subgroups for {', '.join(groups)}. "
-            f"Name it in find_subgroups(..., features=[...])."
+            f"There are no subgroups of {title(feature)!r}, only of {', '.join(groups)}. "
+            f"Include it in find_subgroups(..., features=[...])."
         ) from None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingSubgroups:
+    """Resamples one feature, or several jointly, from training rows of the same leaf; a candidate of `auto`.
+
+    Attributes
+    ----------
+    partition : Partition
+        Subgroups that donors are taken from.
+    shown : Partition
+        Subgroups by which results are reported.
+    table : Table
+        Training rows.
+    rows : int array
+        Their positions in the user's table.
+    code : int array
+        Their subgroups.
+    report_depth : int
+        Depth of the subgroups by which results are reported.
+    """
+
+    has_subgroups: ClassVar[bool] = True
+
+    partition: Partition
+    shown: Partition
+    table: Table
+    rows: Rows
+    code: Codes
+    report_depth: int
+
+    @classmethod
+    def of(cls, partition: Partition, table: Table, rows: Rows, report_depth: int) -> TrainingSubgroups:
+        """Build from subgroups and training rows; `rows` are the positions of the rows in X."""
+        code = partition._assign_table(table).astype(np.int32)
+        return cls(partition, partition.at_depth(report_depth), table, rows, code, report_depth)
+
+    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
+        """Resample the feature."""
+        code = self.partition._assign_table(table).astype(np.int32)
+        shown = self.shown._assign_table(table).astype(np.int32)
+        n_groups = len(self.partition)
+        pools = cached(rngs, "pools", lambda: SortedPools(self.code, ranks(self.table.series(feature[0])), n_groups))
+        own = ranks(table.series(feature[0]))
+        expectation = None
+        if exact:
+            expectation = exact_from(code, n_groups, table, self.table, self.code, feature, rngs, self.rows)
+
+        def draws() -> Iterator[Changes]:
+            for points in balanced_points(code, n_groups, own, rngs):
+                donors = Donors(self.rows[pools.at(code, points)], train=True)
+                yield dict.fromkeys(feature, donors)
+
+        groups = RowGroups(shown, self.shown.rules, self.partition.conditioning)
+        return ResampledFeature(groups, draws, expectation, np.array([np.inf]))
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """Return the split columns of the tree, those nearest to the root first."""
+        return self.partition.conditioning
+
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
+        """Return the subgroups by which results are reported."""
+        return self.shown
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> TrainingSubgroups:
+        """Return the sampler with the tree pruned to splits on some columns."""
+        smaller = self.partition.restricted_to(columns)
+        return TrainingSubgroups.of(smaller, self.table, self.rows, self.report_depth)
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {"n_subgroups": len(self.partition), "conditioning": self.partition.conditioning}
+
+
+def ranks(series: TypedColumn) -> Floats:
+    """Return sort keys of a feature; levels are sorted by name, because containers differ in their order."""
+    if not series.info.is_nominal:
+        return series.values
+    levels = series.info.levels
+    place = np.empty(len(levels) + 2)
+    place[sorted(range(len(levels)), key=lambda code: levels[code])] = np.arange(len(levels))
+    place[-2:] = len(levels)  # unseen and missing ones
+    return np.asarray(place[series.values])

@@ -1,10 +1,10 @@
-"""No redraw at all: the upper bound that other samplers are compared with."""
+"""Identity sampler: the upper bound of fidelity that other samplers are compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table
-from subgrove.samplers.redraw import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 
 class Unchanged(Sampler):
-    """Leaves every row as it is.
+    """Leaves all values unchanged.
 
-    Nothing is closer to the data than the data, so its fidelity is what other samplers can reach at most. Every
-    importance is 0, and the model is not asked for it.
+    No sample is closer to the data than the data, so its fidelity is an upper bound for other samplers. Every
+    importance is 0, and the model is not evaluated for it.
 
     Examples
     --------
@@ -39,17 +39,17 @@ class Unchanged(Sampler):
     learns = False
 
     def __init__(self) -> None:
-        """There is nothing to set; without a constructor of its own, `get_params` would show that of `object`."""
+        """Take no parameters; without this constructor, `get_params` would inspect that of `object`."""
 
     def fit(self, X: Any, features: Any = None) -> FittedUnchanged:
-        """Note the columns; there is nothing to learn.
+        """Record the columns; nothing is learned.
 
         Parameters
         ----------
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
         table, _ = read_training_table(X, features, self)
         return FittedUnchanged(table.columns)
@@ -59,18 +59,25 @@ class Unchanged(Sampler):
 class FittedUnchanged(FittedSampler):
     """Gives each row its own values."""
 
+    row_wise: ClassVar[bool] = True
+
+    @property
+    def learned_from_rows(self) -> bool:
+        """Whether the fitted state depends on the training rows."""
+        return False
+
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw that changes nothing."""
+        """Return the feature unchanged."""
         own = Donors(np.arange(table.n_rows))
 
         def draws() -> Iterator[Changes]:
             return (dict.fromkeys(feature, own) for _ in range(len(rngs)))
 
-        def steps() -> Iterator[ExpectationTerm]:
+        def terms() -> Iterator[ExpectationTerm]:
             return iter(())
 
-        found = ExactExpectation(np.ones(table.n_rows, dtype=np.bool_), steps) if exact else None
-        # One draw is all that there is.
-        return ResampledFeature(RowGroups.single(table.n_rows), draws, found, np.array([1.0]))
+        expectation = ExactExpectation(np.ones(table.n_rows, dtype=np.bool_), terms) if exact else None
+        # There is only one possible draw.
+        return ResampledFeature(RowGroups.single(table.n_rows), draws, expectation, np.array([1.0]))

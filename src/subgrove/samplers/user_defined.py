@@ -1,10 +1,10 @@
-"""Samplers of users: anything with `fit` and `sample`, brought to the form that this package works with."""
+"""Samplers of users: objects with `fit` and `sample`, adapted to the contract of this package."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,41 +17,64 @@ from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.redraw import ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
+
+
+class SupportsSample(Protocol):
+    """Fitted sampler of a user: the return value of `fit`."""
+
+    def sample(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterable[Any]:
+        """Yield new values of a feature, one column per generator."""
+
+
+class SupportsFit(Protocol):
+    """Sampler of a user."""
+
+    def fit(self, X: Any, features: Any) -> SupportsSample:
+        """Fit on training rows.
+
+        Parameters
+        ----------
+        X : table
+            Training rows.
+        features : list, optional
+            Names of the features that will be resampled, or groups of names; all columns by default.
+        """
 
 
 @dataclass(frozen=True, eq=False)
 class UserSampler(FittedSampler):
-    """A user's fitted sampler, on the rows that are to be redrawn."""
+    """Fitted sampler of a user, with the rows to resample."""
 
-    redraws: Any = field(kw_only=True)
+    user_defined: ClassVar[bool] = True
+    sampler: Any = field(kw_only=True)
     X: Any = field(kw_only=True)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature: what the user's `sample` yields, checked."""
+        """Return the validated values of the user's `sample`."""
         return ResampledFeature(RowGroups.single(table.n_rows), lambda: self._draws(table.n_rows, feature, rngs))
 
     def _draws(self, n_rows: int, feature: Feature, rngs: Streams) -> Iterator[Changes]:
-        asked: Any = feature[0] if len(feature) == 1 else list(feature)
-        given = 0
+        argument: Any = feature[0] if len(feature) == 1 else list(feature)
+        repeat = 0
         try:
-            for columns in self.redraws.sample(self.X, asked, list(rngs)):
-                if given == len(rngs):
+            for columns in self.sampler.sample(self.X, argument, list(rngs)):
+                if repeat == len(rngs):
                     break
-                yield self._changes(columns, feature, n_rows, given)
-                given += 1
+                yield self._changes(columns, feature, n_rows, repeat)
+                repeat += 1
         except (SubgroveError, SubgroveWarning):
             raise
         except Exception as error:
             raise SamplerError(
-                f"sample of {type(self.redraws).__name__} raised {type(error).__name__} for feature "
-                f"{title(feature)!r}, repeat {given}: {error}"
+                f"sample of {type(self.sampler).__name__} raised {type(error).__name__} for feature "
+                f"{title(feature)!r}, repeat {repeat}: {error}"
             ) from error
-        if given < len(rngs):
+        if repeat < len(rngs):
             raise SamplerError(
-                f"sample of {type(self.redraws).__name__} gave {given} columns for feature {title(feature)!r}, but "
+                f"sample of {type(self.sampler).__name__} gave {repeat} columns for feature {title(feature)!r}, but "
                 f"{len(rngs)} generators. It must yield one column of new values for each generator."
             )
 
@@ -71,39 +94,39 @@ class UserSampler(FittedSampler):
             if values.shape != (n_rows,):
                 raise SamplerError(
                     f"sample returned values of shape {values.shape} for feature {name!r}, repeat {repeat}, but there "
-                    f"are {n_rows} rows. It must give one value for each row."
+                    f"are {n_rows} rows. It must return one value per row."
                 )
-            changes[name] = _of_its_kind(values, infos[name], repeat)
+            changes[name] = _check_type(values, infos[name], repeat)
         return changes
 
 
-def _of_its_kind(values: npt.NDArray[Any], info: ColumnInfo, repeat: int) -> npt.NDArray[Any]:
-    """Values, if they are numbers for a column of numbers and labels for one of labels."""
-    strange: Any = None
+def _check_type(values: npt.NDArray[Any], info: ColumnInfo, repeat: int) -> npt.NDArray[Any]:
+    """Return the values if their type agrees with the column: numbers or labels."""
+    mismatch: Any = None
     if info.kind != "numeric" and values.dtype.kind in "iuf":
         known = {"0", "1"} if info.levels == BOOLEANS else set(info.levels)
-        strange = next((value for value in np.unique(values).tolist() if format_number(value) not in known), None)
+        mismatch = next((value for value in np.unique(values).tolist() if format_number(value) not in known), None)
     elif info.kind == "numeric" and not (info.is_date or info.is_duration) and values.dtype.kind not in "iufb":
         try:
             return values.astype(np.float64)
         except (TypeError, ValueError):
-            strange = values.tolist()[0]
-    if strange is not None:
+            mismatch = values.tolist()[0]
+    if mismatch is not None:
         raise SamplerError(
-            f"sample returned {strange!r} for feature {info.name!r}, repeat {repeat}, whose values are "
+            f"sample returned {mismatch!r} for feature {info.name!r}, repeat {repeat}, whose values are "
             f"{info.kind}. Values must keep the type of their column."
         )
     return values
 
 
-def reject_what_is_no_sampler(sampler: Any) -> None:
-    """Raise unless a sampler of a user has what it takes."""
+def check_user_sampler(sampler: Any) -> None:
+    """Raise unless an object can be used as a sampler."""
     if isinstance(sampler, type):
         raise ParameterError(
             f"sampler is the class {sampler.__name__}, not an object of it: write {sampler.__name__}()."
         )
     if not callable(getattr(sampler, "fit", None)):
         raise ParameterError(
-            f"sampler must be a name, what find_subgroups returned, or an object with fit and sample; "
+            f"sampler must be a name, the result of find_subgroups, or an object with fit and sample; "
             f"got {type(sampler).__name__}, which has no fit."
         )

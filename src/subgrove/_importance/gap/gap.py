@@ -27,6 +27,7 @@ from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._scoring.row_losses import names_of
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature
+from subgrove.samplers.fit import samplers_by_name
 
 MAX_EXACT = 6  # up to so many columns the mean is over all orders
 N_ORDERS = 32  # with more columns, over so many random ones
@@ -91,9 +92,8 @@ def _reject_other_results(imp: ImportanceData, marginal: Any) -> None:
 
 
 def _reject_unconditional(sampler: Any) -> None:
-    from subgrove.samplers.registry import NAMES
-
-    if sampler in NAMES and not NAMES[sampler]().conditional:
+    known = samplers_by_name()
+    if sampler in known and not known[sampler]().conditional:
         raise ParameterError(
             f"This result is of sampler {sampler!r}, which does not condition on other columns, so there is no gap to "
             f"explain. Call the method of a conditional result, as in conditional.explain_gap(marginal, feature)."

@@ -20,7 +20,7 @@ from subgrove._importance.tables import overall_line
 from subgrove._subgroups import find_subgroups
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.conditioning import takes_given
+from subgrove.samplers.conditioning import accepts_given
 from subgrove.samplers.fit import training_rows
 
 MAX_SINGLE = 5  # columns that have a step of their own; the others are added together
@@ -127,7 +127,7 @@ def conditioning_blocks(source: ScoringSource, feature: Feature, others: tuple[s
     """Return the columns to condition on, step by step: the strongest dependence first, weak ones together."""
     if not others:
         return ()
-    if not takes_given(source.sampler):
+    if not accepts_given(source.sampler):
         return (others,)
     train = source.rows if source.train is None else training_rows(source.train)
     columns = _by_dependence(train, feature, others)

@@ -24,6 +24,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.random import stream
+from subgrove._data.encode import one_hot
 from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
@@ -34,7 +35,6 @@ from subgrove._importance.result_data import ImportanceData
 from subgrove._regress import grow_forest
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.samplers.predictors import encoded_predictors
 
 _PENALTIES = 10.0 ** np.arange(-3, 4)  # of squared coefficients of standardized columns, times the number of rows
 _N_TREES = 100
@@ -89,7 +89,7 @@ def _products(
     shifts = score.moved.astype(np.float64)
     if not shifts.any():
         return np.zeros(len(shifts))
-    predictors = encoded_predictors(table, score.feature, given)
+    predictors = one_hot(table, score.feature, given)
     mc_variance = score.moved_variance.astype(np.float64)
     products = np.zeros(len(shifts))
     for k in range(shifts.shape[1]):

@@ -25,7 +25,7 @@ from subgrove._data.table import Table, read_like
 from subgrove._scoring.fidelity_check.pairs import PointEncoding, columns_with_missing
 from subgrove._scoring.fidelity_check.two_sample import PairedRows, two_sample_test
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.redraw import ResampledFeature
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 Verdict = Literal["passed", "failed", "unknown"]
 

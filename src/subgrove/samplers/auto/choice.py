@@ -1,4 +1,4 @@
-"""A choice between samplers, with its scores and its reason in words."""
+"""Selected sampler of a feature, with the scores of all candidates and the reason."""
 
 from __future__ import annotations
 
@@ -8,35 +8,35 @@ from typing import Any
 
 from subgrove._core.text import first_of
 
-_LEAST_KEPT = 0.01  # shares below it are not worth a sentence
-UNREADABLE = 10_000  # complexity of a forest, which nobody reads
+_MIN_RETENTION = 0.01  # smaller shares are not mentioned
+UNREADABLE = 10_000  # complexity of a forest
 
-TOLD = {
+DESCRIPTIONS = {
     "marginal": "all training rows",
-    "subgroups": "subgroups of a tree",
-    "shifted_subgroups": "a shift by other columns and what it leaves",
-    "gaussian": "a normal distribution about a sum of all columns",
-    "imputation": "what a forest foretells",
+    "training_subgroups": "training rows of the same subgroup",
+    "shifted_subgroups": "its linear prediction plus a resampled residual",
+    "gaussian": "a normal distribution around its linear prediction from all columns",
+    "imputation": "the prediction of a random forest plus a residual",
 }
-_LEVELS = "probabilities that shift with other columns"
+_LEVELS = "predicted probabilities of its levels"
 
 
 @dataclass(frozen=True)
 class CandidateScore:
-    """How well one candidate foretells a feature.
+    """Held-out score of one candidate sampler.
 
     Attributes
     ----------
     name : str
-        Of the sampler.
+        Name of the sampler.
     score : float
-        Mean over training rows that it has not seen; the less the better. NaN where there is no other candidate.
+        Mean score over held-out training rows; lower is better. NaN if there is only one candidate.
     score_gap : float
-        By how much it is worse than the best candidate.
+        Difference to the score of the best candidate.
     std_error : float
-        Of that difference, row by row.
+        Standard error of this difference, from row-wise differences.
     complexity : int
-        Terms and splits there are to read.
+        Number of terms and splits.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class CandidateScore:
     >>> X = sg.datasets.bike().X
     >>> choice = sg.samplers.Auto().fit(X, ["hum"]).choices["hum"]
     >>> [(score.name, round(score.score, 1)) for score in choice.scores]
-    [('marginal', 8.1), ('shifted_subgroups', 5.8), ('subgroups', 6.3)]
+    [('marginal', 8.1), ('shifted_subgroups', 5.8), ('training_subgroups', 6.3)]
     """
 
     name: str
@@ -55,35 +55,36 @@ class CandidateScore:
 
     @property
     def is_good(self) -> bool:
-        """Whether it is within one standard error of the best."""
+        """Whether it is within one standard error of the best candidate."""
         return self.score_gap <= self.std_error
 
 
 @dataclass(frozen=True)
 class SamplerChoice:
-    """What was chosen for a feature, and why.
+    """Selected sampler of a feature, and the reason.
 
     Attributes
     ----------
     feature : str
+        Name of the feature.
     chosen : str
-        Name of the sampler.
+        Name of the selected sampler.
     measure : str
-        What the scores are: "CRPS" (numbers) or "log score" (levels).
+        Proper score: "CRPS" (numbers) or "log score" (levels).
     scores : tuple of CandidateScore
-        Of every candidate; empty where there was nothing to compare.
+        Scores of all candidates; empty if there was no comparison.
     reason : str
-        In a sentence.
+        Reason in one sentence.
     n_rows : int
-        Training rows that were looked at.
+        Number of training rows.
     shift : str or None
-        The shift in one line, if there is one.
-    kept : float
-        Share of its own residual that a row keeps.
+        Formula of the linear prediction, if there is one.
+    residual_retention : float
+        Share of its own residual that a row retains.
     n_subgroups : int
-        Subgroups that values are redrawn in.
+        Number of subgroups within which values are resampled.
     conditioning : tuple of str
-        The columns that a redrawn value depends on, as far as they can be named.
+        Columns that new values depend on, if they can be listed.
 
     Examples
     --------
@@ -91,7 +92,7 @@ class SamplerChoice:
     >>> X = sg.datasets.bike().X
     >>> choice = sg.samplers.Auto().fit(X, ["weather"]).choices["weather"]
     >>> choice.chosen, choice.measure, choice.n_subgroups, choice.conditioning
-    ('subgroups', 'log score', 7, ('hum', 'temp', 'wind'))
+    ('training_subgroups', 'log score', 7, ('hum', 'temp', 'wind'))
     """
 
     feature: str
@@ -101,24 +102,24 @@ class SamplerChoice:
     reason: str
     n_rows: int = 0
     shift: str | None = None
-    kept: float = 0.0
+    residual_retention: float = 0.0
     n_subgroups: int = 1
     conditioning: tuple[str, ...] = ()
 
     @classmethod
     def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> SamplerChoice:
-        """The simplest of the candidates within one standard error of the best.
+        """Select the simplest candidate within one standard error of the best.
 
         Parameters
         ----------
         feature : str
-            The feature.
+            Name of the feature.
         measure : str
-            What scores are: "CRPS" or "log score".
+            Proper score: "CRPS" or "log score".
         scores : list of CandidateScore
-            The candidates.
+            Scores of the candidates.
         n_rows : int
-            Rows that they were judged on.
+            Number of training rows.
         """
         good = [one for one in scores if one.is_good or len(scores) == 1]
         chosen = min(good, key=lambda one: (one.complexity, one.score))
@@ -126,45 +127,45 @@ class SamplerChoice:
 
     @classmethod
     def only(cls, feature: str, chosen: str, why: str) -> SamplerChoice:
-        """Without a comparison.
+        """Select the only candidate.
 
         Parameters
         ----------
         feature : str
-            The feature.
+            Name of the feature.
         chosen : str
-            Name of the way to redraw it.
+            Name of the sampler.
         why : str
-            The reason, in a sentence.
+            Reason, as a clause.
         """
-        return cls(feature, chosen, "", (), f"{feature} is redrawn from {TOLD[chosen]}: {why}.")
+        return cls(feature, chosen, "", (), f"{feature} is resampled from {DESCRIPTIONS[chosen]}: {why}.")
 
     @classmethod
     def of_group(cls, feature: str, n_subgroups: int) -> SamplerChoice:
-        """Several features together.
+        """Select the sampler of a group of features.
 
         Parameters
         ----------
         feature : str
             Names of the features, joined by " + ".
         n_subgroups : int
-            Leaves of their tree.
+            Number of leaves of their tree.
         """
         if n_subgroups == 1:
-            return cls.only(feature, "marginal", "no column tells their values apart")
+            return cls.only(feature, "marginal", "no column is significantly associated with them")
         return cls.only(
-            feature, "subgroups", f"features that are redrawn together have one tree, here {n_subgroups} subgroups"
+            feature, "training_subgroups", f"a group of features has one tree, here with {n_subgroups} subgroups"
         )
 
     @property
     def table(self) -> Any:
-        """The scores as a pandas frame, best first."""
+        """Scores of the candidates as a pandas frame, best first."""
         import pandas as pd
 
         return pd.DataFrame(self.lines())
 
     def lines(self) -> list[dict[str, Any]]:
-        """One line of a table for each candidate, best first."""
+        """Return a table row for each candidate, best first."""
         return [
             {
                 "sampler": one.name,
@@ -178,49 +179,49 @@ class SamplerChoice:
         ]
 
     def details(self) -> list[str]:
-        """What the sampler that was chosen does, in sentences."""
-        told = []
+        """Return sentences that describe the selected sampler."""
+        sentences = []
         if self.shift is not None:
-            told.append(f"The shift: {self.shift}.")
+            sentences.append(f"Prediction: {self.shift}.")
         if self.n_subgroups > 1:
-            what, by = "What it leaves", ""
+            what, by = "The residual", ""
             if self.shift is None:
                 what, by = "It", f" by {first_of(self.conditioning)}" if self.conditioning else ""
-            told.append(f"{what} is redrawn within {self.n_subgroups} subgroups{by}.")
-        if self.kept >= _LEAST_KEPT:
-            told.append(
-                f"A row keeps {100 * self.kept:.0f} % of what its own value is above or below the shift: so much of it "
-                f"the columns would explain if there were more training rows."
+            sentences.append(f"{what} is resampled within {self.n_subgroups} subgroups{by}.")
+        if self.residual_retention >= _MIN_RETENTION:
+            sentences.append(
+                f"A row retains {100 * self.residual_retention:.0f} % of its own residual: the share that the columns "
+                f"would explain with more training rows."
             )
-        return told
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
-        """A dictionary of plain values."""
+        """Return a dictionary of plain values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> SamplerChoice:
-        """What `to_dict` wrote.
+        """Rebuild a choice from a dictionary.
 
         Parameters
         ----------
         values : dict
-            What `to_dict` of a choice gave, also after a way through JSON.
+            Return value of `to_dict`, possibly decoded from JSON.
         """
         scores = tuple(CandidateScore(**one) for one in values["scores"])
         return cls(**{**values, "scores": scores, "conditioning": tuple(values["conditioning"])})
 
 
 def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chosen: CandidateScore) -> str:
-    """Why this one, from the scores."""
+    """Return the reason for the selection in one sentence."""
     best = min(scores, key=lambda one: one.score)
-    shifted_levels = chosen.name == "shifted_subgroups" and measure == "log score"
-    start = f"{feature} is redrawn from {_LEVELS if shifted_levels else TOLD[chosen.name]}"
+    by_level = chosen.name == "shifted_subgroups" and measure == "log score"
+    start = f"{feature} is resampled from {_LEVELS if by_level else DESCRIPTIONS[chosen.name]}"
     marginal = next((one for one in scores if one.name == "marginal"), None)
     if len(scores) == 1:
-        return f"{start}: neither a tree nor a sum of columns tells anything about it."
+        return f"{start}: neither a tree nor a linear model of the other columns predicts it."
     if chosen.name == "marginal":
-        return f"{start}: no candidate foretells rows it has not seen better by more than one standard error."
+        return f"{start}: no candidate improves the held-out score by more than one standard error."
     gain = ""
     if marginal is not None and marginal.score > 0:
         gain = (
@@ -228,18 +229,18 @@ def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chos
             if measure == "CRPS"
             else (f", {marginal.score:.3g} without any column")
         )
-    told = f"its {measure} on rows it has not seen is {chosen.score:.3g}{gain}"
+    held_out = f"its held-out {measure} is {chosen.score:.3g}{gain}"
     if chosen is best:
-        return f"{start}: {told}, the best of {len(scores)} candidates."
+        return f"{start}: {held_out}, the best of {len(scores)} candidates."
     return (
-        f"{start}: {told}; {best.name} has {best.score:.3g}, but no more than one standard error less, and "
-        f"{_more_parts(best, chosen)}."
+        f"{start}: {held_out}; {best.name} has {best.score:.3g}, which is less by no more than one standard error, and "
+        f"{_compare_complexity(best, chosen)}."
     )
 
 
-def _more_parts(best: CandidateScore, chosen: CandidateScore) -> str:
+def _compare_complexity(best: CandidateScore, chosen: CandidateScore) -> str:
     if best.complexity >= UNREADABLE:
-        return "cannot be read"
+        return "is a forest, which cannot be read"
     if best.complexity == chosen.complexity:
-        return f"has as many complexity ({best.complexity})"
-    return f"has {best.complexity} terms and splits in place of {chosen.complexity}"
+        return f"has as many terms and splits ({best.complexity})"
+    return f"has {best.complexity} terms and splits instead of {chosen.complexity}"

@@ -1,19 +1,19 @@
-"""The sampler that suits each feature: candidates are compared on rows they have not seen, the simplest good one wins.
+"""Automatic sampler selection: candidates are compared on held-out rows, the simplest good one is selected.
 
 Requirements this design meets:
 
-- a proper score (CRPS of numbers, log score of levels) of each training row, by what was learned without it;
-- the simplest candidate within one standard error of the best wins: fewest terms and splits to read;
-- bounded cost: at most `max_rows` rows are looked at; a tree is grown again on halves only where its having chosen
-  splits on the same rows could change the choice; a forest is tried only where the best so far is complicated;
-- the choice can be told: every score, and the reason in a sentence (`SamplerChoice`).
+- a proper score (CRPS of numbers, log score of levels) of each training row, by a fit without it;
+- the simplest candidate within one standard error of the best is selected: fewest terms and splits;
+- bounded cost: at most `max_rows` rows are used; a tree is regrown on halves only if the optimism of having selected
+  its splits on the same rows could change the selection; a forest is tried only if the best candidate is complex;
+- the selection is documented: every score, and the reason in one sentence (`SamplerChoice`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,38 +25,36 @@ from subgrove._subgroups import Partition
 from subgrove.samplers.auto.candidates import ConditionalSampler
 from subgrove.samplers.auto.choice import SamplerChoice
 from subgrove.samplers.auto.selector import SamplerSelector
-from subgrove.samplers.auto.shared_training import MAX_ROWS, NO_LIMIT, REPORT_DEPTH, read_shared_training
-from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
-from subgrove.samplers.leaf_donors import TrainingSubgroups
-from subgrove.samplers.learned import learned_for
-from subgrove.samplers.location_shift import ResidualSampler
-from subgrove.samplers.redraw import ResampledFeature, RowGroups
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
+from subgrove.samplers.location_shift import MAX_ROWS, NO_LIMIT, REPORT_DEPTH, read_shared_training
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 
 class Auto(Sampler):
-    """Chooses for each feature the sampler that foretells it best on training rows that the sampler has not seen.
+    """Selects for each feature the sampler with the best score on held-out training rows.
 
-    Candidates are marginal donors, subgroups of a transformation tree, shifted subgroups, a normal distribution about
-    a sum of all columns, and imputation by a forest. A group of features is redrawn within the subgroups of its tree.
+    Candidates are marginal donors, training rows of the same subgroup of a transformation tree, shifted subgroups, a
+    normal distribution around a linear prediction from all columns, and imputation by a random forest. A group of
+    features is resampled within the subgroups of its tree.
 
     Parameters
     ----------
     max_depth : int, default 30
-        Most splits above a subgroup; mostly the tests of the trees stop them before.
+        Maximum depth of the trees; usually their tests stop them before.
     min_samples_leaf : int, default 30
-        Least number of training rows in a subgroup.
+        Minimum number of training rows in a subgroup.
     alpha : float, default 0.05
-        Level of the tests that stop a tree.
+        Significance level of the tests that stop a tree.
     given : list of str, optional
-        The columns that values may depend on.
+        Columns that new values may depend on.
     report_depth : int, default 2
-        Depth of the subgroups that results are told by. Redrawing uses all of the tree.
+        Depth of the subgroups by which results are reported. Resampling uses the full tree.
     max_rows : int, default 20000
-        Training rows that are used, at random if there are more.
+        Maximum number of training rows; a random subset is used if there are more.
     random_state : int, default 0
-        Of folds, halves, forests and the rows that are used.
+        Seed of folds, halves, forests and the random subset of rows.
     n_jobs : int, optional
-        Number of features fitted at once.
+        Number of features fitted in parallel.
 
     Examples
     --------
@@ -66,7 +64,7 @@ class Auto(Sampler):
     >>> for name, choice in sampler.choices.items():
     ...     print(name, choice.chosen)
     hum shifted_subgroups
-    weather subgroups
+    weather training_subgroups
     yr marginal
     """
 
@@ -95,74 +93,79 @@ class Auto(Sampler):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, features: Any = None) -> FittedAuto:
-        """Compare the candidates for each feature on training rows, and fit the one that is chosen.
+        """Compare the candidates of each feature on training rows, and fit the selected one.
 
         Parameters
         ----------
         X : table
             Training rows.
         features : list, optional
-            Names of the features that will be redrawn, or groups of names; all columns if not given.
+            Names of the features that will be resampled, or groups of names; all columns by default.
         """
         with one_blas_thread():
-            columns, asked, setup = read_shared_training(self, X, features)
-            found = list(parallel_map(SamplerSelector(setup), asked, self.n_jobs))
-        names = [title(feature) for feature in asked]
-        learned = {name: drawer for name, (drawer, _, _) in zip(names, found, strict=True)}
-        choices = {name: choice for name, (_, choice, _) in zip(names, found, strict=True)}
-        told = {name: groups for name, (_, _, groups) in zip(names, found, strict=True) if groups is not None}
-        return FittedAuto(columns, X, learned=learned, choices=choices, told=told)
+            columns, parsed, training = read_shared_training(self, X, features)
+            selected = list(parallel_map(SamplerSelector(training), parsed, self.n_jobs))
+        by_name = dict(zip(map(title, parsed), selected, strict=True))
+        return FittedAuto(
+            columns,
+            X,
+            learned={name: sampler for name, (sampler, _, _) in by_name.items()},
+            choices={name: choice for name, (_, choice, _) in by_name.items()},
+            reported={name: groups for name, (_, _, groups) in by_name.items() if groups is not None},
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class FittedAuto(FittedSampler):
-    """Redraws each feature by the sampler that was chosen for it.
+    """Resamples each feature by the sampler selected for it.
 
     Attributes
     ----------
     learned : mapping
-        Feature -> what redraws it.
+        Feature -> sampler.
     choices : mapping
-        Feature -> `SamplerChoice`: what was chosen, the scores and the reason.
-    told : mapping
-        Feature -> the subgroups that results are told by, for features that are redrawn in none but depend on others.
+        Feature -> `SamplerChoice`: the selected sampler, the scores and the reason.
+    reported : mapping
+        Feature -> subgroups by which results are reported, for features that are not resampled within subgroups.
     """
 
+    row_wise: ClassVar[bool] = True
     learned: Mapping[str, ConditionalSampler] = field(kw_only=True)
     choices: Mapping[str, SamplerChoice] = field(kw_only=True)
-    told: Mapping[str, Partition] = field(kw_only=True, default_factory=dict)
+    reported: Mapping[str, Partition] = field(kw_only=True, default_factory=dict)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
-        """The redraw of one feature."""
-        redraw = learned_for(self.learned, feature, Auto.name).resample(table, feature, rngs, exact=exact)
-        told = self.told.get(title(feature))
-        if told is None:
-            return redraw
-        code = told._assign_table(table).astype(np.int32)
-        return replace(redraw, groups=RowGroups(code, told.rules, redraw.groups.conditioning))
+        """Resample one feature, or several jointly."""
+        resampled = self._sampler(feature).resample(table, feature, rngs, exact=exact)
+        reported = self.reported.get(title(feature))
+        if reported is None:
+            return resampled
+        code = reported._assign_table(table).astype(np.int32)
+        return replace(resampled, groups=RowGroups(code, reported.rules, resampled.groups.conditioning))
 
     @property
     def uses_training_donors(self) -> bool:
         """Whether donors are training rows."""
         return True
 
+    def selections(self) -> dict[str, list[Any]]:
+        """Return the `SamplerChoice` of each feature."""
+        return {name: [choice] for name, choice in self.choices.items()}
+
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """The columns that the feature's tree splits on, if it is redrawn within the subgroups of one alone."""
-        drawer = learned_for(self.learned, feature, Auto.name)
-        return drawer.conditioning if isinstance(drawer, TrainingSubgroups) else None
+        """Return the split columns of the feature's tree, if it is resampled within the subgroups of one only."""
+        return self._sampler(feature).split_columns(feature)
 
     def reporting_subgroups(self, feature: Feature) -> Partition | None:
-        """The subgroups that results of the feature are told by."""
-        drawer = learned_for(self.learned, feature, Auto.name)
-        own = drawer.shown if isinstance(drawer, TrainingSubgroups | ResidualSampler) else None
-        return self.told.get(title(feature), own)
+        """Return the subgroups by which results of the feature are reported."""
+        return self.reported.get(title(feature), self._sampler(feature).reporting_subgroups(feature))
 
     def restricted(self, feature: Feature, columns: Collection[str]) -> FittedAuto:
-        """The same, the feature's tree cut back to its splits on some columns."""
-        drawer = learned_for(self.learned, feature, Auto.name)
-        assert isinstance(drawer, TrainingSubgroups)
-        smaller = drawer.partition.restricted_to(columns)
-        cut = TrainingSubgroups.of(smaller, drawer.table, drawer.rows, drawer.report_depth)
-        return replace(self, learned={**self.learned, title(feature): cut})
+        """Return the sampler with the feature's tree pruned to splits on some columns."""
+        pruned = self._sampler(feature).restricted(feature, columns)
+        return replace(self, learned={**self.learned, title(feature): pruned})
+
+    def _sampler(self, feature: Feature) -> ConditionalSampler:
+        return lookup_feature(self.learned, feature, Auto.name)

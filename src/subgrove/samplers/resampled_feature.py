@@ -1,4 +1,4 @@
-"""What a fitted sampler gives for one feature, as frozen values: subgroups, draws, and what needs no draws."""
+"""Result of resampling one feature: subgroups, random draws, and exact expectations that need no draws."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ ALL_ROWS = "all rows"
 
 @dataclass(frozen=True, eq=False)
 class RowGroups:
-    """The subgroup of each row: the number of its rule.
+    """Subgroup of each row.
 
     Attributes
     ----------
     code : int array
-        For each row, the position of its rule.
+        Index of the rule of each row.
     rules : tuple of str
-        One for each subgroup.
+        One rule per subgroup.
     conditioning : tuple of str
-        The columns that the rules speak of.
+        Columns that the subgroups, or the sampler, condition on.
     folds : tuple of int
-        For each subgroup the fold that it belongs to, if the sampler was cross-fitted; else empty.
+        Fold of each subgroup if the sampler was cross-fitted; empty otherwise.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class RowGroups:
 
     @classmethod
     def single(cls, n_rows: int) -> RowGroups:
-        """All rows in one subgroup.
+        """Return one subgroup of all rows.
 
         Parameters
         ----------
@@ -62,26 +62,26 @@ class RowGroups:
 
 @dataclass(frozen=True, eq=False)
 class ExpectationTerm:
-    """One value that some rows are given, as part of an exact expectation.
+    """One term of an exact expectation: a value for some rows, with its probability.
 
     Attributes
     ----------
     rows : int array
-        Which rows.
+        Rows that receive the value.
     changes : mapping
-        Column name -> what replaces it, one entry for each of `rows`.
+        Column name -> replacement, one entry per element of `rows`.
     weights : float array
-        Probability of the value, for each of `rows`.
+        Probability of the value, one per element of `rows`.
     cells : int array or None
-        For each of `rows` the number of the cell (subgroup and value) that the value belongs to.
+        Cell (subgroup and value) that the value belongs to, one per element of `rows`.
 
     Examples
     --------
     >>> import numpy as np
     >>> import subgrove as sg
     >>> rows = np.array([0, 1])
-    >>> step = sg.samplers.ExpectationTerm(rows, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
-    >>> step.rows.tolist(), list(step.changes), step.weights.tolist()
+    >>> term = sg.samplers.ExpectationTerm(rows, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
+    >>> term.rows.tolist(), list(term.changes), term.weights.tolist()
     ([0, 1], ['season'], [0.25, 0.25])
     """
 
@@ -93,18 +93,18 @@ class ExpectationTerm:
 
 @dataclass(frozen=True, eq=False)
 class ExactExpectation:
-    """Rows whose expectation is computed by giving them each value once, with its probability.
+    """Expectation over all values of a feature, each evaluated once and weighted by its probability.
 
-    A row's own value is not among the steps: it leaves the prediction as it was.
+    The value that a row already has is not among the terms: it leaves the prediction unchanged.
 
     Attributes
     ----------
     rows : bool array
-        Which rows.
-    steps : callable
-        Gives the steps anew each time.
+        Rows with an exact expectation.
+    terms : callable
+        Returns a new iterator over the terms each time.
     cell : int array or None
-        For each row of the table the cell (subgroup and value) of its own value; -1 outside `rows`.
+        Cell (subgroup and value) of each row's own value; -1 outside `rows`.
     n_cells : int
         Number of cells.
 
@@ -113,41 +113,41 @@ class ExactExpectation:
     >>> import numpy as np
     >>> import subgrove as sg
     >>> both = np.array([0, 1])
-    >>> step = sg.samplers.ExpectationTerm(both, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
-    >>> exact = sg.samplers.ExactExpectation(np.array([True, True, False]), lambda: iter([step]))
-    >>> exact.rows.sum().item(), len(list(exact.steps()))
+    >>> term = sg.samplers.ExpectationTerm(both, {"season": np.array(["FALL", "FALL"])}, np.array([0.25, 0.25]))
+    >>> exact = sg.samplers.ExactExpectation(np.array([True, True, False]), lambda: iter([term]))
+    >>> exact.rows.sum().item(), len(list(exact.terms()))
     (2, 1)
     """
 
     rows: npt.NDArray[np.bool_]
-    steps: Callable[[], Iterator[ExpectationTerm]]
+    terms: Callable[[], Iterator[ExpectationTerm]]
     cell: Rows | None = None
     n_cells: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class ResampledFeature:
-    """What a fitted sampler gives for one feature.
+    """New values of one feature.
 
     Attributes
     ----------
-    groups : Groups
+    groups : RowGroups
         Subgroup of each row.
     draws : callable
-        Gives, anew each time, one `Changes` for each repeat, with an entry for each row of the table.
-    exact : Exact or None
+        Returns a new iterator each time; it yields one `Changes` per repeat, with an entry for each row of the table.
+    exact : ExactExpectation or None
         Rows that need no draws.
     population : float array
-        For each subgroup the number of different draws that repeats are taken from without replacement; infinite
-        where repeats are independent. It makes the Monte-Carlo error smaller.
+        Number of distinct draws per subgroup from which repeats are taken without replacement; infinite if repeats
+        are independent. It reduces the Monte-Carlo error (finite population correction).
 
     Examples
     --------
     >>> import numpy as np
     >>> import subgrove as sg
-    >>> turn = sg.samplers.Donors(np.array([1, 2, 0]))
-    >>> redraw = sg.samplers.ResampledFeature(sg.samplers.RowGroups.single(3), lambda: iter([{"temp": turn}]))
-    >>> [changes["temp"].rows.tolist() for changes in redraw.draws()], redraw.sampled is None
+    >>> shifted = sg.samplers.Donors(np.array([1, 2, 0]))
+    >>> temp = sg.samplers.ResampledFeature(sg.samplers.RowGroups.single(3), lambda: iter([{"temp": shifted}]))
+    >>> [changes["temp"].rows.tolist() for changes in temp.draws()], temp.sampled is None
     ([[1, 2, 0]], True)
     """
 
@@ -158,5 +158,5 @@ class ResampledFeature:
 
     @property
     def sampled(self) -> npt.NDArray[np.bool_] | None:
-        """Which rows are drawn; None if all are."""
+        """Mask of the rows that are drawn; None if all are."""
         return None if self.exact is None else ~self.exact.rows

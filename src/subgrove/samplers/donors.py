@@ -1,0 +1,291 @@
+"""Donor schemes: the row whose value each row receives.
+
+- `cyclic_shifts`: donors are other rows of the same table. The rows of a subgroup are put in random order, and each row
+  receives the value of the row a number of places further on. The shift is between 1 and size - 1, so no row is its own
+  donor, and it differs between repeats: after size - 1 repeats every other row has been the donor once, which is the
+  exact expectation.
+- `weighted_donors`: the same with sample weights, drawn independently.
+- `training_donors`: donors are training rows of the same subgroup, spread evenly over rows and repeats.
+- `balanced_points` with `SortedPools`: donors, or residuals, at quasi-random quantiles of a sorted pool.
+- `shuffle_within`: one random permutation within cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.kinds import Codes, Floats
+from subgrove._core.random import KeyedStreams, Streams, cached
+from subgrove._data.replace_columns import CyclicShift, Donors, Rows
+
+_HEADS = (100, 1000)  # leading rows that usually contain all subgroups if these are few, or more
+_GOLDEN = (np.sqrt(5.0) - 1.0) / 2.0
+
+
+def cyclic_shifts(code: Codes, n_groups: int, rngs: Streams, *, fixed_points: bool = False) -> Iterator[Donors]:
+    """Yield, for each repeat, the donors of all rows: other rows of the same subgroup.
+
+    A row alone in its subgroup keeps its value. With `fixed_points` a row may be its own donor.
+    """
+    rng = rngs.shared
+    order = _random_order(code, n_groups, rng)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    sizes = np.bincount(code, minlength=n_groups)
+    of_rank = _by_first_row(code, n_groups)
+    steps = np.empty((len(rngs), n_groups), dtype=np.intp)
+    steps[:, of_rank] = _shifts(sizes[of_rank] - (0 if fixed_points else 1), rng, len(rngs))
+    steps += 0 if fixed_points else 1
+    ends = np.cumsum(sizes)
+    bounds = [(end - size, end, size) for end, size in zip(ends.tolist(), sizes.tolist(), strict=True)]
+    for each in steps.tolist():
+        segments = [(start, end, step % size) for (start, end, size), step in zip(bounds, each, strict=True) if size]
+        yield Donors.from_cyclic_shift(CyclicShift(order, place, tuple(segments)))
+
+
+def training_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[Rows]:
+    """Yield, for each repeat, the donors of all rows from the pool of training rows of their subgroup.
+
+    Within a repeat the donors of a subgroup are spread evenly over its pool; over repeats a row receives every member
+    of its pool once before any member twice. With keyed streams rows are independent of each other: each starts at a
+    random position of its pool.
+    """
+    if isinstance(rngs, KeyedStreams):
+        yield from _keyed_donors(code, pools, rngs)
+        return
+    rng = rngs.shared
+    n_groups = len(pools)
+    order = _random_order(code, n_groups, rng)
+    sizes = np.bincount(code, minlength=n_groups)
+    rows = np.split(order, np.cumsum(sizes)[:-1])
+    of_rank = _by_first_row(code, n_groups)
+    shuffled = [rng.permutation(pools[k]) for k in of_rank]
+    steps = _shifts(np.array([len(pool) for pool in shuffled]), rng, len(rngs))
+    for each in steps.tolist():
+        donors = np.empty(len(code), dtype=np.intp)
+        for k, pool, step in zip(of_rank, shuffled, each, strict=True):
+            size = len(rows[k])
+            if size:
+                donors[rows[k]] = pool[(np.arange(size) * len(pool) // size + step) % len(pool)]
+        yield donors
+
+
+@dataclass(frozen=True, eq=False)
+class _ShuffledPools:
+    """Pools in random order, one after the other, and the cyclic shift of each pool in each repeat."""
+
+    members: Rows
+    starts: Rows
+    sizes: Rows
+    steps: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, pools: list[Rows], rng: np.random.Generator, n_repeats: int) -> _ShuffledPools:
+        sizes = np.array([len(pool) for pool in pools])
+        # Ordered by rows of the pools, not by subgroup numbers, which depend on the order of levels.
+        place = rng.permutation(1 + max((int(pool.max()) for pool in pools if len(pool)), default=0))
+        members = np.concatenate([pool[np.argsort(place[pool])] for pool in pools])
+        of_rank = np.argsort([int(pool.min()) if len(pool) else len(place) for pool in pools], kind="stable")
+        steps = np.empty((n_repeats, len(pools)), dtype=np.intp)
+        steps[:, of_rank] = _shifts(sizes[of_rank], rng, n_repeats)
+        return cls(members, np.cumsum(sizes) - sizes, sizes, steps)
+
+
+def _keyed_donors(code: Codes, pools: list[Rows], rngs: KeyedStreams) -> Iterator[Rows]:
+    shuffled = cached(rngs, "pools", lambda: _ShuffledPools.of(pools, rngs.shared, len(rngs)))
+    start, size = shuffled.starts[code], shuffled.sizes[code]
+    own = np.minimum((rngs.of_rows.random(len(code)) * size).astype(np.intp), size - 1)
+    for steps in shuffled.steps:
+        place = own + steps[code]
+        place -= np.where(place >= size, size, 0)
+        yield shuffled.members[start + place]
+
+
+def weighted_donors(
+    code: Codes, n_groups: int, weights: Floats, rngs: Iterable[np.random.Generator], *, fixed_points: bool = False
+) -> Iterator[Rows]:
+    """Yield, for each repeat, donors of the same subgroup, drawn in proportion to sample weights.
+
+    A row of weight w stands for w equal rows, of which w - 1 can be its donor; with `fixed_points`, all w.
+    """
+    order = np.argsort(code, kind="stable")
+    sizes = np.bincount(code, minlength=n_groups)
+    starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    for rng in rngs:
+        donors = np.arange(len(code))
+        u = rng.random(len(code))
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            rows = order[start : start + size]
+            total = float(weights[rows].sum())
+            own = np.zeros(size) if fixed_points else np.minimum(weights[rows], 1.0)
+            if size == 0 or (total - own <= 0).any():
+                continue
+            # Inverse of the cumulative weights, leaving out one unit of the row's own weight.
+            ends = np.cumsum(weights[rows])
+            point = u[rows] * (total - own)
+            starts_of_rows = ends - weights[rows]
+            point = np.where(point >= starts_of_rows, point + own, point)
+            donors[rows] = rows[np.minimum(np.searchsorted(ends, point, side="right"), size - 1)]
+        yield donors
+
+
+def shuffle_within(cells: npt.NDArray[Any], rng: np.random.Generator, *, fixed_points: bool = False) -> Rows:
+    """Return a random donor of the same cell for each row, each row being donor once.
+
+    The rows of a cell are put in random order, and each receives the value of the next; a row alone keeps its own.
+    With `fixed_points` it is a plain random permutation.
+    """
+    shuffled = rng.permutation(len(cells))
+    shuffled = shuffled[np.argsort(cells[shuffled], kind="stable")]
+    donors = np.empty_like(shuffled)
+    if fixed_points:
+        donors[np.argsort(cells, kind="stable")] = shuffled
+        return donors
+    ends = np.flatnonzero(np.diff(cells[shuffled], append=-1))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    following = np.arange(1, len(cells) + 1)
+    following[ends] = starts
+    donors[shuffled] = shuffled[following]
+    return donors
+
+
+def _by_first_row(code: Codes, n_groups: int) -> list[int]:
+    """Return the subgroups in the order of their first rows; empty ones come last.
+
+    Subgroup numbers depend on the order of levels, which differs between containers; draws must not depend on it.
+    """
+    if n_groups == 1:
+        return [0]
+    first = np.full(n_groups, len(code))
+    for n in (*_HEADS, len(code)):
+        head = code[:n]
+        # Backwards: of several values assigned to one position the last one remains.
+        first[head[::-1]] = np.arange(len(head))[::-1]
+        if (first < len(code)).all():
+            break
+    ranked: list[int] = np.argsort(first, kind="stable").tolist()
+    return ranked
+
+
+def _random_order(code: Codes, n_groups: int, rng: np.random.Generator) -> Rows:
+    """Return the rows sorted by subgroup, in random order within each."""
+    order = rng.permutation(len(code))
+    if n_groups == 1:
+        return order
+    # NumPy sorts small integers by counting, which is several times as fast.
+    small = code.astype(np.min_scalar_type(n_groups - 1)) if n_groups <= 65536 else code
+    return order.take(np.argsort(small.take(order), kind="stable"))
+
+
+def _shifts(population: npt.NDArray[np.intp], rng: np.random.Generator, n_repeats: int) -> npt.NDArray[np.intp]:
+    """Return, for each repeat and subgroup, a number in 0 .. population - 1, drawn without replacement.
+
+    Repeats are drawn one after the other, so that the first ones do not depend on the number of repeats.
+    """
+    u = rng.random((n_repeats, len(population)))
+    shifts = np.zeros(u.shape, dtype=np.intp)
+    for k, size in enumerate(population.tolist()):
+        if size > 1:
+            shifts[:, k] = _without_replacement(u[:, k].tolist(), size)
+    return shifts
+
+
+def _without_replacement(u: list[float], size: int) -> list[int]:
+    """Return the first elements of repeated Fisher-Yates shuffles."""
+    drawn: list[int] = []
+    moved: dict[int, int] = {}
+    for number in u:
+        at = len(drawn) % size
+        if at == 0:
+            moved = {}
+        index = at + int(number * (size - at))
+        drawn.append(moved.get(index, index))
+        moved[index] = moved.get(at, at)
+    return drawn
+
+
+def balanced_points(code: Codes, n_groups: int, own: Floats, rngs: Streams) -> Iterator[Floats]:
+    """Yield, for each repeat, a quasi-random point in [0, 1) for each row.
+
+    Within a repeat the rows of a subgroup, sorted by their own values, have the points of the van der Corput sequence
+    with a common random shift: points are spread evenly over the subgroup, and over rows with similar values. Over
+    repeats each row moves on by the golden section, which spreads any number of points well. A value at such a
+    quantile of a sorted pool is an unbiased draw, and the mean over rows and repeats varies less than that of
+    independent draws.
+
+    Parameters
+    ----------
+    code : int array
+        Subgroup of each row.
+    n_groups : int
+        Number of subgroups.
+    own : float array
+        Values by which the rows of a subgroup are sorted; equal and missing ones come in random order.
+    rngs : Streams
+        One stream for each repeat; only their shared part is used. With keyed streams rows are independent of each
+        other: each starts at a random point.
+    """
+    if isinstance(rngs, KeyedStreams):
+        start = rngs.of_rows.random(len(code))
+    else:
+        start = _van_der_corput_start(code, n_groups, own, rngs.shared)
+    for repeat in range(len(rngs)):
+        yield (start + repeat * _GOLDEN) % 1.0
+
+
+def _van_der_corput_start(code: Codes, n_groups: int, own: Floats, rng: np.random.Generator) -> Floats:
+    order = rng.permutation(len(code))
+    order = order[np.argsort(own[order], kind="stable")]
+    offset = rng.random(len(code))
+    if n_groups > 1:
+        order = order[np.argsort(code[order], kind="stable")]
+    sizes = np.bincount(code, minlength=n_groups)
+    starts = np.cumsum(sizes) - sizes
+    within = np.arange(len(code)) - np.repeat(starts, sizes)
+    # The offset of a subgroup is that of its first row, so that it does not depend on the subgroup's number.
+    first = np.minimum.reduceat(order, starts[sizes > 0]) if len(order) else order
+    start = np.empty(len(code))
+    start[order] = _reversed_bits(within) + np.repeat(offset[first], sizes[sizes > 0])
+    return start
+
+
+def _reversed_bits(numbers: Rows) -> Floats:
+    """Return the van der Corput sequence: the binary digits of each number, mirrored at the point."""
+    points, half = np.zeros(len(numbers)), 0.5
+    digits = numbers.copy()
+    while digits.any():
+        points += half * (digits & 1)
+        digits >>= 1
+        half /= 2
+    return points
+
+
+class SortedPools:
+    """Members of subgroups, sorted by their values, so that quantiles of a subgroup can be taken.
+
+    Parameters
+    ----------
+    code : int array
+        Subgroup of each member.
+    values : array
+        Values by which members are sorted.
+    n_groups : int
+        Number of subgroups.
+    """
+
+    def __init__(self, code: Codes, values: Floats, n_groups: int) -> None:
+        order = np.argsort(values, kind="stable")
+        self.order: Rows = order[np.argsort(code[order], kind="stable")]
+        self.sizes = np.bincount(code, minlength=n_groups)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+    def at(self, code: Codes, points: Floats) -> Rows:
+        """Return, for each row, the member of its subgroup at its quantile."""
+        size = self.sizes[code]
+        places: Rows = self.starts[code] + np.minimum((points * size).astype(np.intp), size - 1)
+        return self.order[places]
