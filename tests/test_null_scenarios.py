@@ -99,7 +99,7 @@ def test_a_null_scenario_is_frozen_and_picklable_and_says_what_it_is() -> None:
     X = one.sample(3, random_state=0).X
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(one.model))(X), one.model(X))
     assert "0.5 times x1" in one.sample(3, random_state=0).description
-    assert "of no use" in null_scenario("linear").sample(3, random_state=0).description
+    assert "redundant" in null_scenario("linear").sample(3, random_state=0).description
 
 
 @pytest.mark.parametrize("name", ["multilinear", "null linear", "", None, 3, ["linear"]])

@@ -184,7 +184,7 @@ def test_a_table_that_is_not_mixed_as_the_scenario_is_refused() -> None:
     X = one.sample(5, random_state=0).X
     with pytest.raises(InputError, match="X must be a frame, since x2, x4, x5 hold labels; got an array"):
         one.model(X.to_numpy())
-    with pytest.raises(InputError, match="X holds numbers in 'x4'; the scenario has the labels 'no', 'yes' there"):
+    with pytest.raises(InputError, match="X has numbers in 'x4'; the scenario has the labels 'no', 'yes' there"):
         one.model(X.assign(x4=1.0))
     with pytest.raises(InputError, match="X holds 'z' in 'x2'; the scenario has the labels 'a', 'b', 'c' there"):
         one.model(X.assign(x2=["a", "b", "c", "z", "a"]))
@@ -276,14 +276,14 @@ def test_one_row_is_enough() -> None:
 def test_other_features_are_not_redrawn() -> None:
     one = scenario("linear")
     data = one.sample(20, random_state=0)
-    with pytest.raises(SubgroveError, match=r"redraws 'x1' alone; got 'x2'. Pass features=\['x1'\]"):
+    with pytest.raises(SubgroveError, match=r"resamples 'x1' only; got 'x2'. Pass features=\['x1'\]"):
         sg.importance(one.model, data.X, data.y, sampler=one.sampler, train=data.X, features=["x2"])
 
 
 def test_tables_without_the_columns_are_refused() -> None:
     one = scenario("linear")
     X = one.sample(5, random_state=0).X
-    with pytest.raises(InputError, match="X lacks 'x3'"):
+    with pytest.raises(InputError, match="X lacks the columns 'x3'"):
         one.model(X.drop(columns="x3"))
     with pytest.raises(InputError, match=r"array of shape \(5, 9\)"):
         one.model(X.to_numpy()[:, :9])

@@ -1,8 +1,7 @@
-"""Data whose truth is known: the paper's four scenarios, two that are harder, and features that have nothing to say."""
+"""Simulated data with known importance: the scenarios of the paper, two harder ones, and null scenarios."""
 
-from subgrove.simulate.null import NullScenario, null_scenario, null_scenarios
 from subgrove.simulate.sampler import FittedTrueConditional, TrueConditional
-from subgrove.simulate.scenario import PAPER, Scenario, scenario, scenarios
+from subgrove.simulate.scenario import PAPER, NullScenario, Scenario, null_scenario, null_scenarios, scenario, scenarios
 
 __all__ = [
     "PAPER",

@@ -1,6 +1,6 @@
-"""How rows come about: every column but x1 is independent of the others, x1 is normal given them.
+"""Sampling from a data-generating process: all columns but x1 are independent, and x1 is normal given them.
 
-Labels are numbers in here: a nominal column is held as what each of its levels stands for in the target, so that one
+Labels are numbers internally: a nominal column is stored as the number that each level has in the target, so that one
 formula serves all scenarios. Users see the labels.
 """
 
@@ -19,8 +19,8 @@ from subgrove._models.predictor import read_model
 from subgrove.datasets import Dataset
 from subgrove.exceptions import InputError, ParameterError
 
-USED = 10  # features that a target asks for
-FEATURE = "x1"  # the one that depends on others
+USED = 10  # number of features that a target depends on
+FEATURE = "x1"  # the feature that depends on the others
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Process:
     given_rest : callable
         Mean and standard deviation of x1 in each row, given the others (columns x1, x2, ...).
     target : callable
-        What y is but for standard normal noise.
+        Conditional mean of y; the noise is standard normal.
     importance : float
-        Conditional importance of x1 for that target and the squared error.
+        Conditional importance of x1 for the target function and the squared error.
     levels : mapping
-        Nominal column -> its levels, equally frequent, each with the number that it stands for in the target.
+        Nominal column -> its equally frequent levels, each with its number in the target.
     """
 
     given_rest: Callable[[Floats], tuple[Floats, Floats]]
@@ -46,7 +46,7 @@ class Process:
 
 
 def sampled(process: Process, title: str, p: int, n: Any, seed: Any, about: str) -> Dataset:
-    """Rows of a process and their target."""
+    """Draw rows of a process and their target."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ParameterError(f"n must be a whole number >= 1; got {n!r}.")
     rng = stream(read_seed(seed), f"simulate {title}")
@@ -71,12 +71,12 @@ def _as_dataset(x: Floats, y: Floats, process: Process, codes: Mapping[str, Any]
 
 
 def column_names(p: int) -> list[str]:
-    """x1, ..., xp."""
+    """Return x1, ..., xp."""
     return [f"x{number + 1}" for number in range(p)]
 
 
 def read_rows(X: Any, process: Process) -> Floats:
-    """Columns x1 to x10 as numbers, of whatever container; of an array, the first ten."""
+    """Return columns x1 to x10 as numbers, from any container; the first ten columns of an array."""
     if isinstance(X, np.ndarray):
         if process.levels:
             raise InputError(f"X must be a frame, since {', '.join(process.levels)} hold labels; got an array.")
@@ -84,51 +84,51 @@ def read_rows(X: Any, process: Process) -> Floats:
             raise InputError(f"X must have x1 to x{USED} as its first columns; got an array of shape {X.shape}.")
         return np.asarray(X[:, :USED], dtype=np.float64)
     table = read_table(X, lenient=True)
-    wanted = column_names(USED)
-    absent = [name for name in wanted if name not in table.names]
+    names = column_names(USED)
+    absent = [name for name in names if name not in table.names]
     if absent:
-        raise InputError(f"X lacks {', '.join(map(repr, absent))}, which the scenario needs.")
+        raise InputError(f"X lacks the columns {', '.join(map(repr, absent))} of the scenario.")
     info = {column.name: column for column in table.columns}
-    return np.column_stack([_numbers(table.values(name), info[name], process.levels.get(name)) for name in wanted])
+    return np.column_stack([_numbers(table.values(name), info[name], process.levels.get(name)) for name in names])
 
 
 def _numbers(values: Any, info: Any, levels: Mapping[str, float] | None) -> Floats:
     if levels is None:
         if info.is_nominal:
-            raise InputError(f"X holds labels in {info.name!r}; the scenario needs numbers there.")
+            raise InputError(f"X has labels in {info.name!r}; the scenario has numbers there.")
         return np.asarray(values, dtype=np.float64)
     known = ", ".join(map(repr, levels))
     if not info.is_nominal:
-        raise InputError(f"X holds numbers in {info.name!r}; the scenario has the labels {known} there.")
+        raise InputError(f"X has numbers in {info.name!r}; the scenario has the labels {known} there.")
     present = set(values[values >= 0].tolist())
     unknown = [level for code, level in enumerate(info.levels) if code in present and level not in levels]
     if unknown or (values < 0).any():
         got = repr(unknown[0]) if unknown else "missing values"
-        raise InputError(f"X holds {got} in {info.name!r}; the scenario has the labels {known} there.")
+        raise InputError(f"X has {got} in {info.name!r}; the scenario has the labels {known} there.")
     numbers: Floats = np.array([levels.get(level, np.nan) for level in info.levels], dtype=np.float64)[values]
     return numbers
 
 
-def rise_of(model: Any, data: Dataset, sampler: Any, seed: int) -> float:
-    """Mean rise of the squared error of a model when x1 is redrawn once in each row."""
-    asked = read_model(model, "value")
+def increase_of_loss(model: Any, data: Dataset, sampler: Any, seed: int) -> float:
+    """Return the mean increase of the squared error of a model when x1 is resampled once in each row."""
+    predictor = read_model(model, "value")
     n = len(data.X)
     (drawn,) = sampler.fit(data.X).sample(data.X, FEATURE, [stream(seed, "true importance")])
-    before = asked.predict(data.X, n, lambda row: "rows as drawn")
-    after = asked.predict(data.X.assign(**{FEATURE: drawn}), n, lambda row: "rows with x1 redrawn")
+    baseline = predictor.predict(data.X, n, lambda row: "baseline rows")
+    resampled = predictor.predict(data.X.assign(**{FEATURE: drawn}), n, lambda row: "rows with x1 resampled")
     y = data.y.to_numpy()
-    return float(np.mean((after - y) ** 2 - (before - y) ** 2))
+    return float(np.mean((resampled - y) ** 2 - (baseline - y) ** 2))
 
 
 def read_width(p: Any) -> int:
-    """The number of features."""
+    """Validate the number of features."""
     if isinstance(p, bool) or not isinstance(p, int | np.integer) or p < USED:
         raise ParameterError(f"p must be a whole number >= {USED}, since the target needs x1 to x{USED}; got {p!r}.")
     return int(p)
 
 
 def read_name(name: Any, known: Sequence[str]) -> str:
-    """The name of a process."""
+    """Validate the name of a scenario."""
     if not isinstance(name, str) or name not in known:
         raise ParameterError(f"name must be one of {', '.join(map(repr, known))}; got {name!r}.")
     return name

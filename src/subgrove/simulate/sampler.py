@@ -1,4 +1,4 @@
-"""The sampler that knows the truth: it redraws x1 from its true distribution given the others."""
+"""Sampler of x1 from its true conditional distribution."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove.exceptions import ParameterError
-from subgrove.simulate.known import PROCESSES
 from subgrove.simulate.process import FEATURE, read_rows
+from subgrove.simulate.processes import PROCESSES
 
 
 class TrueConditional:
-    """Redraws x1 from its true distribution given the others: what all samplers try to come close to.
+    """Sampler of x1 from its true conditional distribution, which other samplers approximate.
 
-    It needs no training rows, takes any container, and works wherever `sampler=` is an argument.
+    It needs no training rows, supports any container, and can be passed as `sampler=`.
 
     Parameters
     ----------
     name : str
-        The scenario; one of `null_scenario` has "null " before its name.
+        Name of the scenario; names of null scenarios have the prefix "null ".
 
     Examples
     --------
@@ -40,14 +40,14 @@ class TrueConditional:
         self.name = name
 
     def fit(self, X: Any, features: Any = None) -> FittedTrueConditional:
-        """Nothing is learned.
+        """Return the sampler; there is nothing to fit.
 
         Parameters
         ----------
         X : table
-            Not looked at.
+            Ignored.
         features : list of str
-            Not looked at: x1 is the only one.
+            Ignored; x1 is the only feature.
         """
         return FittedTrueConditional(self.name)
 
@@ -57,12 +57,12 @@ class TrueConditional:
 
 @dataclass(frozen=True)
 class FittedTrueConditional:
-    """Redraws x1; see `TrueConditional`.
+    """Fitted sampler of x1; see `TrueConditional`.
 
     Attributes
     ----------
     name : str
-        The scenario.
+        Name of the scenario.
 
     Examples
     --------
@@ -77,21 +77,21 @@ class FittedTrueConditional:
     name: str
 
     def sample(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterator[Floats]:
-        """New values of x1 for each row of X, one column for each generator.
+        """Return new values of x1 for each row of X, one column per generator.
 
         Parameters
         ----------
         X : table
-            Rows to redraw.
+            Rows to resample.
         feature : str
-            "x1"; no other has a known distribution.
+            "x1"; other features are not supported.
         rngs : list of numpy Generator
-            One for each repeat.
+            One per repeat.
         """
         first = "x0" if isinstance(X, np.ndarray) else FEATURE  # columns of arrays are counted from 0
         if feature != first:
             raise ParameterError(
-                f"The true sampler of a scenario redraws {first!r} alone; got {feature!r}. Pass features=[{first!r}]."
+                f"The true sampler of a scenario resamples {first!r} only; got {feature!r}. Pass features=[{first!r}]."
             )
         process = PROCESSES[self.name]
         mean, sd = process.given_rest(read_rows(X, process))

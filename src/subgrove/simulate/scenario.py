@@ -1,6 +1,6 @@
-"""Scenarios in which the conditional importance of x1 is known.
+"""Scenarios with a known conditional importance of x1.
 
-All features but x1 are independent; x1 depends on them in a way that the scenario says::
+All features but x1 are independent. In the scenarios of `scenario`, x1 depends on them as follows::
 
     independent   x1 ~ N(0, 1)
     linear        x1 ~ N(x2, 1)
@@ -9,9 +9,24 @@ All features but x1 are independent; x1 depends on them in a way that the scenar
     interaction   x1 ~ N(2 x2 x3, 1)
     mixed         x1 ~ N(m + x3, sd s exp(x3 / 4)), m and s -2, 0.5 if x2 is a;  1, 1 if b;  0, 2 if c
 
-The first four are the paper's. The others are standard normal, but for three columns of `mixed`: x2 (a, b, c), x4 (no,
-yes) and x5 (p, q, r, s, t) are labels, which stand for the numbers -0.5, 0.5, 1; -0.5, 0.5; -1, -0.5, 0, 0.5, 1 in the
-target. That is f(x) plus standard normal noise, with f(x) = x1 x2 + x1 + ... + x10, whatever the number of features.
+The first four are those of the paper. All other features are standard normal, except for three columns of `mixed`:
+x2 (a, b, c), x4 (no, yes) and x5 (p, q, r, s, t) are labels with the numbers -0.5, 0.5, 1; -0.5, 0.5; -1, -0.5, 0, 0.5,
+1 in the target. The target is f(x) plus standard normal noise, with f(x) = x1 x2 + x1 + ... + x10 for any number of
+features.
+
+In the scenarios of `null_scenario`, x1 has correlation 0.9 with x2, and y is independent of x1 given the other columns.
+A fitted model may use x1 nevertheless, as a proxy of x2. But rows with x1 resampled from its true conditional
+distribution have the same distribution as the original rows, so the conditional importance of x1 is 0 for every model:
+a test that rejects this more often than its level is invalid. ::
+
+    linear      x1 ~ N(0.9 x2, sd 0.44)                  y = x2 + ... + x10 + e
+    nonlinear   x1 ~ N(2 x2 or, below 0, x2 / 2, sd 0.40)
+                                                         y = x2^2 + x2 x3 + 2 sin(2 x4) + max(x5, 0) + x6 + e
+    mixed       x1 ~ N(0.9 x2 + shift of x3, variance by x3)
+                                                         y = (1 or, if x3 is c, 2) x2 + 3 shift + x4 + ... + x10 + e
+
+In the null scenario `mixed`, x3 is a, b or c with shifts -0.3, 0, 0.3 and variances 0.04, 0.13, 0.22; x4 and x5 are
+labels as above. All other columns, and e, are standard normal.
 """
 
 from __future__ import annotations
@@ -21,19 +36,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from subgrove._core.kinds import Floats
 from subgrove._core.random import read_seed
 from subgrove.datasets import Dataset
-from subgrove.simulate.known import PROCESSES, names
-from subgrove.simulate.process import read_name, read_rows, read_width, rise_of, sampled
+from subgrove.exceptions import ParameterError
+from subgrove.simulate.process import Process, increase_of_loss, read_name, read_rows, read_width, sampled
+from subgrove.simulate.processes import PROCESSES, key_of_null, names
 from subgrove.simulate.sampler import TrueConditional
 
 PAPER = ("independent", "linear", "nonlinear", "multilinear")
-"""Names of the scenarios that the paper has."""
+"""Names of the scenarios of the paper."""
 
 
 def scenarios() -> tuple[str, ...]:
-    """Names of the scenarios; the paper's come first, and alone they are `PAPER`.
+    """Return the names of the scenarios; those of the paper (`PAPER`) come first.
 
     Examples
     --------
@@ -46,20 +64,32 @@ def scenarios() -> tuple[str, ...]:
     return names(null=False)
 
 
+def null_scenarios() -> tuple[str, ...]:
+    """Return the names of the scenarios in which y is independent of x1 given the other columns.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> sg.simulate.null_scenarios()
+    ('linear', 'nonlinear', 'mixed')
+    """
+    return names(null=True)
+
+
 def scenario(name: str, *, p: int = 10) -> Scenario:
-    """A data-generating process in which the conditional importance of `x1` is known.
+    """Return a data-generating process with a known conditional importance of x1.
 
     Parameters
     ----------
     name : {"independent", "linear", "nonlinear", "multilinear", "interaction", "mixed"}
-        How x1 depends on the other features.
+        Dependence of x1 on the other features.
     p : int, default 10
-        Number of features, 10 or more; those after x10 have to do with nothing.
+        Number of features, at least 10; features after x10 are irrelevant.
 
     Returns
     -------
     Scenario
-        Draws rows, knows the true model, how x1 is distributed given the others, and the true importance.
+        Draws rows; has the true model, the conditional distribution of x1 and the true importance.
 
     Examples
     --------
@@ -79,14 +109,138 @@ def scenario(name: str, *, p: int = 10) -> Scenario:
     return Scenario(read_name(name, scenarios()), read_width(p))
 
 
+def null_scenario(name: str, *, p: int = 10, strength: float = 0.0) -> NullScenario:
+    """Return a process in which x1 has correlation 0.9 with x2 and is redundant given the other features.
+
+    Parameters
+    ----------
+    name : {"linear", "nonlinear", "mixed"}
+        Form of the dependence and of the target.
+    p : int, default 10
+        Number of features, at least 10; features after x10 are irrelevant.
+    strength : float, default 0
+        Coefficient of x1 that is added to the target; a value other than 0 gives an effect that a test should detect.
+
+    Returns
+    -------
+    NullScenario
+        Draws rows; has the true model, the conditional distribution of x1 and the true importance.
+
+    Examples
+    --------
+    A forest uses x1 as a proxy of x2, so its marginal importance is positive; its conditional importance is 0.
+
+    >>> import subgrove as sg
+    >>> from sklearn.ensemble import RandomForestRegressor
+    >>> null = sg.simulate.null_scenario("linear")
+    >>> train, test = null.sample(200, random_state=1), null.sample(500, random_state=2)
+    >>> model = RandomForestRegressor(50, max_features=3, random_state=1).fit(train.X, train.y)
+    >>> for sampler in ("marginal", null.sampler):
+    ...     imp = sg.importance(model, test.X, test.y, sampler=sampler, features=["x1"], random_state=1)
+    ...     low, high = imp.overall[["conf_low", "conf_high"]].iloc[0]
+    ...     print(bool(low > 0))
+    True
+    False
+    >>> null.importance
+    0.0
+    """
+    if isinstance(strength, bool) or not isinstance(strength, int | float | np.number) or not np.isfinite(strength):
+        raise ParameterError(f"strength must be a finite number; got {strength!r}.")
+    return NullScenario(read_name(name, null_scenarios()), read_width(p), float(strength))
+
+
+class _KnownScenario:
+    """Members that scenarios share; a subclass has the process, its key and a description."""
+
+    p: int
+
+    @property
+    def _process(self) -> Process:
+        return PROCESSES[self._key]
+
+    @property
+    def _key(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def _description(self) -> str:
+        raise NotImplementedError
+
+    def sample(self, n: int, *, random_state: int | None = None) -> Dataset:
+        """Draw rows with features x1, ..., xp and the target.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        random_state : int, RandomState instance or Generator, optional
+            Seed of the rows. In null scenarios, features are the same for every strength.
+        """
+        return sampled(self._process, self._key, self.p, n, random_state, self._description)
+
+    @property
+    def model(self) -> Callable[[Any], Floats]:
+        """The true model as a function of a table; the first column of an array is x1.
+
+        Scenarios `mixed` have labels, so that their models need a frame.
+        """
+        return partial(_predict_true_model, self)
+
+    @property
+    def sampler(self) -> TrueConditional:
+        """Sampler of x1 from its true conditional distribution given the other features."""
+        return TrueConditional(self._key)
+
+    @property
+    def importance(self) -> float:
+        """Exact conditional importance of x1 for the true model and the squared error.
+
+        If x1 is resampled from its conditional distribution, it changes by d with E[d^2] = 2 Var(x1 | rest). In
+        `scenario`, f changes by d (1 + x2), so the importance is 2 E[Var(x1 | rest) (1 + x2)^2]. In `null_scenario`,
+        the target changes by strength * d, so it is 2 strength^2 E[Var(x1 | rest)]; for strength 0 it is 0 for every
+        model.
+        """
+        return self._process.importance
+
+    def true_importance(self, model: Any = None, *, n: int = 1000, random_state: int | None = None) -> float:
+        """Estimate the conditional importance of x1 for any model, with the true conditional distribution of x1.
+
+        Parameters
+        ----------
+        model : object with `predict`, or function of a table; optional
+            Receives a pandas frame; the true model by default.
+        n : int, default 1000
+            Number of new rows. Each is resampled once.
+        random_state : int, RandomState instance or Generator, optional
+            Seed of the rows and the resampled values.
+
+        Returns
+        -------
+        float
+            Mean increase of the squared error.
+
+        Examples
+        --------
+        >>> import subgrove as sg
+        >>> linear = sg.simulate.scenario("linear")
+        >>> round(linear.true_importance(n=100_000, random_state=2), 1), linear.importance
+        (4.0, 4.0)
+        >>> linear.true_importance(lambda X: X["x2"], random_state=1)
+        0.0
+        """
+        seed = read_seed(random_state)
+        evaluated = self.model if model is None else model
+        return increase_of_loss(evaluated, self.sample(n, random_state=seed), self.sampler, seed)
+
+
 @dataclass(frozen=True)
-class Scenario:
-    """A data-generating process; made by `scenario`.
+class Scenario(_KnownScenario):
+    """Data-generating process with a known conditional importance of x1; returned by `scenario`.
 
     Attributes
     ----------
     name : str
-        How x1 depends on the other features.
+        Dependence of x1 on the other features.
     p : int
         Number of features.
 
@@ -103,76 +257,62 @@ class Scenario:
     name: str
     p: int
 
-    def sample(self, n: int, *, random_state: int | None = None) -> Dataset:
-        """Draw rows with features x1, ..., xp and the target.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows.
-        random_state : int, RandomState instance or Generator, optional
-            Makes the rows the same each time.
-        """
-        about = f"Simulated: x1 {self.name}, {self.p} features."
-        return sampled(PROCESSES[self.name], self.name, self.p, n, random_state, about)
+    @property
+    def _key(self) -> str:
+        return self.name
 
     @property
-    def model(self) -> Callable[[Any], Floats]:
-        """The true model f as a function of a table; an array has x1 as its first column.
+    def _description(self) -> str:
+        return f"Simulated: x1 {self.name}, {self.p} features."
 
-        The scenario `mixed` has labels, so that its model takes frames alone.
-        """
-        return partial(_ask_true_model, self.name)
+
+@dataclass(frozen=True)
+class NullScenario(_KnownScenario):
+    """Data-generating process in which y is independent of x1 given the rest; returned by `null_scenario`.
+
+    Attributes
+    ----------
+    name : str
+        Form of the dependence and of the target.
+    p : int
+        Number of features.
+    strength : float
+        Coefficient of x1 that is added to the target; 0 for the null hypothesis.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> scenario = sg.simulate.null_scenario("linear")
+    >>> scenario.name, scenario.strength, scenario.importance
+    ('linear', 0.0, 0.0)
+    >>> scenario.sample(5, random_state=1)
+    <Dataset: 5 rows, 10 features, target 'y'>
+    """
+
+    name: str
+    p: int
+    strength: float = 0.0
 
     @property
-    def sampler(self) -> TrueConditional:
-        """Redraws x1 from its true distribution given the other features."""
-        return TrueConditional(self.name)
+    def _key(self) -> str:
+        return key_of_null(self.name)
 
     @property
-    def importance(self) -> float:
-        """The conditional importance of x1 for the true model and the squared error, exactly.
+    def _process(self) -> Process:
+        null, strength = PROCESSES[self._key], self.strength
 
-        Redrawn from its conditional distribution, x1 differs from what it was by d with E[d^2] = 2 Var(x1 | rest), and
-        f by d (1 + x2): the importance is 2 E[Var(x1 | rest) (1 + x2)^2].
-        """
-        return PROCESSES[self.name].importance
+        def target(x: Floats) -> Floats:
+            return null.target(x) + strength * x[:, 0]
 
-    def true_importance(self, model: Any = None, *, n: int = 1000, random_state: int | None = None) -> float:
-        """The conditional importance of x1 for any model, estimated on fresh rows with the true distribution of x1.
+        return Process(null.given_rest, target, strength**2 * null.importance, null.levels)
 
-        Parameters
-        ----------
-        model : object with `predict`, or function of a table; optional
-            Gets a pandas frame; the true model by default.
-        n : int, default 1000
-            Number of fresh rows. Each is redrawn once.
-        random_state : int, RandomState instance or Generator, optional
-            Of the rows and the redraw.
-
-        Returns
-        -------
-        float
-            Mean rise of the squared error.
-
-        Examples
-        --------
-        >>> import subgrove as sg
-        >>> linear = sg.simulate.scenario("linear")
-        >>> round(linear.true_importance(n=100_000, random_state=2), 1), linear.importance
-        (4.0, 4.0)
-        >>> linear.true_importance(lambda X: X["x2"], random_state=1)
-        0.0
-        """
-        random_state = read_seed(random_state)
-        return rise_of(
-            self.model if model is None else model,
-            self.sample(n, random_state=random_state),
-            self.sampler,
-            random_state,
-        )
+    @property
+    def _description(self) -> str:
+        if self.strength:
+            return f"Simulated: {self.strength:g} times x1 in the target ({self.name}), {self.p} features."
+        return f"Simulated: x1 redundant given the other features ({self.name}), {self.p} features."
 
 
-def _ask_true_model(name: str, X: Any) -> Floats:
-    process = PROCESSES[name]
+def _predict_true_model(scenario: _KnownScenario, X: Any) -> Floats:
+    process = scenario._process
     return process.target(read_rows(X, process))

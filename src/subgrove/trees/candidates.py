@@ -32,16 +32,16 @@ CHUNK = 8192  # rows gathered at a time in a large node
 
 @dataclass(frozen=True, eq=False)
 class SortedTable:
-    """A table and what was computed of it so far.
+    """A table with cached ranges, codes and sorted orders of its columns.
 
     Attributes
     ----------
     table : Table
         Columns that trees may split on.
     orders : int array (number of columns of numbers, n_rows) or None
-        Rows in ascending order of each column; None where they are not kept.
+        Rows in ascending order of each column; None if orders are not stored.
     known : bool array
-        Which lines of `orders` are filled.
+        Which rows of `orders` are filled.
     """
 
     table: Table
@@ -50,14 +50,14 @@ class SortedTable:
 
     @classmethod
     def of(cls, table: Table, *, shared: bool) -> SortedTable:
-        """Nothing is computed yet. Orders are kept where several trees may ask for them."""
+        """Return the table without computing anything yet; orders are stored if several trees share it."""
         n_columns = table.numbers.shape[1]
-        keeps = shared and table.n_rows < 2**31 and 4 * n_columns * table.n_rows <= MAX_ORDER_BYTES
-        orders = np.empty((n_columns, table.n_rows), dtype=np.int32) if keeps else None
+        is_stored = shared and table.n_rows < 2**31 and 4 * n_columns * table.n_rows <= MAX_ORDER_BYTES
+        orders = np.empty((n_columns, table.n_rows), dtype=np.int32) if is_stored else None
         return cls(table, orders, np.zeros(n_columns, dtype=np.bool_))
 
     def filled(self, tree: str) -> SortedTable:
-        """Itself, with what such trees sort computed: other processes then have no need to."""
+        """Compute the orders that trees of this type need, so that other processes need not; return self."""
         if tree == "cart":
             _ = self.sorted_numbers
         elif self.orders is not None:
@@ -66,7 +66,7 @@ class SortedTable:
         return self
 
     def order(self, at: int) -> npt.NDArray[Any]:
-        """Rows in ascending order of a column of numbers, missing values last."""
+        """Return the rows in ascending order of a numeric column, missing values last."""
         if self.orders is None:
             return ascending(self.table.numbers[:, at])
         if not self.known[at]:
@@ -76,7 +76,7 @@ class SortedTable:
         return known
 
     def order_within(self, at: int, rows: Rows) -> npt.NDArray[Any] | None:
-        """Places among `rows`, ascending by a column; None where sorting these rows is quicker."""
+        """Return positions in `rows`, ascending by a column; None if sorting these rows is faster."""
         n_rows = self.table.n_rows
         if self.orders is None or len(rows) * MIN_FRACTION < n_rows:
             return None
@@ -90,7 +90,7 @@ class SortedTable:
 
     @cached_property
     def sorted_numbers(self) -> tuple[Rows, Floats]:
-        """Rows in ascending order of each column of numbers, and the numbers in that order: (columns, n_rows) each."""
+        """Rows in ascending order of each numeric column, and the numbers in this order: (columns, n_rows) each."""
         columns = np.ascontiguousarray(self.table.numbers.T)
         order = np.empty(columns.shape, dtype=np.intp)
         for line, numbers in zip(order, columns, strict=True):
@@ -99,13 +99,13 @@ class SortedTable:
 
     @cached_property
     def ranges(self) -> tuple[Floats, Floats]:
-        """Least and largest number of each column of numbers; NaN where values are missing."""
+        """Minimum and maximum of each numeric column; NaN if it has missing values."""
         numbers = self.table.numbers
         return numbers.min(axis=0), numbers.max(axis=0)
 
     @cached_property
     def codes(self) -> dict[int, Rows]:
-        """Codes of each nominal column by where it lies, with missing values as one more level."""
+        """Codes of each nominal column by its position, with missing values as one more level."""
         return {
             at: _missing_last(self.table.codes[:, at], len(column.levels))
             for column, at in zip(self.table.columns, self.table.positions(), strict=True)
@@ -114,9 +114,9 @@ class SortedTable:
 
 
 def ascending(values: Floats) -> Rows:
-    """Places of the values in ascending order along the last axis; equal ones in the order of their places.
+    """Return positions of the values in ascending order along the last axis; ties keep their order.
 
-    Among infinite ones, which pad short nodes, any order will do.
+    Infinite values, which pad short nodes, may be in any order.
     """
     order = np.argsort(values, axis=-1)
     ordered = np.take_along_axis(values, order, axis=-1)
@@ -135,15 +135,15 @@ class Block:
     Attributes
     ----------
     rows : int array (nodes, m)
-        Row numbers; a shorter node is filled up with its own first row, at weight 0.
+        Row numbers; a shorter node is padded with its own first row, at weight 0.
     weights, roots : float array (nodes, m) or None
-        Weights and their square roots; None where every row counts once and nothing is padded.
+        Weights and their square roots; None if all weights are 1 and there is no padding.
     n : float array (nodes,)
         Sum of weights.
     sizes : int array (nodes,)
         Number of rows before padding.
     whole : bool
-        Whether this is one node with all rows in order, so that nothing needs to be gathered.
+        Whether this is one node with all rows in order, so that no rows need to be gathered.
     """
 
     rows: Rows
@@ -155,7 +155,7 @@ class Block:
 
     @classmethod
     def of(cls, nodes: list[Rows], weights: Floats | None, n_rows: int, width: int | None = None) -> Block:
-        """Pad the rows of some nodes to a block, as wide as the largest or of a given width."""
+        """Pad the rows of nodes to a block, as wide as the largest or of a given width."""
         sizes = np.array([len(rows) for rows in nodes], dtype=np.intp)
         m = int(sizes.max()) if width is None else width
         rows = np.empty((len(nodes), m), dtype=np.intp)
@@ -169,11 +169,11 @@ class Block:
         if weights is None:
             # Only padding: 0 and 1 are their own square roots.
             return cls(rows, inside, inside, sizes.astype(np.float64), sizes, whole)
-        counted = weights[rows] if inside is None else weights[rows] * inside
-        return cls(rows, counted, np.sqrt(counted), counted.sum(axis=1), sizes, whole)
+        padded_weights = weights[rows] if inside is None else weights[rows] * inside
+        return cls(rows, padded_weights, np.sqrt(padded_weights), padded_weights.sum(axis=1), sizes, whole)
 
     def gather(self, values: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
-        """Values of a column for the rows: (nodes, m)."""
+        """Return the values of a column in the rows: (nodes, m)."""
         return values[None, :] if self.whole else values[self.rows]
 
 
@@ -188,26 +188,26 @@ class NominalColumn:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Candidate columns of a table by how they are tested.
+    """Candidate columns of a table, by the type of their test.
 
     Attributes
     ----------
     prepared : Prepared
         The columns, perhaps beside others, and what is known of them.
     complete : int array
-        Place among all columns of each numeric or ordered column without missing values.
+        Positions of the numeric and ordered columns without missing values.
     places : int array
-        Where these lie in the numbers of the table.
-    partial : list of (place, values)
+        Positions of these columns in the numbers of the table.
+    partial : list of (position, values)
         Numeric and ordered columns with missing values.
     nominal : list of NominalColumn
     n_columns : int
     scale, shift : float array or None
-        What complete columns are multiplied by (powers of two) and what is then taken off before sums are formed;
-        None where no column is so large or small that squares leave the range of floats, or lies far from 0.
+        Factors of complete columns (powers of two) and values subtracted before sums are formed; None if no column has
+        squares outside the range of floats, or values far from 0.
     """
 
-    prepared: SortedTable
+    shared: SortedTable
     complete: Rows
     places: npt.NDArray[np.int64]
     partial: list[tuple[int, Floats]]
@@ -217,31 +217,31 @@ class Candidates:
     shift: Floats | None
 
     @classmethod
-    def of(cls, table: Table, prepared: SortedTable | None = None) -> Candidates:
-        """Sort out the columns of a table; `prepared` is what is known of it, or of one with more columns."""
-        prepared = SortedTable.of(table, shared=False) if prepared is None else prepared
+    def of(cls, table: Table, columns: SortedTable | None = None) -> Candidates:
+        """Classify the columns of a table; `columns` is a sorted table with these columns and possibly others."""
+        shared = SortedTable.of(table, shared=False) if columns is None else columns
         complete, partial, nominal, places = [], [], [], []
         for index, (column, at) in enumerate(zip(table.columns, table.positions(), strict=True)):
             if column.is_nominal:
-                nominal.append(NominalColumn(index, prepared.codes[at], len(column.levels) + column.has_missing))
+                nominal.append(NominalColumn(index, shared.codes[at], len(column.levels) + column.has_missing))
             elif column.has_missing:
                 partial.append((index, np.ascontiguousarray(table.numbers[:, at])))
             else:
                 complete.append(index)
                 places.append(at)
-        lying = np.array(places, dtype=np.int64)
-        scale, shift = _scale_and_shift(prepared, lying)
-        where = np.array(complete, dtype=np.intp)
-        return cls(prepared, where, lying, partial, nominal, len(table.columns), scale, shift)
+        in_numbers = np.array(places, dtype=np.int64)
+        scale, shift = _scale_and_shift(shared, in_numbers)
+        in_table = np.array(complete, dtype=np.intp)
+        return cls(shared, in_table, in_numbers, partial, nominal, len(table.columns), scale, shift)
 
     @cached_property
     def numbers(self) -> Floats:
-        """The complete columns alone; a copy where others lie between them."""
-        numbers = self.prepared.table.numbers
+        """The complete columns only; a copy unless they are all columns of numbers."""
+        numbers = self.shared.table.numbers
         return numbers if len(self.places) == numbers.shape[1] else numbers.T[self.places].T
 
     def number_chunks(self, block: Block) -> Iterator[tuple[slice, Floats]]:
-        """Numbers of a block's rows, (nodes, rows, complete columns), piece by piece."""
+        """Yield the numbers of a block's rows, (nodes, rows, complete columns), in chunks."""
         (nodes, m), all_numbers = block.rows.shape, self.numbers
         step = m if m <= 2 * CHUNK else CHUNK
         by_column = all_numbers.flags.f_contiguous and not all_numbers.flags.c_contiguous
@@ -262,23 +262,23 @@ class Candidates:
             yield part, numbers
 
     def scaled_values(self, column: int, rows: Rows) -> Floats:
-        """Some values of a complete column, on the scale of its sums."""
-        values: Floats = self.prepared.table.numbers[rows, self.places[column]]
+        """Return some values of a complete column, on the scale of its sums."""
+        values: Floats = self.shared.table.numbers[rows, self.places[column]]
         return values if self.scale is None else values * float(self.scale[column])
 
     def numeric_values(self, index: int) -> Floats:
-        """All values of a numeric or ordered column."""
+        """Return all values of a numeric or ordered column."""
         for place, values in self.partial:
             if place == index:
                 return values
-        return self.prepared.table.numbers[:, self._place(index)]
+        return self.shared.table.numbers[:, self._place(index)]
 
-    def order_of_nodes(self, chosen: list[int], block: Block, nodes: list[int], values: Floats) -> Rows:
-        """Places in ascending order of the chosen columns of some nodes, whose `values` end in infinite padding."""
+    def order_of_nodes(self, columns: list[int], block: Block, nodes: list[int], values: Floats) -> Rows:
+        """Return positions in ascending order of a column for each node; its `values` end in infinite padding."""
         sizes, order = block.sizes[nodes], np.empty(values.shape, dtype=np.int64)
         known = [
-            self.prepared.order_within(self._place(column), block.rows[node, :size])
-            for column, node, size in zip(chosen, nodes, sizes, strict=True)
+            self.shared.order_within(self._place(column), block.rows[node, :size])
+            for column, node, size in zip(columns, nodes, sizes, strict=True)
         ]
         unknown = [k for k, places in enumerate(known) if places is None]
         for k, places in enumerate(known):
@@ -294,21 +294,21 @@ class Candidates:
 
 
 def power_of_two(values: Floats) -> float:
-    """A factor that brings the largest of some values near 1 without changing any digit."""
+    """Return a power of two that brings the largest value near 1 without rounding."""
     peak = max(float(np.fmax.reduce(values, initial=0.0)), -float(np.fmin.reduce(values, initial=0.0)))
     return float(np.ldexp(1.0, -min(max(int(np.frexp(peak)[1]), -1000), 1000))) if peak > 0 else 1.0
 
 
-def _scale_and_shift(prepared: SortedTable, places: npt.NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
-    """Factors for columns whose squares would leave the range of floats, and middles of columns far from 0."""
+def _scale_and_shift(shared: SortedTable, places: npt.NDArray[np.int64]) -> tuple[Floats | None, Floats | None]:
+    """Return factors for columns whose squares would overflow or underflow, and midpoints of columns far from 0."""
     if not places.size:
         return None, None
-    low, high = (ends[places] for ends in prepared.ranges)
+    low, high = (ends[places] for ends in shared.ranges)
     peak = np.maximum(high, -low)
     scale = None
     extreme = (peak > 1e100) | ((peak < 1e-100) & (peak > 0))
     if extreme.any():
-        numbers = prepared.table.numbers
+        numbers = shared.table.numbers
         scale = np.array(
             [power_of_two(numbers[:, at]) if far else 1.0 for at, far in zip(places, extreme, strict=True)]
         )

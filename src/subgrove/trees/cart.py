@@ -80,7 +80,7 @@ class CartTree(SingleTargetTree):
         histogram = Histogram.of(training.target, training.values)
         grower = _CartGrower(training, limits)
         grower.grow()
-        nodes = collapse(grower.counted(histogram), limits.cp)
+        nodes = collapse(grower.with_histograms(histogram), limits.cp)
         return Tree(
             method=self._method,
             target=training.target,
@@ -167,7 +167,7 @@ class _CartGrower:
             return "constant"
         return "complexity" if node_risk(node) <= self.min_risk else None
 
-    def counted(self, histogram: Histogram) -> dict[int, Node]:
+    def with_histograms(self, histogram: Histogram) -> dict[int, Node]:
         """Return the nodes, each with the histogram of the target in it."""
         by_node = histogram.counts(self.leaf_of_row - 1, len(self.nodes), self.training.weights)
         for id_ in range(len(self.nodes), 1, -1):

@@ -9,7 +9,7 @@ Requirements this design meets:
 - all numeric columns are scanned at once. They are sorted once, at the root, for all features that share a table;
   children inherit the order;
 - rounding has no influence. Gains that differ by no more than rounding are ties, and the first one wins, so neither
-  the order of the rows nor weights in place of repeated rows have an influence;
+  the order of the rows nor weights in place of duplicated rows have an influence;
 - a missing value is a category of its own, tried on both sides of each split point and alone against all others.
 """
 

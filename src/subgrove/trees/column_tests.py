@@ -1,14 +1,14 @@
-"""Permutation test of scores against every candidate column, for many nodes at once.
+"""Permutation tests of scores against every candidate column, for many nodes at once.
 
 For scores s_i and a column's g(x_i), the linear statistic is T = sum g(x_i) s_i'. Given the values, over
 all permutations, its mean is E = n gbar sbar' and its covariance V = [sum (s - sbar)(s - sbar)' / n] (x)
 [n / (n - 1) sum (g - gbar)(g - gbar)']. The statistic (T - E)' V^+ (T - E) is referred to chi-square with
 rank(V) degrees of freedom (Strasser and Weber 1999).
 
-g is the value itself for numeric columns, the number of the level for ordered ones, indicators of all
-levels for nominal ones. A missing value is a value of its own: an indicator beside a value of 0 after
-centring, or one more level. Because V is a Kronecker product, its eigenvalues are the products of those
-of its factors: the scores are whitened once, and a numeric column costs one row of a matrix product.
+g is the value of a numeric column, the number of the level of an ordered column, and the indicators of all levels of a
+nominal column. A missing value is a category of its own: an indicator in addition to a value of 0 after centring, or
+one more level. Because V is a Kronecker product, its eigenvalues are the products of those of its factors: the scores
+are whitened once, and a numeric column costs one row of a matrix product.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ from subgrove._native import loader
 from subgrove.trees.candidates import Block, Candidates, NominalColumn, power_of_two
 
 TOLERANCE = float(np.sqrt(np.finfo(np.float64).eps))  # relative to the largest eigenvalue
-_CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are rounding, not variation
-_CANCELLED = 1e-8  # share of the sum of squares below which its difference from the mean's is not trusted
+_CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations that are due to rounding
+_CANCELLED = 1e-8  # share of the sum of squares below which the variance is computed in two passes
 _TIE = 1e-10
-_INDICATORS = 1 << 18  # numbers of an indicator matrix up to which a product is quicker than counting
+_INDICATORS = 1 << 18  # size of an indicator matrix up to which a product is faster than counting
 _SMALLEST = 1e-290  # upper tail probability below which its logarithm is computed directly
-_ROUNDING = 1e-9  # of a criterion: a p-value has the rounding of its statistic many times over
+_ROUNDING = 1e-9  # relative rounding of a criterion: a p-value amplifies the rounding of its statistic
 
 
 @dataclass(frozen=True, eq=False)
 class WhitenedScores:
-    """Scores of a block, centred, on the axes of their covariance, divided by its roots, times weights.
+    """Scores of a block, centred and whitened by their covariance, times weights.
 
     Attributes
     ----------
     stacked : float array (nodes, q + 1, m)
-        The scores `z`, in which padding and dropped directions are 0, and the weights below them.
+        The scores `z`, with padding and dropped directions set to 0, and the weights in the last row.
     eigenvalues : float array (nodes, q)
-        Of the scores' covariance, ascending; 0 where dropped.
+        Eigenvalues of the covariance of the scores, ascending; 0 if dropped.
     rank : int array (nodes,)
+        Rank of the covariance.
     condition : float array (nodes,)
-        The smallest eigenvalue that was kept over the largest.
+        Smallest retained eigenvalue divided by the largest.
     """
 
     stacked: Floats
@@ -53,7 +54,7 @@ class WhitenedScores:
 
     @property
     def z(self) -> Floats:
-        """The scores alone: (nodes, q, m)."""
+        """The scores without the weights: (nodes, q, m)."""
         return self.stacked[:, :-1]
 
 
@@ -61,8 +62,8 @@ class WhitenedScores:
 class BlockTests:
     """Tests of all columns in all nodes of a block; arrays (nodes, columns).
 
-    `sums` and `counts` hold, for nominal columns, the whitened scores and weights by level, from which
-    the split is found without another look at the rows.
+    For nominal columns, `sums` and `counts` are the whitened scores and weights by level, from which the split is found
+    without another pass over the rows.
     """
 
     statistic: Floats
@@ -74,7 +75,7 @@ class BlockTests:
 
 
 def whiten(scores: Floats, block: Block) -> WhitenedScores:
-    """Centre and whiten scores (nodes, q, m) that carry the square roots of the weights."""
+    """Centre and whiten scores (nodes, q, m) that are multiplied by the square roots of the weights."""
     nodes, q, m = scores.shape
     n = block.n[:, None]
     total = scores.sum(axis=2) if block.roots is None else np.matmul(scores, block.roots[:, :, None])[:, :, 0]
@@ -82,9 +83,9 @@ def whiten(scores: Floats, block: Block) -> WhitenedScores:
     covariance = np.matmul(scores, np.swapaxes(scores, 1, 2)) / n[:, :, None]
     covariance -= mean[:, :, None] * mean[:, None, :]
     values, vectors = np.linalg.eigh(covariance)
-    kept = values > TOLERANCE * values[:, -1:]
-    values = np.where(kept, values, 0.0)
-    roots = np.where(kept, 1.0 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
+    retained = values > TOLERANCE * values[:, -1:]
+    values = np.where(retained, values, 0.0)
+    roots = np.where(retained, 1.0 / np.sqrt(np.where(retained, values, 1.0)), 0.0)
     axes = np.swapaxes(vectors * roots[:, None, :], 1, 2)
     stacked = np.empty((nodes, q + 1, m))
     z = stacked[:, :q]
@@ -99,8 +100,8 @@ def whiten(scores: Floats, block: Block) -> WhitenedScores:
         if block.roots is not block.weights:
             z *= block.roots[:, None, :]
     largest = np.where(values[:, -1] > 0, values[:, -1], 1.0)
-    condition = np.where(kept, values, np.inf).min(axis=1) / largest
-    return WhitenedScores(stacked, values, kept.sum(axis=1), condition)
+    condition = np.where(retained, values, np.inf).min(axis=1) / largest
+    return WhitenedScores(stacked, values, retained.sum(axis=1), condition)
 
 
 def test_columns(candidates: Candidates, block: Block, white: WhitenedScores) -> BlockTests:
@@ -120,24 +121,23 @@ def test_columns(candidates: Candidates, block: Block, white: WhitenedScores) ->
     criterion = np.where(tested, log_cdf, -np.inf) * np.maximum(tested.sum(axis=1), 1)[:, None]
     statistic[~tested] = np.nan
     log_p[~tested] = np.nan
-    for shown in (statistic, df, log_p, criterion):
-        shown.flags.writeable = False  # nodes hold views of them, and nodes are frozen
+    for result in (statistic, df, log_p, criterion):
+        result.flags.writeable = False  # frozen nodes have views of them
     return BlockTests(statistic, df, log_p, criterion, sums, counts)
 
 
 def best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
-    """The best column of each node; -1 where no column was tested.
+    """Return the best column of each node; -1 if no column was tested.
 
-    Criteria closer than 1.5e-154 are ties, in which the larger statistic counts (as in the reference,
-    also where degrees of freedom differ); so are criteria that differ by rounding only. Equal statistics go to
-    the first column.
+    Criteria closer than 1.5e-154 are ties, which are decided by the larger statistic (as in the reference, even if
+    degrees of freedom differ); so are criteria that differ by rounding only. Equal statistics go to the first column.
     """
     best = criterion.max(axis=1)
     with np.errstate(invalid="ignore"):
         tied = best[:, None] - criterion < np.maximum(1.5e-154, _ROUNDING * -best)[:, None]
     among = np.where(tied, statistic, -1.0)
-    chosen = np.argmax(among >= among.max(axis=1)[:, None] * (1 - _TIE), axis=1)
-    return np.where(best == -np.inf, -1, chosen)
+    column = np.argmax(among >= among.max(axis=1)[:, None] * (1 - _TIE), axis=1)
+    return np.where(best == -np.inf, -1, column)
 
 
 def _test_complete(
@@ -149,7 +149,7 @@ def _test_complete(
     spread = squares - totals**2 / n
     length = (linear * linear).sum(axis=1)
     for node, column in np.argwhere(spread < _CANCELLED * squares):
-        # Far from 0 for its spread in this node, or constant: two passes tell.
+        # The column is constant, or its mean is large relative to its spread: compute the variance in two passes.
         rows = block.rows[node, : block.sizes[node]]
         values = candidates.scaled_values(column, rows)
         level = _CONSTANT * np.abs(values[0])
@@ -167,7 +167,7 @@ def _test_complete(
 def _test_partial(
     index: int, values: Floats, block: Block, white: WhitenedScores, statistic: Floats, df: npt.NDArray[np.int64]
 ) -> None:
-    """A numeric column with missing values: value and missingness, which are uncorrelated after centring."""
+    """Test a numeric column with missing values: value and missingness, which are uncorrelated after centring."""
     numbers = np.asarray(block.gather(values), dtype=np.float64) * power_of_two(values)
     missing = np.isnan(numbers)
     weights = np.ones_like(numbers) if block.weights is None else block.weights
@@ -196,21 +196,21 @@ def _test_nominal(
     present = counts > 0
     n_present = present.sum(axis=1)
     shares = np.where(present, counts, np.inf)
-    # With no product of eigenvalues below the tolerance, the pseudo-inverse has this closed form.
+    # If no product of eigenvalues is below the tolerance, the pseudo-inverse has this closed form.
     ratio = (sums**2 / shares[:, None, :]).sum(axis=(1, 2)) * (block.n - 1) / block.n
     statistic[:, column.index] = ratio
     df[:, column.index] = white.rank * (n_present - 1)
     least = white.condition * (shares.min(axis=1) / counts.max(axis=1))
     for node in np.flatnonzero((least < 4 * TOLERANCE) & (n_present > 1)):
-        seen = present[node]
+        levels = present[node]
         statistic[node, column.index], df[node, column.index] = _by_eigenvalues(
-            sums[node][:, seen], counts[node, seen], white.eigenvalues[node]
+            sums[node][:, levels], counts[node, levels], white.eigenvalues[node]
         )
     return sums, counts
 
 
 def _sums_by_level(column: NominalColumn, block: Block, white: WhitenedScores) -> tuple[Floats, Floats]:
-    """Whitened scores (nodes, q, levels) and weights (nodes, levels) of the levels of a column."""
+    """Return whitened scores (nodes, q, levels) and weights (nodes, levels) of the levels of a column."""
     codes, levels = np.asarray(block.gather(column.codes)), column.n_levels
     if codes.size * levels <= _INDICATORS:
         indicators = (codes[:, :, None] == np.arange(levels)).astype(np.float64)
@@ -226,24 +226,24 @@ def _sums_by_level(column: NominalColumn, block: Block, white: WhitenedScores) -
 
 
 def _by_eigenvalues(sums: Floats, counts: Floats, eigenvalues: Floats) -> tuple[float, int]:
-    """Statistic and rank of one node with the eigenvalues of the whole Kronecker product in view."""
+    """Return the statistic and rank of one node from the eigenvalues of the whole Kronecker product."""
     n = counts.sum()
     values, vectors = np.linalg.eigh(np.diag(counts) - np.outer(counts, counts) / n)
     products = eigenvalues[:, None] * values[None, :]
-    kept = products > TOLERANCE * products.max()
+    retained = products > TOLERANCE * products.max()
     on_axes = (sums @ vectors) ** 2 / np.where(values > 0, values, 1.0)
-    return float(on_axes[kept].sum() * (n - 1) / n), int(kept.sum())
+    return float(on_axes[retained].sum() * (n - 1) / n), int(retained.sum())
 
 
 def column_sums(candidates: Candidates, block: Block, stacked: Floats) -> tuple[Floats, Floats]:
-    """Sums of each line times each complete column, and of the columns' squares times the weights.
+    """Return sums of scores times each complete column, and of the squared columns times the weights.
 
     Parameters
     ----------
     candidates : Candidates
     block : Block
     stacked : float array (nodes, lines, m)
-        Whitened scores and, last, weights; 0 where padded.
+        Whitened scores and, last, weights; 0 for padding.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def column_sums(candidates: Candidates, block: Block, stacked: Floats) -> tuple[
         scale = np.ones(width) if scale is None else scale
         shift = np.zeros(width) if shift is None else shift
     loader.tree_sums.sums(
-        candidates.prepared.table.numbers,
+        candidates.shared.table.numbers,
         np.ascontiguousarray(block.rows, dtype=np.int64),
         np.ascontiguousarray(stacked),
         block.sizes.astype(np.float64),
@@ -290,7 +290,7 @@ def _column_sums_numpy(candidates: Candidates, block: Block, stacked: Floats) ->
 
 
 def log_tails(statistic: Floats, df: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """log P(chi2 > statistic) and log P(chi2 <= statistic), elementwise; df of 0 gives log 1 and log 0."""
+    """Return log P(chi2 > statistic) and log P(chi2 <= statistic), elementwise; df of 0 gives log 1 and log 0."""
     from scipy.special import gammainc, gammaincc
 
     shape, half = np.maximum(df, 1) / 2.0, np.where(df > 0, statistic, 0.0) / 2.0
@@ -298,7 +298,7 @@ def log_tails(statistic: Floats, df: npt.NDArray[np.int64]) -> tuple[Floats, Flo
     lower = gammainc(shape, half)
     with np.errstate(divide="ignore"):
         log_upper = np.log(upper)
-        # Whichever tail is small is the one known to full precision.
+        # The smaller tail has full precision.
         log_lower = np.where(upper < 0.5, np.log1p(-upper), np.log(lower))
     tiny = upper < _SMALLEST
     if tiny.any():
@@ -308,7 +308,7 @@ def log_tails(statistic: Floats, df: npt.NDArray[np.int64]) -> tuple[Floats, Flo
 
 
 def _log_upper_far(shape: Floats, half: Floats) -> Floats:
-    """log of the regularised upper incomplete gamma function far in the tail, by its continued fraction."""
+    """Return the log of the regularised upper incomplete gamma function in the far tail, by a continued fraction."""
     from scipy.special import gammaln
 
     b = half + 1.0 - shape

@@ -3,10 +3,10 @@
 Arrays have a leading axis of nodes; the last axis holds points (rows, or distinct values with their
 weights). `u` is x on the scale of its support, 0 at the smallest value and 1 at the largest.
 
-Coefficients come as steps gamma: theta_0, then the steps from each theta to the next. The maximum is sought in
-other coordinates: the mean of h in the node in place of theta_0. Without that, data in the upper part of the support,
-where theta_0 and all steps do nearly the same, would leave the Hessian close to singular. Scores are derivatives by
-theta, as in the reference.
+Coefficients are represented as steps gamma: theta_0, then the differences between neighbouring thetas. Optimization
+uses other coordinates: the mean of h in the node in place of theta_0. Otherwise the Hessian would be nearly singular for
+data in the upper part of the support, where theta_0 and all steps have nearly the same effect. Scores are derivatives
+by theta, as in the reference.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from subgrove._data.table import Floats
 from subgrove.trees.newton import Mask
 
 LOG_2PI = float(np.log(2 * np.pi))
-# With every slope left at 0.4 of its value or more, the full Newton step is sure to raise the likelihood:
+# If every slope retains at least 0.4 of its value, the full Newton step increases the likelihood:
 # -log(1 + q) exceeds its second-order model by less than 0.77 q^2 / 2 for q >= -0.6.
-_MOST_SHRINKAGE = 0.6
-_CHUNK = 8192  # rows whose temporaries stay in the processor's cache
+_MAX_SHRINKAGE = 0.6
+_CHUNK = 8192  # rows whose temporaries fit the processor's cache
 _NARROW = 1e-3  # width of an interval on the normal scale below which series replace differences
 
 
 class Density:
-    """Sum of log phi(h(x)) + log h'(x): x is continuous (paper, section on transformation trees).
+    """Sum of log phi(h(x)) + log h'(x), for continuous x (paper, section on transformation trees).
 
     Parameters
     ----------
     u : float array (nodes, points)
     roots : float array (nodes, points) or None
-        Square roots of the weights; None counts every point once.
+        Square roots of the weights; None if all are 1.
     order : int
         Order of the Bernstein polynomial.
     log_range : float
@@ -46,7 +46,7 @@ class Density:
         self.roots = roots
         self.log_range = log_range
         self.n = np.full(len(u), float(u.shape[1])) if roots is None else (roots * roots).sum(axis=1)
-        # What h gains by each step, less its mean: with a mean of h of its own, the steps need no more.
+        # Derivative of h by each step, centred, since the mean of h is a coordinate of its own.
         self.centred = tail_sums(self.values, 1)[:, 1:].copy()
         if roots is None:
             self.means = self.centred.sum(axis=2) / self.n[:, None]
@@ -54,7 +54,7 @@ class Density:
         else:
             self.means = np.matmul(self.centred, (roots * roots)[:, :, None])[:, :, 0] / self.n[:, None]
             self.centred -= self.means[:, :, None]
-            # From here on they carry the square roots of the weights.
+            # From here on both are multiplied by the square roots of the weights.
             self.centred *= roots[:, None, :]
             self.values *= roots[:, None, :]
         self.quadratic = np.zeros((len(u), order + 1, order + 1))
@@ -63,15 +63,15 @@ class Density:
         self._inverse = np.empty(0)
 
     def steps(self, point: Floats) -> Floats:
-        """Steps gamma of a point in the coordinates of this likelihood."""
+        """Return the steps gamma of a point in the coordinates of this likelihood."""
         return _moved(point, self.means, -1.0)
 
     def point(self, gamma: Floats) -> Floats:
-        """The inverse of `steps`."""
+        """Return the inverse of `steps`."""
         return _moved(gamma, self.means, 1.0)
 
     def derivatives(self, point: Floats) -> tuple[Floats, Floats]:
-        """Gradient and Hessian of the negative log-likelihood."""
+        """Return gradient and Hessian of the negative log-likelihood."""
         gradient = np.matmul(self.quadratic, point[:, :, None])[:, :, 0]
         hessian = self.quadratic.copy()
         inverses = []
@@ -89,7 +89,7 @@ class Density:
         return gradient, hessian
 
     def step_length(self, point: Floats, direction: Floats) -> Floats:
-        """Full steps, unless a slope would shrink by more than 0.6 of itself."""
+        """Return 1, or less if a slope would shrink by more than 0.6 of itself."""
         change = np.matmul(direction[:, None, 1:], self.slope)
         change *= (
             self._inverse
@@ -99,11 +99,11 @@ class Density:
             )
         )
         shrinkage = -change.min(axis=2)[:, 0]
-        length: Floats = _MOST_SHRINKAGE / np.maximum(shrinkage, _MOST_SHRINKAGE)
+        length: Floats = _MAX_SHRINKAGE / np.maximum(shrinkage, _MAX_SHRINKAGE)
         return length
 
     def log_likelihood(self, point: Floats) -> Floats:
-        """Log-likelihood of each node."""
+        """Return the log-likelihood of each node."""
         logs = np.log(np.matmul(point[:, None, 1:], self.slope)[:, 0])
         total = logs.sum(axis=1) if self.roots is None else (logs * self.roots * self.roots).sum(axis=1)
         squares = (point * np.matmul(self.quadratic, point[:, :, None])[:, :, 0]).sum(axis=1)
@@ -133,18 +133,18 @@ class Density:
         return scores
 
     def restart(self, gamma: Floats) -> Floats:
-        """The point whose h is that of other steps, moved and stretched to mean 0 and variance 1 here.
+        """Return the point with the h of other steps, shifted and scaled to mean 0 and variance 1 in this node.
 
-        That is the maximum among a + b h, hence a good start for the nodes below the one gamma is from.
+        This maximizes the quadratic part among a + b h, hence it is a good start for the children of a node.
         """
         return _standardised(gamma, self.quadratic, self.n)
 
 
 class Interval:
-    """Sum of log(Phi(h(x)) - Phi(h(x - 1))): x counts in whole numbers; the smallest value is left-censored.
+    """Sum of log(Phi(h(x)) - Phi(h(x - 1))), for integer x; the smallest value is left-censored.
 
-    The two ends of each interval are held as middle and width, because for a wide range of numbers
-    their difference is far smaller than either.
+    The ends of each interval are stored as middle and width, because for a wide range of numbers their difference is
+    far smaller than either.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Interval:
     unit : float
         1 on that scale: the length of an interval.
     first : bool array like u
-        Points whose interval has no lower end.
+        Points whose interval has no lower bound.
     weights : float array (nodes, points)
     order : int
     """
@@ -170,7 +170,7 @@ class Interval:
         self._first = first
         self.weights = weights
         self.n = weights.sum(axis=1)
-        self._counted = weights > 0
+        self._has_weight = weights > 0
         shares = (weights / self.n[:, None])[:, :, None]
         gains = tail_sums(self._middle, 1)
         self.means = np.matmul(gains, shares)[:, 1:, 0]
@@ -181,7 +181,7 @@ class Interval:
         self._value = np.full(len(weights), -np.inf)
 
     def derivatives(self, point: Floats) -> tuple[Floats, Floats]:
-        """Gradient and Hessian of the negative log-likelihood."""
+        """Return gradient and Hessian of the negative log-likelihood."""
         log_p, by_middle, by_width, second = self._terms(point)
         self._value = (log_p * self.weights).sum(axis=1)
         middle, width = self._middle_steps, self._width_steps
@@ -192,26 +192,26 @@ class Interval:
         return gradient, -hessian
 
     def step_length(self, point: Floats, direction: Floats) -> Floats:
-        """Halve the step until the likelihood rises; no width may shrink by more than 0.9 of itself."""
+        """Halve the step until the likelihood increases; no width may shrink by more than 0.9 of itself."""
         width = self._along(point, self._width_steps)
         change = self._along(direction, self._width_steps)
-        live = self._counted & ~self._first
+        live = self._has_weight & ~self._first
         with np.errstate(divide="ignore", invalid="ignore"):
             shrinkage = np.where(live & (change < 0), -change / width, 0.0).max(axis=1)
         length: Floats = 0.9 / np.maximum(shrinkage, 0.9)
-        before = self._value
-        slack = 1e-12 * np.abs(before)
+        current = self._value
+        slack = 1e-12 * np.abs(current)
         for _ in range(30):
-            fell = self.log_likelihood(point + length[:, None] * direction) < before - slack
+            fell = self.log_likelihood(point + length[:, None] * direction) < current - slack
             if not fell.any():
                 break
             length = np.where(fell, length / 2, length)
         return length
 
     def log_likelihood(self, point: Floats) -> Floats:
-        """Log-likelihood of each node."""
+        """Return the log-likelihood of each node."""
         middle, width = self._intervals(point)
-        log_p = np.where(self._counted, self._log_p(middle, width), 0.0)
+        log_p = np.where(self._has_weight, self._log_p(middle, width), 0.0)
         total: Floats = (log_p * self.weights).sum(axis=1)
         return total
 
@@ -222,28 +222,28 @@ class Interval:
         return scores
 
     def restart(self, gamma: Floats) -> Floats:
-        """As `Density.restart`, with the middles of the intervals."""
+        """Return the start as `Density.restart` does, with the middles of the intervals."""
         weighted = self._middle_steps * self.weights[:, None, :]
         return _standardised(gamma, np.matmul(weighted, np.swapaxes(self._middle_steps, 1, 2)), self.n)
 
     def steps(self, point: Floats) -> Floats:
-        """Steps gamma of a point in the coordinates of this likelihood."""
+        """Return the steps gamma of a point in the coordinates of this likelihood."""
         return _moved(point, self.means, -1.0)
 
     def point(self, gamma: Floats) -> Floats:
-        """The inverse of `steps`."""
+        """Return the inverse of `steps`."""
         return _moved(gamma, self.means, 1.0)
 
     def _intervals(self, point: Floats) -> tuple[Floats, Floats]:
-        """Middles and widths of the intervals on the normal scale."""
-        width = np.where(self._counted, self._along(point, self._width_steps), 1.0)
+        """Return middles and widths of the intervals on the normal scale."""
+        width = np.where(self._has_weight, self._along(point, self._width_steps), 1.0)
         return self._along(point, self._middle_steps), np.maximum(width, 1e-300)
 
     def _log_p(self, middle: Floats, width: Floats) -> Floats:
-        """Logarithms of the intervals' probabilities."""
+        """Return the logarithms of the probabilities of the intervals."""
         from scipy.special import log_ndtr
 
-        # Mirrored where the middle is positive: the lower tail keeps its digits.
+        # Mirrored if the middle is positive, since the lower tail is more precise.
         side = np.where(middle > 0, -1.0, 1.0)
         near = log_ndtr(np.where(self._first, middle, side * middle + width / 2))
         far = log_ndtr(side * middle - width / 2)
@@ -255,11 +255,11 @@ class Interval:
         return values
 
     def _terms(self, point: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
-        """log P of each point, its first derivatives by middle and width, its second ones (mm, ww, mw)."""
-        with np.errstate(all="ignore"):  # what points without weight give is put to 0 below
-            return self._counted_terms(*self._intervals(point))
+        """Return log P of each point, its derivatives by middle and width, and second derivatives (mm, ww, mw)."""
+        with np.errstate(all="ignore"):  # points without weight are set to 0 below
+            return self._interval_terms(*self._intervals(point))
 
-    def _counted_terms(
+    def _interval_terms(
         self, middle: Floats, width: Floats
     ) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
         log_p = self._log_p(middle, width)
@@ -286,8 +286,8 @@ class Interval:
                 np.where(narrow, -1 / d**2 + (m**2 - 1) / 12, second[1]),
                 np.where(narrow, m * d / 6, second[2]),
             )
-        counted = self._counted
-        keep = [np.where(counted, term, 0.0) for term in (log_p, *first, *second)]
+        has_weight = self._has_weight
+        keep = [np.where(has_weight, term, 0.0) for term in (log_p, *first, *second)]
         return keep[0], keep[1], keep[2], (keep[3], keep[4], keep[5])
 
     def _along(self, point: Floats, steps: Floats) -> Floats:
@@ -304,14 +304,14 @@ class Interval:
 
 
 def _moved(coordinates: Floats, means: Floats, sign: float) -> Floats:
-    """Coordinates with theta_0 for the mean of h, or the other way round."""
+    """Replace the mean of h by theta_0 in the coordinates, or vice versa."""
     moved = coordinates.copy()
     moved[:, 0] += sign * (coordinates[:, 1:] * means).sum(axis=1)
     return moved
 
 
 def _standardised(gamma: Floats, quadratic: Floats, n: Floats) -> Floats:
-    """The point with mean 0 of h and the steps of gamma, stretched to variance 1; quadratic gives n times it."""
+    """Return the point with mean 0 of h and the steps of gamma, scaled to variance 1; `quadratic` is n times it."""
     point = gamma.copy()
     point[:, 0] = 0.0
     variance = (point * np.matmul(quadratic, point[:, :, None])[:, :, 0]).sum(axis=1) / n
@@ -321,14 +321,14 @@ def _standardised(gamma: Floats, quadratic: Floats, n: Floats) -> Floats:
 
 
 def _parts(points: int) -> list[slice]:
-    """All points at once, or pieces that fit the cache."""
+    """Return slices of the points that fit the cache."""
     if points <= 2 * _CHUNK:
         return [slice(None)]
     return [slice(at, at + _CHUNK) for at in range(0, points, _CHUNK)]
 
 
 def bernstein(u: Floats, order: int) -> Floats:
-    """All Bernstein polynomials of an order: shape (..., order + 1, m) for u of shape (..., m) in [0, 1]."""
+    """Return all Bernstein polynomials of an order: (..., order + 1, m) for u of shape (..., m) in [0, 1]."""
     values = np.empty((*u.shape[:-1], order + 1, u.shape[-1]))
     values[..., 0, :] = 1.0
     for k in range(1, order + 1):
@@ -343,10 +343,10 @@ def bernstein(u: Floats, order: int) -> Floats:
 
 
 def basis(u: Floats, order: int) -> tuple[Floats, Floats]:
-    """Basis of h, and of its slope by steps of the coefficients.
+    """Return the basis of h, and that of its slope in the steps of the coefficients.
 
-    h(u) = sum_k theta_k basis[k](u) and h'(u) = sum_k (theta_{k+1} - theta_k) slope[k](u),
-    where outside [0, 1] h goes on with the slope it has at the border.
+    h(u) = sum_k theta_k basis[k](u) and h'(u) = sum_k (theta_{k+1} - theta_k) slope[k](u); outside [0, 1], h is
+    extrapolated linearly.
     """
     inside = np.clip(u, 0.0, 1.0)
     slope = bernstein(inside, order - 1)
@@ -363,7 +363,7 @@ def basis(u: Floats, order: int) -> tuple[Floats, Floats]:
 
 
 def derivative(slope: Floats) -> Floats:
-    """Derivatives of the basis functions of h, from the basis of its slope: d/du of each basis[k]."""
+    """Return the derivatives d/du of each basis[k], from the basis of the slope."""
     shape = (*slope.shape[:-2], slope.shape[-2] + 1, slope.shape[-1])
     values = np.zeros(shape)
     values[..., 1:, :] = slope
@@ -372,6 +372,6 @@ def derivative(slope: Floats) -> Floats:
 
 
 def tail_sums(values: npt.NDArray[np.float64], axis: int) -> Floats:
-    """Sums from each position to the end of an axis: from a basis for theta to one for its steps."""
+    """Return sums from each position to the end of an axis, which map a basis for theta to one for its steps."""
     flipped = np.flip(values, axis=axis)
     return np.flip(np.cumsum(flipped, axis=axis), axis=axis)

@@ -2,12 +2,12 @@
 
 Requirements this design meets:
 
-- the optimum is exact, active constraints included: Newton's method, whose quadratic model is minimised
-  under the constraints themselves in each step (so the active set is found, not approached);
+- the optimum is exact, including active constraints: each Newton step minimises its quadratic model under the
+  constraints, so that the active set is found exactly;
 - many small nodes cost little more than one: arrays have a leading axis of nodes, and only nodes whose active
-  constraints changed are looked at one by one;
-- flat directions (data that fill a small part of the support) stay where they are: the model has a ridge
-  that pulls towards the current point, tiny beside its diagonal.
+  constraints changed are processed one by one;
+- coordinates in flat directions (data that fill a small part of the support) do not change: the model has a ridge
+  penalty towards the current point, tiny relative to its diagonal.
 
 Coordinates of a point: the first is free (the mean of h), the others are the steps theta_k - theta_{k-1} >= 0.
 """
@@ -33,14 +33,14 @@ class Likelihood(Protocol):
     """Log-likelihood of many nodes as a function of points (nodes, order + 1)."""
 
     def derivatives(self, point: Floats) -> tuple[Floats, Floats]:
-        """Gradient and Hessian of the *negative* log-likelihood."""
+        """Return gradient and Hessian of the *negative* log-likelihood."""
 
     def step_length(self, point: Floats, direction: Floats) -> Floats:
-        """How far along the direction each node may go, at most 1, so that its likelihood rises."""
+        """Return the step length of each node, at most 1, at which its likelihood increases."""
 
 
 def maximise(likelihood: Likelihood, start: Floats) -> tuple[Floats, Mask]:
-    """The point of the maximum of each node, and which nodes reached it.
+    """Return the maximizer of each node, and which nodes converged.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ def maximise(likelihood: Likelihood, start: Floats) -> tuple[Floats, Mask]:
         gradient, hessian = likelihood.derivatives(point)
         direction, decrement = _bounded_newton_step(gradient, hessian, point, fixed)
         if not np.isfinite(direction).all():
-            # A node without a step cannot go on; it is given back as not done.
+            # A node without a finite step stops and is returned as not converged.
             direction = np.nan_to_num(direction, nan=0.0, posinf=0.0, neginf=0.0)
             decrement = np.where(np.isfinite(decrement), decrement, np.inf)
         length = likelihood.step_length(point, direction)
-        # A node that has arrived stays, so that its result does not depend on the others.
+        # A converged node does not move, so that its result does not depend on other nodes.
         direction *= np.where(done, 0.0, length)[:, None]
         point += direction
         done |= (decrement <= _DECREMENT) & (length >= 1.0)
@@ -70,10 +70,10 @@ def maximise(likelihood: Likelihood, start: Floats) -> tuple[Floats, Mask]:
 
 
 def _bounded_newton_step(gradient: Floats, hessian: Floats, point: Floats, fixed: Mask) -> tuple[Floats, Floats]:
-    """Step d to the minimum of the quadratic model over point + d with its steps >= 0, and d'Hd.
+    """Return the step d to the minimum of the quadratic model over point + d with steps >= 0, and d'Hd.
 
-    The coordinates that were 0 at the last minimum are tried first, for all nodes at once; where they will not
-    do, the minimum is found node by node. `fixed` is brought up to date.
+    The active set of the last minimum is tried first, for all nodes at once; if it is not optimal, the minimum is
+    found node by node. `fixed` is updated in place.
     """
     nodes, size = point.shape
     diagonal = hessian.reshape(nodes, size * size)[:, :: size + 1]
@@ -83,7 +83,7 @@ def _bounded_newton_step(gradient: Floats, hessian: Floats, point: Floats, fixed
         diagonal[flat] = np.broadcast_to(_RIDGE * diagonal.max(axis=1, keepdims=True) + 1e-300, diagonal.shape)[flat]
     direction = _reduced_solve(gradient, hessian, point, fixed)
     slope = np.matmul(hessian, direction[:, :, None])[:, :, 0]
-    # Compared free of the scale of the coefficients.
+    # Compared independently of the scale of the coefficients.
     room = np.where(fixed, slope + gradient, (point + direction) * diagonal)
     wrong = ~(room >= -_NEGATIVE * np.sqrt(diagonal))[:, 1:].all(axis=1)
     if wrong.any():
@@ -95,7 +95,7 @@ def _bounded_newton_step(gradient: Floats, hessian: Floats, point: Floats, fixed
 
 
 def _reduced_solve(gradient: Floats, hessian: Floats, point: Floats, fixed: Mask) -> Floats:
-    """The step that brings fixed coordinates to 0 and minimises over the free ones."""
+    """Return the step that sets fixed coordinates to 0 and minimises over the free ones."""
     if not fixed.any():
         return _solve(hessian, -gradient)
     size = point.shape[1]
@@ -111,7 +111,7 @@ def _reduced_solve(gradient: Floats, hessian: Floats, point: Floats, fixed: Mask
 
 
 def _solve(system: Floats, right: Floats) -> Floats:
-    """Solutions of many small systems; NaN, hence no step that is taken for done, where one is singular."""
+    """Solve many small systems; NaN, hence no convergence, if one is singular."""
     try:
         return np.asarray(np.linalg.solve(system, right[:, :, None])[:, :, 0], dtype=np.float64)
     except np.linalg.LinAlgError:
@@ -121,10 +121,10 @@ def _solve(system: Floats, right: Floats) -> Floats:
 
 
 def _active_set(hessian: Floats, gradient: Floats, point: Floats) -> tuple[Floats, Mask]:
-    """Minimum of the quadratic model of one node: its step, and which coordinates are 0 after it.
+    """Minimise the quadratic model of one node; return the step, and which coordinates are 0 after it.
 
-    Starts at the current point and lowers the model in every turn, so in exact arithmetic it cannot cycle (Lawson and
-    Hanson 1974).
+    It starts at the current point and decreases the model in every iteration, so that in exact arithmetic it cannot
+    cycle (Lawson and Hanson 1974).
     """
     size = len(point)
     root = np.sqrt(np.diag(hessian))
@@ -136,7 +136,7 @@ def _active_set(hessian: Floats, gradient: Floats, point: Floats) -> tuple[Float
         below = ~fixed & (point + target <= 0)
         below[0] = False
         if below.any():
-            # As far as the first coordinate that reaches 0, which is fixed there.
+            # Up to the first coordinate that reaches 0, which is then fixed.
             places = np.flatnonzero(below)
             shares = (point + step)[places] / (step - target)[places]
             first = places[np.argmin(shares)]

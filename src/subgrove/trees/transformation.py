@@ -1,4 +1,4 @@
-"""The transformation model P(X <= x) = Phi(h(x)) of one sample: fitted exactly, used as a distribution."""
+"""Transformation model P(X <= x) = Phi(h(x)) of one sample: exact fit, and the fitted distribution."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ class TransformationModel(ParamsMixin):
     """Distribution of a sample by a monotone transformation to the standard normal.
 
     P(X <= x) = Phi(h(x)), where h is a Bernstein polynomial with coefficients theta_0 <= theta_1 <= ... on the
-    support and goes on linearly outside. The likelihood is concave, and its maximum is found exactly
-    (Hothorn, Moest and Buehlmann 2018).
+    support and linear outside. The likelihood is concave, and its maximum is computed exactly (Hothorn, Moest and
+    Buehlmann 2018).
 
     Parameters
     ----------
     order : int, default 5
         Order of the polynomial.
     support : pair of float, optional
-        Where h is a polynomial; the range of the sample by default.
+        Interval on which h is a polynomial; the range of the sample by default.
     likelihood : {"auto", "density", "interval"}, default "auto"
-        "interval" takes x for whole numbers, with P(x - 1 < X <= x) and the smallest one left-censored; "auto" does
-        so for an integer dtype.
+        "interval" treats x as integers, with P(x - 1 < X <= x) and the smallest value left-censored; "auto" does so for
+        an integer dtype.
 
     Examples
     --------
@@ -63,8 +63,8 @@ class TransformationModel(ParamsMixin):
         ----------
         x : column or 1-d array
             Numbers; missing values are left out.
-        weights : 1-d array, optional
-            How often each value counts.
+        sample_weight : 1-d array, optional
+            Sample weights.
 
         Returns
         -------
@@ -75,15 +75,15 @@ class TransformationModel(ParamsMixin):
         series = read_series(x)
         if series.info.kind != "numeric":
             raise InputError(f"x is {series.info.kind}; a transformation model needs numbers.")
-        counted = read_weights(sample_weight, len(series.values), "x")
-        used = ~series.missing if counted is None else ~series.missing & (counted > 0)
+        weights = read_weights(sample_weight, len(series.values), "x")
+        used = ~series.missing if weights is None else ~series.missing & (weights > 0)
         values = series.values[used]
         if len(values) < 2 or (values == values[0]).all():
-            raise InputError("x has fewer than two distinct values; there is no distribution to fit. Pass more data.")
+            raise InputError("x has fewer than two distinct values; no distribution can be fitted. Pass more data.")
         support = self._support(values)
         whole = likelihood == "interval" or (likelihood == "auto" and series.info.is_integer)
         distinct, inverse = np.unique(values, return_inverse=True)
-        totals = np.bincount(inverse, weights=None if counted is None else counted[used]).astype(np.float64)
+        totals = np.bincount(inverse, weights=None if weights is None else weights[used]).astype(np.float64)
         fitted = likelihood_of(distinct, totals[None, :], support, order, whole)
         point, done = maximise(fitted, fitted.restart(linear_start(1, order)))
         if not done[0]:
@@ -113,18 +113,18 @@ class TransformationModel(ParamsMixin):
 
 @dataclass(frozen=True)
 class FittedTransformation:
-    """What `TransformationModel.fit` returns: a distribution.
+    """Fitted distribution, as returned by `TransformationModel.fit`.
 
     Attributes
     ----------
     theta : tuple of float
         Coefficients of h, ascending.
     support : Support
-        Where h is a polynomial.
+        Interval on which h is a polynomial.
     log_likelihood : float
-        At the maximum.
+        Log-likelihood at the maximum.
     whole : bool
-        Whether x was taken for whole numbers.
+        Whether x was treated as integers.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class FittedTransformation:
         return len(self.theta) - 1
 
     def transform(self, x: npt.ArrayLike) -> Floats:
-        """h(x): a standard normal variable if X has this distribution.
+        """Return h(x), which is standard normal if X has this distribution.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class FittedTransformation:
         return h
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
-        """P(X <= x).
+        """Return P(X <= x).
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class FittedTransformation:
         return values
 
     def logpdf(self, x: npt.ArrayLike) -> Floats:
-        """Logarithm of the density of the continuous curve, also where x was taken for whole numbers.
+        """Return the logarithm of the density of the continuous distribution, also if x was treated as integers.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class FittedTransformation:
         return values
 
     def pdf(self, x: npt.ArrayLike) -> Floats:
-        """Density.
+        """Return the density.
 
         Parameters
         ----------
@@ -195,7 +195,7 @@ class FittedTransformation:
         return values
 
     def quantile(self, p: npt.ArrayLike) -> Floats:
-        """The smallest x with P(X <= x) >= p on the continuous curve, by bisection; infinite at p of 0 and 1.
+        """Return the smallest x with P(X <= x) >= p of the continuous distribution, by bisection; infinite at 0 and 1.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class FittedTransformation:
         return values
 
     def sample(self, n: int, rng: np.random.Generator | int | None = None) -> Floats:
-        """Random draws; whole numbers if x was taken for them.
+        """Draw random values; integers if x was treated as such.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class FittedTransformation:
         return np.maximum(np.ceil(draws), self.support.low) if self.whole else draws
 
     def scores(self, x: npt.ArrayLike) -> Floats:
-        """Derivatives of each log-likelihood by theta: (values, order + 1).
+        """Return the derivatives of each log-likelihood by theta: (values, order + 1).
 
         Parameters
         ----------
@@ -252,12 +252,12 @@ class FittedTransformation:
         theta = np.array(self.theta)
         slope = np.diff(theta) @ basis_of_slope
         with np.errstate(over="ignore", invalid="ignore"):
-            # A flat end stays flat, however far out.
+            # A flat end is extrapolated as constant.
             h = theta @ values + np.where(slope > 0, slope * (np.atleast_1d(u).ravel() - inside), 0.0)
         return h.reshape(u.shape), slope.reshape(u.shape)
 
     def _bracket(self, aim: Floats) -> tuple[Floats, Floats]:
-        """Scaled bounds around h(u) = aim: the support, or where the linear continuation certainly is."""
+        """Return scaled bounds around h(u) = aim: the support, or bounds on the linear extrapolation."""
         start, slope_start = self._at_scaled(np.zeros(()))
         end, slope_end = self._at_scaled(np.ones(()))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -270,7 +270,7 @@ class FittedTransformation:
 
 
 def likelihood_of(x: Floats, weights: Floats, support: Support, order: int, whole: bool) -> Density | Interval:
-    """Log-likelihood of values x with weights (nodes, values)."""
+    """Return the log-likelihood of values x with weights (nodes, values)."""
     u = support.scaled(x)[None, :]
     if not whole:
         return Density(u, np.sqrt(weights), order, support.log_range)

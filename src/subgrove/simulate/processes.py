@@ -1,4 +1,4 @@
-"""The processes by name: how x1 depends on the others, what the target is, and the importance in closed form."""
+"""Processes by name: distribution of x1 given the other columns, target, and importance in closed form."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove.simulate.process import USED, Process
 
-_NULL = "null "  # before the names of processes in which x1 has nothing to do with the target
+_NULL = "null "  # prefix of processes in which y does not depend on x1 given the other columns
 
 
 def key_of_null(name: str) -> str:
-    """The name under which the process of a null scenario is known here."""
+    """Return the key of the process of a null scenario."""
     return _NULL + name
 
 
 def names(*, null: bool) -> tuple[str, ...]:
-    """Names of scenarios, or of those in which x1 has nothing to do with the target."""
+    """Return the names of the scenarios, or of the null scenarios."""
     return tuple(name.removeprefix(_NULL) for name in PROCESSES if name.startswith(_NULL) == null)
 
 
-# Of the paper.
+# Scenarios of the paper.
 
 
 def _product_and_sum(x: Floats) -> Floats:
@@ -32,7 +32,7 @@ def _product_and_sum(x: Floats) -> Floats:
 
 
 def _nonlinear(x: Floats) -> tuple[Floats, Floats]:
-    regions = [x[:, 1] > 0, x[:, 2] > 0]  # the first that holds
+    regions = [x[:, 1] > 0, x[:, 2] > 0]  # the first true one applies
     return np.select(regions, [3.0, -3.0], 0.0), np.select(regions, [1.0, 2.0], 5.0)
 
 
@@ -40,9 +40,9 @@ def _nonlinear(x: Floats) -> tuple[Floats, Floats]:
 _POSITIVE = 1 + np.sqrt(2 / np.pi)
 
 
-# Past the paper.
+# Further scenarios.
 
-# A level of x2 stands for a number in the target, and for a mean and a spread of x1.
+# A level of x2 has a number in the target, and a mean and a standard deviation of x1.
 _GROUPS = {"a": -0.5, "b": 0.5, "c": 1.0}
 _GROUP_MEANS = np.array([-2.0, 1.0, 0.0])
 _GROUP_SPREADS = np.array([0.5, 1.0, 2.0])
@@ -54,7 +54,7 @@ _MIXED_LEVELS = {
 
 
 def _level(column: Floats, levels: Mapping[str, float]) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """Position of the level of each row."""
+    """Return the position of the level of each row."""
     return np.searchsorted(np.array(list(levels.values())), column)
 
 
@@ -65,9 +65,9 @@ def _mixed(x: Floats) -> tuple[Floats, Floats]:
 
 _GROUP_WEIGHTS = (1 + np.array(list(_GROUPS.values()))) ** 2
 
-# Features that have nothing to say. x1 has correlation 0.9 with x2.
+# Null scenarios: x1 has correlation 0.9 with x2.
 CORRELATION = 0.9
-_RISING, _FLAT = 2.0, 0.5  # slopes of a mean that is bent at 0
+_RISING, _FLAT = 2.0, 0.5  # slopes of a piecewise linear mean with a kink at 0
 _BENT_VARIANCE = (_RISING**2 + _FLAT**2) / 2 - (_RISING - _FLAT) ** 2 / (2 * np.pi)
 _BENT_NOISE = ((_RISING + _FLAT) / 2 / CORRELATION) ** 2 - _BENT_VARIANCE
 _SHIFTS = {"a": -0.3, "b": 0.0, "c": 0.3}
