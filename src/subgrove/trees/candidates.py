@@ -192,8 +192,8 @@ class Candidates:
 
     Attributes
     ----------
-    prepared : Prepared
-        The columns, perhaps beside others, and what is known of them.
+    shared : SortedTable
+        Table with these columns and possibly others.
     complete : int array
         Positions of the numeric and ordered columns without missing values.
     places : int array

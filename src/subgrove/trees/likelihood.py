@@ -4,9 +4,9 @@ Arrays have a leading axis of nodes; the last axis holds points (rows, or distin
 weights). `u` is x on the scale of its support, 0 at the smallest value and 1 at the largest.
 
 Coefficients are represented as steps gamma: theta_0, then the differences between neighbouring thetas. Optimization
-uses other coordinates: the mean of h in the node in place of theta_0. Otherwise the Hessian would be nearly singular for
-data in the upper part of the support, where theta_0 and all steps have nearly the same effect. Scores are derivatives
-by theta, as in the reference.
+uses other coordinates: the mean of h in the node in place of theta_0. Otherwise the Hessian would be nearly singular
+for data in the upper part of the support, where theta_0 and all steps have nearly the same effect. Scores are
+derivatives by theta, as in the reference.
 """
 
 from __future__ import annotations
