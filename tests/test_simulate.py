@@ -186,9 +186,9 @@ def test_a_table_that_is_not_mixed_as_the_scenario_is_refused() -> None:
         one.model(X.to_numpy())
     with pytest.raises(InputError, match="X has numbers in 'x4'; the scenario has the labels 'no', 'yes' there"):
         one.model(X.assign(x4=1.0))
-    with pytest.raises(InputError, match="X holds 'z' in 'x2'; the scenario has the labels 'a', 'b', 'c' there"):
+    with pytest.raises(InputError, match="X has 'z' in 'x2'; the scenario has the labels 'a', 'b', 'c' there"):
         one.model(X.assign(x2=["a", "b", "c", "z", "a"]))
-    with pytest.raises(InputError, match="X holds missing values in 'x2'"):
+    with pytest.raises(InputError, match="X has missing values in 'x2'"):
         one.model(X.assign(x2=pd.Series(["a", "b", "c", None, "a"], dtype=object)))
 
 
