@@ -103,18 +103,18 @@ def test_a_null_scenario_is_frozen_and_picklable_and_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["multilinear", "null linear", "", None, 3, ["linear"]])
-def test_an_unknown_name_is_told_which_there_are(name: Any) -> None:
+def test_an_unknown_name_lists_the_valid_ones(name: Any) -> None:
     with pytest.raises(ParameterError, match="name must be one of 'linear', 'nonlinear', 'mixed'; got"):
         null_scenario(name)
 
 
 @pytest.mark.parametrize("strength", ["1", None, float("nan"), float("inf"), True])
-def test_a_strength_that_is_no_number_is_refused(strength: Any) -> None:
+def test_a_strength_that_is_not_a_number_is_rejected(strength: Any) -> None:
     with pytest.raises(ParameterError, match="strength must be a finite number"):
         null_scenario("linear", strength=strength)
 
 
 @pytest.mark.parametrize("p", [9, 10.0, True])
-def test_too_few_features_are_refused(p: Any) -> None:
+def test_too_few_features_are_rejected(p: Any) -> None:
     with pytest.raises(ParameterError, match="p must be a whole number >= 10"):
         null_scenario("linear", p=p)

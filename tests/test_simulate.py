@@ -173,13 +173,13 @@ def test_the_mixed_scenario_takes_text_and_other_containers() -> None:
     drawn = [next(one.sampler.fit(t).sample(t, "x1", [np.random.default_rng(3)])) for t in tables[:3]]
     for values in drawn[1:]:
         np.testing.assert_array_equal(values, drawn[0])
-    foretold = [one.model(table) for table in tables]
-    for values in foretold[1:3]:
-        np.testing.assert_array_equal(values, foretold[0])
-    np.testing.assert_array_equal(foretold[3], foretold[0][(X["x2"] == "b").to_numpy()])
+    predictions = [one.model(table) for table in tables]
+    for values in predictions[1:3]:
+        np.testing.assert_array_equal(values, predictions[0])
+    np.testing.assert_array_equal(predictions[3], predictions[0][(X["x2"] == "b").to_numpy()])
 
 
-def test_a_table_that_is_not_mixed_as_the_scenario_is_refused() -> None:
+def test_a_table_that_is_not_mixed_as_the_scenario_is_rejected() -> None:
     one = scenario("mixed")
     X = one.sample(5, random_state=0).X
     with pytest.raises(InputError, match="X must be a frame, since x2, x4, x5 hold labels; got an array"):
@@ -210,14 +210,14 @@ def test_every_container_gives_the_same_redraw_and_the_same_prediction() -> None
     X = one.sample(30, random_state=7).X
     tables: list[tuple[Any, str]] = [(X, "x1"), (pl.from_pandas(X[X.columns[::-1]]), "x1"), (X.to_numpy(), "x0")]
     drawn = [next(one.sampler.fit(t).sample(t, name, [np.random.default_rng(3)])) for t, name in tables]
-    foretold = [one.model(table) for table, _ in tables]
+    predictions = [one.model(table) for table, _ in tables]
     for values in drawn[1:]:
         np.testing.assert_array_equal(values, drawn[0])
-    for values in foretold[1:]:
-        np.testing.assert_allclose(values, foretold[0], rtol=1e-12)
+    for values in predictions[1:]:
+        np.testing.assert_allclose(values, predictions[0], rtol=1e-12)
 
 
-def test_true_importance_asks_any_model_about_frames() -> None:
+def test_true_importance_evaluates_any_model_on_frames() -> None:
     class Model:
         def predict(self, X: pd.DataFrame) -> Any:
             assert list(X.columns[:2]) == ["x1", "x2"]
@@ -245,25 +245,25 @@ def test_a_scenario_is_frozen_and_picklable() -> None:
 
 
 @pytest.mark.parametrize("name", ["quadratic", "", None, 3, ["linear"]])
-def test_an_unknown_scenario_is_told_which_there_are(name: Any) -> None:
+def test_an_unknown_scenario_lists_the_valid_ones(name: Any) -> None:
     with pytest.raises(ParameterError, match="'independent', 'linear', 'nonlinear', 'multilinear', 'interaction', 'mi"):
         scenario(name)
 
 
 @pytest.mark.parametrize("p", [9, 0, -1, 10.0, True, "10", None])
-def test_too_few_features_are_refused(p: Any) -> None:
+def test_too_few_features_are_rejected(p: Any) -> None:
     with pytest.raises(ParameterError, match="p must be a whole number >= 10"):
         scenario("linear", p=p)
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, None, "3"])
-def test_a_number_of_rows_that_is_none_is_refused(n: Any) -> None:
+def test_a_number_of_rows_that_is_not_a_count_is_rejected(n: Any) -> None:
     with pytest.raises(ParameterError, match="n must be a whole number >= 1"):
         scenario("linear").sample(n)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "1"])
-def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
+def test_an_invalid_seed_is_rejected(seed: Any) -> None:
     with pytest.raises(ParameterError, match="seed"):
         scenario("linear").sample(3, random_state=seed)
 
@@ -280,7 +280,7 @@ def test_other_features_are_not_redrawn() -> None:
         sg.importance(one.model, data.X, data.y, sampler=one.sampler, train=data.X, features=["x2"])
 
 
-def test_tables_without_the_columns_are_refused() -> None:
+def test_tables_without_the_columns_are_rejected() -> None:
     one = scenario("linear")
     X = one.sample(5, random_state=0).X
     with pytest.raises(InputError, match="X lacks the columns 'x3'"):
@@ -291,7 +291,7 @@ def test_tables_without_the_columns_are_refused() -> None:
         one.model("rows")
 
 
-def test_labels_in_place_of_numbers_are_refused() -> None:
+def test_labels_in_place_of_numbers_are_rejected() -> None:
     X = draws("linear", 3, 1).assign(x2=["a", "b", "c"])
     with pytest.raises(InputError, match="labels in 'x2'"):
         scenario("linear").model(X)

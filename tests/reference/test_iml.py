@@ -1,4 +1,4 @@
-"""Effects against iml 0.11.1 (R), for models that any language evaluates alike."""
+"""Effects against iml 0.11.1 (R), for models that give the same predictions in any language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The depth that a tree needs is found on rows that its judges have not seen."""
+"""The depth of a tree is selected on held-out rows."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ def test_weights_count() -> None:
 
 
 @pytest.mark.parametrize("max_depth", ["deep", "Auto", -1, 1.5, None])
-def test_other_depths_are_refused(max_depth: Any) -> None:
+def test_other_depths_are_rejected(max_depth: Any) -> None:
     with pytest.raises(ParameterError, match="max_depth must be a whole number >= 0"):
         sg.find_subgroups(BIKE, max_depth=max_depth)
 

@@ -1,4 +1,4 @@
-"""Finding subgroups: which tree each feature gets, which columns it may ask, and how it is grown."""
+"""Finding subgroups: the tree class of each feature, the columns of its rules, and its growth."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_every_column_is_a_feature_by_default() -> None:
 
 
 @pytest.mark.parametrize("container", [list, tuple, pd.Index, np.array])
-def test_features_are_those_asked_for_in_their_order(container: Any) -> None:
+def test_features_are_those_requested_in_their_order(container: Any) -> None:
     assert list(find_subgroups(BIKE, features=container(["wind", "temp"]))) == ["wind", "temp"]
 
 
@@ -109,7 +109,7 @@ def test_feature_is_not_among_its_own_columns() -> None:
 
 
 @pytest.mark.parametrize("given", ["season", ["season"], ["season", "temp"], ("temp", "season", "season")])
-def test_rules_ask_for_the_given_columns_only(given: Any) -> None:
+def test_rules_use_the_given_columns_only(given: Any) -> None:
     found = find_subgroups(BIKE, features=["temp", "hum"], given=given)
     names = {"season"} if given in ("season", ["season"]) else {"season", "temp"}
     assert {column.name for column in found["hum"].tree.columns} == names
@@ -129,7 +129,7 @@ def test_depth_0_leaves_one_subgroup() -> None:
         assert partition.tree.nodes[0].stop == "depth"
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+REJECTED: dict[str, tuple[dict[str, Any], str]] = {
     "no features": ({"features": []}, "features is empty. Name some columns, or omit features"),
     "unknown feature": (
         {"features": ["temp", "rain"]},
@@ -163,24 +163,24 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=list(REFUSED))
-def test_what_cannot_be_is_refused(arguments: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("arguments", "message"), REJECTED.values(), ids=list(REJECTED))
+def test_invalid_arguments_are_rejected(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         find_subgroups(BIKE, **arguments)
 
 
-def test_group_called_like_a_column_is_refused() -> None:
+def test_group_named_like_a_column_is_rejected() -> None:
     X = mixed()[["a", "b"]].assign(**{"a + b": 1.0, "c": 2.0})
     with pytest.raises(ParameterError, match=r"'a [+] b' more than once"):
         find_subgroups(X, features=["a + b", ("a", "b")])
 
 
-def test_table_that_is_none_is_refused() -> None:
+def test_invalid_table_is_rejected() -> None:
     with pytest.raises(InputError, match="X must be a pandas or polars frame"):
         find_subgroups("X.csv")
 
 
-def test_weights_of_other_rows_are_refused() -> None:
+def test_weights_of_other_rows_are_rejected() -> None:
     with pytest.raises(LengthError, match="sample_weight has shape"):
         find_subgroups(BIKE, sample_weight=np.ones(3))
     with pytest.raises(InputError, match="sample_weight has the index labels of X in another order"):

@@ -26,7 +26,7 @@ def test_group_has_the_joint_tree_of_its_features(members: tuple[str, ...]) -> N
 
 
 @each_group
-def test_rules_of_a_group_ask_for_columns_outside_it(members: tuple[str, ...]) -> None:
+def test_rules_of_a_group_use_columns_outside_it(members: tuple[str, ...]) -> None:
     partition = find_subgroups(BIKE, features=[members], max_depth=3)[members]
     assert not {column.name for column in partition.tree.columns} & set(members)
     assert partition.conditioning
@@ -91,7 +91,7 @@ def test_number_of_jobs_changes_no_group() -> None:
     assert one == two
 
 
-def test_integer_weights_of_a_group_are_repeated_rows() -> None:
+def test_integer_weights_of_a_group_are_duplicated_rows() -> None:
     weights = np.random.default_rng(1).integers(0, 4, 731)
     repeated = BIKE.iloc[np.repeat(np.arange(731), weights)]
     one, other = find_subgroups(BIKE, features=GROUPS, sample_weight=weights), find_subgroups(repeated, features=GROUPS)

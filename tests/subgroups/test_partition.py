@@ -49,7 +49,7 @@ def test_printed_rule_is_the_rule_applied(found: Subgroups, feature: str) -> Non
 @each_tree
 @each_feature
 def test_printed_rule_can_be_evaluated_by_hand(found: Subgroups, feature: str) -> None:
-    """The text itself, read as Python, tells the rows of a subgroup."""
+    """Select the rows of a subgroup by evaluating the text of its rule as Python."""
     partition, X = found[feature], TEST.X
     assigned = partition.assign(X)
     for position, rule in enumerate(partition.rules):
@@ -85,7 +85,7 @@ def test_sizes_are_fractions_where_weights_are() -> None:
 
 @each_tree
 @each_feature
-def test_rows_read_before_are_assigned_alike(found: Subgroups, feature: str) -> None:
+def test_rows_read_before_are_assigned_equally(found: Subgroups, feature: str) -> None:
     table = read_like(TEST.X, found.columns)
     assigned = found[feature]._assign_table(table)
     np.testing.assert_array_equal(assigned, found[feature].assign(TEST.X))
@@ -136,7 +136,7 @@ def test_pruned_subgroups_are_those_found_at_that_depth(found: Subgroups, featur
     assert found[feature].at_depth(9) == found[feature]
 
 
-def test_pruning_to_no_depth_is_refused() -> None:
+def test_pruning_to_no_depth_is_rejected() -> None:
     with pytest.raises(ParameterError, match="depth must be a whole number >= 0; got -1"):
         FOUND["cart"]["temp"].at_depth(-1)
 
@@ -154,7 +154,7 @@ def test_is_frozen() -> None:
         FOUND["cart"]["temp"].members = ("hum",)  # type: ignore[misc]
 
 
-def test_partitions_of_the_same_rows_are_equal_and_hash_alike() -> None:
+def test_partitions_of_the_same_rows_are_equal_and_have_equal_hashes() -> None:
     one, other = (find_subgroups(BIKE, features="temp")["temp"] for _ in range(2))
     assert one == other
     assert hash(one) == hash(other)
@@ -174,7 +174,7 @@ def test_saved_partition_is_read_back(found: Subgroups, feature: str) -> None:
 
 
 @pytest.mark.parametrize("values", [None, 3, [], "text", {}, {"members": ["a"]}, {"members": None, "tree": None}])
-def test_what_was_not_saved_is_refused(values: Any) -> None:
+def test_anything_but_a_saved_dictionary_is_rejected(values: Any) -> None:
     with pytest.raises(FormatError):
         Partition.from_dict(values)
 

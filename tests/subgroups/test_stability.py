@@ -50,7 +50,7 @@ def test_split_by_chance_seldom_comes_back() -> None:
     assert found.sentences[0].startswith("x0: one subgroup; a tree splits in ")
 
 
-def test_columns_that_tell_the_same_take_turns_while_subgroups_stay() -> None:
+def test_redundant_columns_replace_each_other_while_subgroups_stay() -> None:
     """Over four tables the column that comes first less often does so in some halves; which one it is, is chance."""
     firsts, rands = [], []
     for run in range(4):
@@ -73,9 +73,9 @@ def test_levels_that_belong_together_are_together() -> None:
     level = rng.choice([*"abcd"], size=500)
     X = pd.DataFrame({"x": rng.normal(size=500) + 2 * np.isin(level, ["a", "b"]), "level": level})
     found = sg.find_subgroups(X, features="x", max_depth=1).stability(X, n_resamples=30, random_state=1)
-    told = {(row["level"], row["other"]): (row["together"], row["share"]) for _, row in found.levels.iterrows()}
+    pairs = {(row["level"], row["other"]): (row["together"], row["share"]) for _, row in found.levels.iterrows()}
     apart, kept = (False, 0.0), (True, 1.0)
-    assert told == {
+    assert pairs == {
         ("a", "b"): kept, ("a", "c"): apart, ("a", "d"): apart, ("b", "c"): apart, ("b", "d"): apart, ("c", "d"): kept
     }  # fmt: skip
     assert found.splits["pair_agreement"].item() == 1.0
@@ -154,7 +154,7 @@ def test_group_of_features_and_weights() -> None:
         sg.find_subgroups(BIKE, features="temp").stability(BIKE, sample_weight=weights)
 
 
-def test_input_is_not_changed_and_other_rows_are_refused() -> None:
+def test_input_is_not_changed_and_other_rows_are_rejected() -> None:
     X = BIKE.copy()
     groups = sg.find_subgroups(X, features="temp")
     groups.stability(X, n_resamples=2, random_state=1)
@@ -165,7 +165,7 @@ def test_input_is_not_changed_and_other_rows_are_refused() -> None:
         groups.stability(X, n_resamples=0)
 
 
-def test_progress_is_told_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     groups = sg.find_subgroups(BIKE, features="temp")
     groups.stability(BIKE, n_resamples=2, random_state=1, progress=True)
     assert "Growing trees" in capsys.readouterr().err

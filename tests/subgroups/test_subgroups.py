@@ -41,7 +41,7 @@ def test_group_is_found_by_its_features() -> None:
 
 
 @pytest.mark.parametrize("key", ["rain", ("rain", "temp"), "wind + hum"])
-def test_unknown_feature_is_answered_with_those_there_are(key: Any) -> None:
+def test_unknown_feature_lists_the_existing_ones(key: Any) -> None:
     with pytest.raises(KeyError, match=r"There are no subgroups of .*, only of 'temp', 'yr', 'hum [+] wind'\."):
         FOUND[key]
 
@@ -108,7 +108,7 @@ def test_pruned_subgroups_are_those_found_at_that_depth() -> None:
 
 
 @pytest.mark.parametrize("depth", [-1, 1.5, None, True])
-def test_depth_that_is_no_count_is_refused(depth: Any) -> None:
+def test_depth_that_is_not_a_count_is_rejected(depth: Any) -> None:
     with pytest.raises(ParameterError, match="depth must be a whole number >= 0"):
         FOUND.at_depth(depth)
 
@@ -120,7 +120,7 @@ def test_is_frozen() -> None:
         FOUND["temp"] = FOUND["yr"]  # type: ignore[index]
 
 
-def test_subgroups_of_the_same_table_are_equal_and_hash_alike() -> None:
+def test_subgroups_of_the_same_table_are_equal_and_have_equal_hashes() -> None:
     one, other = find_subgroups(BIKE), find_subgroups(BIKE)
     assert one == other
     assert hash(one) == hash(other)
@@ -146,11 +146,11 @@ def test_dictionary_is_not_shared_with_the_subgroups() -> None:
 
 
 @pytest.mark.parametrize("values", [None, 3, [], {}, {"format": 0}, {"format": 1}, {"format": 1, "columns": None}])
-def test_what_was_not_saved_is_refused(values: Any) -> None:
+def test_anything_but_a_saved_dictionary_is_rejected(values: Any) -> None:
     with pytest.raises(FormatError, match=r"Subgroups.to_dict\(\)"):
         Subgroups.from_dict(values)
 
 
-def test_broken_partition_is_refused() -> None:
+def test_broken_partition_is_rejected() -> None:
     with pytest.raises(FormatError):
         Subgroups.from_dict(FOUND.to_dict() | {"partitions": [{"members": ["temp"]}]})

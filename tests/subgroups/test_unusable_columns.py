@@ -68,7 +68,7 @@ def test_marginal_redraws_them() -> None:
     assert estimate["empty"] == 0
 
 
-def test_a_sampler_that_has_to_encode_them_refuses_them_by_name() -> None:
+def test_a_sampler_that_has_to_encode_them_rejects_them_by_name() -> None:
     X = table().drop(columns="empty")
     with pytest.raises(ColumnError, match=r"'id'.*1200 levels"):
         sg.importance(model, X, X["first"], sampler="imputation", train=X, features=["first"])

@@ -1,4 +1,4 @@
-"""What cannot be used is refused where it is handed over: the message names it and says the remedy."""
+"""What cannot be used is rejected where it is handed over: the message names it and says the remedy."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ MIXED = r"'c' of X .* mixes types \(int, str\). Convert it to numbers, or to str
 TOO_MANY = "'c' of X has 1001 levels; at most 1000 .* Drop it, merge rare levels"
 OPPOSITE = with_value(X["b"], np.inf)  # with the other infinity, the sum of the column is missing
 NOT_FINITE = "sample_weight must be finite and >= 0; row 7 has "
-REFUSED: dict[str, Case] = {
+REJECTED: dict[str, Case] = {
     "empty frame": (pd.DataFrame(), [], None, InputError, "X has 0 rows and 0 columns; at least one of each is needed"),
     "frame without rows": (
         X[:0],
@@ -107,7 +107,13 @@ REFUSED: dict[str, Case] = {
     ),
     "duplicate names": (named("a", "b", "b"), x, None, InputError, "X has several columns named 'b'. Rename them"),
     "duplicate names of floats": (X[["a", "a"]], x, None, InputError, "X has several columns named 'a'. Rename them"),
-    "names that print alike": (named(1, "b", "1"), x, None, InputError, "X has several columns named '1'. Rename them"),
+    "names that print equally": (
+        named(1, "b", "1"),
+        x,
+        None,
+        InputError,
+        "X has several columns named '1'. Rename them",
+    ),
     "mixed numbers and strings": (X.assign(c=objects([1, "one"])), x, None, ColumnError, MIXED),
     "mixed booleans and strings": (X.assign(c=objects([True, "yes"])), x, None, ColumnError, r"'c' .*\(bool, str\)"),
     "mixed with missing": (X.assign(c=objects([1.5, "1", None])), x, None, ColumnError, r"'c' .*\(float, str\)"),
@@ -179,16 +185,16 @@ REFUSED: dict[str, Case] = {
 
 
 @each_tree
-@pytest.mark.parametrize("case", REFUSED.values(), ids=list(REFUSED))
-def test_input_is_refused_with_the_remedy(grower: type[Grower], case: Case) -> None:
+@pytest.mark.parametrize("case", REJECTED.values(), ids=list(REJECTED))
+def test_input_is_rejected_with_the_remedy(grower: type[Grower], case: Case) -> None:
     table, column, weights, error, message = case
     with pytest.raises(error, match=message):
         grower().fit(table, column, weights)
 
 
 @each_tree
-@pytest.mark.parametrize("case", [REFUSED[claim] for claim in ("infinite value", "mixed with missing", "constant x")])
-def test_refused_input_is_not_changed(grower: type[Grower], case: Case) -> None:
+@pytest.mark.parametrize("case", [REJECTED[claim] for claim in ("infinite value", "mixed with missing", "constant x")])
+def test_rejected_input_is_not_changed(grower: type[Grower], case: Case) -> None:
     table, column = case[0], case[1]
     copies = table.copy(), np.array(column)
     with pytest.raises(SubgroveError):
@@ -209,14 +215,14 @@ def test_1000_levels_are_allowed(grower: type[Grower]) -> None:
 
 @for_levels_of_x
 @pytest.mark.parametrize("as_list", [True, False])
-def test_x_of_mixed_types_is_refused(grower: type[ConditionalInferenceTree | CartTree], as_list: bool) -> None:
+def test_x_of_mixed_types_is_rejected(grower: type[ConditionalInferenceTree | CartTree], as_list: bool) -> None:
     mixed = [1, "one"] * (N // 2)
     with pytest.raises(ColumnError, match=r"'x' of x .* mixes types \(int, str\). Convert it"):
         grower().fit(X, mixed if as_list else pd.Series(mixed, dtype=object))
 
 
 @for_levels_of_x
-def test_1001_levels_of_x_are_refused(grower: type[ConditionalInferenceTree | CartTree]) -> None:
+def test_1001_levels_of_x_are_rejected(grower: type[ConditionalInferenceTree | CartTree]) -> None:
     with pytest.raises(ColumnError, match="'x' of x has 1001 levels; at most 1000"):
         grower().fit(pd.DataFrame({"a": np.arange(2002.0)}), labels(1001))
 
@@ -236,7 +242,7 @@ def test_transformation_tree_points_to_conditional_inference_for_levels(levels: 
 
 @each_tree
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_x_of_an_extreme_scale_is_used_or_refused_with_the_remedy(grower: type[Grower], scale: float) -> None:
+def test_x_of_an_extreme_scale_is_used_or_rejected_with_the_remedy(grower: type[Grower], scale: float) -> None:
     try:
         tree = grower(max_depth=1, min_samples_leaf=10).fit(X, x * scale)
     except InputError as error:
@@ -246,7 +252,7 @@ def test_x_of_an_extreme_scale_is_used_or_refused_with_the_remedy(grower: type[G
 
 
 @each_tree
-def test_range_of_x_wider_than_a_float_is_used_or_refused_with_the_remedy(grower: type[Grower]) -> None:
+def test_range_of_x_wider_than_a_float_is_used_or_rejected_with_the_remedy(grower: type[Grower]) -> None:
     try:
         tree = grower(max_depth=1, min_samples_leaf=10).fit(X, np.r_[-1.7e308, 1.7e308, 1e307 * x[2:]])
     except InputError as error:
@@ -266,39 +272,39 @@ def test_weights_of_a_model_are_not_compared_with_a_table_it_does_not_have() -> 
 
 @each_tree
 @pytest.mark.parametrize("value", NOT_COUNTS)
-def test_max_depth_that_is_no_count_is_refused(grower: type[Grower], value: Any) -> None:
+def test_max_depth_that_is_not_a_count_is_rejected(grower: type[Grower], value: Any) -> None:
     with pytest.raises(ParameterError, match="max_depth must be a whole number >= 0; got"):
         grower(max_depth=value).fit(X, x)
 
 
 @each_tree
 @pytest.mark.parametrize("value", [0, *NOT_COUNTS])
-def test_min_leaf_that_is_no_count_is_refused(grower: type[Grower], value: Any) -> None:
+def test_min_samples_leaf_that_is_not_a_count_is_rejected(grower: type[Grower], value: Any) -> None:
     with pytest.raises(ParameterError, match="min_samples_leaf must be a whole number >= 1; got"):
         grower(min_samples_leaf=value).fit(X, x)
 
 
 @pytest.mark.parametrize("value", NO_LEVELS)
-def test_alpha_that_is_no_level_is_refused(value: Any) -> None:
+def test_alpha_that_is_not_a_probability_is_rejected(value: Any) -> None:
     for tree in (TransformationTree(alpha=value), ConditionalInferenceTree(alpha=value)):
         with pytest.raises(ParameterError, match="alpha must be a number from 0 to 1; got"):
             tree.fit(X, x)
 
 
 @pytest.mark.parametrize("value", NO_LEVELS)
-def test_cp_that_is_no_share_is_refused(value: Any) -> None:
+def test_cp_that_is_not_a_share_is_rejected(value: Any) -> None:
     with pytest.raises(ParameterError, match="cp must be a number from 0 to 1; got"):
         CartTree(cp=value).fit(X, x)
 
 
 @pytest.mark.parametrize("value", [1, *(value for value in NOT_COUNTS if value is not None)])
-def test_min_split_that_is_no_count_is_refused(value: Any) -> None:
+def test_min_samples_split_that_is_not_a_count_is_rejected(value: Any) -> None:
     with pytest.raises(ParameterError, match="min_samples_split must be a whole number >= 2; got"):
         CartTree(min_samples_split=value).fit(X, x)
 
 
 @pytest.mark.parametrize("value", [0, *NOT_COUNTS])
-def test_order_that_is_no_count_is_refused(value: Any) -> None:
+def test_order_that_is_not_a_count_is_rejected(value: Any) -> None:
     with pytest.raises(ParameterError, match="order must be a whole number >= 1; got"):
         TransformationTree(order=value).fit(X, x)
     with pytest.raises(ParameterError, match="order must be a whole number >= 1; got"):
@@ -306,14 +312,14 @@ def test_order_that_is_no_count_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", ["x", "", None, 3, True])
-def test_unknown_likelihood_is_refused_with_the_known_ones(value: Any) -> None:
+def test_unknown_likelihood_is_rejected_with_the_known_ones(value: Any) -> None:
     with pytest.raises(ParameterError, match="likelihood must be one of 'auto', 'density', 'interval'; got"):
         TransformationTree(likelihood=value).fit(X, x)
     with pytest.raises(ParameterError, match="likelihood must be one of 'auto', 'density', 'interval'; got"):
         TransformationModel(likelihood=value).fit(x)
 
 
-def test_interval_likelihood_refuses_fractions() -> None:
+def test_interval_likelihood_rejects_fractions() -> None:
     with pytest.raises(InputError, match=r"'interval' needs whole numbers in x.* Use 'density'"):
         TransformationTree(likelihood="interval").fit(X, x)
     with pytest.raises(InputError, match=r"'interval' needs whole numbers in x.* Use 'density'"):
@@ -323,7 +329,7 @@ def test_interval_likelihood_refuses_fractions() -> None:
 @pytest.mark.parametrize(
     "value", [(1.0, 0.0), (1.0, 1.0), (0.0, np.inf), (np.nan, 1.0), 1.0, "ab", (1.0,), (None, 1.0)]
 )
-def test_support_that_is_no_interval_is_refused(value: Any) -> None:
+def test_support_that_is_not_an_interval_is_rejected(value: Any) -> None:
     with pytest.raises(ParameterError, match=r"support must .*low.*high.*; got"):
         TransformationModel(support=value).fit(x)
 
@@ -345,20 +351,20 @@ WRONG_KINDS: dict[str, tuple[Any, type[SubgroveError], str]] = {
 @each_tree
 @pytest.mark.parametrize("columns", [["a", "b"], ["a", "b", "c"]], ids=["floats", "mixed"])
 @pytest.mark.parametrize("case", WRONG_KINDS.values(), ids=list(WRONG_KINDS))
-def test_kinds_are_refused_with_the_known_ones(grower: type[Grower], columns: list[str], case: Any) -> None:
+def test_kinds_are_rejected_with_the_known_ones(grower: type[Grower], columns: list[str], case: Any) -> None:
     kinds, error, message = case
     with pytest.raises(error, match=message):
         grower().fit(X[columns], x, kinds=kinds)
 
 
 @each_tree
-def test_text_read_as_numbers_is_refused(grower: type[Grower]) -> None:
+def test_text_read_as_numbers_is_rejected(grower: type[Grower]) -> None:
     with pytest.raises(ColumnError, match=r"'c' of X is to be numeric but holds other values: .*'[uvw]'"):
         grower().fit(X, x, kinds={"c": "numeric"})
 
 
 @for_levels_of_x
-def test_unknown_kind_of_x_is_refused(grower: type[ConditionalInferenceTree | CartTree]) -> None:
+def test_unknown_kind_of_x_is_rejected(grower: type[ConditionalInferenceTree | CartTree]) -> None:
     wrong: Any = "text"
     with pytest.raises(ParameterError, match="kind of 'x' must be one of numeric, ordered, nominal; got 'text'"):
         grower().fit(X, x, x_kind=wrong)
@@ -378,14 +384,14 @@ WRONG_ROWS: dict[str, tuple[Any, type[SubgroveError], str]] = {
 
 @each_tree
 @pytest.mark.parametrize("case", WRONG_ROWS.values(), ids=list(WRONG_ROWS))
-def test_new_rows_are_refused_with_the_remedy(grower: type[Grower], case: Any) -> None:
+def test_new_rows_are_rejected_with_the_remedy(grower: type[Grower], case: Any) -> None:
     rows, error, message = case
     with pytest.raises(error, match=message):
         grower(max_depth=2, min_samples_leaf=10).fit(X, x).apply(rows)
 
 
 @each_tree
-def test_new_array_with_infinite_values_is_refused(grower: type[Grower]) -> None:
+def test_new_array_with_infinite_values_is_rejected(grower: type[Grower]) -> None:
     array = X[["a", "b"]].to_numpy()
     with pytest.raises(ColumnError, match=r"'x0' of X has 1 infinite values .* row 7.* Replace them"):
         grower(max_depth=1).fit(array, x).apply(np.column_stack([with_value(X["a"], np.inf), X["b"]]))
@@ -395,7 +401,7 @@ def test_new_array_with_infinite_values_is_refused(grower: type[Grower]) -> None
 
 
 @pytest.mark.parametrize("error", [InputError, ColumnError, LengthError, ParameterError])
-def test_every_refusal_is_a_value_error_of_this_package(error: type[Exception]) -> None:
+def test_every_rejection_is_a_value_error_of_this_package(error: type[Exception]) -> None:
     assert issubclass(error, SubgroveError)
     assert issubclass(error, ValueError)
 

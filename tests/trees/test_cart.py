@@ -145,7 +145,7 @@ def test_split_of_a_nominal_column_is_the_best_of_all_partitions(seed: int, n_cl
     assert sum_of_squares(columns, tree.apply(X) == 2) == pytest.approx(best)
 
 
-def test_many_levels_and_many_classes_are_told_apart() -> None:
+def test_many_levels_and_many_classes_are_separated() -> None:
     # 40 levels in two kinds with different frequencies of three classes: more partitions than can be tried.
     rng = np.random.default_rng(0)
     level = rng.integers(0, 40, 4000)
@@ -157,7 +157,7 @@ def test_many_levels_and_many_classes_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("values", [(1.0 + EPS, 1.0 + 2 * EPS), (0.0, 5e-324), (1e308, 1.7e308)])
-def test_any_two_floats_are_told_apart(values: tuple[float, float]) -> None:
+def test_any_two_floats_are_separated(values: tuple[float, float]) -> None:
     X = pd.DataFrame({"a": np.repeat(values, 30)})
     tree = CartTree(min_samples_split=60).fit(X, np.repeat([0.0, 1.0], 30))
     assert tree.apply(X).tolist() == [2] * 30 + [3] * 30
@@ -209,7 +209,7 @@ def test_constant_columns_have_no_cut() -> None:
     assert CartTree().fit(X, np.arange(200.0)).nodes[0].stop == "no admissible cut"
 
 
-def test_constant_x_is_refused() -> None:
+def test_constant_x_is_rejected() -> None:
     with pytest.raises(InputError, match="constant"):
         CartTree().fit(pd.DataFrame({"a": np.arange(200.0)}), np.ones(200))
 
@@ -223,7 +223,7 @@ def test_cut_without_gain_is_not_made(x_kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e200, 1e-200])
-def test_sum_of_squares_beyond_floats_is_refused(scale: float) -> None:
+def test_sum_of_squares_beyond_floats_is_rejected(scale: float) -> None:
     X, x = sample("numeric")
     with pytest.raises(InputError, match="Rescale x"):
         CartTree().fit(X, x * scale)
@@ -236,7 +236,7 @@ def test_scale_and_origin_of_x_do_not_matter(scale: float, shift: float) -> None
     assert structure(CartTree().fit(X, (x + shift) * scale)) == structure(CartTree().fit(X, x))
 
 
-def test_kept_subtree_is_the_cheapest_of_all() -> None:
+def test_retained_subtree_is_the_cheapest_of_all() -> None:
     X, x = sample("numeric", n=300)
     full = {node.id: node for node in CartTree(max_depth=4, min_samples_leaf=10, cp=0.0).fit(X, x).nodes}
 
@@ -291,7 +291,7 @@ def test_pruned_tree_is_the_tree_of_that_depth(target: str, missing: bool, cp: f
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("missing", [False, True])
-def test_integer_weights_equal_repeated_rows(target: str, missing: bool) -> None:
+def test_integer_weights_equal_duplicated_rows(target: str, missing: bool) -> None:
     X, x = sample(target, n=400, missing=missing)
     weights = np.random.default_rng(2).integers(0, 4, 400)
     rows = np.repeat(np.arange(400), weights)
@@ -305,7 +305,7 @@ def test_integer_weights_equal_repeated_rows(target: str, missing: bool) -> None
         assert one.stop == other.stop
 
 
-def test_weights_that_add_up_to_min_leaf_but_for_rounding_are_enough() -> None:
+def test_weights_that_sum_to_min_samples_leaf_up_to_rounding_are_enough() -> None:
     X = pd.DataFrame({"a": np.repeat([0.0, 1.0], 300)})
     tree = CartTree(min_samples_split=60).fit(X, X["a"].to_numpy(), np.full(600, 0.1))
     assert len(tree.leaves) == 2

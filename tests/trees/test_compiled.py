@@ -149,7 +149,7 @@ def test_compiled_sums_are_those_in_numpy(monkeypatch: pytest.MonkeyPatch, order
 
 
 @needs_compiler
-def test_sums_of_a_column_are_the_same_whatever_stands_beside_it() -> None:
+def test_sums_of_a_column_are_the_same_whatever_the_other_columns() -> None:
     rng = np.random.default_rng(9)
     X = rng.normal(size=(700, 9))
     block = Block.of([np.arange(700)], None, 700)

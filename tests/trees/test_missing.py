@@ -201,7 +201,7 @@ def test_column_without_missing_values_has_no_word_of_them_in_its_rule(grower: t
 
 
 @each_tree
-def test_rows_without_x_are_left_out_of_growing(grower: type[Grower]) -> None:
+def test_rows_without_x_are_excluded_from_growth(grower: type[Grower]) -> None:
     X, x = three_groups("numeric", (0.0, 5.0, 2.0))
     x[::7] = np.nan
     seen = ~np.isnan(x)
@@ -248,7 +248,7 @@ def two_groups(kind: str, sizes: tuple[int, int] = (60, 120)) -> tuple[pd.DataFr
     return pd.DataFrame({"a": column}), np.repeat([0.0, 5.0], sizes) + 0.5 * noise(sum(sizes))
 
 
-def ask(kind: str, values: list[Any]) -> pd.DataFrame:
+def frame_of(kind: str, values: list[Any]) -> pd.DataFrame:
     """New rows of `two_groups`: None is missing."""
     if kind == "numeric":
         return pd.DataFrame({"a": np.array(values, dtype=float)})
@@ -267,7 +267,7 @@ def test_missing_values_that_training_did_not_have_go_with_the_larger_child(
     tree = grower().fit(X, x)
     first, second = (2.0 if kind == "numeric" else "v"), (1.0 if kind == "numeric" else "u")
     with pytest.warns(UnseenValueWarning):
-        leaves = tree.apply(ask(kind, [None, first, second]))
+        leaves = tree.apply(frame_of(kind, [None, first, second]))
     assert leaves[0] == (leaves[1] if sizes == (60, 120) else leaves[2])
 
 
@@ -276,7 +276,7 @@ def test_missing_values_that_training_did_not_have_go_with_the_larger_child(
 def test_missing_values_that_training_did_not_have_are_warned_of_once(grower: type[Grower], kind: str) -> None:
     tree = grower().fit(*two_groups(kind))
     with pytest.warns(UnseenValueWarning, match="missing values in column 'a', which had none in training") as caught:
-        tree.apply(ask(kind, [None, None]))
+        tree.apply(frame_of(kind, [None, None]))
     assert len(caught) == 1
 
 
@@ -287,7 +287,7 @@ def test_unseen_level_goes_with_the_larger_child(grower: type[Grower], kind: str
     X, x = two_groups(kind, sizes)
     tree = grower().fit(X, x)
     with pytest.warns(UnseenValueWarning):
-        leaves = tree.apply(ask(kind, ["new", "v", "u"]))
+        leaves = tree.apply(frame_of(kind, ["new", "v", "u"]))
     assert leaves[0] == (leaves[1] if sizes == (60, 120) else leaves[2])
 
 
@@ -296,7 +296,7 @@ def test_unseen_level_goes_with_the_larger_child(grower: type[Grower], kind: str
 def test_unseen_level_is_warned_of_once_by_column_and_level(grower: type[Grower], kind: str) -> None:
     tree = grower().fit(*two_groups(kind))
     with pytest.warns(UnseenValueWarning, match="levels of column 'a' that did not occur in training: 'new'") as caught:
-        tree.apply(ask(kind, ["new", "u", "new"]))
+        tree.apply(frame_of(kind, ["new", "u", "new"]))
     assert len(caught) == 1
 
 
@@ -308,7 +308,7 @@ def test_unseen_level_is_not_taken_for_a_missing_value(grower: type[Grower], kin
     X = pd.DataFrame({"a": pd.Categorical(labels, ["u", "v"], ordered=True) if kind == "ordered" else labels})
     tree = grower(max_depth=1).fit(X, np.repeat([0.0, 0.0, 5.0], [50, 50, 150]) + 0.5 * noise(250))
     with pytest.warns(UnseenValueWarning, match=r"'a'.*'new'"):
-        leaves = tree.apply(ask(kind, ["new", None, "v"]))
+        leaves = tree.apply(frame_of(kind, ["new", None, "v"]))
     assert leaves[0] == leaves[2] != leaves[1]
 
 
@@ -345,7 +345,7 @@ def test_level_and_missing_value_that_meet_different_splits_are_both_named(growe
 def test_warning_points_to_the_line_that_called_apply(grower: type[Grower]) -> None:
     tree = grower().fit(*two_groups("nominal"))
     with pytest.warns(UnseenValueWarning) as caught:
-        tree.apply(ask("nominal", ["new"]))
+        tree.apply(frame_of("nominal", ["new"]))
     assert caught[0].filename == __file__
 
 

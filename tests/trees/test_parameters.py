@@ -84,7 +84,7 @@ def test_copies_and_pickles_are_equal(constructed: ParamsMixin) -> None:
 
 
 @each_constructor
-def test_equal_constructors_hash_alike(constructed: ParamsMixin) -> None:
+def test_equal_constructors_have_equal_hashes(constructed: ParamsMixin) -> None:
     assert hash(clone(constructed)) == hash(constructed)
 
 
@@ -108,7 +108,7 @@ def test_set_params_without_arguments_changes_nothing(constructed: ParamsMixin) 
 
 
 @each_constructor
-def test_unknown_parameter_is_refused_with_the_known_ones(constructed: ParamsMixin) -> None:
+def test_unknown_parameter_is_rejected_with_the_known_ones(constructed: ParamsMixin) -> None:
     known = ", ".join(constructed.get_params())
     with pytest.raises(ParameterError, match=f"{name_of(constructed)} has no parameter 'depth'; it has {known}"):
         clone(constructed).set_params(depth=3)
@@ -171,4 +171,4 @@ def test_what_only_the_fitted_model_has_is_pointed_to(name: str) -> None:
 @each_constructor
 def test_name_that_nothing_has_is_a_plain_attribute_error(constructed: ParamsMixin) -> None:
     with pytest.raises(AttributeError, match="object has no attribute 'predict_proba'"):
-        constructed.predict_proba  # noqa: B018  # asking is the test
+        constructed.predict_proba  # noqa: B018  # the access is the test

@@ -98,7 +98,7 @@ def test_log_likelihood_does_not_fall_with_the_order(x: Floats) -> None:
 
 
 @pytest.mark.parametrize("order", [12, 15, 20, 30, 50])
-def test_high_order_is_fitted_or_refused(order: int) -> None:
+def test_high_order_is_fitted_or_rejected(order: int) -> None:
     x = SAMPLES["normal"]
     try:
         model = TransformationModel(order=order).fit(x)
@@ -200,7 +200,7 @@ def test_quantiles_of_0_and_1_are_infinite() -> None:
 
 
 @pytest.mark.parametrize("p", [-0.1, 1.1, np.nan])
-def test_quantile_of_no_probability_is_refused(p: float) -> None:
+def test_quantile_of_no_probability_is_rejected(p: float) -> None:
     with pytest.raises(ParameterError, match="p must be probabilities from 0 to 1"):
         TransformationModel().fit(SAMPLES["normal"]).quantile(p)
 
@@ -216,10 +216,10 @@ def test_density_vanishes_far_out() -> None:
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
-def test_shape_of_what_is_asked_is_kept(shape: tuple[int, ...]) -> None:
+def test_shape_of_the_argument_is_preserved(shape: tuple[int, ...]) -> None:
     model, values = TransformationModel().fit(SAMPLES["normal"]), np.full(shape, 0.5)
-    for answer in (model.cdf(values), model.pdf(values), model.logpdf(values), model.quantile(values)):
-        assert np.shape(answer) == shape
+    for result in (model.cdf(values), model.pdf(values), model.logpdf(values), model.quantile(values)):
+        assert np.shape(result) == shape
 
 
 @of({name: SAMPLES[name] for name in ["normal", "skewed", "two humps"]})
@@ -250,7 +250,7 @@ def test_density_integrates_to_1_on_any_support_around_the_data(support: tuple[f
     assert np.trapezoid(model.pdf(grid), grid) == pytest.approx(1.0, abs=1e-4)
 
 
-def test_support_away_from_the_data_is_used_or_refused() -> None:
+def test_support_away_from_the_data_is_used_or_rejected() -> None:
     # There h is a line: a normal distribution, if it can be fitted at all.
     x = SAMPLES["normal"]
     try:
@@ -264,8 +264,8 @@ def test_support_away_from_the_data_is_used_or_refused() -> None:
 # Safe on any data.
 
 
-def check_or_refusal(x: Any, **parameters: Any) -> None:
-    """A fit that can be used, or a refusal with a remedy; anything else fails."""
+def check_or_rejection(x: Any, **parameters: Any) -> None:
+    """A fit that can be used, or a rejection with a remedy; anything else fails."""
     try:
         model = TransformationModel(**parameters).fit(x)
     except InputError as error:
@@ -283,14 +283,14 @@ def check_or_refusal(x: Any, **parameters: Any) -> None:
 
 @each_sample
 @pytest.mark.parametrize("order", [1, 2, 5, 9])
-def test_any_sample_is_fitted_or_refused_with_the_remedy(x: Floats, order: int) -> None:
-    check_or_refusal(x, order=order)
+def test_any_sample_is_fitted_or_rejected_with_the_remedy(x: Floats, order: int) -> None:
+    check_or_rejection(x, order=order)
 
 
 @pytest.mark.parametrize("scale", [1e-320, 1e-310, 1e-300, 1e-150, 1e150, 1e300, 1e307])
 @of({name: SAMPLES[name] for name in ["normal", "ties", "two values", "cauchy"]})
-def test_any_scale_is_fitted_or_refused_with_the_remedy(x: Floats, scale: float) -> None:
-    check_or_refusal(scale * (x / np.abs(x).max()))
+def test_any_scale_is_fitted_or_rejected_with_the_remedy(x: Floats, scale: float) -> None:
+    check_or_rejection(scale * (x / np.abs(x).max()))
 
 
 @pytest.mark.parametrize(
@@ -305,18 +305,18 @@ def test_any_scale_is_fitted_or_refused_with_the_remedy(x: Floats, scale: float)
     ],
     ids=["next to 0", "next to 1", "all floats", "all floats and 0", "all exponents", "denormal step"],
 )
-def test_limits_of_floats_are_fitted_or_refused_with_the_remedy(x: Floats) -> None:
-    check_or_refusal(x)
+def test_limits_of_floats_are_fitted_or_rejected_with_the_remedy(x: Floats) -> None:
+    check_or_rejection(x)
 
 
 @each_count
 @pytest.mark.parametrize("order", [1, 2, 5, 9])
-def test_any_counts_are_fitted_or_refused_with_the_remedy(x: npt.NDArray[np.int64], order: int) -> None:
-    check_or_refusal(x, order=order)
+def test_any_counts_are_fitted_or_rejected_with_the_remedy(x: npt.NDArray[np.int64], order: int) -> None:
+    check_or_rejection(x, order=order)
 
 
 @pytest.mark.parametrize("x", [[], [1.0], [2.0, 2.0], [np.nan, np.nan], [1.0, np.nan]])
-def test_fewer_than_two_values_are_refused(x: list[float]) -> None:
+def test_fewer_than_two_values_are_rejected(x: list[float]) -> None:
     with pytest.raises(InputError, match="x"):
         TransformationModel().fit(np.array(x))
 

@@ -69,7 +69,7 @@ def weighted_and_repeated(target: str, missing: bool) -> tuple[Tree, Tree]:
 
 @each_target
 @maybe_missing
-def test_integer_weights_give_the_splits_and_counts_of_repeated_rows(target: str, missing: bool) -> None:
+def test_integer_weights_give_the_splits_and_counts_of_duplicated_rows(target: str, missing: bool) -> None:
     weighted, repeated = weighted_and_repeated(target, missing)
     assert len(weighted.leaves) > 3
     assert structure(weighted) == structure(repeated)
@@ -77,14 +77,14 @@ def test_integer_weights_give_the_splits_and_counts_of_repeated_rows(target: str
 
 @each_target
 @maybe_missing
-def test_integer_weights_give_the_rules_of_repeated_rows(target: str, missing: bool) -> None:
+def test_integer_weights_give_the_rules_of_duplicated_rows(target: str, missing: bool) -> None:
     weighted, repeated = weighted_and_repeated(target, missing)
     assert weighted.rules == repeated.rules
 
 
 @each_tested_target
 @maybe_missing
-def test_integer_weights_give_the_tests_of_repeated_rows(target: str, missing: bool) -> None:
+def test_integer_weights_give_the_tests_of_duplicated_rows(target: str, missing: bool) -> None:
     weighted, repeated = weighted_and_repeated(target, missing)
     for one, other in zip(weighted.nodes, repeated.nodes, strict=True):
         if one.tests is None or other.tests is None:
@@ -98,7 +98,7 @@ def test_integer_weights_give_the_tests_of_repeated_rows(target: str, missing: b
 
 
 @each_target
-def test_integer_weights_give_the_distribution_of_repeated_rows(target: str) -> None:
+def test_integer_weights_give_the_distribution_of_duplicated_rows(target: str) -> None:
     weighted, repeated = weighted_and_repeated(target, missing=True)
     assert weighted.edges == repeated.edges
     for one, other in zip(weighted.nodes, repeated.nodes, strict=True):
@@ -107,7 +107,7 @@ def test_integer_weights_give_the_distribution_of_repeated_rows(target: str) -> 
 
 @pytest.mark.parametrize("target", TARGETS[:2])
 @maybe_missing
-def test_integer_weights_give_the_likelihood_of_repeated_rows(target: str, missing: bool) -> None:
+def test_integer_weights_give_the_likelihood_of_duplicated_rows(target: str, missing: bool) -> None:
     weighted, repeated = weighted_and_repeated(target, missing)
     one, other = ([node.log_likelihood for node in tree.nodes if node.tests] for tree in (weighted, repeated))
     assert one == pytest.approx(other, rel=1e-9)
@@ -172,7 +172,7 @@ def test_weights_are_counts_so_their_scale_matters(target: str) -> None:
 
 
 @each_target
-def test_sum_of_weights_is_what_min_leaf_counts(target: str) -> None:
+def test_sum_of_weights_is_what_min_samples_leaf_counts(target: str) -> None:
     X, x = sample(target)
     tree = grow(target, X, x, np.full(N, 0.5), min_samples_leaf=25)
     assert len(tree.leaves) > 1
@@ -181,7 +181,7 @@ def test_sum_of_weights_is_what_min_leaf_counts(target: str) -> None:
 
 
 @each_target
-def test_fractional_weights_are_added_up(target: str) -> None:
+def test_fractional_weights_are_summed(target: str) -> None:
     X, x = sample(target)
     weights = np.random.default_rng(5).uniform(0.5, 2.0, N)
     tree = grow(target, X, x, weights)

@@ -254,7 +254,7 @@ def test_rows_where_any_feature_is_missing_are_left_out() -> None:
     assert JointTree().fit(X, xs).rules == JointTree().fit(X[complete], xs[complete]).rules
 
 
-def test_integer_weights_are_repeated_rows() -> None:
+def test_integer_weights_are_duplicated_rows() -> None:
     X, xs = sample()
     weights = np.random.default_rng(3).integers(0, 3, N)
     rows = np.repeat(np.arange(N), weights)
@@ -280,7 +280,7 @@ def test_containers_may_differ() -> None:
 
 
 Y, YS = sample(60)
-REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
+REJECTED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
     "fewer rows": (Y, YS[1:], None, LengthError, "xs has 59 rows, but X has 60. Pass one row of xs for each row of X"),
     "a column": (Y, YS["fine"], None, InputError, "xs must be a pandas or polars frame"),
     "no columns": (Y, YS[[]], None, InputError, "xs has 60 rows and 0 columns"),
@@ -292,8 +292,8 @@ REFUSED: dict[str, tuple[Any, Any, Any, type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize(("X", "xs", "weights", "error", "message"), REFUSED.values(), ids=list(REFUSED))
-def test_what_cannot_be_used_is_refused(X: Any, xs: Any, weights: Any, error: type[Exception], message: str) -> None:
+@pytest.mark.parametrize(("X", "xs", "weights", "error", "message"), REJECTED.values(), ids=list(REJECTED))
+def test_unusable_input_is_rejected(X: Any, xs: Any, weights: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         JointTree().fit(X, xs, weights)
 

@@ -104,7 +104,7 @@ def test_array_that_cannot_be_written_to_is_taken() -> None:
 
 
 @pytest.mark.parametrize("tree", ["transformation", "cart"])
-def test_integer_weights_are_repeated_rows(tree: Any) -> None:
+def test_integer_weights_are_duplicated_rows(tree: Any) -> None:
     weights = np.random.default_rng(1).integers(0, 4, len(BIKE))
     repeated = BIKE.iloc[np.repeat(np.arange(len(BIKE)), weights)]
     one, other = find_subgroups(BIKE, tree=tree, sample_weight=weights), find_subgroups(repeated, tree=tree)

@@ -22,7 +22,7 @@ def test_all_columns_leave_the_tree_and_none_leave_one_subgroup(feature: str) ->
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-def test_splits_that_stay_ask_for_the_columns_only_and_more_columns_refine_subgroups(feature: str) -> None:
+def test_splits_that_stay_use_the_columns_only_and_more_columns_refine_subgroups(feature: str) -> None:
     partition = GROUPS[feature]
     columns = partition.conditioning
     for size in range(len(columns)):

@@ -103,6 +103,6 @@ def test_partition_of_too_many_subgroups_says_how_to_prune_it() -> None:
         sg.plots.tree(partition)
 
 
-def test_what_is_no_tree_is_refused() -> None:
+def test_anything_but_a_tree_is_rejected() -> None:
     with pytest.raises(ParameterError, match=r"or a Partition as in find_subgroups\(X\)\['temp'\]; got Subgroups"):
         sg.plots.tree(find_subgroups(BIKE, max_depth=0))  # type: ignore[arg-type]

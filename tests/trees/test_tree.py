@@ -229,7 +229,7 @@ def test_text_shows_fractional_weights() -> None:
 
 
 @each_tree
-def test_branches_say_what_the_split_above_asks(grower: type[Grower]) -> None:
+def test_branches_are_the_condition_of_the_split_above(grower: type[Grower]) -> None:
     X, x = steps([1.0, 5.0, 30.0], [0.0, 4.0, 90.0])
     tree = grower(max_depth=2).fit(X, x)
     assert set(tree.branches) == {node.id for node in tree.nodes} - {1}
@@ -252,7 +252,7 @@ def test_repr_of_a_single_leaf_says_leaf() -> None:
 
 
 @each_tree
-def test_trees_of_the_same_rows_are_equal_and_hash_alike(grower: type[Grower]) -> None:
+def test_trees_of_the_same_rows_are_equal_and_have_equal_hashes(grower: type[Grower]) -> None:
     one, other = grown(grower), grown(grower)
     assert one == other
     assert hash(one) == hash(other)
@@ -294,13 +294,13 @@ def test_dictionary_is_not_shared_with_the_tree(grower: type[Grower]) -> None:
 
 
 @pytest.mark.parametrize("values", [None, "tree.json", 3, [], {}, {"format": 0}, {"format": "1"}, {"format": 99}])
-def test_what_is_no_dictionary_of_this_format_is_refused(values: Any) -> None:
+def test_anything_but_a_dictionary_of_this_format_is_rejected(values: Any) -> None:
     with pytest.raises(FormatError, match=r"Expected a dictionary of Tree.to_dict\(\) in format 1; got"):
         Tree.from_dict(values)
 
 
 @pytest.mark.parametrize("key", ["method", "parameters", "target", "columns", "edges", "nodes"])
-def test_dictionary_without_a_part_is_refused_by_its_name(key: str) -> None:
+def test_dictionary_without_a_part_is_rejected_by_its_name(key: str) -> None:
     values = grown().to_dict()
     del values[key]
     with pytest.raises(FormatError, match=f"not one of Tree.to_dict.*{key}"):
@@ -309,24 +309,24 @@ def test_dictionary_without_a_part_is_refused_by_its_name(key: str) -> None:
 
 @pytest.mark.parametrize("key", ["parameters", "target", "columns", "nodes"])
 @pytest.mark.parametrize("value", [None, 3, "text", [None], [{}]])
-def test_dictionary_with_a_wrong_part_is_refused(key: str, value: Any) -> None:
+def test_dictionary_with_a_wrong_part_is_rejected(key: str, value: Any) -> None:
     with pytest.raises(FormatError):
         Tree.from_dict(grown().to_dict() | {key: value})
 
 
-def test_dictionary_without_nodes_is_refused() -> None:
+def test_dictionary_without_nodes_is_rejected() -> None:
     with pytest.raises(FormatError):
         Tree.from_dict(grown().to_dict() | {"nodes": []})
 
 
-def test_dictionary_with_children_that_are_not_there_is_refused() -> None:
+def test_dictionary_with_children_that_are_not_there_is_rejected() -> None:
     values = grown().to_dict()
     values["nodes"] = values["nodes"][:2]
     with pytest.raises(FormatError):
         Tree.from_dict(values)
 
 
-def test_dictionary_that_splits_a_column_it_lacks_is_refused() -> None:
+def test_dictionary_that_splits_a_column_it_lacks_is_rejected() -> None:
     values = grown().to_dict()
     values["nodes"][0]["split"]["column"] = "z"
     with pytest.raises(FormatError):
@@ -335,7 +335,7 @@ def test_dictionary_that_splits_a_column_it_lacks_is_refused() -> None:
 
 @each_tree
 @pytest.mark.parametrize("depth", [-1, 1.0, True, "1", None, np.nan])
-def test_depth_that_is_no_count_is_refused(grower: type[Grower], depth: Any) -> None:
+def test_depth_that_is_not_a_count_is_rejected(grower: type[Grower], depth: Any) -> None:
     with pytest.raises(ParameterError, match="depth must be a whole number >= 0; got"):
         grown(grower).prune(depth)
 
@@ -347,7 +347,7 @@ def test_pruned_tree_knows_its_depth(grower: type[Grower]) -> None:
 
 @each_tree
 def test_pruning_deeper_than_the_tree_was_grown_claims_no_greater_depth(grower: type[Grower]) -> None:
-    # Grown with max_depth=2, it cannot be told what max_depth=7 would have given.
+    # Grown with max_depth=2, it does not contain the tree of max_depth=7.
     tree = grown(grower).prune(2)
     assert tree.prune(7).parameters["max_depth"] == 2
 
@@ -392,7 +392,7 @@ def test_tests_of_a_small_node_are_those_of_its_own_rows(n: int) -> None:
 
 @each_tree
 @pytest.mark.parametrize("depth", [0, 1, 2, 3, 6])
-def test_answers_of_all_rows_lead_where_routing_leads(grower: type[Grower], depth: int) -> None:
+def test_directions_at_all_splits_lead_to_the_routed_leaf(grower: type[Grower], depth: int) -> None:
     X, y = bush()
     X.loc[::7, "a"] = np.nan
     X.loc[::11, "c"] = None

@@ -56,20 +56,20 @@ WAYS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_trees_found_together_are_those_found_one_by_one(way: str) -> None:
-    X, asked = mixed(700), WAYS[way]
-    together = sg.find_subgroups(X, **asked)
+    X, options = mixed(700), WAYS[way]
+    together = sg.find_subgroups(X, **options)
     assert sum(len(partition.rules) > 1 for partition in together.partitions) >= 7
     alone: dict[str, Any] = {}
     for name in X.columns:
-        alone |= dictionaries(sg.find_subgroups(X, features=name, **asked))
+        alone |= dictionaries(sg.find_subgroups(X, features=name, **options))
     assert dictionaries(together) == alone
 
 
 def test_groups_of_features_have_the_tree_they_have_alone() -> None:
     X = mixed(700)
-    asked = ["plain", ("tied", "town"), "gappy"]
-    together = dictionaries(sg.find_subgroups(X, features=asked))
-    for one in asked:
+    features = ["plain", ("tied", "town"), "gappy"]
+    together = dictionaries(sg.find_subgroups(X, features=features))
+    for one in features:
         found = dictionaries(sg.find_subgroups(X, features=[one]))
         assert found.items() <= together.items()
 

@@ -1,4 +1,4 @@
-"""Mistakes that would give a wrong answer without a word, and inputs that look odd but are fine."""
+"""Mistakes that would give wrong results silently, and unusual inputs that are valid."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ A = RNG.normal(size=(400, 3))
 X = A[:, 1] + RNG.normal(size=400)
 
 
-def test_x_with_the_index_in_another_order_is_refused() -> None:
+def test_x_with_the_index_in_another_order_is_rejected() -> None:
     bike = sg.datasets.bike().X
     with pytest.raises(InputError, match=r"x has the index labels of X in another order.*x\.loc\[X\.index\]"):
         TransformationTree().fit(bike.drop(columns="temp"), bike["temp"].sample(frac=1, random_state=0))
 
 
-def test_weights_with_the_index_in_another_order_are_refused() -> None:
+def test_weights_with_the_index_in_another_order_are_rejected() -> None:
     frame = pd.DataFrame(A, columns=list("abc"))
     with pytest.raises(InputError, match="sample_weight has the index labels of X in another order"):
         TransformationTree().fit(frame, X, pd.Series(np.arange(400.0), index=np.arange(400)[::-1]))
@@ -33,7 +33,7 @@ def test_x_with_other_labels_goes_by_place() -> None:
     assert TransformationTree().fit(frame, moved).rules == TransformationTree().fit(frame, X).rules
 
 
-def test_x_among_the_columns_is_refused() -> None:
+def test_x_among_the_columns_is_rejected() -> None:
     bike = sg.datasets.bike().X
     for name, grower in [("temp", TransformationTree()), ("season", ConditionalInferenceTree())]:
         with pytest.raises(InputError, match=f"X has a column '{name}' that equals x"):
@@ -102,7 +102,7 @@ def test_level_that_could_be_misread_stands_in_quotes(level: str) -> None:
     assert set(rules.values()) == {f"g in {{{level!r}}}", "g in {plain}"}
 
 
-def test_numbers_larger_than_a_float_are_refused() -> None:
+def test_numbers_larger_than_a_float_are_rejected() -> None:
     with pytest.raises(ColumnError, match="larger than a float holds"):
         TransformationTree().fit(A, [10**400] * 400)
 

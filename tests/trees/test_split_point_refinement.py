@@ -101,7 +101,7 @@ def test_nominal_splits_stay() -> None:
     assert refine_split_points(tree, training, 5) is tree
 
 
-def test_a_leaf_never_gets_fewer_rows_than_asked_for() -> None:
+def test_a_leaf_never_gets_fewer_rows_than_the_minimum() -> None:
     X, x = steps(120, 4)
     tree, training = grown(X, x, min_samples_leaf=10)
     for least in (5, 30, 60):
