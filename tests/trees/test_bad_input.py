@@ -107,7 +107,7 @@ REJECTED: dict[str, Case] = {
     ),
     "duplicate names": (named("a", "b", "b"), x, None, InputError, "X has several columns named 'b'. Rename them"),
     "duplicate names of floats": (X[["a", "a"]], x, None, InputError, "X has several columns named 'a'. Rename them"),
-    "names that print equally": (
+    "equal printed names": (
         named(1, "b", "1"),
         x,
         None,
