@@ -343,16 +343,18 @@ static void predict_tree(const PredictNode *nodes, int32_t root, const double *x
 /* Children come after their parents, so that every walk ends; leaves keep every value. */
 static int check_nodes(const PredictNode *nodes, Py_ssize_t count, Py_ssize_t p)
 {
-    int outside = 0;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        const PredictNode node = nodes[i];
-        const int leaf = node.child == i && node.threshold == INFINITY && (node.column & 1);
-        const int inner = node.child > i && node.child + 1 < count;
-        outside |= !(leaf || inner) || node.column < 0 || (node.column >> 1) >= p;
+    int valid = count <= INT32_MAX;
+    const int32_t end = (int32_t)(valid ? count : 0);
+    const uint32_t columns = p < INT32_MAX / 2 ? 2 * (uint32_t)p : INT32_MAX;
+    for (int32_t i = 0; i < end; i++) { /* without branches */
+        const PredictNode *node = nodes + i;
+        const int leaf = (node->child == i) & (node->threshold == INFINITY) & node->column;
+        const int inner = (node->child > i) & (node->child < end - 1);
+        valid &= (leaf | inner) & ((uint32_t)node->column < columns);
     }
-    if (outside)
+    if (!valid)
         PyErr_SetString(PyExc_ValueError, "nodes must have columns below p and children among the nodes after them.");
-    return outside ? -1 : 0;
+    return valid ? 0 : -1;
 }
 
 static int check_roots(const int32_t *roots, Py_ssize_t trees, Py_ssize_t count)
