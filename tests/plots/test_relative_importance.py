@@ -41,7 +41,7 @@ def test_a_score_has_no_intervals_and_says_so() -> None:
     assert "no intervals: a score of all rows together" in words(relative_importance(score))
 
 
-def test_wrong_arguments_are_refused() -> None:
+def test_wrong_arguments_are_rejected() -> None:
     with pytest.raises(ParameterError, match="result must be a RelativeImportance; got int"):
         relative_importance(3)  # type: ignore[arg-type]  # that is what is tried
     with pytest.raises(ParameterError, match="loss='nope' is not among"):

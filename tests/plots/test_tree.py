@@ -249,7 +249,7 @@ def test_axes_that_are_too_small_are_rejected_with_the_size_needed(make_tree: Tr
         tree(make_tree(3), ax=ax)
 
 
-def test_refused_axes_are_left_as_they_were(make_tree: TreeMaker) -> None:
+def test_rejected_axes_are_left_as_they_were(make_tree: TreeMaker) -> None:
     ax = Figure(figsize=(2, 1)).add_subplot()
     with pytest.raises(ParameterError):
         tree(make_tree(3), ax=ax)

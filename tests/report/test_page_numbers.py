@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subgrove._report.charts.scale import scale_of
+from subgrove._report.charts.svg import scale_of
 from subgrove._report.numbers import (
     cell,
     estimate_parts,

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from subgrove._report.charts.palette import DARK, MARKS, WORDS, letter, subgroup_class
+from subgrove._report.charts.lines import DARK, MARKS, WORDS, letter, subgroup_class
 from subgrove.plots._palette import LIGHT, N_COLORS
 
 Floats = npt.NDArray[np.float64]

@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 
 from subgrove._core.text import count_of
 from subgrove._report import numbers, wording
-from subgrove._report.charts import effect, intervals, levels, palette, tree
+from subgrove._report.charts import effect, intervals, levels, lines, tree
 from subgrove._report.charts.effect import ChartPanel, panels
 from subgrove._report.charts.lines import outputs_of
 from subgrove._report.numbers import decimals_of_estimates, half_width, rough
@@ -37,7 +37,7 @@ _FILTERS = (
     *(numbers.number, numbers.percent, numbers.prose),
 )
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    *(count_of, wording.fidelity_mark, palette.letter, palette.subgroup_class),
+    *(count_of, wording.fidelity_mark, lines.letter, lines.subgroup_class),
     *(numbers.decimals_of, numbers.decimals_of_estimates, numbers.estimate_cell, numbers.half_interval),
     *(numbers.half_width, numbers.number_cell, numbers.rough, numbers.with_noise),
     *(intervals.axis, intervals.bar, intervals.dots, intervals.estimate_scale, intervals.share_bar),
@@ -186,7 +186,7 @@ def _exact(estimate: Estimate) -> str:
 @cache
 def _style() -> str:
     """Return the style with the colours of both themes; no part of it comes from data."""
-    light, dark = (palette.declarations(colors) for colors in (LIGHT, palette.DARK))
+    light, dark = (lines.declarations(colors) for colors in (LIGHT, lines.DARK))
     numbered = "".join(f".s{at}{{--own:var(--s{at})}}" for at in range(1, N_COLORS + 1))
     return _part("style.css").replace("/*light*/", light).replace("/*dark*/", dark).replace("/*numbered*/", numbered)
 

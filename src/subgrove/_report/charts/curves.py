@@ -12,10 +12,20 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from subgrove._core.text import count_of
-from subgrove._report.charts.lines import DrawnLine, x_values
-from subgrove._report.charts.palette import subgroup_class
-from subgrove._report.charts.scale import LinearScale
-from subgrove._report.charts.svg import boxes, group, line, path, picture, shorten, stairs, strokes, tag, text
+from subgrove._report.charts.lines import DrawnLine, subgroup_class, x_values
+from subgrove._report.charts.svg import (
+    LinearScale,
+    boxes,
+    group,
+    line,
+    path,
+    picture,
+    shorten,
+    stairs,
+    strokes,
+    tag,
+    text,
+)
 from subgrove._report.numbers import number
 from subgrove._report.summary import Distribution, FeatureSummary
 

@@ -10,8 +10,7 @@ from markupsafe import Markup
 
 from subgrove._report.charts import curves, levels
 from subgrove._report.charts.lines import DrawnLine, heights, of_all_rows, of_subgroups, outputs_of, x_values
-from subgrove._report.charts.scale import LinearScale, scale_of
-from subgrove._report.charts.svg import circle, group, line, path, picture
+from subgrove._report.charts.svg import LinearScale, circle, group, line, path, picture, scale_of
 from subgrove._report.summary import FeatureSummary
 
 _SMALL = (132.0, 40.0)

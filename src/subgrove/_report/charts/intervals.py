@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from markupsafe import Markup
 
-from subgrove._report.charts.scale import LinearScale, scale_of
-from subgrove._report.charts.svg import circle, group, line, rectangle, tag, text
+from subgrove._report.charts.svg import LinearScale, circle, group, line, rectangle, scale_of, tag, text
 from subgrove._report.numbers import estimate_text
 from subgrove._report.summary import Estimate, FeatureSummary, GapStepSummary
 

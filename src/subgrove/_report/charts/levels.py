@@ -8,8 +8,7 @@ from markupsafe import Markup
 
 from subgrove._core.text import count_of
 from subgrove._report.charts.lines import DrawnLine
-from subgrove._report.charts.scale import LinearScale
-from subgrove._report.charts.svg import circle, group, line, picture, rectangle, text, wrap
+from subgrove._report.charts.svg import LinearScale, circle, group, line, picture, rectangle, text, wrap
 from subgrove._report.numbers import number
 from subgrove._report.summary import FeatureSummary
 

@@ -13,10 +13,20 @@ from markupsafe import Markup
 
 from subgrove._core.text import count_of
 from subgrove._report.charts.curves import largest_share, outline
-from subgrove._report.charts.lines import subgroup_places
-from subgrove._report.charts.palette import letter, subgroup_class
-from subgrove._report.charts.scale import LinearScale
-from subgrove._report.charts.svg import circle, group, line, path, picture, shorten, tag, text, width_of, wrap
+from subgrove._report.charts.lines import letter, subgroup_class, subgroup_places
+from subgrove._report.charts.svg import (
+    LinearScale,
+    circle,
+    group,
+    line,
+    path,
+    picture,
+    shorten,
+    tag,
+    text,
+    width_of,
+    wrap,
+)
 from subgrove._report.numbers import p_text
 from subgrove._report.summary import FeatureSummary, TreeNode
 from subgrove.plots._tree_layout import node_rows

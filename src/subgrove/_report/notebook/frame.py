@@ -17,8 +17,7 @@ from math import isfinite, isnan
 
 from markupsafe import Markup
 
-from subgrove._report.charts.scale import LinearScale, scale_of
-from subgrove._report.charts.svg import Value, circle, line, rectangle, tag
+from subgrove._report.charts.svg import LinearScale, Value, circle, line, rectangle, scale_of, tag
 from subgrove._report.numbers import UNKNOWN, number
 from subgrove.plots._palette import LIGHT
 
