@@ -31,7 +31,7 @@ class Nothing:
 
 def cost_tables(options: Workload, engines: list[str]) -> str:
     """Return two tables: measured costs, and the estimate."""
-    from subgrove._scale.engines.serialize import load_work, pickle_work
+    from subgrove._scale.engines.base import load_work, pickle_work
     from subgrove._scale.large_data import read_chunks
 
     model, data = options.model, read_chunks(options.path, chunk_rows=options.rows_each)

@@ -136,7 +136,7 @@ def test_missing_is_a_value_that_is_redrawn_like_others() -> None:
     np.testing.assert_allclose(exact.per_row["holes"], expected, rtol=1e-9)
 
 
-def test_levels_that_training_did_not_have_are_told_apart() -> None:
+def test_levels_that_training_did_not_have_are_distinguished() -> None:
     """The user saw: two new levels in X taken for the same value, hence a wrong exact expectation."""
     rng = np.random.default_rng(0)
     train = pd.DataFrame({"city": ["x", "y"] * 60, "z": rng.normal(size=120)})
@@ -179,7 +179,7 @@ def test_two_rows_have_an_estimate_and_no_standard_error() -> None:
     assert line[["std_error", "statistic", "p_value", "conf_low", "conf_high"]].isna().all()
 
 
-def test_too_few_rows_to_cross_fit_are_refused() -> None:
+def test_too_few_rows_to_cross_fit_are_rejected() -> None:
     with pytest.raises(InputError, match="3 rows, too few to fit the sampler on one half"):
         run(X.head(3), Y[:3], sampler="subgroups")
 
@@ -230,7 +230,7 @@ def test_training_donors_serve_a_row_that_is_alone() -> None:
     assert result.by_subgroup["estimate"][1] == pytest.approx((4 + 9) / 2 - own**2)
 
 
-def test_leaf_without_training_rows_is_refused_by_its_rule() -> None:
+def test_leaf_without_training_rows_is_rejected_by_its_rule() -> None:
     """The user saw: IndexError: index 0 is out of bounds for axis 0 with size 0."""
     groups, test = uneven()
     train = pd.DataFrame({"x": [1.0, 2.0], "city": ["Bonn", "Bonn"]})
@@ -315,7 +315,7 @@ def test_group_is_found_whatever_the_order_of_its_members() -> None:
         assert len(result.by_subgroup) == len(groups["x", "count"])
 
 
-def test_group_for_a_sampler_of_one_feature_is_refused() -> None:
+def test_group_for_a_sampler_of_one_feature_is_rejected() -> None:
     with pytest.raises(ParameterError, match="cart"):
         run(features=[["x", "count"]], sampler="cart", train=TRAIN)
 
@@ -350,7 +350,7 @@ def test_subgroups_grown_on_the_same_rows_are_warned_of() -> None:
         run(X[["x", "count"]], Y, first_column, sampler="subgroups", train=X[["x", "count"]])
 
 
-def test_levels_in_training_that_x_cannot_hold_are_refused() -> None:
+def test_levels_in_training_that_x_cannot_hold_are_rejected() -> None:
     train = TRAIN[["x", "city"]].assign(city=pd.Categorical(TRAIN["city"]))
     test = X[["x", "city"]].assign(city=pd.Categorical(X["city"].where(X["city"] == "Bonn"), ["Bonn"]))
     with pytest.raises(ColumnError, match=r"Column 'city' of train do not all fit the dtype"):

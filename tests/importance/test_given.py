@@ -77,7 +77,7 @@ def test_training_donors_stay_where_no_column_is_given() -> None:
 
 
 @pytest.mark.parametrize("sampler", ["subgroups", "cart"])
-def test_rules_ask_for_the_given_columns_only(sampler: str) -> None:
+def test_rules_predict_for_the_given_columns_only(sampler: str) -> None:
     result = run(sampler=sampler, train=TRAIN, features=["x"], given=["b"])
     (score,) = result.scores
     assert score.conditioning == ("b",)
@@ -95,7 +95,7 @@ def test_given_is_what_a_sampler_with_given_does() -> None:
         )
 
 
-def test_a_forest_that_is_told_less_redraws_further_away() -> None:
+def test_a_forest_that_is_reported_less_redraws_further_away() -> None:
     estimates = [
         run(sampler=FOREST, train=TRAIN, features=["x"], given=given).overall["estimate"][0]
         for given in ([], ["a"], ["a", "b"], ["a", "b", "c", "kind"])
@@ -165,7 +165,7 @@ class Noted:
             yield rng.permutation(X[feature].to_numpy())
 
 
-def test_a_sampler_of_the_user_is_copied_and_told_the_columns() -> None:
+def test_a_sampler_of_the_user_is_copied_and_reported_the_columns() -> None:
     seen: list[Any] = []
     mine = Noted(seen)
     run(sampler=mine, train=TRAIN, features=["x"], given=["b", "a"])
@@ -198,7 +198,7 @@ def test_methods_are_not_changed() -> None:
     ],
     ids=lambda value: None if isinstance(value, dict) else value[:24],
 )
-def test_what_cannot_be_is_refused(options: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_is_rejected(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         run(**{"sampler": "subgroups", "train": TRAIN, "features": ["x"], **options})
 

@@ -212,7 +212,7 @@ def test_score_has_neither_rows_nor_subgroups_nor_an_interval() -> None:
         result.over_repeats(by_subgroup=True)
 
 
-def test_baseline_is_the_loss_of_the_rows_as_they_are() -> None:
+def test_baseline_is_the_loss_of_the_rows_unchanged() -> None:
     result = sg.importance(
         positive, X, POSITIVE, sampler="marginal", loss=["poisson", "absolute_error"], random_state=1
     )

@@ -75,7 +75,7 @@ def test_prediction_that_is_not_finite_names_feature_repeat_and_row(kind: str, s
         importance(FailsOn(kind), ARRAY, Y, sampler="marginal", n_repeats=4, random_state=0)
 
 
-def test_prediction_that_is_not_finite_in_an_exact_expectation_is_told() -> None:
+def test_prediction_that_is_not_finite_in_an_exact_expectation_is_reported() -> None:
     def model(X: Floats) -> Floats:
         return np.where(X[:, 2] != ARRAY[X[:, -1].astype(int), 2], np.nan, X[:, 0])
 
@@ -83,7 +83,7 @@ def test_prediction_that_is_not_finite_in_an_exact_expectation_is_told() -> None
         importance(model, ARRAY, Y, sampler="marginal", features=["x2"], n_repeats=10, random_state=0)
 
 
-def test_row_of_a_bad_prediction_is_counted_from_the_first_row_also_in_batches() -> None:
+def test_row_of_a_bad_prediction_is_weighted_from_the_first_row_also_in_batches() -> None:
     """The user saw: `original row 200` for a missing prediction in row 2200."""
     array = np.zeros((3000, 1))
     array[2200] = 1.0
@@ -95,7 +95,7 @@ def test_row_of_a_bad_prediction_is_counted_from_the_first_row_also_in_batches()
         importance(model, array, np.zeros(3000), sampler="marginal")
 
 
-def test_model_that_fails_on_the_rows_as_they_are_says_so() -> None:
+def test_model_that_fails_on_the_rows_unchanged_says_so() -> None:
     def model(X: Any) -> Any:
         raise KeyError("colour")
 

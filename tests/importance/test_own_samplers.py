@@ -144,7 +144,7 @@ def test_array_of_whole_numbers_widens_for_the_redraws_that_need_it_only() -> No
 
 @each_table
 @pytest.mark.parametrize("feature", ["x", "count"])
-def test_strings_for_numbers_are_refused(feature: str, table: Any) -> None:
+def test_strings_for_numbers_are_rejected(feature: str, table: Any) -> None:
     """The user saw: `could not convert string to float` from the depths of a container."""
     with pytest.raises(
         SamplerError, match=rf"returned 'u' for feature '{feature}', repeat 0, whose values are numeric"
@@ -161,7 +161,7 @@ def test_strings_for_numbers_are_refused(feature: str, table: Any) -> None:
 
 @each_table
 @pytest.mark.parametrize(("feature", "shown"), [("city", "0"), ("flag", "2")])
-def test_numbers_for_labels_are_refused(feature: str, shown: str, table: Any) -> None:
+def test_numbers_for_labels_are_rejected(feature: str, shown: str, table: Any) -> None:
     """The user saw: numbers turned into the strings '0', '1', ..., or into True, without a word."""
     with pytest.raises(
         SamplerError, match=rf"returned {shown} for feature '{feature}', repeat 0, whose values are nominal"
@@ -169,23 +169,23 @@ def test_numbers_for_labels_are_refused(feature: str, shown: str, table: Any) ->
         run(Sampler(lambda X, feature, rng: np.arange(len(X))), table, features=[feature])
 
 
-def test_category_that_x_does_not_have_is_refused() -> None:
+def test_category_that_x_does_not_have_is_rejected() -> None:
     with pytest.raises(ColumnError, match=r"Values for column 'grade' do not all fit the dtype category of X"):
         run(Sampler(lambda X, feature, rng: np.full(len(X), "medium")), features=["grade"])
 
 
-def test_number_for_a_date_is_refused() -> None:
+def test_number_for_a_date_is_rejected() -> None:
     with pytest.raises(SamplerError, match=r"cannot hold \(feature 'day', repeat 0"):
         run(Sampler(lambda X, feature, rng: np.full(len(X), "someday")), features=["day"])
 
 
 @pytest.mark.parametrize("length", [0, N - 1, N + 1])
-def test_wrong_length_is_refused(length: int) -> None:
+def test_wrong_length_is_rejected(length: int) -> None:
     with pytest.raises(SamplerError, match=rf"shape \({length},\) for feature 'x', repeat 0, but there are {N} rows"):
         run(Sampler(lambda X, feature, rng: np.zeros(length)))
 
 
-def test_table_in_place_of_a_column_is_refused() -> None:
+def test_table_in_place_of_a_column_is_rejected() -> None:
     with pytest.raises(SamplerError, match=r"shape \(40, 2\) for feature 'x'"):
         run(Sampler(lambda X, feature, rng: np.zeros((N, 2))))
 
@@ -206,16 +206,16 @@ class Nothing(Sampler):
         return None
 
 
-def test_too_few_columns_are_refused() -> None:
+def test_too_few_columns_are_rejected() -> None:
     with pytest.raises(SamplerError, match=r"gave 2 columns for feature 'x', but 3 generators"):
         run(Few(None))
 
 
-def test_more_columns_than_generators_are_not_asked_for() -> None:
+def test_more_columns_than_generators_are_not_predicted() -> None:
     assert len(run(Many(None)).repeats) == 3
 
 
-def test_redraw_that_gives_nothing_is_refused() -> None:
+def test_redraw_that_gives_nothing_is_rejected() -> None:
     with pytest.raises(SamplerError, match=r"sample of Nothing raised TypeError for feature 'x', repeat 0"):
         run(Nothing(None))
 
@@ -257,18 +257,18 @@ def test_fit_that_returns_nothing_means_the_sampler_itself() -> None:
     assert one.overall["estimate"].tolist() == two.overall["estimate"].tolist()
 
 
-def test_fit_that_returns_what_cannot_redraw_is_refused() -> None:
+def test_fit_that_returns_what_cannot_redraw_is_rejected() -> None:
     with pytest.raises(ParameterError, match="fit of Returns returned int, which has no method sample"):
         run(Returns(3))
 
 
-def test_class_in_place_of_an_object_is_refused() -> None:
+def test_class_in_place_of_an_object_is_rejected() -> None:
     with pytest.raises(ParameterError, match=r"class Sampler, not an object of it: write Sampler\(\)"):
         run(Sampler)
 
 
 @pytest.mark.parametrize("given", [3, object(), None, ["marginal"]])
-def test_what_is_no_sampler_is_refused(given: Any) -> None:
+def test_invalid_sampler_is_rejected(given: Any) -> None:
     with pytest.raises(ParameterError, match="sampler must be a name"):
         run(given)
 
@@ -338,7 +338,7 @@ class Spying:
 
 
 @each_table
-def test_cross_fitting_fits_nothing_on_rows_it_is_judged_on(table: Any) -> None:
+def test_cross_fitting_fits_nothing_on_rows_it_is_evaluated_on(table: Any) -> None:
     spy = Spying()
     result = run(spy, table, train=None, features=["x", "count"])
     every = set(FRAME["x"])

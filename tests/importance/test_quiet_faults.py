@@ -35,7 +35,7 @@ def test_function_of_probabilities_has_the_zero_one_loss_of_its_classifier() -> 
         assert two.overall["estimate"].tolist() == pytest.approx(one.overall["estimate"].tolist())
 
 
-def test_zero_one_loss_of_probabilities_that_were_asked_for() -> None:
+def test_zero_one_loss_of_probabilities_that_were_predicted() -> None:
     assert (
         run(CLASSIFIER, loss="zero_one", response_method="predict_proba").baseline
         == run(CLASSIFIER, loss="zero_one").baseline
@@ -43,7 +43,7 @@ def test_zero_one_loss_of_probabilities_that_were_asked_for() -> None:
 
 
 @pytest.mark.parametrize("loss", ["log_loss", "brier"])
-def test_scores_that_are_no_probabilities_are_refused(loss: str) -> None:
+def test_scores_that_are_no_probabilities_are_rejected(loss: str) -> None:
     with pytest.raises(ModelError, match="where probabilities are needed"):
         run(CLASSIFIER.decision_function, loss=loss)
     with pytest.raises(ParameterError, match="does not serve loss"):
@@ -52,7 +52,7 @@ def test_scores_that_are_no_probabilities_are_refused(loss: str) -> None:
         run(CLASSIFIER, loss=loss, response_method="predict")
 
 
-def test_own_loss_beside_one_of_probabilities_is_refused() -> None:
+def test_own_loss_beside_one_of_probabilities_is_rejected() -> None:
     def wrong(y: Any, label: Any) -> Any:
         return (y != label).astype(float)
 
@@ -105,7 +105,7 @@ def test_comparison_of_two_samplers_does_not_depend_on_their_seeds() -> None:
     assert errors[0] == pytest.approx(errors[1], rel=0.35)
 
 
-def test_loco_refuses_rows_in_another_order() -> None:
+def test_loco_rejects_rows_in_another_order() -> None:
     shuffled = Y.sample(frac=1, random_state=0)
     with pytest.raises(InputError, match="another order"):
         sg.loco(CLASSIFIER, X, shuffled, train=(X, Y))
@@ -113,12 +113,12 @@ def test_loco_refuses_rows_in_another_order() -> None:
         sg.loco(CLASSIFIER, X, Y, train=(X, shuffled))
 
 
-def test_loco_refuses_training_rows_that_are_no_table() -> None:
+def test_loco_rejects_training_rows_that_are_no_table() -> None:
     with pytest.raises(InputError, match="train must be a pandas or polars frame"):
         sg.loco(CLASSIFIER, X, Y, train=("rows/", Y))
 
 
-def test_loco_refuses_weights_for_a_score() -> None:
+def test_loco_rejects_weights_for_a_score() -> None:
     with pytest.raises(ParameterError, match="weights cannot be used with auc"):
         sg.loco(CLASSIFIER, X, Y, train=(X, Y), loss="auc", sample_weight=np.arange(N))
 
@@ -143,7 +143,7 @@ def test_order_of_levels_changes_no_number(sampler: str) -> None:
     assert results[0] == pytest.approx(results[1], rel=1e-12)
 
 
-def test_sampler_fitted_on_the_rows_it_is_judged_on_is_warned_of() -> None:
+def test_sampler_fitted_on_the_rows_it_is_evaluated_on_is_warned_of() -> None:
     with pytest.warns(sg.exceptions.SameRowsWarning, match="same rows"):
         run(CLASSIFIER, sampler="knockoffs", train=X)
 

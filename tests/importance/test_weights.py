@@ -92,16 +92,16 @@ def test_equal_weights_of_one_are_no_weights_where_exact(options: dict[str, Any]
 def test_rows_of_weight_zero_are_not_there(options: dict[str, Any]) -> None:
     weights = np.where(np.arange(N) % 4 == 0, 0, TIMES)
     kept = weights > 0
-    asked: list[int] = []
+    call_options: list[int] = []
 
     def spy(table: Any) -> Floats:
-        asked.append(len(table))
+        call_options.append(len(table))
         return model(table)
 
     weighted = sg.importance(spy, X, Y, sample_weight=weights, n_repeats=4, random_state=1, **options)
     without = run(X[kept], Y[kept], sample_weight=weights[kept], n_repeats=4, **options)
     pd.testing.assert_frame_equal(weighted.overall, without.overall, check_exact=True)
-    assert sum(asked) == without.settings["n_rows_predicted"]
+    assert sum(call_options) == without.settings["n_rows_predicted"]
     assert weighted.per_row.isna().all(axis=1).tolist() == (~kept).tolist()
     pd.testing.assert_frame_equal(weighted.per_row[kept], without.per_row, check_exact=True)
 
@@ -135,6 +135,6 @@ def test_row_that_counts_once_and_is_alone_is_warned_of_also_with_weights() -> N
     assert result.overall["estimate"][0] == 0
 
 
-def test_weights_of_a_score_are_refused() -> None:
+def test_weights_of_a_score_are_rejected() -> None:
     with pytest.raises(ParameterError, match="weights cannot be used with root_mean_squared_error"):
         run(X, Y, sampler="marginal", loss="root_mean_squared_error", sample_weight=TIMES)

@@ -79,14 +79,14 @@ def same_tables(one: Any, two: Any, tolerance: float = SAME) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:With .* rows:subgrove.exceptions.SubgroveWarning")
-@pytest.mark.parametrize("asked", SAMPLERS.values(), ids=list(SAMPLERS))
-def test_numbers_are_those_of_the_ordinary_path(asked: dict[str, Any]) -> None:
+@pytest.mark.parametrize("options", SAMPLERS.values(), ids=list(SAMPLERS))
+def test_numbers_are_those_of_the_ordinary_path(options: dict[str, Any]) -> None:
     both = {
         "n_repeats": 5,
         "loss": ["squared_error", "absolute_error"],
         "random_state": 3,
         "check_fidelity": False,
-        **asked,
+        **options,
     }
     here, ordinary = (sg.importance(model, X, Y, **both) for model in (ON_DEVICE, ON_DEVICE.predict))
     same_tables(here, ordinary)
@@ -94,9 +94,9 @@ def test_numbers_are_those_of_the_ordinary_path(asked: dict[str, Any]) -> None:
     assert here.baseline == pytest.approx(ordinary.baseline, rel=SAME)
 
 
-def test_certificates_and_settings_are_those_of_the_ordinary_path() -> None:
-    asked: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 2, "random_state": 3}
-    here, ordinary = (sg.importance(model, X, Y, **asked) for model in (ON_DEVICE, ON_DEVICE.predict))
+def test_fidelity_checks_and_settings_are_those_of_the_ordinary_path() -> None:
+    options: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 2, "random_state": 3}
+    here, ordinary = (sg.importance(model, X, Y, **options) for model in (ON_DEVICE, ON_DEVICE.predict))
     pd.testing.assert_frame_equal(here.fidelity_checks, ordinary.fidelity_checks)
     for name in ("sampler", "random_state", "trained_on", "fingerprint", "given"):
         assert here.settings[name] == ordinary.settings[name]
@@ -114,35 +114,35 @@ def test_losses_of_classes_are_those_of_the_ordinary_path(outputs: int) -> None:
     y = np.random.default_rng(4).integers(0, max(outputs, 2), N)
     y[:3] = np.arange(3) % max(outputs, 2)
     model = sg.DeviceModel(network(outputs), output="logit")
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "sampler": GROUPS,
         "n_repeats": 3,
         "loss": LOSSES["logit"],
         "random_state": 3,
         "check_fidelity": False,
     }
-    ordinary = sg.importance(model.predict_proba, X, y, **asked)  # type: ignore[attr-defined]
-    same_tables(sg.importance(model, X, y, **asked), ordinary)
+    ordinary = sg.importance(model.predict_proba, X, y, **options)  # type: ignore[attr-defined]
+    same_tables(sg.importance(model, X, y, **options), ordinary)
     assert sg.importance(model, X, y, sampler="marginal", n_repeats=1, check_fidelity=False).losses == ("log_loss",)
 
 
 def test_losses_of_numbers_are_those_of_the_ordinary_path() -> None:
     model = sg.DeviceModel(lambda X: (X[:, 0] / 4 + X[:, 2]).exp())
     y = np.abs(Y) + 0.1
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "sampler": GROUPS,
         "n_repeats": 3,
         "loss": LOSSES["value"],
         "random_state": 3,
         "check_fidelity": False,
     }
-    same_tables(sg.importance(model, X, y, **asked), sg.importance(model.predict, X, y, **asked))
+    same_tables(sg.importance(model, X, y, **options), sg.importance(model.predict, X, y, **options))
 
 
 def test_several_outputs_are_those_of_the_ordinary_path() -> None:
     model, y = sg.DeviceModel(network(2)), np.column_stack([Y, -Y])
-    asked: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 3, "random_state": 3, "check_fidelity": False}
-    same_tables(sg.importance(model, X, y, **asked), sg.importance(model.predict, X, y, **asked))
+    options: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 3, "random_state": 3, "check_fidelity": False}
+    same_tables(sg.importance(model, X, y, **options), sg.importance(model.predict, X, y, **options))
 
 
 QUICK: dict[str, Any] = {"sampler": GROUPS, "n_repeats": 2, "random_state": 3, "check_fidelity": False}
@@ -205,9 +205,12 @@ def test_a_result_is_saved_and_read(tmp_path: Any) -> None:
     "more", [{"loss": "root_mean_squared_error"}, {"budget": 0.5}, {"loss": lambda y, p: abs(y - p)}]
 )
 def test_what_needs_each_prediction_goes_the_ordinary_way(more: dict[str, Any]) -> None:
-    asked = {**QUICK, "features": ["a"], **more}
+    options = {**QUICK, "features": ["a"], **more}
     table, y = torch.tensor(X.to_numpy()), torch.tensor(Y)
-    found, ordinary = sg.importance(NAMED, table, y, **asked), sg.importance(ON_DEVICE.predict, X, Y, **asked)
+    found, ordinary = (
+        sg.importance(NAMED, table, y, **options),
+        sg.importance(ON_DEVICE.predict, X, Y, **options),
+    )
     np.testing.assert_allclose(found.overall["estimate"], ordinary.overall["estimate"], rtol=SAME)
     assert "computed_on" not in found.settings
 
@@ -229,7 +232,7 @@ def test_warnings_point_at_the_call() -> None:
 
 
 class Fails:
-    """A sampler that raises when it is asked to redraw."""
+    """A sampler that raises when it is called to redraw."""
 
     def fit(self, X: Any, features: Any) -> Any:
         return self
@@ -250,7 +253,7 @@ class Huge(Fails):
             yield np.where(np.arange(len(X)) == 17, 1e6 * repeat, 0.0)
 
 
-REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+REJECTED: dict[str, tuple[Any, type[Exception], str]] = {
     "text": (
         lambda: sg.importance(NET, X.assign(d="oak"), Y, sampler="marginal"),
         ColumnError,
@@ -323,8 +326,8 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize(("call", "error", "match"), REFUSED.values(), ids=list(REFUSED))
-def test_what_cannot_be_done_is_told(call: Any, error: type[Exception], match: str) -> None:
+@pytest.mark.parametrize(("call", "error", "match"), REJECTED.values(), ids=list(REJECTED))
+def test_what_cannot_be_done_is_reported(call: Any, error: type[Exception], match: str) -> None:
     with pytest.raises(error, match=match):
         call()
 

@@ -33,14 +33,14 @@ def test_run_that_failed_goes_on_where_it_was(tmp_path: Path) -> None:
     ]
 
 
-def test_finished_run_asks_for_nothing(tmp_path: Path) -> None:
+def test_finished_run_requests_for_nothing(tmp_path: Path) -> None:
     run(tmp_path)
     untouched = Add(tmp_path / "log2")
     run(tmp_path, work=untouched)
     assert untouched.lines() == []
 
 
-def test_other_run_is_refused_with_what_differs(tmp_path: Path) -> None:
+def test_other_run_is_rejected_with_what_differs(tmp_path: Path) -> None:
     run(tmp_path)
     before = {path: path.read_bytes() for path in (tmp_path / "kept").iterdir()}
     with pytest.raises(ParameterError, match=r"holds another run: seed 1, now seed 2\. Name another folder"):
@@ -51,7 +51,7 @@ def test_other_run_is_refused_with_what_differs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "other run", "empty", "pickle"])
-def test_damaged_piece_is_done_again_with_a_warning(damage: str, tmp_path: Path) -> None:
+def test_damaged_chunk_is_done_again_with_a_warning(damage: str, tmp_path: Path) -> None:
     expected = run(tmp_path)
     file = tmp_path / "kept" / "chunk-000003.npz"
     if damage == "cut":
@@ -70,21 +70,21 @@ def test_damaged_piece_is_done_again_with_a_warning(damage: str, tmp_path: Path)
     run(tmp_path)  # repaired: no warning
 
 
-def test_folder_with_other_files_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_folder_with_other_files_is_rejected_and_left_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("years of work")
     with pytest.raises(ParameterError, match=r"no checkpoint and is not empty: it holds 'thesis.txt'"):
         run(tmp_path, checkpoint=tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("")
     with pytest.raises(ParameterError, match="cannot be made a folder"):
         run(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["{", '{"format": 99}', "[]"])
-def test_folder_of_another_format_is_refused(text: str, tmp_path: Path) -> None:
+def test_folder_of_another_format_is_rejected(text: str, tmp_path: Path) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "run.json").write_text(text)
     with pytest.raises(FormatError, match="Name another checkpoint folder"):
@@ -101,7 +101,7 @@ def test_two_runs_in_one_folder_do_no_harm(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     run(tmp_path, chunks=chunks(1))
     (tmp_path / "kept" / "chunk-000000.npz").unlink()
     (tmp_path / "kept").chmod(0o500)

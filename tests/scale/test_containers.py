@@ -90,14 +90,14 @@ def test_folders_of_a_dataset_are_columns(tmp_path: Path, frame: pd.DataFrame) -
         assert whole(read_chunks(some, chunk_rows=100)).to_pydict() == some.to_table().to_pydict()
 
 
-def test_a_plan_that_polars_refuses_is_told(folder: Path) -> None:
-    with pytest.raises(InputError, match=r'X is a LazyFrame whose plan polars refuses: .*"nope"'):
+def test_plan_that_polars_rejects_is_reported(folder: Path) -> None:
+    with pytest.raises(InputError, match=r'X is a LazyFrame whose plan polars rejects: .*"nope"'):
         read_chunks(pl.scan_parquet(folder / "*.parquet").with_columns(z=pl.col("nope")))
-    with pytest.raises(InputError, match="train is a LazyFrame whose plan polars refuses"):
+    with pytest.raises(InputError, match="train is a LazyFrame whose plan polars rejects"):
         read_chunks(pl.scan_parquet(folder / "nowhere" / "*.parquet"), argument="train")
 
 
-def test_a_dataset_of_text_is_refused(tmp_path: Path) -> None:
+def test_a_dataset_of_text_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"Dataset of csv; .*write_dataset\(X, 'rows', format='parquet'\)"):
         read_chunks(ds.dataset(tmp_path, format="csv"))
@@ -162,7 +162,7 @@ def test_columns_of_a_dask_frame_that_are_named_by_numbers_are_read() -> None:
     ]
 
 
-def test_levels_of_a_dask_frame_are_those_of_all_partitions(folder: Path, frame: pd.DataFrame) -> None:
+def test_levels_of_a_dask_frame_are_those_of_all_chunks(folder: Path, frame: pd.DataFrame) -> None:
     dd = pytest.importorskip("dask.dataframe")
     data = read_chunks(dd.read_parquet(folder))
     assert {tuple(chunk.read(["group"])["group"].cat.categories) for chunk in data.chunks} == {("x", "y")}

@@ -64,7 +64,7 @@ def test_result_is_the_same_after_two_workers_died(client: Any, tmp_path: Path) 
     assert len(work.attempts()) == 3
 
 
-def test_piece_that_raises_is_tried_again_then_named(client: Any, tmp_path: Path) -> None:
+def test_chunk_that_raises_is_tried_again_then_named(client: Any, tmp_path: Path) -> None:
     assert total(run_chunks(Add(tmp_path / "log", "raise", at=12, times=1), chunks())) == EXPECTED
     with pytest.raises(ChunkError, match="rows 12 to 14 could not be done in 2 attempts"):
         list(run_chunks(Add(tmp_path / "log2", "raise", at=12), chunks(), retries=1))
@@ -104,7 +104,7 @@ def test_what_is_stopped_leaves_no_task_and_no_work_behind(client: Any, tmp_path
     assert len(work.lines()) < 20
 
 
-def test_worker_that_cannot_load_the_work_is_told_as_such(client: Any, tmp_path: Path) -> None:
+def test_worker_that_cannot_load_the_work_is_reported_as_such(client: Any, tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"A worker cannot load the model .*only on the machine of the user"):
         list(run_chunks(Unloadable(), chunks()))
 
@@ -123,7 +123,7 @@ class Unloadable:
         return {}
 
 
-def test_lost_scheduler_is_told_and_a_new_cluster_goes_on(tmp_path: Path) -> None:
+def test_lost_scheduler_is_reported_and_a_new_cluster_goes_on(tmp_path: Path) -> None:
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     work = Add(tmp_path / "log", seconds=0.01)
     quick = {"distributed.comm.timeouts.connect": "1s"}  # how long the client looks for a scheduler that is gone

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from subgrove._core.random import mix64
-from subgrove._scale.readers.keys import hash_column, numbered_keys, salt_keys
+from subgrove._scale.readers.data import hash_column, numbered_keys, salt_keys
 from subgrove.exceptions import ColumnError
 
 
@@ -53,6 +53,6 @@ def test_equal_values_have_equal_keys(first: Any, second: Any) -> None:
 
 
 @pytest.mark.parametrize("values", [[1.0, None], ["a", None], pd.Series([1, None], dtype="Int64")])
-def test_missing_keys_are_refused(values: Any) -> None:
+def test_missing_keys_are_rejected(values: Any) -> None:
     with pytest.raises(ColumnError, match="'id', which has missing values"):
         hash_column(pd.Series(values), "id")

@@ -22,7 +22,7 @@ EXPECTED = [3 * first + 3 for first in range(0, 30, 3)]
 
 
 @pytest.mark.parametrize("backend", [None, "threading", "loky", "sequential"])
-def test_sums_come_in_the_order_of_pieces(backend: str | None, tmp_path: Path) -> None:
+def test_sums_come_in_the_order_of_chunks(backend: str | None, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", seconds=0.01)
     with nullcontext() if backend is None else joblib.parallel_config(backend=backend, n_jobs=2):
         results = list(run_chunks(work, chunks()))
@@ -40,7 +40,7 @@ def test_work_is_shipped_once_to_each_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_piece_that_raises_is_tried_again(n_jobs: int, tmp_path: Path) -> None:
+def test_chunk_that_raises_is_tried_again(n_jobs: int, tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "raise", at=12, times=2)
     assert total(run_chunks(work, chunks(), n_jobs=n_jobs)) == EXPECTED
     assert len(work.attempts()) == 3
@@ -52,7 +52,7 @@ def test_warning_of_a_process_is_given_here(tmp_path: Path) -> None:
         list(run_chunks(work, chunks(), n_jobs=2))
 
 
-def test_piece_that_raises_always_is_named(tmp_path: Path) -> None:
+def test_chunk_that_raises_always_is_named(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "raise", at=12)
     message = r"rows 12 to 14 could not be done in 2 attempts. The last one: OSError: the disk is gone. Nothing is kept"
     with pytest.raises(ChunkError, match=message) as caught:
@@ -78,20 +78,20 @@ class Locked:
         return {}
 
 
-def test_work_that_cannot_be_pickled_is_refused_with_a_remedy() -> None:
+def test_work_that_cannot_be_pickled_is_rejected_with_a_remedy() -> None:
     with pytest.raises(ParameterError, match=r"cannot be pickled.*Use n_jobs=1"):
         list(run_chunks(Locked(), chunks(), n_jobs=2))
 
 
 @pytest.mark.parametrize(("argument", "value"), [("n_jobs", 0), ("retries", -1), ("retries", True)])
-def test_bad_numbers_are_refused_before_anything_is_done(argument: str, value: Any, tmp_path: Path) -> None:
+def test_bad_numbers_are_rejected_before_anything_is_done(argument: str, value: Any, tmp_path: Path) -> None:
     work = Add(tmp_path / "log")
     with pytest.raises(ParameterError, match=argument):
         run_chunks(work, chunks(), **{argument: value})
     assert work.lines() == []
 
 
-def test_backend_that_is_not_known_is_refused_with_those_that_are(tmp_path: Path) -> None:
+def test_backend_that_is_not_known_is_rejected_with_those_that_are(tmp_path: Path) -> None:
     class Own(joblib.parallel.ParallelBackendBase):  # type: ignore[misc]  # joblib has no types
         def effective_n_jobs(self, n_jobs: int) -> int:
             return 2
@@ -112,7 +112,7 @@ def test_error_of_the_model_is_not_tried_again(tmp_path: Path) -> None:
     assert len(work.attempts()) == 1
 
 
-def test_few_pieces_are_under_way_while_the_caller_is_busy(tmp_path: Path) -> None:
+def test_few_chunks_are_under_way_while_the_caller_is_busy(tmp_path: Path) -> None:
     work = Add(tmp_path / "log")
     with joblib.parallel_config("threading", n_jobs=2):
         results = run_chunks(work, chunks(100))
@@ -141,7 +141,7 @@ def test_what_is_stopped_leaves_nothing_running(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "chunk-000000.npz").exists()
 
 
-def test_piece_that_ends_processes_is_the_one_that_is_named(tmp_path: Path) -> None:
+def test_chunk_that_ends_processes_is_the_one_that_is_named(tmp_path: Path) -> None:
     work = Add(tmp_path / "log", "kill", at=12)
     with pytest.raises(ChunkError, match="rows 12 to 14 could not be done in 2 attempts") as caught:
         list(run_chunks(work, chunks(), n_jobs=2, retries=1, checkpoint=tmp_path / "kept"))

@@ -53,7 +53,7 @@ def whole(data: ChunkedData) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("chunk_rows", [1_000, 300, 128, 50])
-def test_pieces_are_what_pandas_reads_at_once(tmp_path: Path, frame: pd.DataFrame, chunk_rows: int) -> None:
+def test_chunks_are_what_pandas_reads_at_once(tmp_path: Path, frame: pd.DataFrame, chunk_rows: int) -> None:
     path = tmp_path / "rows.parquet"
     frame.to_parquet(path, row_group_size=128)
     data = read_chunks(path, chunk_rows=chunk_rows)
@@ -63,7 +63,7 @@ def test_pieces_are_what_pandas_reads_at_once(tmp_path: Path, frame: pd.DataFram
     assert_frame_equal(whole(data), pd.read_parquet(path))
 
 
-def test_types_are_the_same_in_each_piece(tmp_path: Path, frame: pd.DataFrame) -> None:
+def test_types_are_the_same_in_each_chunk(tmp_path: Path, frame: pd.DataFrame) -> None:
     # As a file without notes of pandas has them: whole numbers with a gap are floats, in the chunks without one too.
     path = tmp_path / "rows.parquet"
     table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
@@ -94,7 +94,7 @@ def test_levels_are_those_of_all_files(tmp_path: Path) -> None:
     assert [list(column) for column in read] == [["c", "b"], ["a"], ["b", "d"]]
 
 
-def test_ordered_levels_that_disagree_are_refused(tmp_path: Path) -> None:
+def test_ordered_levels_that_disagree_are_rejected(tmp_path: Path) -> None:
     for number, levels in enumerate((["low", "high"], ["high", "low"])):
         column = pd.Categorical(levels, categories=levels, ordered=True)
         pd.DataFrame({"size": column}).to_parquet(tmp_path / f"{number}.parquet")
@@ -135,7 +135,7 @@ def test_folders_with_values_are_columns(tmp_path: Path, frame: pd.DataFrame) ->
     assert read["city"].tolist() == expected["city"].tolist()
 
 
-def test_pieces_are_small_and_survive_a_trip(tmp_path: Path, frame: pd.DataFrame) -> None:
+def test_chunks_are_small_and_survive_a_trip(tmp_path: Path, frame: pd.DataFrame) -> None:
     path = tmp_path / "rows.parquet"
     frame.to_parquet(path, row_group_size=100)
     data = read_chunks(path, chunk_rows=250)
@@ -167,13 +167,13 @@ def test_names_are_strings_where_pandas_had_numbers(tmp_path: Path) -> None:
     assert [chunk.read(["1"])["1"].dtype for chunk in data.chunks] == [float, float]
 
 
-def test_a_stamp_tells_files_that_were_written_again(tmp_path: Path) -> None:
+def test_a_stamp_reports_files_that_were_written_again(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame({"x": [1.0, 2.0]}).to_parquet(path)
     first, again = read_chunks(path).stamp, read_chunks(path).stamp
     assert first == again != read_chunks(ds.dataset(path)).stamp[:0]
-    told = path.stat()
-    os.utime(path, ns=(told.st_atime_ns, told.st_mtime_ns + 1_000))
+    reported = path.stat()
+    os.utime(path, ns=(reported.st_atime_ns, reported.st_mtime_ns + 1_000))
     of_dataset = [read_chunks(some).stamp for some in (ds.dataset(path), ds.dataset(path).filter(ds.field("x") > 0))]
     assert {read_chunks(path).stamp, *of_dataset}.isdisjoint({first, ""})
 
@@ -185,7 +185,7 @@ def test_wider_numbers_are_taken_where_files_differ(tmp_path: Path) -> None:
     assert [chunk.read(["x"])["x"].dtype for chunk in data.chunks] == [float, float]
 
 
-def test_paths_that_lead_nowhere_are_told(tmp_path: Path) -> None:
+def test_paths_that_lead_nowhere_are_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"X is 'nowhere.parquet', and there is no such file"):
         read_chunks("nowhere.parquet")
     with pytest.raises(InputError, match="no Parquet file, but nothing"):
@@ -212,7 +212,7 @@ def test_files_that_differ_are_named(tmp_path: Path) -> None:
         read_chunks(tmp_path)
 
 
-def test_damage_is_told_with_its_place(tmp_path: Path, frame: pd.DataFrame) -> None:
+def test_damage_is_reported_with_its_place(tmp_path: Path, frame: pd.DataFrame) -> None:
     path = tmp_path / "rows.parquet"
     frame[["number"]].to_parquet(path, row_group_size=500)
     written = bytearray(path.read_bytes())
@@ -227,7 +227,7 @@ def test_damage_is_told_with_its_place(tmp_path: Path, frame: pd.DataFrame) -> N
         read_chunks(path)
 
 
-def test_data_without_rows_are_refused(tmp_path: Path) -> None:
+def test_data_without_rows_are_rejected(tmp_path: Path) -> None:
     pd.DataFrame({"x": np.empty(0)}).to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(InputError, match="has no rows"):
         read_chunks(tmp_path / "rows.parquet")
@@ -248,7 +248,7 @@ def test_what_is_partitioned() -> None:
         read_chunks(3)
 
 
-def test_a_piece_is_let_go_batch_by_batch(tmp_path: Path) -> None:
+def test_a_chunk_is_let_go_batch_by_batch(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     pd.DataFrame({f"x{k}": np.random.default_rng(k).normal(size=900_000) for k in range(2)}).to_parquet(path)
     data = read_chunks(path, chunk_rows=900_000)

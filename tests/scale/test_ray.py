@@ -71,7 +71,7 @@ def test_result_is_the_same_after_two_processes_died(tmp_path: Path) -> None:
     assert len(work.attempts()) == 3
 
 
-def test_piece_that_raises_is_tried_again_then_named(tmp_path: Path) -> None:
+def test_chunk_that_raises_is_tried_again_then_named(tmp_path: Path) -> None:
     assert total(run_chunks(Add(tmp_path / "log", "raise", at=12, times=1), chunks())) == EXPECTED
     with pytest.raises(ChunkError, match=r"rows 12 to 14 could not be done in 2 attempts.*OSError"):
         list(run_chunks(Add(tmp_path / "log2", "raise", at=12), chunks(), retries=1))

@@ -75,7 +75,7 @@ def test_sample_is_uniform(tmp_path: Path) -> None:
     assert abs(pairs - 2400) < 4 * 49
 
 
-def test_fewer_rows_than_asked_are_all_of_them(tmp_path: Path, frame: pd.DataFrame) -> None:
+def test_fewer_rows_than_predicted_are_all_of_them(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame.to_parquet(tmp_path / "rows.parquet")
     drawn = sample_rows(read_chunks(tmp_path / "rows.parquet"), ["id"], 10_000, 1)
     assert drawn.n == 3_000
@@ -90,13 +90,13 @@ def test_samples_grow_by_rows_at_the_end(tmp_path: Path, frame: pd.DataFrame) ->
     assert_frame_equal(small, large[:100])
 
 
-def test_a_key_that_repeats_is_refused(tmp_path: Path, frame: pd.DataFrame) -> None:
+def test_a_key_that_repeats_is_rejected(tmp_path: Path, frame: pd.DataFrame) -> None:
     frame.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ColumnError, match=r"row_key names 'g', which does not tell rows apart"):
+    with pytest.raises(ColumnError, match=r"row_key names 'g', which does not identify rows"):
         sample_rows(read_chunks(tmp_path / "rows.parquet"), ["x"], 100, 1, "g")
 
 
-def test_types_of_a_sample_are_those_of_pieces(tmp_path: Path) -> None:
+def test_types_of_a_sample_are_those_of_chunks(tmp_path: Path) -> None:
     answers = np.array([True, False] * 50 + [None], dtype=object)
     pd.DataFrame({"answers": answers, "x": 1.0}).to_parquet(tmp_path / "rows.parquet")
     data = read_chunks(tmp_path / "rows.parquet")

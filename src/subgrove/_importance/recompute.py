@@ -149,10 +149,10 @@ class ScoringSource:
             (result,) = score_features(context, [feature])
         return result, predictor.n_rows
 
-    def check_unchanged(self, fingerprint_before: str) -> int:
+    def check_unchanged(self, expected_fingerprint: str) -> int:
         """Check that rows and model are those of the result; return the number of predicted rows."""
         table = read_table(self.rows, lenient=True)
-        if fingerprint(table) != fingerprint_before:
+        if fingerprint(table) != expected_fingerprint:
             raise InputError(
                 "X was changed after the importance was computed, so features cannot be resampled again. Compute the "
                 "importance again."
@@ -161,10 +161,10 @@ class ScoringSource:
         rows = Frames(self.rows, table.columns).changed(slice(0, n), {})
         predictions = predictor.predict(rows, n, describe_baseline_row)
         now = self.context.losses.rows(predictions, slice(0, n), describe_baseline_row)
-        before = self.context.baseline_losses[:, :n]
-        known = ~np.isnan(before)
-        largest = float(np.abs(before[known]).max(initial=0))
-        if not np.allclose(now[known], before[known], rtol=_TOLERANCE, atol=_TOLERANCE * largest):
+        expected = self.context.baseline_losses[:, :n]
+        known = ~np.isnan(expected)
+        largest = float(np.abs(expected[known]).max(initial=0))
+        if not np.allclose(now[known], expected[known], rtol=_TOLERANCE, atol=_TOLERANCE * largest):
             warnings.warn(
                 "The model (or y) does not return the predictions of the time when the importance was computed, so the "
                 "steps of the gap belong to another model than its ends. Compute the importance again.",

@@ -273,8 +273,8 @@ class LossAccumulator:
 
         None where more repeats make the expectation of more rows exact, which were sampled so far.
         """
-        before, now = self.resampled.exact, resampled.exact
-        if (before is None) != (now is None) or (before and now and not np.array_equal(before.rows, now.rows)):
+        old, new = self.resampled.exact, resampled.exact
+        if (old is None) != (new is None) or (old and new and not np.array_equal(old.rows, new.rows)):
             return None
         twin = copy.copy(self)
         twin.resampled, twin.n_repeats = resampled, n_repeats

@@ -21,7 +21,7 @@ from subgrove._data.to_containers import container_of
 from subgrove.samplers.base import FittedSampler
 
 _FIRST_BITS = 20
-_REST = np.uint64(64 - _FIRST_BITS)
+_LAST_BITS = np.uint64(64 - _FIRST_BITS)
 
 
 def evaluated_rows(keys: Keys, left_out: Keys, weights: Floats | None) -> tuple[Rows, int]:
@@ -30,8 +30,8 @@ def evaluated_rows(keys: Keys, left_out: Keys, weights: Floats | None) -> tuple[
     if len(left_out):
         # Most keys share their first bits with none of these, which takes a tenth of the time of a search.
         taken = np.zeros(1 << _FIRST_BITS, dtype=np.bool_)
-        taken[left_out >> _REST] = True
-        near = np.flatnonzero(taken[keys >> _REST])
+        taken[left_out >> _LAST_BITS] = True
+        near = np.flatnonzero(taken[keys >> _LAST_BITS])
         at = np.minimum(np.searchsorted(left_out, keys[near]), len(left_out) - 1)
         evaluated[near] = left_out[at] != keys[near]
     n_left_out = len(keys) - int(evaluated.sum())
@@ -64,7 +64,7 @@ class ChunkBatch:
     held: Any
     array: Floats | None = None
     names: tuple[str, ...] = ()
-    before: dict[int, Floats] = field(default_factory=dict)  # position of a written column -> its baseline values
+    baseline_columns: dict[int, Floats] = field(default_factory=dict)  # by position, while written
     tables: list[tuple[Any, Table]] = field(default_factory=list)
 
     @classmethod
@@ -108,13 +108,13 @@ class ChunkBatch:
         if self.array is None:
             return container_of(self.table).replaced(self.held, places)
         for place, column in places.items():
-            self.before[place] = self.array[:, place].copy()
+            self.baseline_columns[place] = self.array[:, place].copy()
             self.array[:, place] = column
         return self.table
 
     def restore(self) -> None:
         """Undo `written`: samplers read the same rows, and may do so between draws."""
-        while self.before:
-            place, column = self.before.popitem()
+        while self.baseline_columns:
+            place, column = self.baseline_columns.popitem()
             assert self.array is not None
             self.array[:, place] = column

@@ -137,8 +137,8 @@ class ChunkSums:
 
     def add(self, number: int, sums: FeatureSums) -> None:
         """Add sums of one feature."""
-        before = self.features[number]
-        self.features[number] = sums if before is None else before.merged(sums)
+        so_far = self.features[number]
+        self.features[number] = sums if so_far is None else so_far.merged(sums)
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the sums as plain arrays; a feature without rows has none."""

@@ -1,7 +1,7 @@
-"""How far predictions move when a feature is redrawn: what a test needs that does not trust the sampler.
+"""Shifts of predictions when a feature is resampled, for the doubly robust test of conditional independence.
 
-Losses say whether predictions got worse, not how they changed. For the test of `association.py` each row keeps the
-mean of its predictions over redraws, and how much that mean varies because draws are few.
+Losses show whether predictions got worse, not how they changed. For the test each row has the mean shift of its
+predictions over resamples, and the Monte-Carlo variance of that mean.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from subgrove._models.predictor import Predictions, Target
 def predictions_and_residuals(
     predictions: Predictions, target: Target, *, probabilities: bool
 ) -> tuple[Floats | None, Floats | None]:
-    """Predictions of the rows as they are, and what is left of the target: both (n, K), or None without numbers.
+    """Return baseline predictions and residuals, both (n, K); None if predictions are not numbers.
 
-    Of two probabilities the second is enough.
+    For two classes the probability of the second is sufficient.
     """
     if predictions.dtype.kind not in "iufb":
         return None, None
-    answers = np.array(predictions.reshape(len(predictions), -1), dtype=np.float64)
-    if probabilities and answers.shape[1] == 2:
-        answers = answers[:, 1:].copy()
-    wanted = _indicators(target, answers) if probabilities else _numbers(target)
-    if wanted is None or wanted.shape != answers.shape:
+    baseline = np.array(predictions.reshape(len(predictions), -1), dtype=np.float64)
+    if probabilities and baseline.shape[1] == 2:
+        baseline = baseline[:, 1:].copy()
+    observed = _indicators(target, baseline) if probabilities else _numbers(target)
+    if observed is None or observed.shape != baseline.shape:
         return None, None
-    return answers, wanted - answers
+    return baseline, observed - baseline
 
 
 def _numbers(target: Target) -> Floats | None:
@@ -41,33 +41,33 @@ def _numbers(target: Target) -> Floats | None:
     return None if values is None else np.asarray(values, dtype=np.float64).reshape(len(values), -1)
 
 
-def _indicators(target: Target, answers: Floats) -> Floats | None:
-    """One column for each class, 1 where a row is of it; of two classes that of the second."""
+def _indicators(target: Target, baseline: Floats) -> Floats | None:
+    """Return one-hot classes; for two classes the second column only."""
     if target.codes is None or target.codes.ndim != 1:
         return None
-    if answers.shape[1] == 1:
+    if baseline.shape[1] == 1:
         return np.asarray(target.codes[:, None] == 1, dtype=np.float64)
-    return np.asarray(target.codes[:, None] == np.arange(answers.shape[1]), dtype=np.float64)
+    return np.asarray(target.codes[:, None] == np.arange(baseline.shape[1]), dtype=np.float64)
 
 
 class PredictionShifts:
-    """Sums over redraws of how far the predictions of each row moved, and of the squares.
+    """Sums over resamples of the shifts of the predictions of each row, and of their squares.
 
     Parameters
     ----------
-    answers : float array (n, K)
-        Predictions of the rows as they are.
+    baseline : float array (n, K)
+        Baseline predictions.
     """
 
-    def __init__(self, answers: Floats) -> None:
-        self.answers = answers
-        self.sums = np.zeros(answers.shape)
-        self.squares = np.zeros(answers.shape)
+    def __init__(self, baseline: Floats) -> None:
+        self.baseline = baseline
+        self.sums = np.zeros(baseline.shape)
+        self.squares = np.zeros(baseline.shape)
 
     def add(self, predictions: Predictions, rows: Rows | None, weights: Floats | None) -> None:
-        """Count predictions of one redraw, or with `weights` of one value of an exact expectation."""
+        """Add predictions of one resample, or with `weights` of one value of an exact expectation."""
         where: Any = slice(None) if rows is None else rows
-        moved = predictions.reshape(len(predictions), -1)[:, -self.answers.shape[1] :] - self.answers[where]
+        moved = predictions.reshape(len(predictions), -1)[:, -self.baseline.shape[1] :] - self.baseline[where]
         if weights is not None:
             self.sums[where] += moved * weights[:, None]
             return
@@ -75,7 +75,7 @@ class PredictionShifts:
         self.squares[where] += moved * moved
 
     def means(self, n_repeats: int, drawn: Floats, exact: npt.NDArray[np.bool_] | None) -> tuple[Floats, Floats]:
-        """Of each row the mean move, and its variance over other draws, of which `drawn` is left in each row."""
+        """Return the mean shift of each row and its Monte-Carlo variance; `drawn` is a factor of the variance."""
         times = np.full((len(self.sums), 1), float(n_repeats))
         if exact is not None:
             times[exact] = 1.0

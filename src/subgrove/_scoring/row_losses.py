@@ -1,4 +1,4 @@
-"""From predictions to losses: y and the model's answer brought together, for all losses at once."""
+"""`RowLosses`: losses of predictions, for all losses and rows at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from subgrove.losses import Loss, from_metric
 
 
 def describe_baseline_row(row: int | None, start: int = 0) -> str:
-    """What the rows as they are were predicted for; `start` is the number of the first of them."""
+    """Describe a baseline row in error messages; `start` is the number of the first row of a batch."""
     return "original rows" if row is None else f"original row {start + row}"
 
 
@@ -38,7 +38,7 @@ class RowLosses:
     target : Target
         y.
     probabilities : bool
-        Whether the model was asked for probabilities.
+        Whether the model predicts probabilities.
     """
 
     losses: tuple[Loss, ...]
@@ -47,11 +47,11 @@ class RowLosses:
 
     @cached_property
     def per_row(self) -> tuple[int, ...]:
-        """Places of the losses that have a value for each row."""
+        """Positions of the losses that have a value for each row."""
         return tuple(at for at, loss in enumerate(self.losses) if loss.per_row)
 
     def rows(self, predictions: Predictions, rows: RowIndex, about: About) -> Floats:
-        """Losses of some rows: (number of losses, number of rows); scores are left out (NaN)."""
+        """Return losses of some rows: (number of losses, number of rows); NaN for scores."""
         lines = []
         for loss in self.losses:
             if not loss.per_row:
@@ -61,7 +61,7 @@ class RowLosses:
         return lines[0][None, :] if len(lines) == 1 else np.array(lines)
 
     def whole(self, predictions: Predictions, about: About) -> Floats:
-        """Scores of all rows together; NaN for losses that have a value for each row."""
+        """Return scores of all rows together; NaN for losses that have a value for each row."""
         values = np.full(len(self.losses), np.nan)
         for at, loss in enumerate(self.losses):
             if not loss.per_row:
@@ -71,7 +71,7 @@ class RowLosses:
         return values
 
     def settled(self, predictions: Predictions) -> RowLosses:
-        """The same, once it is known which functions of the user give one number for all rows."""
+        """Return the same with user functions that return one number for all rows as scores."""
         losses = []
         for loss in self.losses:
             if loss.per_row and loss.response_method == "any":
@@ -80,19 +80,19 @@ class RowLosses:
         return replace(self, losses=tuple(losses))
 
     def _value(self, loss: Loss, predictions: Predictions, rows: RowIndex, about: About) -> Any:
-        """What a loss gives for some rows; of probabilities of several outputs, the mean over outputs."""
-        y, answer = self._pair(loss, predictions, rows, about)
+        """Return a loss of some rows; for probabilities of several outputs the mean over outputs."""
+        y, prediction = self._pair(loss, predictions, rows, about)
         try:
             if loss.response_method == "probability" and _several(self.target):
-                parts = enumerate(_split(answer, self.target))
+                parts = enumerate(_split(prediction, self.target))
                 return np.mean([loss.function(y[:, k], part) for k, part in parts], axis=0)
-            return loss.function(y, answer)
+            return loss.function(y, prediction)
         except Exception as error:
             error.add_note(f"This happened in loss {loss.name!r} ({about(None)}).")
             raise
 
     def _pair(self, loss: Loss, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
-        """What a loss compares: y of these rows, and the model's answer in the form that it needs."""
+        """Return y of these rows and the predictions in the form that a loss needs."""
         target = self.target
         if loss.response_method == "value":
             assert target.numbers is not None
@@ -115,8 +115,8 @@ class RowLosses:
             return self.target.raw[rows], predictions
         assert self.target.codes is not None
         parts = _split(_probabilities(predictions, self.target, about), self.target)
-        chosen = np.column_stack([part.argmax(axis=1) for part in parts])
-        return self.target.codes[rows], chosen[:, 0] if len(parts) == 1 else chosen
+        labels = np.column_stack([part.argmax(axis=1) for part in parts])
+        return self.target.codes[rows], labels[:, 0] if len(parts) == 1 else labels
 
     @staticmethod
     def _finite(loss: Loss, values: Any, n_rows: int, about: About) -> Floats:

@@ -119,15 +119,15 @@ class FeatureScorer:
 
     @classmethod
     def start(
-        cls, context: ScoringContext, feature: Feature, n_repeats: int, before: FeatureScorer | None
+        cls, context: ScoringContext, feature: Feature, n_repeats: int, earlier: FeatureScorer | None
     ) -> FeatureScorer:
-        """Return the scorer of a feature; `before` has been scored with fewer repeats."""
+        """Return the scorer of a feature; `earlier` has fewer repeats."""
         resampled = context.resample(feature, n_repeats)
-        if before is not None:
-            more = before.accumulator.extended(resampled, n_repeats)
+        if earlier is not None:
+            more = earlier.accumulator.extended(resampled, n_repeats)
             if more is not None:
-                done = before.accumulator.n_repeats
-                return replace(before, accumulator=more, n_done=done, n_jobs=None, n_added=0)
+                done = earlier.accumulator.n_repeats
+                return replace(earlier, accumulator=more, n_done=done, n_jobs=None, n_added=0)
         arrays = NumpyArrays(context.frames.n_rows, context.weights)
         accumulator = LossAccumulator(arrays, resampled, len(context.baseline_losses), n_repeats)
         values = context.prediction_values

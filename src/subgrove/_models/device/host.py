@@ -1,4 +1,4 @@
-"""What a sampler sees of a table on a device: the same rows on the host, in float64, each column in one piece."""
+"""The table on a device as samplers read it: the same rows on the host, in float64, with contiguous columns."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def host_table(X: Any, columns: Sequence[str] | None, argument: str = "X") -> An
 
 
 def _by_columns(tensor: Any) -> npt.NDArray[np.float64]:
-    """A tensor as float64 on the host, each column in one piece; turned around where it lies, which is quickest."""
+    """A tensor as float64 on the host, with contiguous columns; it is transposed on its device, which is fastest."""
     torch = torch_of()
     turned: npt.NDArray[np.float64] = tensor.t().contiguous().cpu().to(torch.float64).numpy()
     return turned.T

@@ -22,11 +22,11 @@ def on_tensors(loss: Loss) -> TensorLoss | None:
     for name, function in _LOSSES.items():
         if losses.get(name).function is loss.function:
             return function
-    asked = loss.function
-    if isinstance(asked, PinballLoss):
-        return partial(_pinball, level=asked.level)
-    if isinstance(asked, TweedieDeviance):
-        return partial(_tweedie, p=asked.power)
+    function_of_loss = loss.function
+    if isinstance(function_of_loss, PinballLoss):
+        return partial(_pinball, level=function_of_loss.level)
+    if isinstance(function_of_loss, TweedieDeviance):
+        return partial(_tweedie, p=function_of_loss.power)
     return None
 
 

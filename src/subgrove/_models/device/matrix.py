@@ -1,4 +1,4 @@
-"""A table as one matrix on a device, and what its columns are replaced by."""
+"""A table as one matrix on a device, and the columns that replace its own."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def numbers_of(X: Any, columns: Sequence[str] | None) -> npt.NDArray[Any]:
 
 
 class Sender:
-    """Sends arrays of the host to a device without waiting for what it works on."""
+    """Sends arrays of the host to a device without waiting for its work."""
 
     def __init__(self, device: Any) -> None:
         self.torch = torch_of()
@@ -78,13 +78,13 @@ class Sender:
         return tensor.pin_memory().to(self.device, non_blocking=True) if self.pins else tensor.to(self.device)
 
     def rows(self, rows: npt.NDArray[Any]) -> Tensor:
-        """Row numbers, in half the bytes if they allow it."""
+        """Return row numbers on the device, as int32 if possible."""
         small = len(rows) == 0 or rows.max() < 2**31
         return self(rows.astype(np.int32) if small else rows)
 
 
 class DeviceCyclicShift:
-    """The circles of a cyclic_shift on a device: what `CyclicShift` does, for tensors (..., n)."""
+    """A cyclic shift of donors on a device: the methods of `CyclicShift` for tensors (..., n)."""
 
     def __init__(self, cyclic_shift: CyclicShift, send: Sender) -> None:
         self.torch = send.torch
@@ -95,23 +95,23 @@ class DeviceCyclicShift:
         self.place[self.order.long()] = self.torch.arange(n, dtype=self.order.dtype, device=send.device)
 
     def taken(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
-        """What each place takes, in the order of the circles."""
+        """Return the values that rows receive, in the order of the shift."""
         return self._joined(values, cyclic_shift.segments, lambda start, end, step: start + step)
 
     def returned(self, cyclic_shift: CyclicShift, values: Tensor) -> Tensor:
-        """`values` of those who took, at the place of the one they took from."""
+        """Return values of receivers at the positions of their donors."""
         return self._joined(values, cyclic_shift.segments, lambda start, end, step: end - step)
 
-    def _joined(self, values: Tensor, turns: Any, cut: Any) -> Tensor:
-        pieces = []
-        for start, end, step in turns:
+    def _joined(self, values: Tensor, segments_of: Any, cut: Any) -> Tensor:
+        segments = []
+        for start, end, step in segments_of:
             at = cut(start, end, step)
-            pieces += [values[..., at:end], values[..., start:at]]
-        return self.torch.cat(pieces, dim=-1)
+            segments += [values[..., at:end], values[..., start:at]]
+        return self.torch.cat(segments, dim=-1)
 
 
 class DeviceMatrix:
-    """A table on a device in which columns are written and put back.
+    """A table on a device in which columns are written and restored.
 
     Parameters
     ----------
@@ -132,39 +132,39 @@ class DeviceMatrix:
         self.train_column = train_column
         self._own: dict[str, Tensor] = {}
         self._pool: dict[str, Tensor] = {}
-        self._circled: dict[str, Tensor] = {}
-        self.turning: DeviceCyclicShift | None = None
+        self._ordered: dict[str, Tensor] = {}
+        self.shift_on_device: DeviceCyclicShift | None = None
 
     def start(self) -> None:
-        """Forget what was kept for the last feature."""
-        self._own, self._pool, self._circled, self.turning = {}, {}, {}, None
+        """Clear the cache of the last feature."""
+        self._own, self._pool, self._ordered, self.shift_on_device = {}, {}, {}, None
 
     def own(self, name: str) -> Tensor:
-        """A column as it is, taken out of its rows."""
+        """Return a copy of a baseline column."""
         if name not in self._own:
             self._own[name] = self.values[:, self.place[name]].clone()
         return self._own[name]
 
     def new(self, name: str, column: Any) -> Tensor:
-        """What replaces a column: values that donors give, or new ones."""
+        """Return what replaces a column: values of donors, or new values."""
         if not isinstance(column, Donors):
             return self.send(np.asarray(column, dtype=np.float64), self.values.dtype)
         if column.cyclic_shift is not None:
-            return self._turned(name, column.cyclic_shift)
+            return self._shifted(name, column.cyclic_shift)
         rows = self.send.rows(column.rows)
         return (self._pooled(name) if column.train else self.own(name)).index_select(0, rows)
 
-    def _turned(self, name: str, cyclic_shift: CyclicShift) -> Tensor:
-        turning = self.on_device(cyclic_shift)
-        if name not in self._circled:
-            self._circled[name] = self.own(name).index_select(0, turning.order)
-        return turning.taken(cyclic_shift, self._circled[name]).index_select(0, turning.place)
+    def _shifted(self, name: str, cyclic_shift: CyclicShift) -> Tensor:
+        shift_on_device = self.on_device(cyclic_shift)
+        if name not in self._ordered:
+            self._ordered[name] = self.own(name).index_select(0, shift_on_device.order)
+        return shift_on_device.taken(cyclic_shift, self._ordered[name]).index_select(0, shift_on_device.place)
 
     def on_device(self, cyclic_shift: CyclicShift) -> DeviceCyclicShift:
-        """The circles of a cyclic_shift; those of the last one, if they are the same."""
-        if self.turning is None or self.turning.host_order is not cyclic_shift.order:
-            self.turning, self._circled = DeviceCyclicShift(cyclic_shift, self.send), {}
-        return self.turning
+        """Return a cyclic shift on the device; shifts of the same order share it."""
+        if self.shift_on_device is None or self.shift_on_device.host_order is not cyclic_shift.order:
+            self.shift_on_device, self._ordered = DeviceCyclicShift(cyclic_shift, self.send), {}
+        return self.shift_on_device
 
     def _pooled(self, name: str) -> Tensor:
         if name not in self._pool:

@@ -201,9 +201,9 @@ class DeviceClassifier(DeviceModel):
         X : frame, table, 2-d array or tensor
             Rows of numbers.
         """
-        chosen = self.predict_proba(X).argmax(axis=1)
-        labels = np.arange(int(chosen.max(initial=0)) + 1) if self.classes is None else np.asarray(self.classes)
-        found: npt.NDArray[Any] = labels.take(chosen)
+        codes = self.predict_proba(X).argmax(axis=1)
+        labels = np.arange(int(codes.max(initial=0)) + 1) if self.classes is None else np.asarray(self.classes)
+        found: npt.NDArray[Any] = labels.take(codes)
         return found
 
 
@@ -218,11 +218,11 @@ def _fitting_rows(predict: Callable[[Tensor], Tensor], matrix: Tensor) -> int:
     device, probe = matrix.device, min(_PROBE_ROWS, len(matrix))
     predict(matrix[:probe].clone())  # the first call also sets up what later ones share
     torch.cuda.synchronize(device)
-    before = torch.cuda.memory_allocated(device)
+    allocated = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)
     predict(matrix[:probe].clone())
     torch.cuda.synchronize(device)
-    each = max((torch.cuda.max_memory_allocated(device) - before) / probe, 1.0)
+    each = max((torch.cuda.max_memory_allocated(device) - allocated) / probe, 1.0)
     free = torch.cuda.mem_get_info(device)[0] * _FREE_SHARE
     rows = max(min(_BATCH_BYTES, free) / each, 1.0)
     return int(2 ** int(np.log2(rows)))

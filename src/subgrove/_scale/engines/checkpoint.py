@@ -6,7 +6,7 @@
     chunk-000017.npz     sums of chunk 17, plain arrays, written under another name first
 
 Files are only ever added, whole, and the same run writes the same bytes whoever does it: two processes in one folder
-do some chunks twice and harm nothing. Another run is refused, with what differs.
+do some chunks twice and harm nothing. Another run is rejected, with the differences.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Checkpoint:
 
 
 def open_checkpoint(folder: Path | str, mark: str, chunks: Sequence[SupportsChunk], what: str) -> Checkpoint:
-    """The folder for this run: made if it is not there, refused if it belongs to another one."""
+    """The folder for this run: created if it does not exist, rejected if it belongs to another run."""
     folder = Path(folder)
     run = {
         "format": FORMAT,

@@ -21,10 +21,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from subgrove._scale.engines.base import ChunkArrays, Engine, SupportsChunk, Work, WorkerLostError
-from subgrove._scale.engines.serialize import (
+from subgrove._scale.engines.base import (
+    ChunkArrays,
     ChunkReply,
+    Engine,
     PickledWork,
+    SupportsChunk,
+    Work,
+    WorkerLostError,
     load_cached,
     pickle_work,
     run_with_warnings,
@@ -81,7 +85,7 @@ class ProcessEngine(Engine):
     """Processes of this machine, each with the work and its share of the cores."""
 
     name = "local processes"
-    tells_which_was_lost = False
+    reports_lost_chunk = False
 
     def __init__(self, work: Work, n_workers: int, threads_each: int | None = None) -> None:
         self.n_workers = n_workers

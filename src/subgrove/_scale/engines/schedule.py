@@ -12,6 +12,7 @@ What the loop promises, whatever the engine:
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -19,9 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from subgrove._core.parallel import effective_jobs, progress_bar
-from subgrove._scale.engines.base import ChunkArrays, ClusterLostError, Engine, SupportsChunk, Work, WorkerLostError
+from subgrove._scale.engines.base import (
+    ChunkArrays,
+    ClusterLostError,
+    Engine,
+    SerialEngine,
+    SupportsChunk,
+    Work,
+    WorkerLostError,
+)
 from subgrove._scale.engines.checkpoint import Checkpoint, open_checkpoint
-from subgrove._scale.engines.detect import active_engine
 from subgrove.exceptions import ChunkError, ClusterError, ParameterError, SubgroveError
 
 AHEAD = 8  # results that wait for an earlier chunk, for each chunk under way
@@ -56,7 +64,7 @@ def run_chunks(
     checkpoint : path or None
         A folder in which finished chunks are kept, and from which they are taken.
     mark : str
-        Everything that the sums depend on, a line for each thing. A checkpoint with another mark is refused.
+        Everything that the sums depend on, a line for each thing. A checkpoint with another mark is rejected.
     retries : int
         How often a chunk is tried again.
 
@@ -65,7 +73,7 @@ def run_chunks(
     iterator of (int, mapping)
         Number of the chunk and its sums, in the order of chunks. Closing it cancels what is under way.
     """
-    effective_jobs(n_jobs)  # refuses what is no number of jobs
+    effective_jobs(n_jobs)  # raises if n_jobs is invalid
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise ParameterError(f"retries must be a whole number >= 0; got {retries!r}.")
     kept = None if checkpoint is None else open_checkpoint(checkpoint, mark, chunks, what)
@@ -149,7 +157,7 @@ class _Run:
         except WorkerLostError as error:
             self.attempts[number] += error.n_workers - 1
             self._again(number, error)
-            (self.todo.appendleft if engine.tells_which_was_lost else self.suspects.append)(number)
+            (self.todo.appendleft if engine.reports_lost_chunk else self.suspects.append)(number)
         except ClusterLostError:
             raise
         except SubgroveError as error:
@@ -187,3 +195,78 @@ class _Run:
             f"{done} of {len(self.chunks)} chunks are kept in {str(self.kept.folder)!r}: the same call with the same "
             f"checkpoint goes on from there."
         )
+
+
+JOBLIB_BACKENDS = {  # by the name of the class, so that none need be imported; the first that fits counts
+    "RayBackend": "ray",
+    "DaskDistributedBackend": "dask",
+    "SequentialBackend": "sequential",
+    "ThreadingBackend": "threads",
+    "LokyBackend": "processes",
+    "MultiprocessingBackend": "processes",
+}
+
+
+def active_engine(work: Work, n_jobs: int | None) -> Engine:
+    """The active engine, holding the work."""
+    backend = configured_backend()
+    kind = "" if backend is None else kind_of(backend)
+    if kind == "dask" or (not kind and active_client() is not None):
+        from subgrove._scale.engines.with_dask import DaskEngine
+
+        return DaskEngine(work, getattr(backend, "client", None) or active_client(), n_jobs)
+    if kind == "ray" or (not kind and ray_is_active()):
+        from subgrove._scale.engines.with_ray import RayEngine
+
+        return RayEngine(work, n_jobs)
+    return local_engine(work, kind, backend, n_jobs)
+
+
+def local_engine(work: Work, kind: str, backend: Any, n_jobs: int | None) -> Engine:
+    """Threads or processes of this machine, or neither."""
+    from subgrove._scale.engines.local import ProcessEngine, ThreadEngine
+
+    n_workers = effective_jobs(n_jobs)
+    if n_workers == 1 or kind == "sequential":
+        return SerialEngine(work)
+    if kind == "threads":
+        return ThreadEngine(work, n_workers)
+    return ProcessEngine(work, n_workers, getattr(backend, "inner_max_num_threads", None))
+
+
+def configured_backend() -> Any:
+    """Return the backend set by `joblib.parallel_config(backend=...)`, or None."""
+    import joblib.parallel
+
+    config = getattr(getattr(joblib.parallel, "_backend", None), "config", {})
+    backend = config.get("backend") if isinstance(config, dict) else None
+    return backend if isinstance(backend, joblib.parallel.ParallelBackendBase) else None
+
+
+def kind_of(backend: Any) -> str:
+    """Which engine a backend of joblib stands for."""
+    names = {cls.__name__ for cls in type(backend).__mro__}
+    for name, kind in JOBLIB_BACKENDS.items():
+        if name in names:
+            return kind
+    raise ParameterError(
+        f"joblib's backend {type(backend).__name__} is active, but large data need one of 'loky', 'threading', "
+        f"'dask' or 'ray'. Choose one of them with joblib.parallel_config."
+    )
+
+
+def active_client() -> Any:
+    """The Dask client that is active, if Dask is in use at all."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return None
+    try:
+        return distributed.default_client()
+    except ValueError:
+        return None
+
+
+def ray_is_active() -> bool:
+    """Whether this process is connected to a Ray cluster."""
+    ray = sys.modules.get("ray")
+    return ray is not None and bool(ray.is_initialized())

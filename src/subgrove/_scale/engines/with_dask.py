@@ -17,12 +17,24 @@ from typing import Any
 
 import distributed
 
-from subgrove._scale.engines.base import ChunkArrays, ClusterLostError, Engine, SupportsChunk, Work, WorkerLostError
-from subgrove._scale.engines.serialize import ChunkReply, PickledWork, load_work, pickle_work, run_with_warnings, unwrap
+from subgrove._scale.engines.base import (
+    ChunkArrays,
+    ChunkReply,
+    ClusterLostError,
+    Engine,
+    PickledWork,
+    SupportsChunk,
+    Work,
+    WorkerLostError,
+    load_work,
+    pickle_work,
+    run_with_warnings,
+    unwrap,
+)
 from subgrove.exceptions import ClusterError, ParameterError, SubgroveWarning
 
-LOOK_AGAIN = 2.0  # seconds after which the scheduler is asked for its workers again
-PATIENCE = 60  # seconds without any worker before a user is told
+LOOK_AGAIN = 2.0  # seconds between two requests for the list of workers
+PATIENCE = 60  # seconds without any worker before a warning
 
 
 class DaskEngine(Engine):
@@ -95,14 +107,14 @@ class DaskEngine(Engine):
 
     def close(self, outstanding: Sequence[Any]) -> None:
         """Cancel what is outstanding, and take the work from the workers."""
-        if self.gone:  # and has nothing left of us; asking it would only wait for it
+        if self.gone:  # and has nothing left of us; a request would only wait
             return
         with contextlib.suppress(OSError, CancelledError, RuntimeError):  # gone since
             self.client.cancel(list(outstanding), force=True)
             self.client.unregister_worker_plugin(self.plugin)
 
     def _n_threads(self) -> int:
-        """Threads of all workers; the scheduler is asked every now and then, for workers come and go."""
+        """Threads of all workers; requested from the scheduler every few seconds, for workers come and go."""
         if time.monotonic() >= self.look_again:
             try:
                 self.n_threads = sum(self.client.nthreads().values())
@@ -143,4 +155,4 @@ def run_on_worker(plugin: str, chunk: SupportsChunk) -> ChunkReply:
     work = shipment.unpacked()
     if shipment.alone:
         return run_with_warnings(work, chunk)
-    return dict(work(chunk)), []  # warnings cannot be told apart between threads; they go to the worker's log
+    return dict(work(chunk)), []  # warnings of threads cannot be separated; they go to the worker's log

@@ -9,10 +9,15 @@ from typing import Any
 import ray
 from ray import exceptions as failures
 
-from subgrove._scale.engines.base import ChunkArrays, ClusterLostError, Engine, SupportsChunk, Work, WorkerLostError
-from subgrove._scale.engines.serialize import (
+from subgrove._scale.engines.base import (
+    ChunkArrays,
     ChunkReply,
+    ClusterLostError,
+    Engine,
     PickledWork,
+    SupportsChunk,
+    Work,
+    WorkerLostError,
     load_cached,
     pickle_work,
     run_with_warnings,
@@ -26,7 +31,7 @@ class RayEngine(Engine):
     name = "the Ray cluster"
 
     def __init__(self, work: Work, n_jobs: int | None) -> None:
-        if not ray.is_initialized():  # asked for by joblib.parallel_config(backend="ray")
+        if not ray.is_initialized():  # requested by joblib.parallel_config(backend="ray")
             ray.init()
         self.most = n_jobs if n_jobs is not None and n_jobs > 0 else None
         self.sent = pickle_work(work)

@@ -71,13 +71,15 @@ class ArrowTypes:
         noted = (self.schema.metadata or {}).get(b"pandas")
         if noted is None or self.backend != "pandas":
             return None
-        told = json.loads(noted)
-        told["index_columns"] = []
-        told["column_indexes"] = []  # names are strings, as in the file, also where pandas had numbers
-        told["columns"] = [
-            column for column in told.get("columns", []) if column.get("field_name", column["name"]) not in self.missing
+        metadata = json.loads(noted)
+        metadata["index_columns"] = []
+        metadata["column_indexes"] = []  # names are strings, as in the file, also where pandas had numbers
+        metadata["columns"] = [
+            column
+            for column in metadata.get("columns", [])
+            if column.get("field_name", column["name"]) not in self.missing
         ]
-        return {b"pandas": json.dumps(told).encode()}
+        return {b"pandas": json.dumps(metadata).encode()}
 
     def _typed(self, batch: Any, schema: Any) -> Any:
         import pyarrow as pa

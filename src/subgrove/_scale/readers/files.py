@@ -6,17 +6,113 @@ dictionary columns are, and whole numbers and booleans for which a file has no s
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from subgrove._core.text import quote
 from subgrove._scale.readers.arrow_types import ArrowTypes, common_levels, nullable_columns
-from subgrove._scale.readers.paths import FoundFile
 from subgrove.exceptions import InputError
+
+SUFFIXES = (".parquet", ".parq", ".pq")
+_TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".json", ".jsonl", ".feather", ".arrow")
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file, its name for people, and the values that its folders stand for, as in "year=2024"."""
+
+    path: str
+    name: str
+    folders: tuple[tuple[str, str | None], ...] = ()
+
+
+def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
+    """The files of a path, a folder or a pattern, in the order of their names."""
+    if not path.strip():
+        raise InputError(f"{argument} is an empty string. Pass the path of a Parquet file or folder; '.' is this one.")
+    if "://" in path:
+        _reject_address(path, argument)
+    place = Path(path).expanduser()
+    if place.is_file():
+        _reject_text(place, argument, whole=place)
+        return (FoundFile(str(place), place.name),)
+    if place.is_dir():
+        return _in_folder(place, argument)
+    if glob.has_magic(path):
+        matches = sorted(glob.glob(str(place), recursive=True))
+        found = [file for match in matches for file in _matched(Path(match), argument)]
+        if found:
+            return tuple(found)
+        raise InputError(f"{argument} is the pattern {path!r}, which no Parquet file matches. Check it.")
+    raise InputError(
+        f"{argument} is {path!r}, and there is no such file or folder. Pass a table, or the path of a Parquet file, of "
+        f"a folder with such files, or a pattern such as 'rows/*.parquet'."
+    )
+
+
+def _matched(place: Path, argument: str) -> tuple[FoundFile, ...]:
+    if place.is_dir():
+        return tuple(_files_below(place))
+    return (FoundFile(str(place), place.name, _folders(place.parts[:-1])),) if _is_parquet(place) else ()
+
+
+def _in_folder(folder: Path, argument: str) -> tuple[FoundFile, ...]:
+    found = tuple(_files_below(folder))
+    if found:
+        return found
+    others = sorted(place for place in folder.rglob("*") if place.is_file())
+    for place in others:
+        _reject_text(place, argument, whole=folder)
+    what = f"{len(others)} other files" if others else "nothing"
+    raise InputError(
+        f"{argument} is the folder {str(folder)!r}, which holds no Parquet file, but {what}. Files are known by their "
+        f"endings: {', '.join(SUFFIXES)}."
+    )
+
+
+def _files_below(folder: Path) -> list[FoundFile]:
+    files = sorted(place for place in folder.rglob("*") if _is_parquet(place))
+    below = [place.relative_to(folder) for place in files]
+    return [
+        FoundFile(str(place), name.as_posix(), _folders(name.parts[:-1]))
+        for place, name in zip(files, below, strict=True)
+        if not any(part.startswith(("_", ".")) for part in name.parts)
+    ]
+
+
+def _is_parquet(place: Path) -> bool:
+    return place.suffix.lower() in SUFFIXES and place.is_file()
+
+
+def _folders(parts: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
+    named = [part.split("=", 1) for part in parts if "=" in part and not part.startswith("=")]
+    return tuple((unquote(name), None if value == _NO_VALUE else unquote(value)) for name, value in named)
+
+
+def _reject_address(path: str, argument: str) -> None:
+    """Paths are those of this machine; who wants data from elsewhere says how to get there."""
+    raise InputError(
+        f"{argument} is the address {path!r}; paths lead to files of this machine. For data elsewhere pass a Dataset, "
+        f"which knows how to get there: pyarrow.dataset.dataset({path!r})"
+    )
+
+
+def _reject_text(place: Path, argument: str, whole: Path) -> None:
+    if place.name.lower().endswith(_TEXT):
+        raise InputError(
+            f"{argument} leads to {place.name!r}, which is no Parquet file. Read it with pandas if it fits in memory, "
+            f"or convert it once: import pyarrow.dataset as ds; "
+            f"ds.write_dataset(ds.dataset({str(whole)!r}, format='csv'), 'rows', format='parquet')"
+        )
+
 
 BATCH_ROWS = 65_536
 
@@ -80,8 +176,8 @@ def file_stamp(files: Sequence[ParquetFile]) -> str:
     digest = sha256()
     for file in files:
         if file.filesystem is None:
-            told = os.stat(file.path)
-            size, changed = told.st_size, told.st_mtime_ns
+            status = os.stat(file.path)
+            size, changed = status.st_size, status.st_mtime_ns
         else:
             info = file.filesystem.get_file_info(file.path)
             size, changed = info.size, info.mtime_ns
@@ -199,10 +295,10 @@ def _missing(files: Sequence[ParquetFile], schema: Any, backend: str) -> frozens
     """Whole numbers and booleans of which a value is missing in some file."""
     if backend != "pandas":
         return frozenset()
-    asked = nullable_columns(schema)
+    candidates = nullable_columns(schema)
     found: set[str] = set()
     for file in files:
-        left = [name for name in asked if name not in found and name not in dict(file.folders)]
+        left = [name for name in candidates if name not in found and name not in dict(file.folders)]
         found.update(_missing_in(file, left))
     return frozenset(found)
 
@@ -216,10 +312,10 @@ def _missing_in(file: ParquetFile, names: Sequence[str]) -> set[str]:
         unsure, found = set(), set()
         for name in names:
             for group in file.groups:
-                told = metadata.row_group(group).column(place[name]).statistics
-                if told is None or not told.has_null_count:
+                statistics = metadata.row_group(group).column(place[name]).statistics
+                if statistics is None or not statistics.has_null_count:
                     unsure.add(name)
-                elif told.null_count:
+                elif statistics.null_count:
                     found.add(name)
                     break
         unsure -= found

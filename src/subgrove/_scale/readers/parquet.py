@@ -23,10 +23,10 @@ from subgrove._scale.readers.files import (
     file_stamp,
     folder_columns,
     index_columns,
+    parquet_files,
     read_footer,
     reject_duplicate_names,
 )
-from subgrove._scale.readers.paths import parquet_files
 from subgrove.exceptions import InputError
 
 
@@ -113,7 +113,7 @@ def take_rows(batches: Iterator[Any], places: Places) -> Iterator[Any]:
 def chunks_of_path(path: str, argument: str, chunk_rows: int) -> ChunkedData:
     """The chunks of the Parquet files behind a path."""
     try:
-        import pyarrow  # noqa: F401  # asked for here, so that the error comes before anything else
+        import pyarrow  # noqa: F401  # imported here, so that the error comes first
     except ImportError:
         raise InputError(
             f"{argument} is a path, and pyarrow, which reads Parquet, is not installed. "
@@ -125,8 +125,8 @@ def chunks_of_path(path: str, argument: str, chunk_rows: int) -> ChunkedData:
     schema = common_schema([(file.name, schema) for file, (_, schema) in zip(files, read, strict=True)], argument)
     for field in folder_fields:
         schema = schema.append(field) if field.name not in schema.names else schema
-    counted = f"{len(files)} Parquet file{'s' if len(files) > 1 else ''}"
-    return chunks_of_files(files, schema, "pandas", f"{path} ({counted})", chunk_rows)
+    n_files = f"{len(files)} Parquet file{'s' if len(files) > 1 else ''}"
+    return chunks_of_files(files, schema, "pandas", f"{path} ({n_files})", chunk_rows)
 
 
 def chunks_of_files(

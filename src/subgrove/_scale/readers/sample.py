@@ -8,6 +8,7 @@ nothing to do with where they lie. Without `row_key` keys are row numbers, so th
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +18,7 @@ import numpy.typing as npt
 
 from subgrove._core.random import Keys
 from subgrove._scale.engines import ChunkArrays
-from subgrove._scale.readers.data import Chunk, ChunkedData, Places
-from subgrove._scale.readers.keys import numbered_keys, row_keys, salt_keys
-from subgrove._scale.readers.packing import pack_table, unpack_tables
+from subgrove._scale.readers.data import Chunk, ChunkedData, Places, numbered_keys, row_keys, salt_keys
 from subgrove.exceptions import ColumnError
 
 RunChunks = Callable[[Callable[[Chunk], ChunkArrays], Sequence[Chunk]], Iterable[tuple[int, ChunkArrays]]]
@@ -75,7 +74,7 @@ def sample_rows(
     seed : int
         The same seed gives the same rows, for any partitioning.
     row_key : str, optional
-        The column that tells rows apart; then the order of rows does not matter either.
+        Column that identifies rows; then the order of rows does not matter either.
     run : function
         Carries out work on chunks and gives (number of the chunk, arrays) for each, as `carry_out` of the engines does.
     """
@@ -83,11 +82,11 @@ def sample_rows(
     order = np.argsort(drawn.rows)
     starts = np.array([chunk.first_row for chunk in data.chunks] + [data.n_rows])
     borders = np.searchsorted(drawn.rows[order], starts)
-    asked = [k for k in range(len(data.chunks)) if borders[k + 1] > borders[k]]
-    chunks = [data.chunks[k] for k in asked]
+    numbers = [k for k in range(len(data.chunks)) if borders[k + 1] > borders[k]]
+    chunks = [data.chunks[k] for k in numbers]
     places = {
         chunk.first_row: drawn.rows[order[borders[k] : borders[k + 1]]] - chunk.first_row
-        for k, chunk in zip(asked, chunks, strict=True)
+        for k, chunk in zip(numbers, chunks, strict=True)
     }
     parts = [sums["rows"] for _, sums in run(_TakeWork(tuple(columns), places), chunks)]
     back = np.empty_like(order)
@@ -138,7 +137,7 @@ def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunC
     same = len(drawn.keys) - len(np.unique(drawn.keys))
     if same:
         raise ColumnError(
-            f"row_key names {row_key!r}, which does not tell rows apart: of {len(drawn.keys):,} rows, {same:,} have "
+            f"row_key names {row_key!r}, which does not identify rows: of {len(drawn.keys):,} rows, {same:,} have "
             f"the value of another. Name a column whose values differ from row to row, or leave row_key out."
         )
     return drawn
@@ -168,3 +167,44 @@ class _TakeWork:
 
     def __call__(self, chunk: Chunk) -> ChunkArrays:
         return {"rows": pack_table(chunk.take(self.columns, self.places[chunk.first_row]))}
+
+
+Bytes = npt.NDArray[np.uint8]
+
+
+def pack_table(table: Any) -> Bytes:
+    """A table as bytes."""
+    if _kind(table) == "polars":  # which writes the format by itself
+        buffer = io.BytesIO()
+        table.write_ipc_stream(buffer)
+        return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
+    import pyarrow as pa
+
+    arrow = pa.Table.from_pandas(table, preserve_index=False) if _kind(table) == "pandas" else table
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, arrow.schema) as writer:
+        writer.write_table(arrow)
+    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
+
+
+def unpack_tables(parts: Sequence[Bytes], empty: Any, columns: Sequence[str], order: npt.NDArray[np.intp]) -> Any:
+    """One table from the bytes of several, its rows in another order, with the types of an empty one."""
+    if _kind(empty) == "polars":
+        import polars as pl
+
+        return pl.concat([pl.read_ipc_stream(part.tobytes()) for part in parts])[order]
+    import pyarrow as pa
+
+    tables = [pa.ipc.open_stream(pa.py_buffer(part)).read_all() for part in parts]
+    whole = pa.concat_tables(tables).take(order)
+    if _kind(empty) == "pyarrow":
+        return whole.combine_chunks()
+    frame = whole.to_pandas()
+    # A column of objects may look like another type once it travelled: booleans, of which none drawn is missing.
+    known = [name for name in columns if name in empty.columns]
+    wrong = {name: empty[name].dtype for name in known if empty[name].dtype != frame[name].dtype}
+    return frame.astype(wrong) if wrong else frame
+
+
+def _kind(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]

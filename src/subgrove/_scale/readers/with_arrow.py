@@ -64,7 +64,7 @@ def _filter(part: Any) -> Any:
 
 
 def _count(group: Any, kept: Any, schema: Any) -> int:
-    """Rows of a row group that a filter keeps; with the whole schema, since it may ask for a column of folders."""
+    """Rows of a row group that a filter keeps; with the whole schema, since it may use a column of folders."""
     return int(group.scanner(schema=schema, columns=[], filter=kept).count_rows())
 
 
@@ -89,7 +89,7 @@ def _files(part: Any, schema: Any) -> Iterator[tuple[ParquetFile, Any]]:
 
 
 def _unfiltered(part: Any) -> Any:
-    """The Dataset without its filter; one with a filter does not tell its fragments."""
+    """The Dataset without its filter; one with a filter does not list its fragments."""
     import pyarrow.dataset as ds
 
     if _filter(part) is None:
@@ -101,8 +101,8 @@ def _unfiltered(part: Any) -> Any:
             f"'year=2024' (partitioning='hive'). Leave the filter out, or write it: "
             f"pyarrow.dataset.write_dataset(X, 'rows', format='parquet')"
         )
-    asked = {"schema": part.schema, "format": part.format, "filesystem": part.filesystem}
-    return ds.dataset(part.files, **asked, partitioning=folders)
+    options = {"schema": part.schema, "format": part.format, "filesystem": part.filesystem}
+    return ds.dataset(part.files, **options, partitioning=folders)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +119,8 @@ class FilteredRows:
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows as record batches, a few at a time."""
         skip, left = self.skip, self.n_rows
-        asked = {"columns": list(columns), "filter": self.filter, "schema": self.schema, "batch_size": BATCH_ROWS}
-        for batch in self.fragment.to_batches(**asked, batch_readahead=1, fragment_readahead=0):
+        options = {"columns": list(columns), "filter": self.filter, "schema": self.schema, "batch_size": BATCH_ROWS}
+        for batch in self.fragment.to_batches(**options, batch_readahead=1, fragment_readahead=0):
             part = batch.slice(skip, left)
             skip = max(skip - len(batch), 0)
             left -= len(part)

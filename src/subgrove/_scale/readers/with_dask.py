@@ -25,9 +25,9 @@ class DaskReader:
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
-        asked = self.partition[list(columns)]
+        selected = self.partition[list(columns)]
         # Carried out here and not by a scheduler: the chunk is a task already. But what a cluster holds, it gives.
-        rows = _from_cluster(asked) if self.persisted else asked.compute(scheduler="synchronous")
+        rows = _from_cluster(selected) if self.persisted else selected.compute(scheduler="synchronous")
         rows = rows.reset_index(drop=True)
         if len(rows) != self.n_rows:
             raise ValueError(f"{len(rows):,} rows where there were {self.n_rows:,}; the data have changed meanwhile")

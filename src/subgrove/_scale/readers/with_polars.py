@@ -77,14 +77,14 @@ def chunks_of_lazy_frame(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
 
 
 def _schema(X: Any, argument: str) -> Any:
-    """Columns and types; a plan that cannot be carried out is told here, before anything is read."""
+    """Columns and types; a plan that cannot be carried out is reported here, before anything is read."""
     import polars as pl
 
     try:
         return X.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         text = str(error).splitlines()[0].rstrip(". ")
-        raise InputError(f"{argument} is a LazyFrame whose plan polars refuses: {text}. Mend the plan.") from error
+        raise InputError(f"{argument} is a LazyFrame whose plan polars rejects: {text}. Mend the plan.") from error
 
 
 def slices_are_cheap(plan: Any) -> bool:

@@ -29,7 +29,7 @@ def model(X: Floats) -> Floats:
 
 @pytest.mark.parametrize("sampler", ["marginal", "subgroups"])
 @pytest.mark.parametrize("loss", ["squared_error", ["squared_error", "absolute_error"]])
-def test_circles_are_counted_as_single_donors_are(sampler: str, loss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_circles_are_weighted_as_single_donors_are(sampler: str, loss: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X = rows_of(300, seed=0)
     y = model(X) + np.random.default_rng(1).normal(size=300)
     given: Any = sg.find_subgroups(rows_of(400, seed=2), max_depth=3) if sampler == "subgroups" else sampler

@@ -54,9 +54,14 @@ def as_sums(score: FeatureResult, weights: np.ndarray | None) -> FeatureResult:
 @pytest.fixture(scope="module", params=[None, "weights"])
 def both(request: pytest.FixtureRequest) -> tuple[sg.ImportanceResult, sg.ImportanceResult]:
     weights = None if request.param is None else np.random.default_rng(1).integers(1, 4, len(TEST.y)).astype(float)
-    asked: dict[str, Any] = {"features": ["temp", "hum", "yr"], "loss": LOSSES, "n_repeats": 4, "random_state": 1}
+    options: dict[str, Any] = {
+        "features": ["temp", "hum", "yr"],
+        "loss": LOSSES,
+        "n_repeats": 4,
+        "random_state": 1,
+    }
     sampler = sg.samplers.SubgroupSampler(donors="train")
-    rows = sg.importance(model, TEST.X, TEST.y, sampler=sampler, train=TRAIN.X, sample_weight=weights, **asked)
+    rows = sg.importance(model, TEST.X, TEST.y, sampler=sampler, train=TRAIN.X, sample_weight=weights, **options)
     # In memory the spread of rows is kept in half the digits.
     wide = tuple(replace(score, influence=score.rows) for score in with_rows(rows.scores, "the test"))
     rows = replace(rows, scores=wide)
@@ -105,14 +110,14 @@ def test_sums_are_saved_and_read_back(both: tuple[sg.ImportanceResult, sg.Import
 
 def test_what_needs_rows_says_so(both: tuple[sg.ImportanceResult, sg.ImportanceResult]) -> None:
     rows, sums = both
-    asked: list[Callable[[], Any]] = [
+    options: list[Callable[[], Any]] = [
         lambda: sums.per_row,
         lambda: sums.independence_test(TEST.X),
         lambda: sums.compare(rows),
         lambda: rows.compare(sums),
         lambda: sums.explain_gap(sums, "temp"),
     ]
-    for ask in asked:
+    for ask in options:
         with pytest.raises(ParameterError, match=r"needs values of single rows.*table of some of the rows"):
             ask()
 

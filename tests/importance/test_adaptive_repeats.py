@@ -32,7 +32,7 @@ Y = model(X) + np.random.default_rng(1).normal(size=N)
 
 
 class Counting:
-    """Counts the rows it is asked for."""
+    """Counts the rows it is predicted."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -42,8 +42,8 @@ class Counting:
         return model(X)
 
 
-def run(asked: Any = model, **options: Any) -> sg.ImportanceResult:
-    return importance(asked, X, Y, **{"sampler": "marginal", "n_repeats": 4, "random_state": 1, **options})
+def run(counting: Any = model, **options: Any) -> sg.ImportanceResult:
+    return importance(counting, X, Y, **{"sampler": "marginal", "n_repeats": 4, "random_state": 1, **options})
 
 
 def adaptive(share: Any, start: int = 4, max_repeats: int = 1000) -> sg.AdaptiveRepeats:
@@ -77,15 +77,15 @@ def test_error_of_the_draws_is_within_the_budget_and_was_not_before() -> None:
             assert before["Monte Carlo"] > 0.15 * before["test rows"]
 
 
-def test_features_that_are_done_are_not_asked_again_and_others_go_on() -> None:
-    asked = Counting()
-    found = run(asked, n_repeats=adaptive(0.2), features=["a", "b", "c", "level"])
+def test_features_that_are_done_are_not_predicted_again_and_others_go_on() -> None:
+    counting = Counting()
+    found = run(counting, n_repeats=adaptive(0.2), features=["a", "b", "c", "level"])
     used = found.settings["repeats_used"]
     assert used["c"] == used["level"] == 4  # nothing moves; and what is exact is done
     assert used["b"] > 4
     others = [len(set(X["level"])) - 1] * N
-    assert asked.rows == N * (1 + used["a"] + used["b"] + used["c"]) + sum(others)
-    assert found.settings["n_rows_predicted"] == asked.rows
+    assert counting.rows == N * (1 + used["a"] + used["b"] + used["c"]) + sum(others)
+    assert found.settings["n_rows_predicted"] == counting.rows
 
 
 def test_many_repeats_that_make_an_expectation_exact_end_there() -> None:
@@ -113,7 +113,7 @@ def test_weights_and_cross_fitting_go_on_where_they_ended() -> None:
         same(found, run(n_repeats=used, features=["b"], **options))
 
 
-def test_bound_is_kept_and_told() -> None:
+def test_bound_is_kept_and_reported() -> None:
     with pytest.warns(SubgroveWarning, match=r"max_repeats=6 .* above 0.01 .* for 'b'"):
         found = run(n_repeats=adaptive(0.01, max_repeats=6), features=["b"])
     assert found.settings["repeats_used"] == {"b": 6}

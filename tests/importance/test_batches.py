@@ -22,7 +22,7 @@ CONTAINERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def asked(make: Callable[[Any], Any], model: Any, **more: Any) -> Any:
+def call_options(make: Callable[[Any], Any], model: Any, **more: Any) -> Any:
     return sg.importance(
         model, make(X), Y, sampler="marginal", n_repeats=4, random_state=1, check_fidelity=False, **more
     )
@@ -36,10 +36,10 @@ def first_column(X: Any) -> Any:
 @pytest.mark.parametrize("make", CONTAINERS.values(), ids=list(CONTAINERS))
 @pytest.mark.parametrize("memory", [512, 0.01], ids=["room for a copy", "no room"])
 def test_numbers_do_not_depend_on_batches(make: Any, memory: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = asked(make, first_column)
+    whole = call_options(make, first_column)
     monkeypatch.setattr(sys.modules["subgrove._scoring.context"], "_BATCH_ROWS", 100)
     with config_context(working_memory=memory):
-        batches = asked(make, first_column)
+        batches = call_options(make, first_column)
     assert batches.settings["n_calls"] == 3 * (1 + 3 * 4)
     pd.testing.assert_frame_equal(batches.per_row, whole.per_row, check_exact=True)
 
@@ -53,5 +53,5 @@ def test_one_copy_serves_all_features_and_repeats(make: Any, monkeypatch: pytest
         places.append(int(np.asarray(X).ctypes.data))
         return np.array(first_column(X))
 
-    asked(make, model)
+    call_options(make, model)
     assert len(set(places[3:])) == 3  # three batches of one copy; the first three are the baseline rows

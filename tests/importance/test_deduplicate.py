@@ -23,7 +23,7 @@ Y = RNG.normal(size=N)
 
 
 class Counting:
-    """A model that counts what it is asked, and predicts each row on its own."""
+    """A model that counts what it is call_options, and predicts each row on its own."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -46,7 +46,7 @@ def always(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def both(monkeypatch: pytest.MonkeyPatch, X: Any, **options: Any) -> tuple[Any, int, int]:
-    """The result, and how many rows are asked for with and without looking; both give the same numbers."""
+    """The result, and how many rows are predicted with and without looking; both give the same numbers."""
     few, all_rows = Counting(), Counting()
     options = {"random_state": 1, "n_repeats": M, "check_fidelity": False} | options
     found = importance(few, X, Y, **options)
@@ -72,7 +72,7 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_rows_that_are_given_a_value_again_are_asked_for_once(always: Any, name: str) -> None:
+def test_rows_that_are_given_a_value_again_are_predicted_once(always: Any, name: str) -> None:
     options = dict(SAMPLERS[name])
     if name == "two jobs":
         import joblib
@@ -88,7 +88,7 @@ def test_rows_that_are_given_a_value_again_are_asked_for_once(always: Any, name:
 
 @pytest.mark.parametrize("sampler", ["marginal", "subgroups", "auto"])
 @pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_in_a_table_of_few_different_rows_none_is_asked_for_twice(always: Any, container: str, sampler: str) -> None:
+def test_in_a_table_of_few_different_rows_none_is_predicted_twice(always: Any, container: str, sampler: str) -> None:
     different = len(LEVELS.drop_duplicates())
     X = LEVELS if container == "pandas" else pl.from_pandas(LEVELS)
     few = Counting()
@@ -102,7 +102,7 @@ def test_in_a_table_of_few_different_rows_none_is_asked_for_twice(always: Any, c
     assert pd.DataFrame(found.overall).equals(pd.DataFrame(expected.overall))
 
 
-def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
+def test_labels_and_probabilities_are_kept_unchanged(always: Any) -> None:
     y = np.where(Y > 0, "yes", "no")
 
     class Classifier:
@@ -131,7 +131,7 @@ def test_labels_and_probabilities_are_kept_as_they_are(always: Any) -> None:
         assert found.settings["n_rows_predicted"] < expected.settings["n_rows_predicted"]
 
 
-def test_continuous_and_small_tables_are_asked_for_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_continuous_and_small_tables_are_predicted_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting()
     importance(counting, ZEROS, Y, sampler="marginal", n_repeats=M, random_state=1, check_fidelity=False)
     assert counting.rows == N * (1 + 3 * M)  # below the least number of rows
@@ -141,7 +141,7 @@ def test_continuous_and_small_tables_are_asked_for_in_full(monkeypatch: pytest.M
     assert other.rows == N * (1 + 2 * M)
 
 
-def test_whole_numbers_that_floats_cannot_tell_apart_are_not_taken_for_equal(always: Any) -> None:
+def test_whole_numbers_that_floats_cannot_report_apart_are_not_taken_for_equal(always: Any) -> None:
     X = pd.DataFrame({"id": np.tile([2**53, 2**53 + 1], N // 2), "u": LEVELS["u"]})
 
     def model(table: Any) -> Any:

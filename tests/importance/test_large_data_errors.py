@@ -40,8 +40,8 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def refused(kind: type[Exception], words: str, *given: Any, **options: Any) -> None:
-    asked = {
+def rejected(kind: type[Exception], words: str, *given: Any, **options: Any) -> None:
+    call = {
         "sampler": "marginal",
         "n_repeats": 1,
         "random_state": 1,
@@ -50,7 +50,7 @@ def refused(kind: type[Exception], words: str, *given: Any, **options: Any) -> N
         **options,
     }
     with pytest.raises(kind, match=words) as caught:
-        importance(*given, **asked)
+        importance(*given, **call)
     assert isinstance(caught.value, SubgroveError)
 
 
@@ -88,19 +88,19 @@ class Own:
         ),
     ],
 )
-def test_arguments_that_partitions_do_not_take(path: Path, options: dict[str, Any], words: str) -> None:
-    refused(ParameterError, words, model, path, "y", **options)
+def test_arguments_that_chunks_do_not_take(path: Path, options: dict[str, Any], words: str) -> None:
+    rejected(ParameterError, words, model, path, "y", **options)
 
 
 def test_name_of_the_target_is_for_large_data() -> None:
-    refused(InputError, "y must be a column with one value for each row; got str", model, DATA[["a", "b"]], "y")
+    rejected(InputError, "y must be a column with one value for each row; got str", model, DATA[["a", "b"]], "y")
 
 
 def test_y_is_the_name_of_a_column(path: Path) -> None:
-    refused(ParameterError, "y names 'z', which .* does not have. Its columns: 'a', 'b'", model, path, "z")
-    refused(ParameterError, "y must be the name of a column .* got ndarray", model, path, DATA["y"].to_numpy())
-    refused(ParameterError, "y must be the name of a column .* got ndarray", model, pl.LazyFrame(DATA), np.ones(3))
-    refused(InputError, "there is no such file or folder", model, "nowhere", "y")
+    rejected(ParameterError, "y names 'z', which .* does not have. Its columns: 'a', 'b'", model, path, "z")
+    rejected(ParameterError, "y must be the name of a column .* got ndarray", model, path, DATA["y"].to_numpy())
+    rejected(ParameterError, "y must be the name of a column .* got ndarray", model, pl.LazyFrame(DATA), np.ones(3))
+    rejected(InputError, "there is no such file or folder", model, "nowhere", "y")
 
 
 def test_a_column_that_the_model_was_trained_on_is_missing(path: Path) -> None:
@@ -108,10 +108,10 @@ def test_a_column_that_the_model_was_trained_on_is_missing(path: Path) -> None:
         return model(X)
 
     trained.feature_names_in_ = ["a", "z"]  # type: ignore[attr-defined]
-    refused(ParameterError, "names 'z', which .* does not have", trained, path, "y")
+    rejected(ParameterError, "names 'z', which .* does not have", trained, path, "y")
 
 
-def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> None:
+def test_rows_that_cannot_be_used_are_reported_with_their_chunk(tmp_path: Path) -> None:
     faults = {
         "y": (
             np.nan,
@@ -124,7 +124,7 @@ def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> N
         wrong = DATA.copy()
         wrong.loc[270, name] = value
         wrong.to_parquet(tmp_path / "rows.parquet")
-        refused(
+        rejected(
             InputError,
             words,
             model,
@@ -137,7 +137,7 @@ def test_rows_that_cannot_be_used_are_told_with_their_piece(tmp_path: Path) -> N
         )
 
 
-def test_a_model_that_raises_is_told_with_piece_feature_and_repeat(path: Path) -> None:
+def test_a_model_that_raises_is_reported_with_chunk_feature_and_repeat(path: Path) -> None:
     calls = []
 
     def breaks(X: Any) -> Any:
@@ -147,30 +147,30 @@ def test_a_model_that_raises_is_told_with_piece_feature_and_repeat(path: Path) -
         return model(X)
 
     words = r"ZeroDivisionError on 100 rows \(rows.parquet, rows 100 to 199, feature 'b', repeat 0\): too many"
-    refused(
+    rejected(
         ModelError, words, breaks, path, "y", features=["a", "b"], n_repeats=3, train=DATA[["a", "b", "w"]],
         chunk_rows=100,
     )  # fmt: skip
 
 
-def test_predictions_that_are_not_finite_are_told_with_their_row(path: Path) -> None:
+def test_predictions_that_are_not_finite_are_reported_with_their_row(path: Path) -> None:
     def strange(X: Any) -> Any:
         answer = model(X).copy()
         answer[np.isclose(X["b"], DATA["b"][250])] = np.nan
         return answer if len(X) < N else np.nan_to_num(answer)
 
     words = r"rows.parquet, rows 200 to 299, original rows, row 250\)"
-    refused(ModelError, words, strange, path, "y", train=DATA[["a", "b", "w"]], chunk_rows=100)
+    rejected(ModelError, words, strange, path, "y", train=DATA[["a", "b", "w"]], chunk_rows=100)
 
 
-def test_too_few_rows_ask_for_training_rows(tmp_path: Path) -> None:
+def test_too_few_rows_predict_for_training_rows(tmp_path: Path) -> None:
     DATA.head(3).to_parquet(tmp_path / "few.parquet")
-    refused(InputError, "has 3 rows, too few .* Pass training rows as train", model, tmp_path / "few.parquet", "y")
+    rejected(InputError, "has 3 rows, too few .* Pass training rows as train", model, tmp_path / "few.parquet", "y")
 
 
 def test_rows_without_weight_leave_nothing(tmp_path: Path) -> None:
     DATA.assign(w=0.0).to_parquet(tmp_path / "rows.parquet")
-    refused(
+    rejected(
         InputError, r"No rows left to evaluate: weights \('w'\) are 0", model, tmp_path / "rows.parquet", "y",
         sample_weight="w",
     )  # fmt: skip
@@ -178,44 +178,44 @@ def test_rows_without_weight_leave_nothing(tmp_path: Path) -> None:
 
 def test_a_fitted_sampler_takes_no_training_rows(path: Path) -> None:
     fitted = sg.samplers.Auto().fit(DATA[["a", "b", "w"]], ["a"])
-    refused(ParameterError, "train has no effect here", model, path, "y", sampler=fitted, train=DATA[["a", "b", "w"]])
+    rejected(ParameterError, "train has no effect here", model, path, "y", sampler=fitted, train=DATA[["a", "b", "w"]])
 
 
-def test_a_column_of_another_kind_in_training_is_refused(path: Path) -> None:
+def test_a_column_of_another_kind_in_training_is_rejected(path: Path) -> None:
     text = DATA[["a", "b", "w"]].assign(b="text")
-    refused(ColumnError, "Column 'b' of X is numeric, but in training it was nominal", model, path, "y", train=text)
+    rejected(ColumnError, "Column 'b' of X is numeric, but in training it was nominal", model, path, "y", train=text)
 
 
-def test_training_rows_without_names_are_refused(path: Path) -> None:
-    refused(InputError, r"^train must be a table .*'a', 'b'.*got ndarray", model, path, "y", train=DATA.to_numpy())
-    refused(InputError, "^train lacks the column 'b'", model, path, "y", train=DATA[["a"]])
+def test_training_rows_without_names_are_rejected(path: Path) -> None:
+    rejected(InputError, r"^train must be a table .*'a', 'b'.*got ndarray", model, path, "y", train=DATA.to_numpy())
+    rejected(InputError, "^train lacks the column 'b'", model, path, "y", train=DATA[["a"]])
 
 
-def test_a_model_of_an_array_with_fewer_columns_is_told(path: Path) -> None:
+def test_a_model_of_an_array_with_fewer_columns_is_reported(path: Path) -> None:
     class Trained:
         n_features_in_ = 2
 
         def predict(self, X: Any) -> Any:
             return np.asarray(X)[:, 0]
 
-    refused(ParameterError, "fitted on 2 columns without names, but .* has 3 .*: 'a', 'b', 'w'", Trained(), path, "y")
+    rejected(ParameterError, "fitted on 2 columns without names, but .* has 3 .*: 'a', 'b', 'w'", Trained(), path, "y")
     assert importance(
         Trained(), path, "y", sample_weight="w", sampler="marginal", n_repeats=1, random_state=1, check_fidelity=False
     )
 
 
-def test_a_missing_y_is_told_by_its_row_among_all_rows(tmp_path: Path) -> None:
+def test_a_missing_y_is_reported_by_its_row_among_all_rows(tmp_path: Path) -> None:
     wrong = DATA.assign(y=np.where(DATA["y"] > 0, "up", "down").astype(object))
     wrong.loc[200:, "y"] = None
     wrong.to_parquet(tmp_path / "rows.parquet")
-    asked: dict[str, Any] = {
+    call: dict[str, Any] = {
         "loss": "zero_one",
         "chunk_rows": 100,
         "sample_size": 40,
-    }  # rows of the sample are not judged
-    with pytest.raises(InputError, match="rows 200 to 299: y, 'y', is missing in ") as told:
-        importance(said, tmp_path / "rows.parquet", "y", sampler="marginal", n_repeats=1, random_state=1, **asked)
-    found = re.search(r"in (\d+) of .* the first of them row (\d+)\.", str(told.value))
+    }  # rows of the sample are not evaluated
+    with pytest.raises(InputError, match="rows 200 to 299: y, 'y', is missing in ") as reported:
+        importance(said, tmp_path / "rows.parquet", "y", sampler="marginal", n_repeats=1, random_state=1, **call)
+    found = re.search(r"in (\d+) of .* the first of them row (\d+)\.", str(reported.value))
     assert found is not None
     assert int(found[1]) < 100
     assert int(found[2]) == 200
@@ -235,7 +235,7 @@ def test_other_functions_say_that_files_are_to_be_read_first(path: Path) -> None
             sg.find_subgroups(X)
 
 
-def test_levels_that_training_did_not_have_are_told_of(tmp_path: Path) -> None:
+def test_levels_that_training_did_not_have_are_warned_of(tmp_path: Path) -> None:
     level = np.where(DATA["a"] > 0, "high", "low")
     table = DATA.assign(level=level)
     train = table[["a", "b", "w", "level"]]
@@ -262,4 +262,4 @@ def test_a_file_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None
     raw = bytearray(whole.read_bytes())
     raw[20:400] = bytes(380)  # pages of the first row group; the footer is at the end
     whole.write_bytes(bytes(raw))
-    refused(ChunkError, "rows.parquet", model, whole, "y", train=DATA[["a", "b", "w"]])
+    rejected(ChunkError, "rows.parquet", model, whole, "y", train=DATA[["a", "b", "w"]])

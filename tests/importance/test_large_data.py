@@ -50,7 +50,7 @@ def model(X: pd.DataFrame) -> Any:
 
 DATA = rows_of(N, 1)
 TRAIN = rows_of(400, 2)[COLUMNS]
-ASKED: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "sampler": "subgroups",
     "features": ["a", "level", "flag"],
     "n_repeats": 3,
@@ -77,7 +77,7 @@ def with_ids(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole(path: Path) -> sg.ImportanceResult:
-    return importance(model, path, "y", **ASKED)
+    return importance(model, path, "y", **OPTIONS)
 
 
 def assert_same(one: sg.ImportanceResult, two: sg.ImportanceResult, rtol: float = 1e-12) -> None:
@@ -93,8 +93,8 @@ def assert_same(one: sg.ImportanceResult, two: sg.ImportanceResult, rtol: float 
 
 
 @pytest.mark.parametrize("chunk_rows", [1000, 97, 300])
-def test_numbers_are_the_same_for_any_partitions(path: Path, whole: sg.ImportanceResult, chunk_rows: int) -> None:
-    again = importance(model, sg.LargeData(path, chunk_rows=chunk_rows), "y", **ASKED)
+def test_numbers_are_the_same_for_any_chunks(path: Path, whole: sg.ImportanceResult, chunk_rows: int) -> None:
+    again = importance(model, sg.LargeData(path, chunk_rows=chunk_rows), "y", **OPTIONS)
     assert_same(again, whole)
     assert (again.by_subgroup["n"] == whole.by_subgroup["n"]).all()
     assert again.settings["chunks"] > N // chunk_rows
@@ -104,25 +104,25 @@ def test_numbers_are_the_same_for_files_and_other_batches(tmp_path: Path, whole:
     for number, part in enumerate(np.array_split(np.arange(N), [50, 400])):
         DATA.drop(columns=["id", "weight"]).iloc[part].to_parquet(tmp_path / f"part-{number}.parquet")
     with config_context(working_memory=1e-6):
-        found = importance(model, tmp_path, "y", **ASKED)
+        found = importance(model, tmp_path, "y", **OPTIONS)
     assert_same(found, whole)
 
 
 def test_numbers_are_the_same_for_any_number_of_jobs(path: Path, whole: sg.ImportanceResult) -> None:
     with joblib.parallel_config(backend="threading"):
-        again = importance(model, sg.LargeData(path, chunk_rows=97), "y", n_jobs=3, **ASKED)
+        again = importance(model, sg.LargeData(path, chunk_rows=97), "y", n_jobs=3, **OPTIONS)
     assert_same(again, whole)
 
 
 def test_with_a_row_key_the_order_of_rows_does_not_matter(tmp_path: Path) -> None:
-    asked = {**ASKED, "row_key": "id", "sample_weight": "weight"}
+    predict = {**OPTIONS, "row_key": "id", "sample_weight": "weight"}
     found = []
     for seed in (1, 2):
         place = tmp_path / f"{seed}.parquet"
         DATA.sample(frac=1, random_state=seed).to_parquet(place)
-        found.append(importance(model, sg.LargeData(place, chunk_rows=150 * seed), "y", **asked))
+        found.append(importance(model, sg.LargeData(place, chunk_rows=150 * seed), "y", **predict))
     assert_same(found[0], found[1], rtol=1e-10)
-    other = importance(model, place, "y", **{**asked, "row_key": None, "features": ["a"]}).overall
+    other = importance(model, place, "y", **{**predict, "row_key": None, "features": ["a"]}).overall
     assert abs(other["estimate"][0] - found[0].overall["estimate"][0]) > 1e-6
 
 
@@ -137,10 +137,10 @@ def test_other_containers_have_the_same_numbers(path: Path, whole: sg.Importance
 
         X = polars.scan_parquet(path)
 
-    def asked(X: Any) -> Any:
+    def predict(X: Any) -> Any:
         return model(X.to_pandas())
 
-    found = importance(asked, X, "y", **ASKED)
+    found = importance(predict, X, "y", **OPTIONS)
     estimates = np.asarray(found.overall["estimate"], dtype=float)
     np.testing.assert_allclose(estimates, whole.overall["estimate"], rtol=1e-12)
     assert found.backend == ("pyarrow" if kind == "dataset" else "polars")
@@ -175,16 +175,16 @@ def test_tables_are_those_of_rows_in_memory_with_the_same_draws(with_ids: Path, 
     method, features = CASES[name]
     fitted = method.fit(TRAIN, list(features))
 
-    def asked(X: pd.DataFrame) -> Any:
+    def predict(X: pd.DataFrame) -> Any:
         return model(X)
 
-    asked.feature_names_in_ = COLUMNS  # type: ignore[attr-defined]
+    predict.feature_names_in_ = COLUMNS  # type: ignore[attr-defined]
     call: dict[str, Any] = {
         "features": list(features), "n_repeats": 3, "random_state": 1, "loss": ["squared_error", "absolute_error"],
         "check_fidelity": False, "progress": False,
     }  # fmt: skip
     outside = importance(
-        asked, sg.LargeData(with_ids, chunk_rows=200), "y", sampler=fitted, sample_weight=weights, **call
+        predict, sg.LargeData(with_ids, chunk_rows=200), "y", sampler=fitted, sample_weight=weights, **call
     )
     data = read_chunks(with_ids)
     keys = row_keys(data.chunks[0], None)
@@ -207,7 +207,7 @@ def _without_draws(found: sg.ImportanceResult) -> sg.ImportanceResult:
 
 @pytest.mark.parametrize("n_repeats", [2, 5])
 def test_the_noise_of_the_draws_is_learned_from_all_rows(path: Path, n_repeats: int) -> None:
-    call = {**ASKED, "sampler": "marginal", "features": ["a"], "n_repeats": n_repeats, "train": TRAIN}
+    call = {**OPTIONS, "sampler": "marginal", "features": ["a"], "n_repeats": n_repeats, "train": TRAIN}
     found = [importance(model, path, "y", **{**call, "random_state": seed}) for seed in range(30)]
     estimates = np.array([one.overall["estimate"][0] for one in found])
     stated = np.array([one.overall["mc_error"][0] for one in found])
@@ -220,14 +220,14 @@ def test_the_noise_of_the_draws_is_learned_from_all_rows(path: Path, n_repeats: 
     assert line["std_error"] > line["mc_error"]
 
 
-def test_rows_that_the_sampler_is_fitted_on_are_not_judged(with_ids: Path) -> None:
+def test_rows_that_the_sampler_is_fitted_on_are_not_evaluated(with_ids: Path) -> None:
     seen: set[int] = set()
 
-    def asked(X: pd.DataFrame) -> Any:
+    def predict(X: pd.DataFrame) -> Any:
         seen.update(X["id"].tolist())
         return model(X)
 
-    found = importance(asked, with_ids, "y", **ASKED)
+    found = importance(predict, with_ids, "y", **OPTIONS)
     sampled = sample_rows(read_chunks(with_ids), ["id"], 250, 1).table["id"].tolist()
     assert found.settings["left_out"] == 250
     assert found.n_rows == N - 250
@@ -236,24 +236,24 @@ def test_rows_that_the_sampler_is_fitted_on_are_not_judged(with_ids: Path) -> No
     assert found.settings["trained_on"] == "sample"
 
 
-def test_the_model_is_asked_for_the_rows_that_are_documented(path: Path) -> None:
-    asked_for = []
+def test_the_model_is_predicted_the_rows_that_are_documented(path: Path) -> None:
+    predicted_rows = []
 
-    def asked(X: pd.DataFrame) -> Any:
-        asked_for.append(len(X))
+    def predict(X: pd.DataFrame) -> Any:
+        predicted_rows.append(len(X))
         return model(X)
 
-    found = importance(asked, path, "y", train=TRAIN, **{**ASKED, "sampler": "marginal", "features": ["a", "flag"]})
+    found = importance(predict, path, "y", train=TRAIN, **{**OPTIONS, "sampler": "marginal", "features": ["a", "flag"]})
     others = N  # a flag has one other value
-    assert sum(asked_for) == found.settings["n_rows_predicted"] == 400 + N + 3 * N + others
-    assert len(asked_for) == found.settings["n_calls"]
+    assert sum(predicted_rows) == found.settings["n_rows_predicted"] == 400 + N + 3 * N + others
+    assert len(predicted_rows) == found.settings["n_calls"]
     assert found.settings["trained_on"] == "train"
     assert found.settings["left_out"] == 0
 
 
-def test_training_rows_may_be_in_partitions_and_a_sampler_fitted_before(path: Path, tmp_path: Path) -> None:
+def test_training_rows_may_be_in_chunks_and_a_sampler_fitted_before(path: Path, tmp_path: Path) -> None:
     TRAIN.assign(more=1.0).to_parquet(tmp_path / "train.parquet")
-    call = {**ASKED, "sample_size": 100_000}
+    call = {**OPTIONS, "sample_size": 100_000}
     given = importance(model, path, "y", train=tmp_path / "train.parquet", **call)
     assert given.settings["sample_size"] == len(TRAIN)
     assert given.n_rows == N
@@ -268,7 +268,7 @@ def test_training_rows_may_be_in_partitions_and_a_sampler_fitted_before(path: Pa
 
 
 def test_given_is_the_marginal_importance_without_columns_and_the_usual_one_with_all(path: Path) -> None:
-    call = {**ASKED, "features": ["a"]}
+    call = {**OPTIONS, "features": ["a"]}
     none = importance(model, path, "y", given=[], **call)
     marginal = importance(model, path, "y", **{**call, "sampler": "marginal"})
     assert none.overall["estimate"][0] == pytest.approx(marginal.overall["estimate"][0], rel=1e-12)
@@ -277,7 +277,7 @@ def test_given_is_the_marginal_importance_without_columns_and_the_usual_one_with
     assert some.settings["given"] == {"a": ["b", "level"]}
 
 
-def test_classes_are_judged_by_their_probabilities(tmp_path: Path) -> None:
+def test_classes_are_evaluated_by_their_probabilities(tmp_path: Path) -> None:
     from sklearn.linear_model import LogisticRegression
 
     label = np.where(DATA["y"] > 0, "yes", "no")
@@ -310,33 +310,33 @@ def test_a_model_that_writes_to_its_table_changes_nothing(tmp_path: Path) -> Non
         X.iloc[:, 1] = 7.0
         return answer
 
-    call = {**ASKED, "features": ["a", "b", ["a", "b"]]}
+    call = {**OPTIONS, "features": ["a", "b", ["a", "b"]]}
     one, two = (importance(each, tmp_path / "rows.parquet", "y", **call) for each in (tidy, writes))
     assert_same(one, two)
 
 
 def test_a_checkpoint_is_gone_on_from(path: Path, tmp_path: Path, whole: sg.ImportanceResult) -> None:
-    asked_for = []
+    predicted_rows = []
 
-    def asked(X: pd.DataFrame) -> Any:
-        asked_for.append(len(X))
+    def predict(X: pd.DataFrame) -> Any:
+        predicted_rows.append(len(X))
         return model(X)
 
-    call = {**ASKED, "chunk_rows": 97, "checkpoint": tmp_path / "kept"}
-    assert_same(importance(asked, path, "y", **call), whole)
-    asked_for.clear()
-    assert_same(importance(asked, path, "y", **call), whole)
-    assert asked_for == [400]  # what the run is known by
+    call = {**OPTIONS, "chunk_rows": 97, "checkpoint": tmp_path / "kept"}
+    assert_same(importance(predict, path, "y", **call), whole)
+    predicted_rows.clear()
+    assert_same(importance(predict, path, "y", **call), whole)
+    assert predicted_rows == [400]  # what the run is known by
     with pytest.raises(sg.exceptions.ParameterError, match="holds another run: model"):
         importance(lambda X: 2 * model(X), path, "y", **call)
     with pytest.raises(sg.exceptions.ParameterError, match="random_state: 1"):
-        importance(asked, path, "y", **{**call, "random_state": 2})
+        importance(predict, path, "y", **{**call, "random_state": 2})
 
 
-def test_a_checkpoint_of_data_that_changed_since_is_refused(path: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_of_data_that_changed_since_is_rejected(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "rows.parquet"
     shutil.copy(path, copy)
-    call = {**ASKED, "chunk_rows": 200, "checkpoint": tmp_path / "kept"}
+    call = {**OPTIONS, "chunk_rows": 200, "checkpoint": tmp_path / "kept"}
     importance(model, copy, "y", **call)
     changed = pd.read_parquet(path)
     changed["y"] += 1  # the columns of the model stay, and so do the rows it is tried out on
@@ -350,8 +350,8 @@ def test_a_checkpoint_of_data_that_changed_since_is_refused(path: Path, tmp_path
         importance(lambda X: X["a"], now, "y", **call)  # where nothing but the rows can tell
 
 
-def test_a_result_of_partitions_is_saved_shown_and_told(path: Path, tmp_path: Path) -> None:
-    whole = importance(model, path, "y", **{**ASKED, "sampler": "auto", "features": ["a"], "check_fidelity": True})
+def test_a_result_of_chunks_is_saved_shown_and_reported(path: Path, tmp_path: Path) -> None:
+    whole = importance(model, path, "y", **{**OPTIONS, "sampler": "auto", "features": ["a"], "check_fidelity": True})
     whole.save(tmp_path / "result.json")
     again = sg.ImportanceResult.load(tmp_path / "result.json")
     pd.testing.assert_frame_equal(again.overall, whole.overall, check_exact=True)
