@@ -110,7 +110,7 @@ def done(data: str, sampler: str, size: int, number: int, judged: int) -> dict[s
     train = task.draw(size, 1 + number)
     imp = sg.importance(task.model, task.X, task.y, sampler=sampler, train=train, features=[task.feature], **OPTIONS)
     groups = sg.find_subgroups(train, features=task.feature)[task.feature]
-    chosen = str(imp.choices.query("chosen")["sampler"].iloc[0]) if sampler == "auto" else sampler
+    chosen = str(imp.choices.query("selected")["sampler"].iloc[0]) if sampler == "auto" else sampler
     estimate = float(imp.overall["estimate"].iloc[0])
     return {
         "data": data,

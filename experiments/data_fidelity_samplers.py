@@ -52,7 +52,12 @@ def _labels(choice: Any) -> dict[str, Any]:
     if choice is None:
         return {"chosen": None, "subgroups": None, "kept": None, "scores": None}
     scores = "; ".join(f"{one.name} {one.score:.5g}" for one in choice.scores)
-    return {"chosen": choice.chosen, "subgroups": choice.n_subgroups, "kept": choice.kept, "scores": scores}
+    return {
+        "chosen": choice.selected,
+        "subgroups": choice.n_subgroups,
+        "kept": choice.residual_retention,
+        "scores": scores,
+    }
 
 
 def beside(results: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:

@@ -69,7 +69,7 @@ def redrawn(sampler: Any, train: pd.DataFrame, test: pd.DataFrame, repeats: int,
         columns = np.stack([np.asarray(column) for column in fitted.sample(test, FEATURE, rngs)])
     groups, choices = getattr(fitted, "groups", None), getattr(fitted, "choices", None)
     subgroups = len(groups[FEATURE].rules) if groups is not None and FEATURE in groups else None
-    return Redrawn(columns, subgroups, None if choices is None else str(choices[FEATURE].chosen))
+    return Redrawn(columns, subgroups, None if choices is None else str(choices[FEATURE].selected))
 
 
 def rises(predict: Callable[[Floats], Floats], test: Floats, y: Floats, columns: Floats) -> Floats:

@@ -25,7 +25,7 @@ def test_rows_without_a_value_of_the_feature_are_left_out_and_counted() -> None:
     table = X.assign(copy=X["copy"].where(np.arange(200) >= 50))
     found = line(table, "copy")
     assert found["n"] == 150
-    assert found["note"] == "50 rows without a value left out"
+    assert found["note"] == "50 rows with missing values excluded"
     assert found["explained"] > 0.9
 
 
@@ -61,7 +61,7 @@ def test_too_few_known_values_are_told() -> None:
 def test_a_feature_with_very_many_levels_is_not_foretold_but_others_are() -> None:
     table = X.assign(name=[f"row {k}" for k in range(200)])
     found = sg.dependence(table, n_trees=30, random_state=1).table.set_index("feature")
-    assert found.loc["name", "note"] == "has 200 levels; more than 100 are not told apart"
+    assert found.loc["name", "note"] == "has 200 levels; more than 100 are not supported"
     # A level of its own for each row says nothing about rows that were not seen, however well it fits those that were.
     assert found.loc["noise", "explained"] < 0.1
 
@@ -119,7 +119,7 @@ def test_ten_rows_are_enough() -> None:
     [
         ({"X": X[:9]}, InputError, "X has 9 rows"),
         ({"X": X[:0]}, InputError, "0 rows"),
-        ({"X": X[["z"]]}, InputError, "one column, 'z', and nothing to foretell it from"),
+        ({"X": X[["z"]]}, InputError, "one column, 'z', and nothing to predict it from"),
         ({"X": [1, 2, 3]}, InputError, "X"),
         ({"features": "price"}, ParameterError, "features names 'price'"),
         ({"features": [("z", "copy")]}, ParameterError, "features has the group 'z', 'copy'"),

@@ -55,6 +55,7 @@ TEXTS_CHANGED: set[str] = {
     "*_sentences.*",
     "*.certificates.reason.*",
     "fidelity_*.table.note.*",
+    "dependence_*.table.note.*",
     "report_*.title",
     "report_*.loss_unit",
     "report_*.model.description",

@@ -132,7 +132,7 @@ def check_choices(imp: sg.ImportanceResult, feature: str, sentences: tuple[str, 
     """What is said to have been chosen is what the table of choices has."""
     candidates = [line for line in rows(imp.choices) if line["feature"] == feature]
     for line in candidates:
-        if line["chosen"] and sum(one.get("fold", 0) == line.get("fold", 0) for one in candidates) > 1:
+        if line["selected"] and sum(one.get("fold", 0) == line.get("fold", 0) for one in candidates) > 1:
             assert any(f"is {line['score']:.3g}" in sentence or line["sampler"] == "marginal" for sentence in sentences)
 
 
@@ -225,7 +225,7 @@ def test_folds_are_explained_separately() -> None:
     sentences = str(imp.explain("temp"))
     assert "In fold 0, temp is " in sentences
     assert "In fold 1, temp is " in sentences
-    assert set(rows(imp.choices)[0]) >= {"fold", "sampler", "chosen"}
+    assert set(rows(imp.choices)[0]) >= {"fold", "sampler", "selected"}
 
 
 def test_groups_are_named_by_title_or_by_their_features() -> None:
@@ -322,4 +322,4 @@ def test_explanations_are_frozen() -> None:
 def test_choices_of_other_samplers_are_empty_tables() -> None:
     choices = result("subgroups").choices
     assert len(choices) == 0
-    assert list(choices.columns) == ["feature", "sampler", "score", "score_gap", "std_error", "complexity", "chosen"]
+    assert list(choices.columns) == ["feature", "sampler", "score", "score_gap", "std_error", "complexity", "selected"]

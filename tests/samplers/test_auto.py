@@ -46,7 +46,7 @@ def drawn(fitted: Any, X: Any, feature: str, n_repeats: int = 3) -> list[Any]:
 
 
 def test_each_feature_has_the_sampler_that_suits_it() -> None:
-    chosen = {name: choice.chosen for name, choice in FITTED.choices.items()}
+    chosen = {name: choice.selected for name, choice in FITTED.choices.items()}
     assert chosen["none"] == "marginal"
     assert chosen["steps"] == "training_subgroups"
     assert chosen["total"] in {"shifted_subgroups", "gaussian"}
@@ -63,14 +63,14 @@ def test_a_choice_tells_its_scores_truly() -> None:
     for name, choice in FITTED.choices.items():
         best = min(choice.scores, key=lambda one: one.score, default=None)
         lines = choice.lines()
-        assert sum(line["chosen"] for line in lines) == 1
+        assert sum(line["selected"] for line in lines) == 1
         assert [line["score"] for line in lines] == sorted(line["score"] for line in lines) or len(lines) == 1
         assert choice.reason.startswith(f"{name} is resampled from ")
         assert choice.reason.endswith(".")
         if len(choice.scores) > 1:
             assert best is not None
             assert best.score_gap == 0
-            picked = next(one for one in choice.scores if one.name == choice.chosen)
+            picked = next(one for one in choice.scores if one.name == choice.selected)
             assert picked.is_good
             assert all(one.complexity >= picked.complexity for one in choice.scores if one.is_good)
             assert f"{picked.score:.3g}" in choice.reason
@@ -82,9 +82,9 @@ def test_what_all_columns_tell_a_little_of_is_not_left_to_few() -> None:
     X = pd.DataFrame(Z, columns=[f"z{k}" for k in range(60)])
     X["x"] = 0.3 * Z.sum(axis=1) + rng.normal(size=400)
     choice = Auto().fit(X, ["x"]).choices["x"]
-    assert choice.chosen in {"gaussian", "shifted_subgroups"}
+    assert choice.selected in {"gaussian", "shifted_subgroups"}
     by_name = {one.name: one.score for one in choice.scores}
-    assert by_name[choice.chosen] < 0.75 * by_name["marginal"]
+    assert by_name[choice.selected] < 0.75 * by_name["marginal"]
 
 
 def test_dependence_that_a_forest_sees_best_is_left_to_it() -> None:
@@ -93,7 +93,7 @@ def test_dependence_that_a_forest_sees_best_is_left_to_it() -> None:
     x = 3 * np.sin(3 * Z[:, 0]) + 3 * np.cos(3 * Z[:, 1] + 1) + 0.2 * rng.normal(size=1500)
     X = pd.DataFrame(Z, columns=list("abcd")).assign(x=x)
     choice = Auto().fit(X, ["x"]).choices["x"]
-    assert choice.chosen == "imputation"
+    assert choice.selected == "imputation"
     assert len(drawn(Auto().fit(X, ["x"]), X[:20], "x")[0]) == 20
 
 
@@ -119,7 +119,7 @@ def test_what_goes_up_and_down_within_subgroups_is_left_to_a_forest() -> None:
     minutes = distance * np.where(slow, 4.5, 2.5) + rng.gamma(2, 2, 6000)
     X = pd.DataFrame({"distance": distance, "hour": hour, "minutes": minutes})
     choice = Auto().fit(X, ["minutes"]).choices["minutes"]
-    assert choice.chosen == "imputation"
+    assert choice.selected == "imputation"
     scores = {one.name: one.score for one in choice.scores}
     assert scores["imputation"] < 0.6 * min(scores["training_subgroups"], scores["shifted_subgroups"])
 
@@ -127,7 +127,7 @@ def test_what_goes_up_and_down_within_subgroups_is_left_to_a_forest() -> None:
 def test_independent_columns_are_mostly_left_alone() -> None:
     """Over 40 tables of four independent columns: other than marginal in at most 15 % and 3 standard errors."""
     others = sum(
-        choice.chosen != "marginal"
+        choice.selected != "marginal"
         for seed in range(40)
         for choice in Auto().fit(np.random.default_rng(seed).normal(size=(200, 4))).choices.values()
     )
@@ -139,7 +139,7 @@ def test_scores_of_a_choice_are_those_of_rows_not_seen() -> None:
     by_name = {one.name: one.score for one in FITTED.choices["steps"].scores}
     assert by_name["training_subgroups"] == pytest.approx(1 / np.sqrt(np.pi), rel=0.1)
     total = {one.name: one.score for one in FITTED.choices["total"].scores}
-    assert total[FITTED.choices["total"].chosen] == pytest.approx(0.5 / np.sqrt(np.pi), rel=0.1)
+    assert total[FITTED.choices["total"].selected] == pytest.approx(0.5 / np.sqrt(np.pi), rel=0.1)
 
 
 # What is drawn.
@@ -164,18 +164,18 @@ def test_given_columns_are_the_only_ones_asked_for() -> None:
     fitted = Auto(given=["z0"]).fit(TRAIN, NAMES)
     assert all(set(choice.conditioning) <= {"z0"} for choice in fitted.choices.values())
     none = Auto(given=[]).fit(TRAIN, NAMES)
-    assert {choice.chosen for choice in none.choices.values()} == {"marginal"}
+    assert {choice.selected for choice in none.choices.values()} == {"marginal"}
 
 
 def test_groups_are_redrawn_together() -> None:
     fitted = Auto().fit(TRAIN, [["steps", "kind"], "none"])
-    assert fitted.choices["steps + kind"].chosen == "training_subgroups"
+    assert fitted.choices["steps + kind"].selected == "training_subgroups"
     assert "a group of features" in fitted.choices["steps + kind"].reason
     pairs = set(zip(TRAIN["steps"], TRAIN["kind"], strict=True))
     for steps, kind in fitted.sample(TEST, ["steps", "kind"], Streams(0, "steps + kind", 2)):
         assert set(zip(steps, kind, strict=True)) <= pairs
     alone = Auto().fit(TRAIN[["none", "z0"]], [["none", "z0"]])
-    assert alone.choices["none + z0"].chosen == "marginal"
+    assert alone.choices["none + z0"].selected == "marginal"
 
 
 def test_number_of_jobs_changes_nothing() -> None:
@@ -227,8 +227,8 @@ def test_few_rows(n: int) -> None:
 
 def test_constant_columns_and_a_single_column() -> None:
     fitted = check(small(200).assign(same=1.0, word="x"), small(5, 1).assign(same=1.0, word="x"))
-    assert fitted.choices["same"].chosen == fitted.choices["word"].chosen == "marginal"
-    assert check(small(100)[["a"]], small(3)[["a"]]).choices["a"].chosen == "marginal"
+    assert fitted.choices["same"].selected == fitted.choices["word"].selected == "marginal"
+    assert check(small(100)[["a"]], small(3)[["a"]]).choices["a"].selected == "marginal"
 
 
 def test_a_duplicate_column_gives_the_old_values_back() -> None:
@@ -242,16 +242,16 @@ def test_a_table_of_levels_only() -> None:
     X = pd.DataFrame({name: np.array(list("uvwx"))[rng.integers(0, 4, 300)] for name in "abc"})
     X["d"] = X["a"]
     fitted = check(X, X[:50])
-    assert fitted.choices["a"].chosen != "marginal"
+    assert fitted.choices["a"].selected != "marginal"
     assert drawn(fitted, X[:50], "a")[0] == X["a"][:50].tolist()
-    assert fitted.choices["b"].chosen == "marginal"
+    assert fitted.choices["b"].selected == "marginal"
 
 
 def test_very_many_levels() -> None:
     X = small(2500).assign(id=[f"l{k}" for k in np.random.default_rng(0).integers(0, 1500, 2500)])
     assert X["id"].nunique() > 1000
     fitted = check(X, X[:30])
-    assert fitted.choices["id"].chosen == "marginal"
+    assert fitted.choices["id"].selected == "marginal"
     different = small(1200).assign(id=[f"l{k}" for k in range(1200)])
     check(different, small(5, 1).assign(id="new"))
 
@@ -263,7 +263,7 @@ def test_dates() -> None:
         return X.assign(day=pd.Series(days).astype("datetime64[us]"))
 
     fitted = check(dated(300, 0), dated(20, 1))
-    assert fitted.choices["day"].chosen != "marginal"
+    assert fitted.choices["day"].selected != "marginal"
     column = next(fitted.sample(dated(20, 1), "day", 1))
     assert pd.Series(column).dtype == dated(20, 1)["day"].dtype
 
@@ -282,15 +282,15 @@ def test_missing_values_are_passed_on_by_donors() -> None:
     X["a"] = X["a"].where(X["b"] < 0.8)  # missing where b is large
     X["kind"] = X["kind"].where(X.index % 5 > 0, None)
     fitted = check(X, X[:60])
-    assert fitted.choices["a"].chosen in {"marginal", "training_subgroups"}
+    assert fitted.choices["a"].selected in {"marginal", "training_subgroups"}
     missing = np.array(drawn(fitted, X, "a", 10), dtype=float)
     assert np.isnan(missing).mean() == pytest.approx(X["a"].isna().mean(), abs=0.05)
-    assert fitted.choices["b"].chosen != "marginal"
+    assert fitted.choices["b"].selected != "marginal"
 
 
 def test_columns_without_a_value() -> None:
     fitted = check(small(200).assign(empty=np.nan, nothing=None), small(9, 1).assign(empty=np.nan, nothing=None))
-    assert fitted.choices["empty"].chosen == "marginal"
+    assert fitted.choices["empty"].selected == "marginal"
 
 
 def test_missing_values_that_training_did_not_have_are_given_a_value() -> None:
@@ -318,7 +318,7 @@ def test_levels_that_training_did_not_have() -> None:
 def test_numbers_that_cannot_be_squared(factor: float) -> None:
     fitted = check(small(300).assign(extreme=lambda X: factor * X["a"]), small(9).assign(extreme=factor))
     choice = fitted.choices["extreme"]
-    assert choice.chosen == "training_subgroups"
+    assert choice.selected == "training_subgroups"
     assert "too large, or too close" in choice.reason
 
 
@@ -346,13 +346,13 @@ SCORES = (
 
 def test_the_simplest_within_one_standard_error_wins() -> None:
     choice = SamplerChoice.between("temp", "CRPS", SCORES, 100)
-    assert choice.chosen == "training_subgroups"
+    assert choice.selected == "training_subgroups"
     assert "less by no more than one standard error, and has 8 terms and splits instead of 3" in choice.reason
     assert "48 % less than without any column" in choice.reason
     clear = (*SCORES[:1], replace(SCORES[1], score_gap=0.2), SCORES[2])
-    assert SamplerChoice.between("temp", "CRPS", clear, 100).chosen == "shifted_subgroups"
+    assert SamplerChoice.between("temp", "CRPS", clear, 100).selected == "shifted_subgroups"
     close = (replace(SCORES[0], score_gap=0.05), *SCORES[1:])
-    assert SamplerChoice.between("temp", "CRPS", close, 100).chosen == "marginal"
+    assert SamplerChoice.between("temp", "CRPS", close, 100).selected == "marginal"
 
 
 def test_a_choice_is_written_and_read() -> None:
@@ -379,7 +379,7 @@ def test_details_describe_prediction_subgroups_and_retention() -> None:
 def test_the_default_of_importance_is_this_sampler() -> None:
     imp = sg.importance(lambda X: X["total"], TEST, TEST["total"], train=TRAIN, features=["total"], random_state=1)
     assert imp.settings["sampler"] == "auto"
-    assert imp.choices["sampler"][imp.choices["chosen"]].tolist() == [FITTED.choices["total"].chosen]
+    assert imp.choices["sampler"][imp.choices["selected"]].tolist() == [FITTED.choices["total"].selected]
     # 2 Var(total | others) = 2 * 0.25; the error of a mean over 150 rows is 12 %.
     assert imp.overall["estimate"][0] == pytest.approx(0.5, rel=0.4)
 
@@ -388,7 +388,7 @@ def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> 
     scenario = sg.simulate.scenario("linear")
     train, test = scenario.sample(1500, random_state=1), scenario.sample(400, random_state=2)
     fitted = Auto().fit(train.X, ["x1", "x10"])
-    assert fitted.choices["x1"].chosen == "shifted_subgroups"
+    assert fitted.choices["x1"].selected == "shifted_subgroups"
     told = fitted.reporting_subgroups(("x1",))
     own = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"]
     assert told is not None

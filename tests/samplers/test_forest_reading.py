@@ -109,7 +109,7 @@ def test_pipeline_of_a_forest_alone_is_the_forest() -> None:
     [
         (PCA(2), X, "columns of their own making ('pca0', 'pca1')"),
         (OneHotEncoder(), MIXED[["label"]], "columns of their own making ('label_u', 'label_v', 'label_w')"),
-        (FunctionTransformer(lambda table: table * 2), X, "do not tell which columns they give"),
+        (FunctionTransformer(lambda table: table * 2), X, "do not report their output columns"),
         (
             ColumnTransformer([("p", "passthrough", ["a"]), ("q", "passthrough", ["a"])]),
             X,

@@ -1,4 +1,4 @@
-"""What `dependence` returns: how well each feature is foretold, by which columns, and what follows. It is frozen."""
+"""Result of `dependence`: how well each feature is predicted by the others, and by which."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
 from subgrove._data.to_containers import Backend, make_table
 
-FEW = 3  # columns that a tree of depth 2, the default, can ask for
-_MOST_OF_IT = 0.9  # of what columns tell
-_LEAST = 0.01  # of the loss: what is less is taken for noise
-_WHOLE = 0.99
-_NAMED = 3  # columns that a table names
-_SHOWN = 20  # features that the text of an object lists
+FEW = 3  # columns that a tree of depth 2, the default, can split on
+_MAIN_SHARE = 0.9  # share of the explained loss of the main predictors
+_NOISE = 0.01  # smaller decreases of the explained loss are noise
+_DETERMINED = 0.99
+_NAMED = 3  # predictors listed in a table
+_SHOWN = 20  # features listed in the repr
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureDependence:
-    """How well one feature is foretold.
+    """How well one feature is predicted by the other columns.
 
     Attributes
     ----------
     feature : str
-        Its name.
+        Name of the feature.
     kind : {"numeric", "ordered", "nominal"}
-        What it holds.
+        Kind of the feature.
     n : int
-        Rows that have a value of it.
+        Number of rows with a value.
     columns : tuple of str
-        The other columns.
+        Predictors.
     folds : float array (halves, 1 + columns)
-        For each half of each repeat the share of loss explained in it, and then what is lost of this share when each
-        of the columns is shuffled.
+        For each half of each repeat the held-out share of loss explained, then its decrease when each of the columns
+        is permuted.
     note : str
-        What is to be known besides.
+        Remark, such as excluded rows.
     """
 
     feature: str
@@ -52,86 +52,86 @@ class FeatureDependence:
 
     @property
     def explained(self) -> float:
-        """Share of the loss explained, mean over halves; NaN if it is not defined in any."""
+        """Share of the loss explained, mean over halves; NaN if it is undefined in all."""
         return float(self._means[0])
 
     @property
     def std_error(self) -> float:
-        """Standard error of this mean, as if halves were independent of each other."""
+        """Standard error of this mean, treating halves as independent."""
         values = self.folds[:, 0][~np.isnan(self.folds[:, 0])]
         return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
 
     @cached_property
     def drops(self) -> dict[str, float]:
-        """What is lost of `explained` when each column is shuffled; may be more than all, for wrong values mislead."""
+        """Decrease of `explained` when each column is permuted; it may exceed `explained`."""
         return dict(zip(self.columns, self._means[1:].tolist(), strict=True))
 
     @cached_property
     def shares(self) -> dict[str, float]:
-        """`explained`, divided among the columns in proportion to `drops`; 0 where there is nothing to divide.
+        """`explained`, divided among the columns in proportion to `drops`.
 
-        Drops below 1 % of the loss are taken for noise.
+        Drops below 1 % of the loss are treated as noise.
         """
         if np.isnan(self.explained):
             return dict.fromkeys(self.columns, float("nan"))
-        known = {name: drop if drop >= _LEAST else 0.0 for name, drop in self.drops.items()}
-        whole = sum(known.values())
-        return {name: max(self.explained, 0.0) * drop / whole if whole else 0.0 for name, drop in known.items()}
+        known = {name: drop if drop >= _NOISE else 0.0 for name, drop in self.drops.items()}
+        total = sum(known.values())
+        return {name: max(self.explained, 0.0) * drop / total if total else 0.0 for name, drop in known.items()}
 
     @cached_property
     def predictors(self) -> tuple[str, ...]:
-        """The columns that make up most of `explained`, the strongest first: as few as have 90 % of it."""
-        told = {name: share for name, share in self.shares.items() if share > 0}
-        strongest = sorted(told, key=lambda name: (-told[name], self.columns.index(name)))
-        parts = np.cumsum([told[name] for name in strongest])
-        return tuple(strongest[: int(np.searchsorted(parts, _MOST_OF_IT * sum(told.values()) * (1 - 1e-12))) + 1])
+        """The fewest columns with 90 % of `explained`, strongest first."""
+        positive = {name: share for name, share in self.shares.items() if share > 0}
+        strongest = sorted(positive, key=lambda name: (-positive[name], self.columns.index(name)))
+        parts = np.cumsum([positive[name] for name in strongest])
+        return tuple(strongest[: int(np.searchsorted(parts, _MAIN_SHARE * sum(positive.values()) * (1 - 1e-12))) + 1])
 
     def named(self, *, parts: bool = True) -> str:
-        """The columns that tell most of the feature, in words, with or without their parts of `explained`."""
+        """Return the main predictors as text, with or without their shares of `explained`."""
         named = [f"{name} ({self.shares[name]:.2f})" if parts else name for name in self.predictors[:_NAMED]]
         more = len(self.predictors) - len(named)
         return ", ".join(named) + (f" and {more} more" if more else "")
 
     def __repr__(self) -> str:
-        return f"<FeatureDependence of {self.feature!r}: {self.explained:.0%} foretold, {self.n} rows>"
+        return f"<FeatureDependence of {self.feature!r}: R2 {self.explained:.0%}, {self.n} rows>"
 
     @cached_property
     def _means(self) -> Floats:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # the mean of nothing is NaN, which is meant
+            warnings.simplefilter("ignore", RuntimeWarning)  # the mean of an empty slice is NaN, as intended
             return np.asarray(np.nanmean(self.folds, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
 class Dependence:
-    """How well each feature can be foretold from the other columns: what `subgrove.dependence` returns.
+    """How well each feature is predicted by the other columns: the result of `subgrove.dependence`.
 
     Tables are in the container of X, pandas for arrays.
 
     Attributes
     ----------
     found : tuple of FeatureDependence
-        What the tables are made of.
+        Result of each feature.
     columns : tuple of str
         All columns of X.
     threshold : float
-        Share of loss from which on a feature is held for dependent.
+        A feature counts as dependent from this share of explained loss on.
     settings : mapping
-        What the forests were grown with.
+        Settings of the forests.
     backend : str
-        Whose tables are given.
+        Container of the tables.
     table : table
         A row for each feature: `feature`, `kind`, `n`, `explained` (share of loss explained by the other columns),
-        `std_error`, `predictors` (the columns that make up 90 % of the share, and their parts of it),
-        `sampler` ("marginal" will do, or the conditional one that is advised; empty if unknown) and `note`.
+        `std_error`, `predictors` (the columns with 90 % of the share, and their shares),
+        `sampler` ("marginal" if it is sufficient, else the recommended conditional one; empty if unknown) and `note`.
     matrix : table
         A row for each feature, a column for each column of X: `explained`, divided among the columns in proportion
-        to what is lost when each is shuffled. A row adds up to `explained`, if that is above 0. NaN for a feature and
+        to its decrease when each is permuted. A row sums to `explained`, if that is positive. NaN for a feature and
         itself.
     folds : table
         A row for each feature, repeat and half: `explained`.
     advice : tuple of str
-        What follows for each dependent feature, in sentences.
+        Recommendation for each dependent feature.
 
     Examples
     --------
@@ -157,13 +157,13 @@ class Dependence:
 
     @property
     def dependent(self) -> tuple[str, ...]:
-        """Features for which conditional methods are worth their while, the most dependent first."""
+        """Dependent features, for which conditional methods are recommended, the most dependent first."""
         chosen = [each for each in self.found if each.explained >= self.threshold]
         return tuple(each.feature for each in sorted(chosen, key=lambda each: -each.explained))
 
     @property
     def table(self) -> Any:
-        """How well each feature is foretold, by which columns, and what follows."""
+        """R2 of each feature, its predictors and the recommended sampler."""
         columns = {
             "feature": list(self.features),
             "kind": [each.kind for each in self.found],
@@ -178,7 +178,7 @@ class Dependence:
 
     @property
     def matrix(self) -> Any:
-        """What each column tells of each feature."""
+        """Share of each column in the prediction of each feature."""
         head = "feature"
         while head in self.columns:
             head += "_"
@@ -189,7 +189,7 @@ class Dependence:
 
     @property
     def folds(self) -> Any:
-        """The share of loss explained in each half."""
+        """Share of loss explained in each half."""
         rows = [
             (each.feature, at // 2, at % 2, value) for each in self.found for at, value in enumerate(each.folds[:, 0])
         ]
@@ -198,7 +198,7 @@ class Dependence:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What follows for each dependent feature."""
+        """Recommendation for each dependent feature."""
         by_name = {each.feature: each for each in self.found}
         return tuple(self._sentence(by_name[name]) for name in self.dependent)
 
@@ -211,22 +211,22 @@ class Dependence:
 
     def _sentence(self, each: FeatureDependence) -> str:
         by = f" by {each.named(parts=False)}" if each.predictors else ""
-        said = f"{each.feature}: {each.explained:.0%} foretold{by}."
-        if each.explained >= _WHOLE:
-            return f"{said} Given these it can hardly vary: expect a conditional importance near 0."
+        finding = f"{each.feature}: {each.explained:.0%} explained{by}."
+        if each.explained >= _DETERMINED:
+            return f"{finding} Given these it hardly varies: expect a conditional importance near 0."
         if self._sampler(each) == "imputation":
-            return f"{said} Many columns at once: use imputation."
-        return f"{said} Use subgroups."
+            return f"{finding} It depends on many columns: use imputation."
+        return f"{finding} Use subgroups."
 
     def __repr__(self) -> str:
         count = len(self.found)
         lines = [
             f"<Dependence of {count} feature{'s' * (count != 1)}: {len(self.dependent)} "
-            f"foretold by at least {self.threshold:.0%}>"
+            f"with R2 of at least {self.threshold:.0%}>"
         ]
-        said = self.advice
-        more = [f"  and {len(said) - _SHOWN} more"] if len(said) > _SHOWN else []
-        return "\n".join([*lines, *(f"  {sentence}" for sentence in said[:_SHOWN]), *more])
+        advice = self.advice
+        more = [f"  and {len(advice) - _SHOWN} more"] if len(advice) > _SHOWN else []
+        return "\n".join([*lines, *(f"  {sentence}" for sentence in advice[:_SHOWN]), *more])
 
     def _repr_html_(self) -> str:
         return html_of(self)

@@ -183,7 +183,7 @@ def _is_loco(result: ImportanceData) -> bool:
 
 
 def _is_conditional(score: FeatureResult, result: ImportanceData) -> bool:
-    if any(choice.chosen != "marginal" for choice in sampler_choices(result).get(score.title, [])):
+    if any(choice.selected != "marginal" for choice in sampler_choices(result).get(score.title, [])):
         return True
     return bool(score.conditioning) or result.settings.get("sampler") in ("knockoffs", "imputation", "auto")
 

@@ -28,7 +28,7 @@ from subgrove.samplers.auto.choice import SamplerChoice
 MARK = "!"
 NOT_REALISTIC = "resampled rows are not realistic"
 FIDELITY_COLUMNS = ("feature", "n", "auc", "auc_std_error", "mmd", "fidelity", "reason")
-CHOICE_COLUMNS = ("feature", "sampler", "score", "score_gap", "std_error", "complexity", "chosen")
+CHOICE_COLUMNS = ("feature", "sampler", "score", "score_gap", "std_error", "complexity", "selected")
 _MAX_SHOWN = 20  # features in the text of a result
 
 

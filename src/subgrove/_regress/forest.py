@@ -1,4 +1,4 @@
-"""A random forest that is grown quickly on tables of some thousand rows, to foretell one column from others.
+"""A random forest that is grown fast on tables of some thousand rows, to predict one column from others.
 
 Breiman's forest with exact splits: bootstrap samples, a few columns tried at each split, no pruning. Samplers and
 `dependence` grow one for each feature, so its speed is theirs. The loops are in `forest.c`; where the package was
@@ -20,7 +20,7 @@ from subgrove._core.parallel import effective_jobs
 from subgrove._native import loader
 
 _TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs
-_NUMBERS_AT_ONCE = 2**15  # of rows asked by one task: few enough to stay near the processor for all trees
+_NUMBERS_AT_ONCE = 2**15  # of rows predicted by one task: few enough to stay near the processor for all trees
 _NODE = np.dtype([("threshold", np.float64), ("column", np.int32), ("child", np.int32)])
 
 
@@ -33,7 +33,7 @@ class RandomForest:
     roots : int array
         Node that each tree starts at.
     feature : int array
-        Column that a node asks for; -1 in a leaf.
+        Split column of a node; -1 in a leaf.
     child : int array
         Left child of a node; the right one is the next.
     threshold : float array
@@ -41,11 +41,11 @@ class RandomForest:
     missing_left : int array
         1 where a missing value goes left.
     values : float array
-        What a node foretells, one number for each output.
+        Prediction of a node, one number for each output.
     out_of_bag : float array
-        For each training row what the trees foretell that have not seen it; NaN if all have.
+        Out-of-bag prediction of each training row; NaN if it is in the bootstrap samples of all trees.
     seeds : int array
-        Of each tree.
+        Seed of each tree.
     n_columns : int
         Number of columns that it was grown on.
     n_jobs : int or None
@@ -70,8 +70,8 @@ class RandomForest:
             raise ValueError(f"the forest was grown on {self.n_columns} columns; got an array of shape {given.shape}.")
         sums = np.zeros((len(given), self.values.shape[1]))
         size = max(64, _NUMBERS_AT_ONCE // given.shape[1])
-        pieces = [slice(at, at + size) for at in range(0, len(given), size)]
-        for _ in _in_threads(lambda rows: self._add(given[rows], sums[rows]), pieces, self.n_jobs):
+        chunks = [slice(at, at + size) for at in range(0, len(given), size)]
+        for _ in _in_threads(lambda rows: self._add(given[rows], sums[rows]), chunks, self.n_jobs):
             pass
         return sums / len(self.roots)
 
@@ -151,7 +151,7 @@ def grow_forest(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> Any:
-    """A forest that foretells the outputs (one column for each) from the predictors, which may have missing values.
+    """Grow a forest that predicts the outputs (one column for each) from predictors, which may have missing values.
 
     A node of at most `min_node_size` rows is not split; `tried` columns, drawn at random, compete for a split, the
     rounded-down root of their number if not given. The forest is the same for any `n_jobs`.
@@ -177,7 +177,7 @@ def grow_forest(
 
 @dataclass(frozen=True, eq=False)
 class _Trees:
-    """Some trees, each with its own numbers of nodes, and what they foretell of the rows that they have not seen."""
+    """Some trees, each with its own node numbers, and the sums of their out-of-bag predictions."""
 
     sizes: npt.NDArray[np.int32]
     feature: npt.NDArray[np.int32]
@@ -225,13 +225,13 @@ def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], 
     (p, n), k, trees = ranked.ranks.shape, outputs.shape[1], len(seeds)
     room = (trees, 2 * n)
     feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    threshold, missing_left, foretold = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
+    threshold, missing_left, values = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
     sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
     given = (ranked.ranks, ranked.missing, ranked.values, ranked.starts, outputs, seeds)
-    written = (feature, child, threshold, missing_left, foretold, sizes, unseen, times)
+    written = (feature, child, threshold, missing_left, values, sizes, unseen, times)
     loader.forest.grow(n, p, k, tried, least, trees, len(ranked.values), *given, *written)
     used = np.arange(2 * n) < sizes[:, None]
-    return _Trees(sizes, feature[used], child[used], threshold[used], missing_left[used], foretold[used], unseen, times)
+    return _Trees(sizes, feature[used], child[used], threshold[used], missing_left[used], values[used], unseen, times)
 
 
 def _joined(

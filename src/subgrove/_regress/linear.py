@@ -265,7 +265,7 @@ def _cross_validated_lasso(problem: CrossValidatedLeastSquares) -> _LassoFit:
 def _simplest(problem: CrossValidatedLeastSquares, paths: Floats, best: int) -> tuple[int, Floats]:
     """Return the largest penalty within one standard error of the best one, and its held-out residuals.
 
-    The empty model is excluded: many weak predictors may add up.
+    The empty model is excluded: many weak predictors may be strong jointly.
     """
     simplest, residuals, least = best, np.empty(0), None
     for start in range(best, -1, -_AHEAD):

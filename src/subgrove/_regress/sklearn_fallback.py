@@ -44,7 +44,7 @@ def grow_sklearn_forest(
     forest = RandomForestRegressor(n_trees, **settings, random_state=start)
     given = _single(predictors)
     forest.fit(given, outputs if outputs.shape[1] > 1 else outputs[:, 0])
-    # Trees are then asked one after the other: sums over them depend on the order in the last digit.
+    # Trees then predict one after the other: sums over them depend on the order in the last digit.
     forest.set_params(n_jobs=None)
     return SklearnForest(forest, _out_of_bag(forest, given, outputs.shape[1]), predictors.shape[1])
 

@@ -93,7 +93,7 @@ def _significance(line: dict[str, Any]) -> float:
 def _cost(result: ImportanceResult, feature: str, n_columns: int) -> tuple[int, int]:
     """Return how many rows the steps of a feature predict at most, and how often its sampler is refitted."""
     n_resampled = result.n_rows * int(result.settings["n_repeats"])
-    selected = [one["chosen"] for one in (result.settings.get("choices") or {}).get(feature, [])]
+    selected = [one["selected"] for one in (result.settings.get("choices") or {}).get(feature, [])]
     if feature in result.subgroups and (not selected or selected[0] in _TREES):
         score = next(one for one in result.scores if one.title == feature)
         return max(len(score.conditioning) - 1, 0) * n_resampled, 0
@@ -165,7 +165,7 @@ def _summary(
     conditional = estimate_of(overall_line(result, score, 0))
     marginal = estimate_of(overall_line(results.marginal, other, 0))
     choice = next(iter((result.settings.get("choices") or {}).get(name, [])), None)
-    sampler = str(choice["chosen"] if choice else result.settings["sampler"])
+    sampler = str(choice["selected"] if choice else result.settings["sampler"])
     series = inputs.used.table.series(name)
     independent = sampler == "marginal"
     summary = FeatureSummary(
@@ -237,7 +237,7 @@ def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...
             score_gap=_known(one["score_gap"]),
             std_error=_known(one["std_error"]),
             complexity=int(one["complexity"]),
-            selected=one["name"] == choice["chosen"],
+            selected=one["name"] == choice["selected"],
         )
         for one in choice["scores"]
     )

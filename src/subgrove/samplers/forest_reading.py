@@ -76,7 +76,7 @@ def read_forest(forest: Any, columns: Sequence[ColumnInfo]) -> UserForest:
     if steps is None:
         for column in columns:
             if column.name in names:
-                _reject_what_is_no_number(column)
+                _check_numeric(column)
     return UserForest(tuple(_splits(tree.tree_) for tree in forest.estimators_), names, inputs, steps)
 
 
@@ -122,7 +122,7 @@ def _kept(steps: Any, inputs: tuple[str, ...], forest: Any) -> tuple[str, ...]:
         given = steps.get_feature_names_out(np.array(inputs, dtype=object))
     except (AttributeError, ValueError) as error:
         raise ParameterError(
-            f"The steps of the pipeline before its forest do not tell which columns they give: {error}. "
+            f"The steps of the pipeline before its forest do not report their output columns: {error}. "
             f"Pass the forest alone, with the rows as it takes them."
         ) from error
     # A ColumnTransformer writes which part a column has gone through before its name.
@@ -147,7 +147,7 @@ def _splits(tree: Any) -> TreeSplits:
     )
 
 
-def _reject_what_is_no_number(column: ColumnInfo) -> None:
+def _check_numeric(column: ColumnInfo) -> None:
     try:
         _level_numbers(column)
     except ValueError:

@@ -1,6 +1,6 @@
 """The splits of one tree of a forest, and the cells that they divide rows into.
 
-A tree was grown to foretell the target. To redraw a feature given the columns that it is associated with, only splits
+A tree was grown to predict the target. To resample a feature given the columns that it is associated with, only splits
 on these columns count; there are two ways to make cells of them:
 
 - the grid of Strobl et al. (2008): a column is cut wherever any node of the tree cuts it, and cells are the
@@ -52,7 +52,7 @@ class TreeSplits:
 
     @cached_property
     def _cuts(self) -> dict[int, Floats]:
-        """The cuts of each column that has some; found for all at once, since all are asked for."""
+        """The cuts of each column that has some; computed for all at once, since all are needed."""
         inner = np.flatnonzero(self.left >= 0)
         if not len(inner):  # a tree that is a single leaf
             return {}

@@ -1,14 +1,14 @@
 """How far knockoffs may be from their originals: the s of second-order Gaussian knockoffs, for a correlation matrix G.
 
 Knockoffs have the correlations of the originals, except with their own original, where it is 1 - s. They exist if
-2G - diag(s) is positive semidefinite. The larger s, the less a knockoff tells of its original:
+2G - diag(s) is positive semidefinite. The larger s, the less a knockoff is correlated with its original:
 
     maximise  sum(s)   subject to   0 <= s <= 1,   2G - diag(s) >= 0                               (Candes et al. 2018)
 
 This is a semidefinite program in as many unknowns as columns. It is solved by a primal-dual interior-point method with
 Mehrotra's predictor and corrector, in the direction of Helmberg, Kojima and Monteiro. With A = 2G - diag(s) and
 multipliers Z (of A >= 0), u (of s <= 1) and v (of s >= 0), all feasible from the first step on, the distance from the
-optimum is at most <A, Z> + u'(1 - s) + v's. That is the gap which is asked to be small and reported.
+optimum is at most <A, Z> + u'(1 - s) + v's. This duality gap is the stopping criterion.
 
 NumPy alone, not SciPy, whose BLAS `one_blas_thread` may not reach: with two threads it takes three times as long, and
 far longer on a busy machine.
@@ -121,7 +121,7 @@ def _improved(correlation: Floats, at: _Point) -> _Point:
 
 def _moved(correlation: Floats, at: _Point, by: _Direction, primal: float, dual: float) -> _Point:
     s = at.s + primal * by.s
-    # A from s itself, not from the last A: rounding does not add up over steps.
+    # A from s itself, not from the last A: rounding errors do not accumulate over steps.
     A = 2.0 * correlation - np.diag(s)
     return _Point(s, A, at.Z + dual * by.Z, at.u + dual * by.u, at.v + dual * by.v)
 

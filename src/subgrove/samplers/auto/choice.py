@@ -67,7 +67,7 @@ class SamplerChoice:
     ----------
     feature : str
         Name of the feature.
-    chosen : str
+    selected : str
         Name of the selected sampler.
     measure : str
         Proper score: "CRPS" (numbers) or "log score" (levels).
@@ -91,12 +91,12 @@ class SamplerChoice:
     >>> import subgrove as sg
     >>> X = sg.datasets.bike().X
     >>> choice = sg.samplers.Auto().fit(X, ["weather"]).choices["weather"]
-    >>> choice.chosen, choice.measure, choice.n_subgroups, choice.conditioning
+    >>> choice.selected, choice.measure, choice.n_subgroups, choice.conditioning
     ('training_subgroups', 'log score', 7, ('hum', 'temp', 'wind'))
     """
 
     feature: str
-    chosen: str
+    selected: str
     measure: str
     scores: tuple[CandidateScore, ...]
     reason: str
@@ -122,23 +122,23 @@ class SamplerChoice:
             Number of training rows.
         """
         good = [one for one in scores if one.is_good or len(scores) == 1]
-        chosen = min(good, key=lambda one: (one.complexity, one.score))
-        return cls(feature, chosen.name, measure, scores, _reason(feature, measure, scores, chosen), n_rows)
+        selected = min(good, key=lambda one: (one.complexity, one.score))
+        return cls(feature, selected.name, measure, scores, _reason(feature, measure, scores, selected), n_rows)
 
     @classmethod
-    def only(cls, feature: str, chosen: str, why: str) -> SamplerChoice:
+    def only(cls, feature: str, selected: str, why: str) -> SamplerChoice:
         """Select the only candidate.
 
         Parameters
         ----------
         feature : str
             Name of the feature.
-        chosen : str
+        selected : str
             Name of the sampler.
         why : str
             Reason, as a clause.
         """
-        return cls(feature, chosen, "", (), f"{feature} is resampled from {DESCRIPTIONS[chosen]}: {why}.")
+        return cls(feature, selected, "", (), f"{feature} is resampled from {DESCRIPTIONS[selected]}: {why}.")
 
     @classmethod
     def of_group(cls, feature: str, n_subgroups: int) -> SamplerChoice:
@@ -173,7 +173,7 @@ class SamplerChoice:
                 "score_gap": one.score_gap,
                 "std_error": one.std_error,
                 "complexity": one.complexity,
-                "chosen": one.name == self.chosen,
+                "selected": one.name == self.selected,
             }
             for one in sorted(self.scores, key=lambda one: one.score)
         ]
@@ -212,35 +212,35 @@ class SamplerChoice:
         return cls(**{**values, "scores": scores, "conditioning": tuple(values["conditioning"])})
 
 
-def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], chosen: CandidateScore) -> str:
+def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], selected: CandidateScore) -> str:
     """Return the reason for the selection in one sentence."""
     best = min(scores, key=lambda one: one.score)
-    by_level = chosen.name == "shifted_subgroups" and measure == "log score"
-    start = f"{feature} is resampled from {_LEVELS if by_level else DESCRIPTIONS[chosen.name]}"
+    by_level = selected.name == "shifted_subgroups" and measure == "log score"
+    start = f"{feature} is resampled from {_LEVELS if by_level else DESCRIPTIONS[selected.name]}"
     marginal = next((one for one in scores if one.name == "marginal"), None)
     if len(scores) == 1:
         return f"{start}: neither a tree nor a linear model of the other columns predicts it."
-    if chosen.name == "marginal":
+    if selected.name == "marginal":
         return f"{start}: no candidate improves the held-out score by more than one standard error."
     gain = ""
     if marginal is not None and marginal.score > 0:
         gain = (
-            f", {100 * (1 - chosen.score / marginal.score):.0f} % less than without any column"
+            f", {100 * (1 - selected.score / marginal.score):.0f} % less than without any column"
             if measure == "CRPS"
             else (f", {marginal.score:.3g} without any column")
         )
-    held_out = f"its held-out {measure} is {chosen.score:.3g}{gain}"
-    if chosen is best:
+    held_out = f"its held-out {measure} is {selected.score:.3g}{gain}"
+    if selected is best:
         return f"{start}: {held_out}, the best of {len(scores)} candidates."
     return (
         f"{start}: {held_out}; {best.name} has {best.score:.3g}, which is less by no more than one standard error, and "
-        f"{_compare_complexity(best, chosen)}."
+        f"{_compare_complexity(best, selected)}."
     )
 
 
-def _compare_complexity(best: CandidateScore, chosen: CandidateScore) -> str:
+def _compare_complexity(best: CandidateScore, selected: CandidateScore) -> str:
     if best.complexity >= UNREADABLE:
         return "is a forest, which cannot be read"
-    if best.complexity == chosen.complexity:
+    if best.complexity == selected.complexity:
         return f"has as many terms and splits ({best.complexity})"
-    return f"has {best.complexity} terms and splits instead of {chosen.complexity}"
+    return f"has {best.complexity} terms and splits instead of {selected.complexity}"

@@ -62,7 +62,7 @@ class Auto(Sampler):
     >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
     >>> sampler = sg.samplers.Auto().fit(train.X, ["hum", "weather", "yr"])
     >>> for name, choice in sampler.choices.items():
-    ...     print(name, choice.chosen)
+    ...     print(name, choice.selected)
     hum shifted_subgroups
     weather training_subgroups
     yr marginal

@@ -53,7 +53,7 @@ class SamplerSelector:
         scores = tuple(_summary(candidate, best) for candidate in candidates)
         measure = "log score" if by_level else "CRPS"
         choice = SamplerChoice.between(series.info.name, measure, scores, len(self.training.rows))
-        sampler = next(candidate for candidate in candidates if candidate.name == choice.chosen).make()
+        sampler = next(candidate for candidate in candidates if candidate.name == choice.selected).make()
         return sampler, _with_details(choice, sampler)
 
     def _group(self, feature: Feature, predictors: Table) -> Selected:
