@@ -101,11 +101,11 @@ def _principal_components(shapes: Floats, weights: Floats) -> Floats:
     return np.ascontiguousarray(shapes @ axes[:, ~dropped])
 
 
-def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _NumericSplits | _LevelSplits | None:
+def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _NumericCutSearch | _LevelCutSearch | None:
     """Prepare the search of a column; None if it cannot be split, or has levels unseen in training."""
     if info.is_nominal:
         codes, place = np.unique(values, return_inverse=True)
-        return None if len(codes) < 2 or codes[0] < MISSING else _LevelSplits(np.eye(len(codes))[place], codes)
+        return None if len(codes) < 2 or codes[0] < MISSING else _LevelCutSearch(np.eye(len(codes))[place], codes)
     if np.isinf(values).any():
         return None
     order = np.argsort(values, kind="stable")  # missing values last
@@ -114,11 +114,11 @@ def _scan_of(info: ColumnInfo, values: npt.NDArray[Any]) -> _NumericSplits | _Le
     ends = np.flatnonzero(ordered[: n - 1] < ordered[1:n]) if n > 1 else np.empty(0, dtype=np.intp)
     if not len(ends) and n in (0, len(values)):
         return None
-    return _NumericSplits(order, ends, n)
+    return _NumericCutSearch(order, ends, n)
 
 
 @dataclass(frozen=True, eq=False)
-class _NumericSplits:
+class _NumericCutSearch:
     """Cuts of a numeric column: rows in sorted order, positions of the cuts, and the number of known values."""
 
     order: Rows
@@ -152,7 +152,7 @@ class _NumericSplits:
 
 
 @dataclass(frozen=True, eq=False)
-class _LevelSplits:
+class _LevelCutSearch:
     """Cuts of a categorical column: one-hot levels (rows, levels), and their codes."""
 
     has: Floats
