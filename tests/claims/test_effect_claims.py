@@ -127,7 +127,7 @@ def test_partial_dependence_extrapolates_and_subgroups_do_not() -> None:
     assert supported["estimate"].max() < marginal
 
 
-def test_effect_of_a_nominal_feature_is_told_within_subgroups() -> None:
+def test_effect_of_a_nominal_feature_within_subgroups() -> None:
     """Fig. bike-effects-cat: the effect of a level is seen at low x only; the marginal curve averages it away."""
     rng = np.random.default_rng(6)
     x = rng.uniform(0, 1, 2000)

@@ -50,18 +50,18 @@ def grouped_columns(rng: np.random.Generator, sizes: list[int], n_columns: int, 
     return np.column_stack([centre * group[:, None] + rng.normal(size=(len(group), n_columns)), group])
 
 
-def added_up(X: Floats) -> Any:
+def summed(X: Floats) -> Any:
     return BETA * X[:, :-1].sum(axis=1)
 
 
 def with_noise(rng: np.random.Generator, X: Floats) -> Any:
-    return added_up(X) + rng.normal(size=len(X))
+    return summed(X) + rng.normal(size=len(X))
 
 
 def estimates(X: Floats, y: Floats, sampler: Any, **options: Any) -> sg.ImportanceResult:
     features = [f"x{j}" for j in range(X.shape[1] - 1)]
-    asked = {"n_repeats": 1, "random_state": 1, "check_fidelity": False, **options}
-    return sg.importance(added_up, X, y, sampler=sampler, features=features, **asked)
+    arguments = {"n_repeats": 1, "random_state": 1, "check_fidelity": False, **options}
+    return sg.importance(summed, X, y, sampler=sampler, features=features, **arguments)
 
 
 def in_samples(rng: np.random.Generator, sizes: list[int], n_tables: int, n_repeats: int = 1) -> tuple[Any, Any]:

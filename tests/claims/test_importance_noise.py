@@ -20,7 +20,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._scoring.feature_result import with_rows
-from tests.claims.asking import importance
+from tests.claims.without_checks import importance
 
 Floats = npt.NDArray[np.float64]
 RUNS = 400
@@ -55,8 +55,8 @@ def options(name: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What results told in many runs: arrays (runs,)."""
+class Reported:
+    """What results reported in many runs: arrays (runs,)."""
 
     estimate: Floats
     std_error: Floats
@@ -70,7 +70,7 @@ class Told:
         return float((np.mean(error**2) + np.mean(self.mc_error**2)) / self.estimate.var(ddof=1))
 
 
-def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Told, Told]:
+def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Reported, Reported]:
     """Of all rows, and of the first subgroup."""
     rng = np.random.default_rng(1000 + n_repeats)
     lines: tuple[list[Any], list[Any]] = ([], [])
@@ -84,13 +84,13 @@ def simulate(name: str, n_repeats: int, runs: int = RUNS) -> tuple[Told, Told]:
             line = table.iloc[0]
             one_part = rows.std(ddof=1) / np.sqrt(len(rows))
             kept.append((*line[["estimate", "std_error", "mc_error", "conf_low", "conf_high"]].tolist(), one_part))
-    overall, subgroup = (Told(*np.array(kept, dtype=float).T) for kept in lines)
+    overall, subgroup = (Reported(*np.array(kept, dtype=float).T) for kept in lines)
     return overall, subgroup
 
 
-def check(told: Told, truth: float) -> None:
-    assert abs(told.estimate.mean() - truth) < 4 * told.estimate.std() / np.sqrt(len(told.estimate))
-    assert abs(told.ratio(told.std_error) - 1) < MARGIN
+def check(reported: Reported, truth: float) -> None:
+    assert abs(reported.estimate.mean() - truth) < 4 * reported.estimate.std() / np.sqrt(len(reported.estimate))
+    assert abs(reported.ratio(reported.std_error) - 1) < MARGIN
 
 
 TRUTH = {"marginal": (7.0, 7.0), "subgroups": (5.0, 2.0)}  # of all rows, and of the first subgroup
@@ -112,13 +112,13 @@ def test_variance_of_estimates_is_that_of_rows_plus_that_of_draws(name: str, n_r
 @pytest.mark.parametrize("name", [pytest.param("marginal", marks=pytest.mark.slow), "subgroups"])
 def test_interval_covers_and_the_spread_of_rows_alone_does_not(name: str) -> None:
     """With 50 repeats the draws hardly matter. 400 runs: 95 % +- 4 sqrt(.95 * .05 / 400) = 4.4 %."""
-    for told, truth in zip(simulate(name, 50), TRUTH[name], strict=True):
-        check(told, truth)
-        covered = np.mean((told.low <= truth) & (truth <= told.high))
+    for reported, truth in zip(simulate(name, 50), TRUTH[name], strict=True):
+        check(reported, truth)
+        covered = np.mean((reported.low <= truth) & (truth <= reported.high))
         assert abs(covered - 0.95) < 0.045
         # The increase of a row varies with the row as the one redrawn; its part as a donor is left out.
-        assert told.ratio(told.one_part) < 1 - MARGIN
-        naive = np.mean(np.abs(told.estimate - truth) <= 1.96 * told.one_part)
+        assert reported.ratio(reported.one_part) < 1 - MARGIN
+        naive = np.mean(np.abs(reported.estimate - truth) <= 1.96 * reported.one_part)
         assert naive < 0.905
 
 
@@ -157,7 +157,7 @@ def support() -> tuple[Floats, Floats, Floats]:
 
 
 @pytest.mark.parametrize("n_repeats", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_weighted_rows_tell_the_errors_of_repeated_rows(n_repeats: int) -> None:
+def test_weighted_rows_have_the_errors_of_duplicated_rows(n_repeats: int) -> None:
     """150 rows drawn from 80 different ones, once as weights and once repeated; more values than repeats.
 
     The standard errors are compared over 200 samples: they differ by their own noise, about 10 % a sample.
@@ -180,10 +180,10 @@ def test_weighted_rows_tell_the_errors_of_repeated_rows(n_repeats: int) -> None:
     difference = weighted[:, 0] - repeated_[:, 0]
     assert abs(difference.mean()) < 4 * difference.std() / np.sqrt(200)
     assert np.mean(weighted[:, 1] ** 2) == pytest.approx(np.mean(repeated_[:, 1] ** 2), rel=0.1)
-    for told in (weighted, repeated_):
-        known = np.mean(told[:, 1] ** 2) + np.mean(told[:, 2] ** 2)
+    for reported in (weighted, repeated_):
+        known = np.mean(reported[:, 1] ** 2) + np.mean(reported[:, 2] ** 2)
         # R = 200: 4 sqrt(2 / 199) = 40 %.
-        assert known / told[:, 0].var(ddof=1) == pytest.approx(1, abs=0.42)
+        assert known / reported[:, 0].var(ddof=1) == pytest.approx(1, abs=0.42)
 
 
 @pytest.mark.parametrize(
@@ -198,12 +198,12 @@ def test_mc_error_is_the_spread_of_estimates_over_seeds(name: str, n_repeats: in
         result = importance(model, X, y, features=["x1"], n_repeats=n_repeats, random_state=seed, **options(name))
         one, two = result.overall.iloc[0], result.by_subgroup.iloc[-1]
         lines.append((one["estimate"], one["mc_error"], two["estimate"], two["mc_error"]))
-    told = np.array(lines)
-    for estimate, error in ((told[:, 0], told[:, 1]), (told[:, 2], told[:, 3])):
+    reported = np.array(lines)
+    for estimate, error in ((reported[:, 0], reported[:, 1]), (reported[:, 2], reported[:, 3])):
         assert np.mean(error**2) / estimate.var(ddof=1) == pytest.approx(1, abs=0.42)
     if n_repeats in (14, 30):  # drawn with replacement, the error would be more than half as large again
-        independent = told[:, 1] / np.sqrt(1 - n_repeats / (39 if name == "marginal" else 20))
-        assert np.mean(independent**2) / told[:, 0].var(ddof=1) > 2
+        independent = reported[:, 1] / np.sqrt(1 - n_repeats / (39 if name == "marginal" else 20))
+        assert np.mean(independent**2) / reported[:, 0].var(ddof=1) > 2
 
 
 def test_mc_error_counts_the_draws_that_come_after_all_have_been_there() -> None:
@@ -241,13 +241,13 @@ def compare_in_many(one: Any, two: Any, runs: int = 200) -> Floats:
 
 
 def test_compare_of_two_samplers_has_the_error_of_paired_rows() -> None:
-    told = compare_in_many(
+    reported = compare_in_many(
         lambda run: {"model": model, "sampler": "marginal", "random_state": run},
         lambda run: {"model": model, "random_state": run, **options("subgroups")},
     )
-    known = np.mean(told[:, 1] ** 2) + np.mean(told[:, 2])
-    assert known / told[:, 0].var(ddof=1) == pytest.approx(1, abs=0.42)  # 4 sqrt(2 / 199) = 40 %
-    assert abs(told[:, 0].mean() - (7 - 5)) < 4 * told[:, 0].std() / np.sqrt(200)
+    known = np.mean(reported[:, 1] ** 2) + np.mean(reported[:, 2])
+    assert known / reported[:, 0].var(ddof=1) == pytest.approx(1, abs=0.42)  # 4 sqrt(2 / 199) = 40 %
+    assert abs(reported[:, 0].mean() - (7 - 5)) < 4 * reported[:, 0].std() / np.sqrt(200)
 
 
 def test_compare_of_two_models_with_the_same_draws_has_an_error_that_is_not_too_small() -> None:
@@ -256,17 +256,17 @@ def test_compare_of_two_models_with_the_same_draws_has_an_error_that_is_not_too_
     def larger(X: Floats) -> Floats:
         return 1.2 * X[:, 1]
 
-    told = compare_in_many(
+    reported = compare_in_many(
         lambda run: {"model": larger, "sampler": "marginal", "random_state": run},
         lambda run: {"model": model, "sampler": "marginal", "random_state": run},
     )
-    ratio = np.mean(told[:, 1] ** 2) / told[:, 0].var(ddof=1)
+    ratio = np.mean(reported[:, 1] ** 2) / reported[:, 0].var(ddof=1)
     assert 1 - 0.42 < ratio < 1.6
-    assert np.mean(told[:, 3] ** 2) / told[:, 0].var(ddof=1) > 3  # what it would be if rows were not paired
+    assert np.mean(reported[:, 3] ** 2) / reported[:, 0].var(ddof=1) > 3  # what it would be if rows were not paired
 
 
 def test_compare_of_nearly_the_same_models_does_not_take_off_noise_that_both_share() -> None:
-    """The user saw: with few repeats a standard error a third of what many repeats told, for two like models."""
+    """The user saw: with few repeats a standard error a third of what many repeats reported, for two like models."""
     X, y = sample(np.random.default_rng(2))
 
     def nearly(X: Floats) -> Floats:

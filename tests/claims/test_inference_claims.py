@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
-from tests.claims.asking import importance
+from tests.claims.without_checks import importance
 
 
 @pytest.mark.parametrize("n_repeats", [2, pytest.param(10, marks=pytest.mark.slow)])
@@ -77,7 +77,7 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
     """
     scenario = sg.simulate.scenario("linear")
     test = scenario.sample(300, random_state=10_000)
-    estimates, draws, told = [], [], []
+    estimates, draws, reported = [], [], []
     for run in range(60):
         train = scenario.sample(400, random_state=run)
         options = {"train": train.X, "features": ["x1"], "n_repeats": 30, "random_state": run, "sampler": "subgroups"}
@@ -87,10 +87,10 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
         draws.append(imp.overall["mc_error"][0] ** 2)
         if resamples:
             imp = imp.with_sampler_variance(resamples)
-            told.append(imp.variance_components["sampler"][0] ** 2)
+            reported.append(imp.variance_components["sampler"][0] ** 2)
     real = np.var(estimates, ddof=1) - np.mean(draws)
     assert real > 0
-    assert 1 / 3 < np.mean(told) / real < 3
+    assert 1 / 3 < np.mean(reported) / real < 3
 
 
 @pytest.mark.slow

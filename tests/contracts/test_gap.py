@@ -71,7 +71,7 @@ def test_jobs_batches_and_other_features_change_no_digit(name: str, average: boo
         pd.testing.assert_frame_equal(steps(gap(average=average, **options)), plain, check_exact=True)
 
 
-def test_a_gap_asks_for_the_sets_between_its_ends_and_for_100_rows() -> None:
+def test_a_gap_predicts_the_sets_between_its_ends_and_100_rows() -> None:
     model = Counting()
     common: dict[str, Any] = {"features": ["a"], "n_repeats": 3, "random_state": 3}
     imp = sg.importance(model, X, Y, train=TRAIN, **OPTIONS["subgroups"], **common)

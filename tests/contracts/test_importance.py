@@ -1,4 +1,4 @@
-"""Contracts of `importance`: the same numbers whatever the container, jobs, batches, order; what the model is asked."""
+"""Contracts of `importance`: the same numbers whatever the container, jobs, batches, order; rows predicted."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def run(model: Any = closed_form, table: Any = X, y: Any = Y, **options: Any) ->
 
 @cache
 def plainly(name: str) -> sg.ImportanceResult:
-    """A sampler's result with nothing else asked for: what others are compared with."""
+    """A sampler's result with nothing else counting for: what others are compared with."""
     return run(**SAMPLERS[name])
 
 
@@ -216,7 +216,7 @@ def test_zero_is_a_seed_and_seeds_differ() -> None:
     assert zero.settings["random_state"] == 0
 
 
-def test_seed_that_was_drawn_is_told_and_gives_the_numbers_again() -> None:
+def test_a_drawn_seed_is_stored_and_reproduces_the_numbers() -> None:
     drawn, other = run(random_state=None), run(random_state=None)
     same(run(random_state=drawn.settings["random_state"]), drawn)
     assert drawn.settings["random_state"] != other.settings["random_state"]
@@ -254,7 +254,7 @@ def test_inputs_stay_as_they_were(make: Callable[[pd.DataFrame], Any]) -> None:
 
 
 class Counting:
-    """Counts the rows and calls it is asked for."""
+    """Counts its calls and the rows that it predicts."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -280,7 +280,7 @@ def rows_documented(result: sg.ImportanceResult, n_repeats: int) -> int:
 
 @pytest.mark.parametrize("n_repeats", [1, 2, 3, 40])
 @pytest.mark.parametrize("name", ["marginal", "subgroups", "cross-fitted"])
-def test_model_is_asked_for_the_rows_that_are_documented(name: str, n_repeats: int) -> None:
+def test_number_of_predicted_rows_is_as_documented(name: str, n_repeats: int) -> None:
     model = Counting()
     result = run(model, n_repeats=n_repeats, **SAMPLERS[name])
     assert model.rows == rows_documented(result, n_repeats)
@@ -306,14 +306,14 @@ def test_several_losses_are_one_pass() -> None:
     assert (one.rows, one.calls) == (two.rows, two.calls)
 
 
-def test_small_tables_are_asked_for_in_few_calls() -> None:
+def test_small_tables_are_predicted_in_few_calls() -> None:
     model = Counting()
     run(model, n_repeats=3)
     # The rows as they are; one batch for the columns with many values; those with few are exact, each by itself.
     assert model.calls <= 2 + 3
 
 
-def test_reading_a_result_asks_for_nothing(tmp_path: Any) -> None:
+def test_reading_a_result_predicts_nothing(tmp_path: Any) -> None:
     model = Counting()
     result = run(model, loss=["squared_error", "absolute_error"], sampler=GROUPS)
     before = (model.rows, model.calls)
@@ -330,7 +330,7 @@ def test_reading_a_result_asks_for_nothing(tmp_path: Any) -> None:
     assert (model.rows, model.calls) == before
 
 
-def test_constant_and_unchanged_columns_ask_for_nothing() -> None:
+def test_constant_and_unchanged_columns_need_no_predictions() -> None:
     model = Counting()
     result = run(model, X.assign(same=1.0), features=["same"])
     assert model.rows == N

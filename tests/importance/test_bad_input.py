@@ -35,8 +35,8 @@ def first(X: Any) -> Floats:
     return np.asarray(X)[:, 0]
 
 
-def refused(kind: type[SubgroveError], words: str, *arguments: Any, **options: Any) -> None:
-    """`importance` raises this error, with these words, before the model is asked for redrawn rows."""
+def rejected(kind: type[SubgroveError], words: str, *arguments: Any, **options: Any) -> None:
+    """`importance` raises this error, with these words, before the model is call_options for redrawn rows."""
     given = arguments or (model, X, Y)
     with pytest.raises(kind, match=words) as caught:
         sg.importance(*given, **{"sampler": "marginal", "n_repeats": 2, "random_state": 0, **options})
@@ -44,70 +44,70 @@ def refused(kind: type[SubgroveError], words: str, *arguments: Any, **options: A
 
 
 def test_y_of_another_length() -> None:
-    refused(LengthError, r"y has 79 values, but X has 80 rows", model, X, Y[1:])
+    rejected(LengthError, r"y has 79 values, but X has 80 rows", model, X, Y[1:])
 
 
 @pytest.mark.parametrize("y", [3.0, "target", None])
 def test_y_that_is_no_column(y: Any) -> None:
-    refused(InputError, r"y must be a column with one value for each row", model, X, y)
+    rejected(InputError, r"y must be a column with one value for each row", model, X, y)
 
 
 def test_y_of_three_dimensions() -> None:
-    refused(InputError, r"one for each output; got an array of shape \(80, 2, 2\)", model, X, np.zeros((N, 2, 2)))
+    rejected(InputError, r"one for each output; got an array of shape \(80, 2, 2\)", model, X, np.zeros((N, 2, 2)))
 
 
 @pytest.mark.parametrize("missing", [np.nan, None, pd.NA], ids=["nan", "None", "NA"])
 def test_y_with_missing_values(missing: Any) -> None:
     y = pd.Series(Y, dtype=object)
     y[7] = missing
-    refused(InputError, r"y has 1 missing values, the first in row 7", model, X, y)
+    rejected(InputError, r"y has 1 missing values, the first in row 7", model, X, y)
 
 
 def test_missing_label() -> None:
     y = LABEL.astype(object)
     y[3] = None
-    refused(InputError, r"missing values, the first in row 3", CLASSIFIER, ARRAY, y)
+    rejected(InputError, r"missing values, the first in row 3", CLASSIFIER, ARRAY, y)
 
 
 def test_y_with_infinite_values() -> None:
-    refused(InputError, r"y has infinite values", model, X, np.where(np.arange(N) == 2, np.inf, Y))
+    rejected(InputError, r"y has infinite values", model, X, np.where(np.arange(N) == 2, np.inf, Y))
 
 
 @pytest.mark.parametrize("y", [LABEL, LABEL.astype(object), pd.Series(LABEL)], ids=["strings", "objects", "Series"])
 def test_labels_with_a_loss_of_numbers(y: Any) -> None:
-    refused(InputError, r"squared_error needs numbers, but y holds .* loss='log_loss'", model, X, y)
+    rejected(InputError, r"squared_error needs numbers, but y holds .* loss='log_loss'", model, X, y)
 
 
 def test_labels_predicted_with_a_loss_of_numbers() -> None:
     """The user saw: ufunc 'subtract' did not contain a loop with signature matching types."""
     classifier = LogisticRegression().fit(ARRAY, LABEL)
-    refused(
+    rejected(
         ModelError, r"compares numbers, but the model predicts '(yes|no)'", classifier, ARRAY, Y, loss="squared_error"
     )
 
 
 def test_poisson_with_negative_y() -> None:
-    refused(InputError, r"'poisson' needs y >= 0; y has -", model, X, Y, loss="poisson")
-    refused(InputError, r"'tweedie\(1.5\)' needs y >= 0", model, X, Y, loss=sg.losses.tweedie(1.5))
+    rejected(InputError, r"'poisson' needs y >= 0; y has -", model, X, Y, loss="poisson")
+    rejected(InputError, r"'tweedie\(1.5\)' needs y >= 0", model, X, Y, loss=sg.losses.tweedie(1.5))
 
 
 def test_gamma_with_y_of_zero() -> None:
-    refused(InputError, r"'gamma' needs y > 0; y has 0", model, X, np.zeros(N), loss="gamma")
+    rejected(InputError, r"'gamma' needs y > 0; y has 0", model, X, np.zeros(N), loss="gamma")
 
 
 def test_prediction_that_a_deviance_has_no_value_for() -> None:
-    refused(ModelError, r"'poisson' is nan \(original row \d+\)", model, X, np.abs(Y), loss="poisson")
+    rejected(ModelError, r"'poisson' is nan \(original row \d+\)", model, X, np.abs(Y), loss="poisson")
 
 
 def test_classes_that_training_did_not_have() -> None:
     strange = np.where(np.arange(N) == 4, "maybe", LABEL)
     for loss in ("log_loss", "zero_one", "brier", "auc"):
-        refused(InputError, r"not trained on: 'maybe'. It knows 'no', 'yes'", CLASSIFIER, ARRAY, strange, loss=loss)
+        rejected(InputError, r"not trained on: 'maybe'. It knows 'no', 'yes'", CLASSIFIER, ARRAY, strange, loss=loss)
 
 
 def test_one_class_for_auc() -> None:
     """The user saw: loss 'auc' is nan, and a warning of scikit-learn."""
-    refused(
+    rejected(
         InputError,
         r"'auc' needs rows of every class, but y has no row of class number 1",
         CLASSIFIER,
@@ -118,7 +118,7 @@ def test_one_class_for_auc() -> None:
 
 
 def test_probabilities_for_another_number_of_classes() -> None:
-    refused(
+    rejected(
         ModelError,
         r"gave 3 probabilities a row for 2 classes",
         lambda X: np.full((len(X), 3), 1 / 3),
@@ -133,7 +133,7 @@ def test_predictions_that_are_not_finite(value: float, shown: str) -> None:
     def broken(X: Any) -> Floats:
         return np.where(np.asarray(X["a"]) == X["a"].iloc[0], value, 0.0)
 
-    refused(
+    rejected(
         ModelError,
         rf"function returned 1 predictions that are not finite, the first {shown} \(original row 0\)",
         broken,
@@ -153,47 +153,47 @@ def test_predictions_that_are_not_finite(value: float, shown: str) -> None:
     ],
 )
 def test_predictions_of_a_wrong_shape(give: Any, shape: str) -> None:
-    refused(ModelError, rf"predictions of shape {shape} for 80 rows \(original rows\)", lambda X: give(len(X)), X, Y)
+    rejected(ModelError, rf"predictions of shape {shape} for 80 rows \(original rows\)", lambda X: give(len(X)), X, Y)
 
 
 def test_several_predictions_for_one_y() -> None:
-    refused(ModelError, r"shape \(80, 2\) where y has \(80,\)", lambda X: np.zeros((len(X), 2)), X, Y)
+    rejected(ModelError, r"shape \(80, 2\) where y has \(80,\)", lambda X: np.zeros((len(X), 2)), X, Y)
 
 
 def test_model_that_is_a_class() -> None:
-    refused(ParameterError, r"class LinearRegression, not an object of it. Pass a fitted model", LinearRegression, X, Y)
+    rejected(ParameterError, r"class LinearRegression, not an object of it. Pass a fitted", LinearRegression, X, Y)
 
 
 @pytest.mark.parametrize("given", [3, "forest", object(), None])
 def test_model_that_predicts_nothing(given: Any) -> None:
-    refused(ParameterError, r"model must have predict or predict_proba, or be a function", given, X, Y)
+    rejected(ParameterError, r"model must have predict or predict_proba, or be a function", given, X, Y)
 
 
 def test_model_without_the_method_that_a_loss_needs() -> None:
     classifier = LinearSVC().fit(ARRAY, LABEL)
-    refused(ParameterError, r"LinearSVC\) has no predict_proba", classifier, ARRAY, LABEL, loss="log_loss")
+    rejected(ParameterError, r"LinearSVC\) has no predict_proba", classifier, ARRAY, LABEL, loss="log_loss")
 
 
 def test_model_that_was_not_fitted() -> None:
-    refused(ModelError, r"NotFittedError on 80 rows \(original rows\)", LinearRegression(), ARRAY, Y)
+    rejected(ModelError, r"NotFittedError on 80 rows \(original rows\)", LinearRegression(), ARRAY, Y)
 
 
 def test_unknown_response() -> None:
-    refused(ParameterError, r"response_method must be one of .*; got 'probabilities'", response_method="probabilities")
+    rejected(ParameterError, r"response_method must be one of .*; got 'probabilities'", response_method="probabilities")
 
 
 def test_unknown_loss() -> None:
-    refused(ParameterError, r"loss='mse' is not a loss. Losses are absolute_error, auc", loss="mse")
-    refused(ParameterError, r"loss must be a name, a Loss, a scikit-learn scorer or a function .*; got int", loss=3)
-    refused(ParameterError, r"loss is an empty list", loss=[])
-    refused(
+    rejected(ParameterError, r"loss='mse' is not a loss. Losses are absolute_error, auc", loss="mse")
+    rejected(ParameterError, r"loss must be a name, a Loss, a scikit-learn scorer or a function .*; got int", loss=3)
+    rejected(ParameterError, r"loss is an empty list", loss=[])
+    rejected(
         ParameterError, r"have the same name: squared_error, squared_error", loss=["squared_error", "squared_error"]
     )
 
 
 def test_losses_that_need_different_predictions_raise() -> None:
     both = ["log_loss", "squared_error"]
-    refused(
+    rejected(
         ParameterError,
         r"different predictions: log_loss \(probability\), squared_error \(value\)",
         CLASSIFIER,
@@ -205,49 +205,49 @@ def test_losses_that_need_different_predictions_raise() -> None:
 
 @pytest.mark.parametrize("give", [lambda y, p: np.zeros(3), lambda y, p: np.zeros((len(y), 2)), lambda y, p: []])
 def test_loss_that_gives_a_wrong_shape(give: Any) -> None:
-    refused(ParameterError, r"gave values of shape \(.*\) for 80 rows. It must give one number for each row", loss=give)
+    rejected(ParameterError, r"gave values of shape \(.*\) for 80 rows. It must give one number for each", loss=give)
 
 
 def test_loss_of_one_number_that_is_said_to_be_per_row() -> None:
     whole = sg.losses.custom(lambda y, p: 1.0, name="whole", response_method="value")
-    refused(
+    rejected(
         ParameterError, r"'whole' gave values of shape \(\) .* goes through subgrove.losses.from_metric", loss=whole
     )
 
 
 def test_unknown_sampler() -> None:
-    refused(ParameterError, r"sampler='permutation' is not a sampler. Known names: .*'?marginal", sampler="permutation")
-    refused(ParameterError, r"class Marginal, not an object|Marginal\(\)", sampler=sg.samplers.Marginal)
+    rejected(ParameterError, r"sampler='permutation' is not a sampler. Known names: .*marginal", sampler="permutation")
+    rejected(ParameterError, r"class Marginal, not an object|Marginal\(\)", sampler=sg.samplers.Marginal)
 
 
 def test_unknown_feature() -> None:
-    refused(ParameterError, r"features names 'c', but X has the columns 'a', 'b', 'city'", features=["a", "c"])
+    rejected(ParameterError, r"features names 'c', but X has the columns 'a', 'b', 'city'", features=["a", "c"])
 
 
 def test_no_features() -> None:
-    refused(ParameterError, r"features is empty", features=[])
-    refused(ParameterError, r"features has a group without columns", features=["a", []])
+    rejected(ParameterError, r"features is empty", features=[])
+    rejected(ParameterError, r"features has a group without columns", features=["a", []])
 
 
 def test_features_named_twice() -> None:
-    refused(ParameterError, r"features names 'a' more than once", features=["a", "b", "a"])
-    refused(ParameterError, r"names a column twice: 'a', 'a'", features=[["a", "a"]])
-    refused(ParameterError, r"features names 'a \+ b', 'b \+ a' more than once", features=[["a", "b"], ["b", "a"]])
+    rejected(ParameterError, r"features names 'a' more than once", features=["a", "b", "a"])
+    rejected(ParameterError, r"names a column twice: 'a', 'a'", features=[["a", "a"]])
+    rejected(ParameterError, r"features names 'a \+ b', 'b \+ a' more than once", features=[["a", "b"], ["b", "a"]])
 
 
 @pytest.mark.parametrize("n_repeats", [0, -1, "10", True, 2.0, None])
 def test_number_of_repeats(n_repeats: Any) -> None:
-    refused(ParameterError, r"n_repeats must be a whole number >= 1; got ", n_repeats=n_repeats)
+    rejected(ParameterError, r"n_repeats must be a whole number >= 1; got ", n_repeats=n_repeats)
 
 
 @pytest.mark.parametrize("n_jobs", [0, "2", True, 1.5])
 def test_number_of_jobs(n_jobs: Any) -> None:
-    refused(ParameterError, r"n_jobs must be a whole number other than 0", n_jobs=n_jobs)
+    rejected(ParameterError, r"n_jobs must be a whole number other than 0", n_jobs=n_jobs)
 
 
 @pytest.mark.parametrize("seed", [-1, "1", 1.0, True])
 def test_seed(seed: Any) -> None:
-    refused(ParameterError, r"random_state must be an integer >= 0", random_state=seed)
+    rejected(ParameterError, r"random_state must be an integer >= 0", random_state=seed)
 
 
 @pytest.mark.parametrize(
@@ -255,15 +255,15 @@ def test_seed(seed: Any) -> None:
     [{"n_repeats": 0}, {"n_jobs": 0}, {"random_state": -1}, {"loss": "mse"}, {"features": ["c"]}],
 )
 def test_wrong_arguments_cost_no_prediction(option: dict[str, Any]) -> None:
-    asked: list[int] = []
+    call_options: list[int] = []
 
     def spy(X: Any) -> Floats:
-        asked.append(len(X))
+        call_options.append(len(X))
         return model(X)
 
     with pytest.raises(ParameterError):
         sg.importance(spy, X, Y, **{"sampler": "marginal", **option})
-    assert asked == []
+    assert call_options == []
 
 
 @pytest.mark.parametrize(
@@ -277,25 +277,25 @@ def test_wrong_arguments_cost_no_prediction(option: dict[str, Any]) -> None:
     ],
 )
 def test_weights(weights: Any, kind: type[SubgroveError], words: str) -> None:
-    refused(kind, words, sample_weight=weights)
+    rejected(kind, words, sample_weight=weights)
 
 
 @pytest.mark.parametrize("table", [X.head(0), X[[]], np.empty((0, 3)), np.empty((5, 0)), pl.DataFrame()])
 def test_empty_table(table: Any) -> None:
-    refused(InputError, r"X has \d+ rows and \d+ columns; at least one of each", model, table, Y[: len(table)])
+    rejected(InputError, r"X has \d+ rows and \d+ columns; at least one of each", model, table, Y[: len(table)])
 
 
 @pytest.mark.parametrize("table", [[[1.0, 2.0]] * N, None, {"a": [1.0]}, pd.Series(Y)])
 def test_table_that_is_none(table: Any) -> None:
-    refused(InputError, r"X must be a pandas or polars frame, a pyarrow table or a 2-d array; got ", model, table, Y)
+    rejected(InputError, r"X must be a pandas or polars frame, a pyarrow table or a 2-d array; got ", model, table, Y)
 
 
 def test_array_of_one_dimension() -> None:
-    refused(InputError, r"X must have two dimensions; got an array of shape \(80,\)", first, Y, Y)
+    rejected(InputError, r"X must have two dimensions; got an array of shape \(80,\)", first, Y, Y)
 
 
 def test_column_that_is_infinite() -> None:
-    refused(
+    rejected(
         ColumnError,
         r"Column 'a' of X has 1 infinite values",
         model,
@@ -305,20 +305,20 @@ def test_column_that_is_infinite() -> None:
 
 
 def test_two_columns_of_one_name() -> None:
-    refused(InputError, r"several columns named 'a'", model, pd.concat([X, X[["a"]]], axis=1), Y)
+    rejected(InputError, r"several columns named 'a'", model, pd.concat([X, X[["a"]]], axis=1), Y)
 
 
 @pytest.mark.parametrize("sampler", ["marginal", "subgroups", GROUPS])
 def test_test_rows_that_lack_a_column_of_training(sampler: Any) -> None:
     options = {} if sampler is GROUPS else {"train": TRAIN}
     words = r"X lacks (the column )?'city', which (train|training) (has|had)"
-    refused(InputError, words, model, X[["a", "b"]], Y, sampler=sampler, features=["a"], **options)
+    rejected(InputError, words, model, X[["a", "b"]], Y, sampler=sampler, features=["a"], **options)
 
 
 @pytest.mark.parametrize("sampler", ["marginal", "subgroups", "cart"])
 def test_training_rows_that_lack_a_feature(sampler: str) -> None:
     """The user saw: features names 'city', but X has the columns 'a', 'b', which is what train has."""
-    refused(InputError, r"train lacks the column 'city', which X has", sampler=sampler, train=TRAIN[["a", "b"]])
+    rejected(InputError, r"train lacks the column 'city', which X has", sampler=sampler, train=TRAIN[["a", "b"]])
 
 
 def test_training_rows_without_a_column_that_is_no_feature_are_warned_of() -> None:
@@ -351,7 +351,7 @@ def test_test_rows_of_another_type_than_training(sampler: str, train: Any, test:
     options: dict[str, Any] = {"train": train, "sampler": sampler}
     if sampler == "found before":
         options = {"sampler": sg.find_subgroups(train, features=["a"])}
-    refused(ColumnError, words, model, test, Y, features=["a"], **options)
+    rejected(ColumnError, words, model, test, Y, features=["a"], **options)
 
 
 def test_kind_that_was_chosen_when_subgroups_were_found_is_no_other_type() -> None:
@@ -371,20 +371,20 @@ def test_zero_and_one_are_booleans() -> None:
 
 def test_subgroups_that_lack_the_feature() -> None:
     only = sg.find_subgroups(TRAIN, features=["a"])
-    refused(ParameterError, r"There are no subgroups of 'b', only of a", sampler=only, features=["b"])
-    refused(ParameterError, r"No subgroups were found for 'a \+ b'", sampler=GROUPS, features=[["a", "b"]])
+    rejected(ParameterError, r"There are no subgroups of 'b', only of a", sampler=only, features=["b"])
+    rejected(ParameterError, r"There are no subgroups of 'a \+ b'", sampler=GROUPS, features=[["a", "b"]])
 
 
 def test_sampler_that_was_fitted_on_other_columns() -> None:
     fitted = sg.samplers.Marginal().fit(TRAIN[["a", "b"]])
-    refused(InputError, r"fitted on other columns: it does not know 'city'", sampler=fitted)
+    rejected(InputError, r"fitted on other columns: it does not know 'city'", sampler=fitted)
     fitted = sg.samplers.Marginal().fit(TRAIN.assign(more=1.0))
-    refused(InputError, r"X lacks 'more'", sampler=fitted)
+    rejected(InputError, r"X lacks 'more'", sampler=fitted)
 
 
 def test_training_donors_without_training_rows() -> None:
     sampler = sg.samplers.SubgroupSampler(groups=GROUPS, donors="train")
-    refused(ParameterError, r"donors='train' takes values from training rows. Pass them as train", sampler=sampler)
+    rejected(ParameterError, r"donors='train' takes values from training rows. Pass them as train", sampler=sampler)
 
 
 def test_training_donors_without_training_rows_are_cross_fitted_if_trees_are_grown() -> None:
@@ -400,12 +400,12 @@ def test_too_few_rows_to_cross_fit_trees_on_are_warned_of() -> None:
 
 
 @pytest.mark.parametrize("fitted", [False, True])
-def test_training_rows_that_have_no_effect_are_refused(fitted: bool) -> None:
+def test_training_rows_that_have_no_effect_are_rejected(fitted: bool) -> None:
     sampler = sg.samplers.Knockoffs().fit(TRAIN[["a", "b"]]) if fitted else GROUPS
-    refused(ParameterError, r"train has no effect here", sampler=sampler, train=TRAIN)
+    rejected(ParameterError, r"train has no effect here", sampler=sampler, train=TRAIN)
 
 
-def test_weights_that_add_up_to_one_are_warned_of() -> None:
+def test_weights_that_sum_to_one_raise_a_warning() -> None:
     """The user saw: standard errors of NaN."""
     with pytest.warns(sg.exceptions.SubgroveWarning, match="weights add up to 1 and are taken as numbers of rows"):
         sg.importance(
@@ -415,18 +415,18 @@ def test_weights_that_add_up_to_one_are_warned_of() -> None:
 
 def test_donors_that_are_neither() -> None:
     neither: Any = "both"
-    refused(
+    rejected(
         ParameterError,
         r"donors must be 'test' or 'train'; got 'both'",
         sampler=sg.samplers.SubgroupSampler(donors=neither),
         train=TRAIN,
     )
     both = sg.samplers.SubgroupSampler(donors="train", fixed_points=True)
-    refused(ParameterError, r"fixed_points=True has no meaning with donors='train'", sampler=both, train=TRAIN)
+    rejected(ParameterError, r"fixed_points=True has no meaning with donors='train'", sampler=both, train=TRAIN)
 
 
 def test_wrong_parameter_of_a_tree() -> None:
-    refused(ParameterError, r"max_depth", sampler=sg.samplers.SubgroupSampler(max_depth=-1), train=TRAIN)
+    rejected(ParameterError, r"max_depth", sampler=sg.samplers.SubgroupSampler(max_depth=-1), train=TRAIN)
 
 
 def test_names_of_arguments_are_needed_after_the_data() -> None:

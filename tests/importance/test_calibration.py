@@ -19,11 +19,11 @@ from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 LINEAR = sg.simulate.scenario("linear")
 TRAIN, TEST = LINEAR.sample(600, random_state=1), LINEAR.sample(200, random_state=2)
-ASKED: dict[str, Any] = {"features": ["x1"], "n_repeats": 5, "random_state": 3, "check_fidelity": False}
+OPTIONS: dict[str, Any] = {"features": ["x1"], "n_repeats": 5, "random_state": 3, "check_fidelity": False}
 
 
 def plain(**options: Any) -> sg.ImportanceResult:
-    return sg.importance(LINEAR.model, TEST.X, TEST.y, **{"train": TRAIN.X, **ASKED, **options})
+    return sg.importance(LINEAR.model, TEST.X, TEST.y, **{"train": TRAIN.X, **OPTIONS, **options})
 
 
 def computed(**options: Any) -> sg.ImportanceResult:
@@ -42,7 +42,7 @@ def weights(imp: sg.ImportanceResult, at: int = 0) -> npt.NDArray[np.float64]:
     return score.calibration.weights
 
 
-def test_tables_add_up_as_weighted_means() -> None:
+def test_tables_are_weighted_means() -> None:
     imp = auto()
     assert weights(imp).sum() == pytest.approx(200, abs=1e-9)
     assert weights(imp).min() > 0
@@ -93,8 +93,8 @@ def test_uncalibrated_columns_are_those_of_the_plain_result() -> None:
 def test_estimates_are_unchanged_where_no_column_is_predictive() -> None:
     rng = np.random.default_rng(0)
     X, more = (pd.DataFrame(rng.normal(size=(n, 3)), columns=list("abc")) for n in (100, 300))
-    asked: dict[str, Any] = {"train": more, "features": ["a"], "random_state": 1, "check_fidelity": False}
-    before = sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], **asked)
+    arguments: dict[str, Any] = {"train": more, "features": ["a"], "random_state": 1, "check_fidelity": False}
+    before = sg.importance(lambda X: X["a"].to_numpy(), X, X["a"], **arguments)
     after = before.calibrated(more)
     assert after.calibration["columns"].tolist() == [""]
     pd.testing.assert_frame_equal(before.overall, after.overall)
@@ -107,10 +107,10 @@ def test_features_redrawn_from_training_rows_are_not_weighted_by_themselves() ->
 
     scenario = sg.simulate.scenario("independent")
     train, test = scenario.sample(600, random_state=1), scenario.sample(200, random_state=2)
-    asked = {**ASKED, "y": test.X["x1"]}
-    from_train = sg.importance(square, test.X, train=train.X, **asked).calibrated(train.X)
+    arguments = {**OPTIONS, "y": test.X["x1"]}
+    from_train = sg.importance(square, test.X, train=train.X, **arguments).calibrated(train.X)
     assert from_train.calibration["columns"].item() == ""
-    among = sg.importance(square, test.X, sampler="marginal", **asked).calibrated(train.X)
+    among = sg.importance(square, test.X, sampler="marginal", **arguments).calibrated(train.X)
     assert among.calibration["columns"].item() == "x1"  # donors are test rows: the rows are weighted in both roles
 
 
@@ -121,7 +121,7 @@ def simulated() -> npt.NDArray[np.float64]:
     lines = []
     for at in range(120):
         train, test = scenario.sample(600, random_state=2 * at), scenario.sample(150, random_state=2 * at + 1)
-        imp = sg.importance(scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, **ASKED)
+        imp = sg.importance(scenario.model, test.X, test.y, sampler=scenario.sampler, train=train.X, **OPTIONS)
         lines.append(imp.calibrated(train.X).calibration.iloc[0, 1:5].to_numpy(np.float64))
     return np.array(lines)
 
@@ -198,15 +198,15 @@ def test_a_saved_result_has_its_calibration(tmp_path: Path) -> None:
 
 def test_one_loss_of_several_keeps_its_calibration() -> None:
     one = auto().for_loss("absolute_error")
-    told = auto().calibration.query("loss == 'absolute_error'").drop(columns="loss").reset_index(drop=True)
-    pd.testing.assert_frame_equal(one.calibration, told)
+    reported = auto().calibration.query("loss == 'absolute_error'").drop(columns="loss").reset_index(drop=True)
+    pd.testing.assert_frame_equal(one.calibration, reported)
 
 
 def test_results_are_compared_without_calibration() -> None:
     def other(X: pd.DataFrame) -> npt.NDArray[np.float64]:
         return np.asarray(LINEAR.model(X.assign(x1=0.9 * X["x1"])))
 
-    one, two = plain(), sg.importance(other, TEST.X, TEST.y, train=TRAIN.X, **ASKED)
+    one, two = plain(), sg.importance(other, TEST.X, TEST.y, train=TRAIN.X, **OPTIONS)
     pd.testing.assert_frame_equal(
         one.calibrated(TRAIN.X).compare(two.calibrated(TRAIN.X)), one.compare(two), check_exact=True
     )
@@ -255,7 +255,7 @@ def test_the_default_estimate_is_the_mean_of_the_rows() -> None:
 
 
 def test_the_gap_of_a_calibrated_result_is_that_of_the_plain_one() -> None:
-    marginal = sg.importance(LINEAR.model, TEST.X, TEST.y, sampler="marginal", **ASKED)
+    marginal = sg.importance(LINEAR.model, TEST.X, TEST.y, sampler="marginal", **OPTIONS)
     pd.testing.assert_frame_equal(
         computed().explain_gap(marginal, "x1").steps, plain().explain_gap(marginal, "x1").steps
     )

@@ -17,7 +17,7 @@ NAMES = ["temp", "wind", "season"]
 
 
 class Counting:
-    """A model that counts what it is asked for."""
+    """A model that counts the rows that it predicts."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -42,18 +42,18 @@ def test_importance_at_each_depth_is_that_of_the_subgroups_of_that_depth() -> No
         assert result.by_subgroup.equals(expected.by_subgroup)
 
 
-def test_model_is_asked_once_a_depth_for_the_features_whose_trees_go_that_deep() -> None:
+def test_model_predicts_each_depth_once_for_features_with_deeper_trees() -> None:
     model, n_repeats = Counting(), 4
     profile = sg.DepthProfile.compute(
         TRAIN.X, features=NAMES, model=model, test=TEST, n_repeats=n_repeats, random_state=3
     )
-    asked = model.rows
-    assert asked == profile.n_rows_predicted
+    predicted = model.rows
+    assert predicted == profile.n_rows_predicted
     depths = [each.tree.depth for each in profile.full_depth.values()]
     most = sum(len(TEST.X) * (1 + n_repeats * sum(own >= depth for own in depths)) for depth in range(max(depths) + 1))
-    assert asked <= most  # fewer where a subgroup has no more other values than repeats
+    assert predicted <= most  # fewer where a subgroup has no more other values than repeats
     _ = profile.table, profile.subgroups, profile.reasons, repr(profile), profile.with_tolerance(0.5)
-    assert model.rows == asked
+    assert model.rows == predicted
 
 
 def test_table_has_scores_and_importance_side_by_side() -> None:
@@ -117,6 +117,6 @@ def test_tolerance_gives_up_a_share_of_the_gain() -> None:
         ({"model": Counting(), "test": TEST, "loss": ["absolute_error"]}, "loss must be one loss"),
     ],
 )
-def test_bad_input_is_refused(options: dict[str, Any], words: str) -> None:
+def test_bad_input_is_rejected(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         sg.DepthProfile.compute(TRAIN.X, **options)

@@ -1,4 +1,4 @@
-"""Certificates of importance: in tables, text, picture and report, for any sampler, without asking the model more."""
+"""Fidelity checks of importance: in tables, text, plots and report, for any sampler, without more predictions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_failing_rows_are_marked_in_the_report(tmp_path: Path) -> None:
     assert pd.read_csv(tmp_path / "importance.csv")["feature"].tolist() == list(X.columns)
 
 
-def test_certificates_change_neither_numbers_nor_what_the_model_is_asked() -> None:
+def test_fidelity_checks_change_neither_numbers_nor_predictions() -> None:
     for options in ({}, {"sampler": "subgroups", "train": TRAIN}, {"sampler": "imputation", "features": ["a", "c"]}):
         table = X if options.get("sampler") != "imputation" else X[["a", "b", "c"]]
         with_them, without = run(table, **options), run(table, check_fidelity=False, **options)
@@ -213,14 +213,14 @@ def test_few_rows_are_unknown_with_the_reason() -> None:
     assert "!" not in repr(found)
 
 
-def test_the_same_certificates_for_any_number_of_jobs_and_order_of_features() -> None:
+def test_fidelity_checks_do_not_depend_on_jobs_and_order_of_features() -> None:
     table = SHUFFLED.fidelity_checks
     pd.testing.assert_frame_equal(run(n_jobs=2).fidelity_checks, table, check_exact=True)
     turned = run(features=list(X.columns)[::-1]).fidelity_checks
     pd.testing.assert_frame_equal(turned[::-1].reset_index(drop=True), table, check_exact=True)
 
 
-def test_arrays_and_frames_have_the_same_certificates() -> None:
+def test_arrays_and_frames_have_the_same_fidelity_checks() -> None:
     numbers = X[["a", "b", "c"]].set_axis(["x0", "x1", "x2"], axis=1)
 
     def plain(X: Any) -> Any:
@@ -240,7 +240,7 @@ def test_fidelity_checks_are_saved_and_loaded(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(back.overall, SHUFFLED.overall, check_exact=True)
 
 
-def test_loco_redraws_nothing_and_has_no_certificate() -> None:
+def test_loco_resamples_nothing_and_has_no_fidelity_check() -> None:
     from sklearn.linear_model import LinearRegression
 
     numbers = ["a", "b", "c"]
@@ -250,13 +250,13 @@ def test_loco_redraws_nothing_and_has_no_certificate() -> None:
     assert len(found.fidelity_checks) == 0
 
 
-def test_one_loss_of_several_keeps_its_certificate() -> None:
+def test_one_loss_of_several_keeps_its_fidelity_check() -> None:
     found = run(loss=["squared_error", "absolute_error"], features=["a", "c"])
     assert found.overall["fidelity"].tolist() == ["failed", "passed", "failed", "passed"]
     assert verdicts(found.for_loss("absolute_error")) == {"a": "failed", "c": "passed"}
 
 
 @pytest.mark.parametrize("check_fidelity", ["yes", 1, None])
-def test_certify_is_true_or_false(check_fidelity: Any) -> None:
+def test_check_fidelity_is_true_or_false(check_fidelity: Any) -> None:
     with pytest.raises(ParameterError, match="check_fidelity must be True or False"):
         run(check_fidelity=check_fidelity)

@@ -1,4 +1,4 @@
-"""From marginal to conditional importance, one column at a time: steps add up, and the model is asked as stated."""
+"""From marginal to conditional importance, one column at a time: steps sum up, and predictions are as documented."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def model(X: Any) -> Any:
 
 
 class Counting:
-    """A model that counts the rows it is asked for."""
+    """A model that counts the rows that it predicts."""
 
     def __init__(self) -> None:
         self.n_rows = 0
@@ -42,9 +42,9 @@ class Counting:
         return model(X) + self.shift
 
 
-def run(sampler: Any, asked: Any = model, X: Any = TEST.X, y: Any = TEST.y, **options: Any) -> sg.ImportanceResult:
+def run(sampler: Any, counting: Any = model, X: Any = TEST.X, y: Any = TEST.y, **options: Any) -> sg.ImportanceResult:
     options = {"features": FEATURES, "loss": "absolute_error", "n_repeats": M, "random_state": 3, **options}
-    return sg.importance(asked, X, y, sampler=sampler, **options)
+    return sg.importance(counting, X, y, sampler=sampler, **options)
 
 
 MARGINAL = run("marginal")
@@ -52,7 +52,7 @@ IMP = run(GROUPS)
 FOREST = sg.samplers.Imputation(n_trees=20)
 
 
-def adds_up(gap: sg.Gap) -> None:
+def sums_up(gap: sg.Gap) -> None:
     """Steps from one end to the other, each where the one before ended."""
     scale = max(abs(gap.marginal), abs(gap.conditional))
     steps = gap.steps
@@ -84,13 +84,13 @@ RESULTS: dict[str, tuple[sg.ImportanceResult, sg.ImportanceResult]] = {
 
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("pair", RESULTS.values(), ids=list(RESULTS))
-def test_steps_add_up_to_the_difference_of_the_two_results(pair: Any, average: bool) -> None:
+def test_steps_sum_to_the_difference_of_the_two_results(pair: Any, average: bool) -> None:
     imp, marginal = pair
     for feature in imp.features:
         if average and imp in (RESULTS["imputation"][0], RESULTS["auto"][0]):
             continue  # 62 fits; `test_a_sampler_without_trees_is_averaged_too` has fewer
         gap = imp.explain_gap(marginal, feature, average=average)
-        adds_up(gap)
+        sums_up(gap)
         overall = (result.overall.set_index("feature")["estimate"][feature] for result in (imp, marginal))
         assert (gap.conditional, gap.marginal) == tuple(overall)
         assert gap.sentences[0].startswith("Shuffling ")
@@ -151,10 +151,10 @@ def test_many_columns_are_averaged_over_drawn_orders_that_the_seed_fixes() -> No
     assert len(one.columns) > 6
     assert one.orders == "32 orders"
     pd.testing.assert_frame_equal(one.steps, two.steps, check_exact=True)
-    adds_up(one)
+    sums_up(one)
 
 
-def test_the_model_is_asked_for_the_sets_between_the_ends_only() -> None:
+def test_only_the_sets_between_the_ends_are_predicted() -> None:
     """`n_repeats` redraws of all rows for each set between none and all, and 100 rows to see that it is the same."""
     counting = Counting()
     marginal, imp = run("marginal", counting), run(GROUPS, counting)
@@ -165,12 +165,12 @@ def test_the_model_is_asked_for_the_sets_between_the_ends_only() -> None:
         if feature in ("temp", "hum", "wind"):  # others have few values, and exact expectations
             assert counting.n_rows == between * M * N + 100 * (between > 0)
         assert gap.n_rows_predicted == counting.n_rows
-        asked = counting.n_rows
-        str(gap), repr(gap), gap.steps  # reading asks for nothing
-        assert counting.n_rows == asked
+        predicted = counting.n_rows
+        str(gap), repr(gap), gap.steps  # reading predicts nothing
+        assert counting.n_rows == predicted
 
 
-def test_orders_ask_once_for_each_pruned_tree() -> None:
+def test_orders_predict_each_pruned_tree_once() -> None:
     counting = Counting()
     marginal, imp = run("marginal", counting), run(GROUPS, counting)
     columns = GROUPS["hum"].conditioning
@@ -212,7 +212,7 @@ def test_a_sampler_without_trees_is_averaged_too() -> None:
     assert set(gap.columns) == {"season", "hum"}
 
 
-def test_a_sampler_that_cannot_be_told_columns_has_one_step() -> None:
+def test_a_sampler_without_given_has_one_step() -> None:
     counting = Counting()
     marginal, imp = (run(one, counting, train=TRAIN.X, features=["temp"]) for one in ("marginal", "knockoffs"))
     counting.n_rows = 0
@@ -249,7 +249,7 @@ def test_without_a_split_there_is_no_step_or_one_that_names_the_draws() -> None:
     assert "There is no other column" in str(one[0].explain_gap(one[1]))
 
 
-def test_losses_are_told_apart() -> None:
+def test_losses_are_separate() -> None:
     losses = ["squared_error", "absolute_error"]
     imp, marginal = run(GROUPS, loss=losses), run("marginal", loss=losses)
     expected = IMP.explain_gap(MARGINAL, "temp").steps
@@ -269,10 +269,10 @@ def test_losses_are_told_apart() -> None:
 def test_groups_of_features_have_gaps() -> None:
     group = [["temp", "hum"]]
     imp, marginal = (run(one, train=TRAIN.X, features=group) for one in ("subgroups", "marginal"))
-    for asked in (None, "temp + hum", ["hum", "temp"]):
-        gap = imp.explain_gap(marginal, asked)
+    for counting in (None, "temp + hum", ["hum", "temp"]):
+        gap = imp.explain_gap(marginal, counting)
         assert gap.feature == "temp + hum"
-        adds_up(gap)
+        sums_up(gap)
     assert gap.columns
 
 
@@ -330,7 +330,7 @@ def test_model_that_changed_is_warned_of() -> None:
         imp.explain_gap(marginal, "temp")
 
 
-def test_rows_that_changed_are_refused() -> None:
+def test_rows_that_changed_are_rejected() -> None:
     X = TEST.X.copy()
     marginal, imp = run("marginal", X=X), run(GROUPS, X=X)
     X.loc[X.index[0], "hum"] = 99.5
@@ -356,7 +356,7 @@ def another_model(X: Any) -> Any:
         (IMP, run("marginal", sample_weight=np.arange(N) % 2 + 1), "temp", "different rows or weights"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(imp: Any, marginal: Any, feature: Any, message: str) -> None:
+def test_what_cannot_be_compared_is_rejected(imp: Any, marginal: Any, feature: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         imp.explain_gap(marginal, feature)
 

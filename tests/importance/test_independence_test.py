@@ -1,4 +1,4 @@
-"""The test that does not trust the sampler: arithmetic, and what is refused; its size is in tests/claims."""
+"""The test that does not trust the sampler: arithmetic, and what is rejected; its size is in tests/claims."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def model(X: Any) -> Floats:
     return np.asarray(X["a"] + (X["level"] == "u"), dtype=float)
 
 
-def run(asked: Any = model, y: Any = Y, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(asked, X, y, **{"sampler": "marginal", "n_repeats": 10, "random_state": 1, **options})
+def run(counting: Any = model, y: Any = Y, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(counting, X, y, **{"sampler": "marginal", "n_repeats": 10, "random_state": 1, **options})
 
 
 RESULT = run()
@@ -102,7 +102,7 @@ def test_jobs_and_order_of_features_change_no_digit() -> None:
         assert again.loc["a", column] == RESULT.independence_test(X)[column][0]
 
 
-def test_other_rows_are_refused() -> None:
+def test_other_rows_are_rejected() -> None:
     with pytest.raises(InputError, match="other rows than the result"):
         RESULT.independence_test(X.iloc[::-1])
     with pytest.raises(InputError, match="other rows than the result"):
@@ -122,7 +122,7 @@ def test_results_that_cannot_be_tested_are_rejected() -> None:
         left_out.independence_test(numbers)
 
 
-def test_what_is_foretold_is_taken_out_and_noise_is_not() -> None:
+def test_predictable_values_are_removed_and_noise_is_not() -> None:
     rng = np.random.default_rng(5)
     predictors = rng.normal(size=(500, 4))
     predictors[::7, 3] = np.nan

@@ -52,7 +52,7 @@ class Rolled:
             yield np.roll(np.asarray(values), -(m + 1))
 
 
-def by_hand(ask: Any, loss: Any, X: Any, y: Any, feature: str, n_repeats: int = 3) -> float:
+def by_hand(call_model: Any, loss: Any, X: Any, y: Any, feature: str, n_repeats: int = 3) -> float:
     """Mean over repeats of the loss with the column rolled, less the loss of the rows as they are."""
     values = []
     for m in range(n_repeats):
@@ -62,15 +62,15 @@ def by_hand(ask: Any, loss: Any, X: Any, y: Any, feature: str, n_repeats: int = 
             changed[feature] = rolled.array
         else:
             changed[:, int(feature[1:])] = np.roll(X[:, int(feature[1:])], -(m + 1))
-        values.append(float(np.mean(loss(y, ask(changed)))))
-    return float(np.mean(values)) - float(np.mean(loss(y, ask(X))))
+        values.append(float(np.mean(loss(y, call_model(changed)))))
+    return float(np.mean(values)) - float(np.mean(loss(y, call_model(X))))
 
 
-def check(model: Any, X: Any, y: Any, features: list[str], ask: Any, own_loss: Any, **options: Any) -> None:
+def check(model: Any, X: Any, y: Any, features: list[str], call_model: Any, own_loss: Any, **options: Any) -> None:
     """Importances are those computed by hand."""
     result = importance(model, X, y, sampler=Rolled(), n_repeats=3, random_state=0, features=features, **options)
     for line in result.overall.itertuples():
-        assert line.estimate == pytest.approx(by_hand(ask, own_loss, X, y, line.feature), rel=1e-9, abs=1e-12)
+        assert line.estimate == pytest.approx(by_hand(call_model, own_loss, X, y, line.feature), rel=1e-9, abs=1e-12)
     assert result.overall["estimate"].abs().max() > 0
     for sampler in ("marginal", "subgroups"):
         found = importance(model, X, y, sampler=sampler, n_repeats=2, random_state=0, features=features, **options)
@@ -157,7 +157,7 @@ def test_lightgbm(categories: bool) -> None:
         return -np.log(np.clip(probability[np.arange(N), (y == "low").astype(int)], 1e-15, 1))
 
     check(classifier, test, LABEL, ["size"], classifier.predict_proba, loss)
-    booster = model.booster_  # has predict and nothing else that we ask for
+    booster = model.booster_  # has predict and nothing else that we call_model for
     check(booster, test, Y, ["size"], booster.predict, squared)
 
 

@@ -1,4 +1,4 @@
-"""Importance over refits: arithmetic, splits, and what is refused."""
+"""Importance over refits: arithmetic, splits, and what is rejected."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_containers_and_a_function_that_fits_give_the_same_numbers() -> None:
     assert isinstance(other.overall, pl.DataFrame)
 
 
-def test_given_model_stays_as_it_was_and_several_losses_are_told_apart() -> None:
+def test_the_model_is_unchanged_and_losses_are_separate() -> None:
     model = LinearRegression()
     found = sg.importance_over_refits(
         model,
@@ -103,17 +103,17 @@ def test_given_model_stays_as_it_was_and_several_losses_are_told_apart() -> None
     assert "RefitsResult: 3 features, 2 refits" in repr(found)
 
 
-def test_rows_asked_are_those_of_all_refits() -> None:
-    asked = 0
+def test_predicted_rows_are_those_of_all_refits() -> None:
+    arguments = 0
 
     class Counted(LinearRegression):  # type: ignore[misc]
         def predict(self, X: Any) -> Any:
-            nonlocal asked
-            asked += len(X)
+            nonlocal arguments
+            arguments += len(X)
             return super().predict(X)
 
     found = sg.importance_over_refits(Counted(), X, Y, sampler="marginal", n_refits=3, n_repeats=4, random_state=1)
-    assert asked == found.settings["n_rows_predicted"] == 3 * 40 * (1 + 3 * 4)
+    assert arguments == found.settings["n_rows_predicted"] == 3 * 40 * (1 + 3 * 4)
 
 
 def test_saved_and_read(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_bad_input() -> None:
         sg.importance_over_refits(LinearRegression(), X, Y.iloc[:-1].to_numpy(), random_state=1)
 
 
-def test_refit_that_fails_is_told_with_its_number() -> None:
+def test_errors_of_a_refit_have_its_number() -> None:
     def fails(X: Any, y: Any) -> Any:
         raise ValueError("no")
 

@@ -21,9 +21,9 @@ def model(X: Any) -> Any:
     return 100 * np.asarray(X["temp"], dtype=float) - 10 * np.asarray(X["hum"], dtype=float)
 
 
-def run(feature: Any = "temp", asked: Any = model, order: Any = None, **options: Any) -> sg.RelativeImportance:
+def run(feature: Any = "temp", counting: Any = model, order: Any = None, **options: Any) -> sg.RelativeImportance:
     defaults = {"sampler": "subgroups", "train": TRAIN.X, "loss": "absolute_error", "n_repeats": 4, "random_state": 2}
-    imp = sg.importance(asked, TEST.X, TEST.y, features=[feature], **{**defaults, **options})
+    imp = sg.importance(counting, TEST.X, TEST.y, features=[feature], **{**defaults, **options})
     return imp.relative(feature, order=order)
 
 
@@ -107,7 +107,7 @@ def test_each_step_predicts_the_repeats_of_all_rows() -> None:
         counted[0] += len(X)
         return model(X)
 
-    found = run(asked=counting, order=["season"])
+    found = run(counting=counting, order=["season"])
     # The importance itself, 100 rows to verify the model, and three steps.
     expected = len(TEST.X) * (1 + 4) + 100 + 3 * len(TEST.X) * 4
     assert counted[0] == expected

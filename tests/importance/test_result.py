@@ -51,7 +51,7 @@ OVERALL = [
     "mc_error",
     "noise",
 ]
-CERTIFIED = ["auc", "mmd", "fidelity"]
+CHECKED = ["auc", "mmd", "fidelity"]
 
 
 def run(table: Any = X, y: Any = Y, **options: Any) -> sg.ImportanceResult:
@@ -65,10 +65,10 @@ CROSS = run(sampler="subgroups")
 
 def test_columns_of_the_tables() -> None:
     by_subgroup = [*OVERALL[1:], "fidelity"]
-    assert list(RESULT.overall.columns) == [*OVERALL, *CERTIFIED]
+    assert list(RESULT.overall.columns) == [*OVERALL, *CHECKED]
     assert list(RESULT.by_subgroup.columns) == ["feature", "subgroup", "rule", *by_subgroup]
     assert list(CROSS.by_subgroup.columns) == ["feature", "fold", "subgroup", "rule", *by_subgroup]
-    assert list(SEVERAL.overall.columns) == ["loss", *OVERALL, *CERTIFIED]
+    assert list(SEVERAL.overall.columns) == ["loss", *OVERALL, *CHECKED]
     assert list(SEVERAL.per_row.columns) == [
         f"{name}: {loss}" for loss in ("squared_error", "absolute_error") for name in X.columns
     ]
@@ -272,7 +272,7 @@ def damaged(text: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", list(damaged('{"scores": [{"rows": {"base64": "12345678"}}]}')))
-def test_damaged_file_is_told(kind: str, tmp_path: Path) -> None:
+def test_damaged_files_are_rejected(kind: str, tmp_path: Path) -> None:
     """The user saw, for some of these, an AttributeError or a ValueError of NumPy."""
     path = tmp_path / "result.json"
     RESULT.save(path)
@@ -281,14 +281,14 @@ def test_damaged_file_is_told(kind: str, tmp_path: Path) -> None:
         sg.ImportanceResult.load(path)
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_rejected(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(b"\xff\xfe\x00\x80")
     with pytest.raises(FormatError):
         sg.ImportanceResult.load(path)
 
 
-def test_file_that_is_not_there_is_told_by_python(tmp_path: Path) -> None:
+def test_a_missing_file_raises_the_error_of_python(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         sg.ImportanceResult.load(tmp_path / "nothing.json")
 
@@ -343,7 +343,7 @@ def test_progress_is_quiet_where_there_is_no_terminal(capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_progress_is_shown_when_asked_for(
+def test_progress_is_shown_on_request(
     n_jobs: int, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1")  # rich takes standard error for a terminal then
@@ -354,7 +354,7 @@ def test_progress_is_shown_when_asked_for(
     assert equal(shown.overall, RESULT.overall)
 
 
-def test_place_that_is_none_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_place_that_is_none_is_rejected_before_anything_is_written(tmp_path: Path) -> None:
     imp = sg.importance(
         lambda X: X["a"].to_numpy(), pd.DataFrame({"a": np.arange(9.0)}), np.zeros(9), sampler="marginal"
     )

@@ -41,7 +41,7 @@ def test_left_skewed_rows_move_the_lower_bound() -> None:
     assert left[1] == pytest.approx(right[0])
 
 
-def test_without_leaning_the_interval_is_students() -> None:
+def test_without_skewness_the_interval_is_students() -> None:
     flat = np.linspace(-1, 1, 200)[None, :]
     below, above = interval_multipliers(np.array([0.1]), np.array([199.0]), 0.95, skewness_correction(flat, None))
     assert below == pytest.approx(student_reach(200))

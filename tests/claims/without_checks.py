@@ -1,4 +1,4 @@
-"""Importance without fidelity_checks, which take longer than the estimates that claims are about."""
+"""Importance without fidelity checks, which take longer than the estimates that claims are about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise by source: what tables cover, what is refused, and that it is kept."""
+"""Noise by source: what tables cover, what is rejected, and that it is kept."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_comparison_covers_what_the_result_covers() -> None:
 
 
 class Counting:
-    """Counts the rows it is asked for."""
+    """Counts the rows that it predicts."""
 
     def __init__(self) -> None:
         self.rows = 0
@@ -144,27 +144,27 @@ class Counting:
         return model(X)
 
 
-def test_resamples_ask_for_the_rows_that_are_documented() -> None:
-    asked = Counting()
-    result = sg.importance(asked, X, Y, train=TRAIN, n_repeats=4, features=["a"], random_state=1).with_sampler_variance(
-        3
-    )
-    assert asked.rows == 150 * (1 + 4 + 3 * 4)
-    assert result.settings["n_rows_predicted"] == asked.rows
+def test_resamples_predict_the_documented_number_of_rows() -> None:
+    counting = Counting()
+    result = sg.importance(
+        counting, X, Y, train=TRAIN, n_repeats=4, features=["a"], random_state=1
+    ).with_sampler_variance(3)
+    assert counting.rows == 150 * (1 + 4 + 3 * 4)
+    assert result.settings["n_rows_predicted"] == counting.rows
     many = Counting()
     sg.importance(many, X, Y, train=TRAIN, n_repeats=15, features=["a"], random_state=1).with_sampler_variance(3)
     assert many.rows == 150 * (1 + 15 + 3 * 10)
 
 
 def test_sampler_that_learns_nothing_has_no_noise_of_the_partition_and_no_cost() -> None:
-    asked = Counting()
-    result = sg.importance(asked, X, Y, sampler="marginal", n_repeats=4, features=["a"], random_state=1)
+    counting = Counting()
+    result = sg.importance(counting, X, Y, sampler="marginal", n_repeats=4, features=["a"], random_state=1)
     result = result.with_sampler_variance(3)
-    assert asked.rows == 150 * (1 + 4)
+    assert counting.rows == 150 * (1 + 4)
     assert result.variance_components["sampler"].tolist() == [0.0]
 
 
-def test_resamples_are_refused_where_nothing_can_be_fitted_again() -> None:
+def test_resamples_are_rejected_where_nothing_can_be_fitted_again() -> None:
     with pytest.raises(ParameterError, match="cross-fitted"):
         run(train=None, sampler=sg.samplers.SubgroupSampler(min_samples_leaf=20)).with_sampler_variance(3)
     with pytest.raises(ParameterError, match="was passed fitted"):
