@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._core.quantiles import interval_ends, quantile_rows, quantile_values
+from subgrove._core.moments import interval_ends, quantile_rows, quantile_values
 
 
 @pytest.mark.parametrize("n_intervals", [1, 3, 7, 10, 30, 49])

@@ -11,7 +11,7 @@ import pytest
 import subgrove as sg
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
-from subgrove.losses.get import get_all
+from subgrove.losses.named import get_all
 
 Y = np.array([0.0, 1.0, 4.0])
 P = np.array([1.0, 1.0, 2.0])

@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 import subgrove as sg
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import Table, read_like, read_table
+from subgrove._data.table import Table, fingerprint, read_like, read_table
 
 BIKE = sg.datasets.bike().X
 

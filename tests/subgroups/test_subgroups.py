@@ -13,8 +13,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import read_table
+from subgrove._data.table import fingerprint, read_table
 from subgrove._subgroups import Partition, Subgroups, find_subgroups
 from subgrove.exceptions import FormatError, ParameterError
 

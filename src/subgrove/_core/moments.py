@@ -1,4 +1,6 @@
-"""Count, mean and centred sums of powers up to the fourth, by subgroup, of rows that are not in memory at once.
+"""Moments and quantiles.
+
+Moments are count, mean and centred sums of powers up to the fourth, by subgroup, of rows not in memory at once.
 
 Moments of chunks of rows merge into those of all rows (Chan, Golub and LeVeque 1983; Pebay 2008). Numbers are centred
 before they are raised to a power, so there is no cancellation for numbers far from 0. Merging in the same order gives
@@ -139,3 +141,33 @@ def _by_group(values: Floats, code: Codes | Rows, n_groups: int, weights: Floats
     centred -= correction[code]
     square = centred * centred
     return n, mean + correction, sums(square), sums(square * centred), sums(square * square)
+
+
+_CLOSE = 1e-12  # cumulative weights that differ by less, relative to their sum, are equal
+
+
+def quantile_rows(x: Floats, weights: Floats | None, shares: Floats) -> Rows:
+    """Return the rows of the quantiles: the smallest values that at least these shares of the rows do not exceed."""
+    order = np.argsort(x, kind="stable")
+    total = np.arange(1.0, len(x) + 1) if weights is None else np.cumsum(weights[order])
+    at = np.searchsorted(total, shares * total[-1] * (1 - _CLOSE), side="left")
+    rows: Rows = order[np.minimum(at, len(x) - 1)]
+    return rows
+
+
+def quantile_values(x: Floats, weights: Floats | None, shares: Floats) -> Floats:
+    """Return the quantiles."""
+    if weights is not None:
+        return np.asarray(x[quantile_rows(x, weights, shares)])
+    at = np.ceil(shares * len(x) * (1 - _CLOSE)).astype(np.intp) - 1
+    return np.asarray(np.sort(x)[np.clip(at, 0, len(x) - 1)])  # faster than sorting row numbers
+
+
+def interval_ends(edges: Floats, x: Floats) -> tuple[Rows, Rows]:
+    """Return for each value the indices of the edges left and right of it; the left one is the index of its interval.
+
+    Intervals are open on the left, except the first one. Values beyond the edges belong to the nearest interval. A
+    single edge is both ends.
+    """
+    left = np.clip(np.searchsorted(edges, x, side="left") - 1, 0, max(len(edges) - 2, 0))
+    return left, np.minimum(left + 1, len(edges) - 1)

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.moments import Moments
-from subgrove._core.quantiles import interval_ends
+from subgrove._core.moments import Moments, interval_ends
 from subgrove._data.table import Table, read_table
 from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveRequest, CurveSummary
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of

@@ -20,9 +20,8 @@ import numpy.typing as npt
 from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._core.moments import Moments
 from subgrove._data.columns import values_like
-from subgrove._data.fingerprint import digest_of, fingerprint
 from subgrove._data.from_containers import untyped_columns
-from subgrove._data.table import read_table, read_weights
+from subgrove._data.table import digest_of, fingerprint, read_table, read_weights
 from subgrove._effects.curves import Curve, CurveSummary
 from subgrove._effects.grid import as_points, has_levels
 from subgrove._effects.plan import EffectPlan, EffectSpec

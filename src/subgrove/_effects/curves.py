@@ -15,8 +15,7 @@ from itertools import product
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.moments import Moments
-from subgrove._core.quantiles import interval_ends
+from subgrove._core.moments import Moments, interval_ends
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
 from subgrove._effects.predict import GridBlock, PredictionRequest
 from subgrove._effects.subgroup_rows import SubgroupRows

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from subgrove._data.fingerprint import fingerprint
 from subgrove._data.from_containers import names_and_rows
-from subgrove._data.table import read_like
+from subgrove._data.table import fingerprint, read_like
 from subgrove._data.to_containers import backend_of
 from subgrove._effects.curves import Curve
 from subgrove._effects.interactions import split_further

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import ColumnInfo, Floats, Rows
-from subgrove._core.quantiles import quantile_values
+from subgrove._core.moments import quantile_values
 from subgrove._core.text import quote
 from subgrove._data.columns import number_text, typed, values_like
 from subgrove._data.from_containers import UntypedColumn, untyped_column

@@ -14,8 +14,7 @@ from subgrove._core.parallel import effective_jobs, parallel_map, progress_bar
 from subgrove._core.random import read_seed
 from subgrove._core.validate import whole_number
 from subgrove._data.features import parse_features
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import Table, read_table
+from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import backend_of
 from subgrove._fidelity.compare import ComparisonData, FidelityComparison, check_classifier, compare, comparison_tasks
 from subgrove._fidelity.fit_samplers import fit_each, name_samplers

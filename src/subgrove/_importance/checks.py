@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import Table, read_table, read_weights
+from subgrove._data.table import Table, fingerprint, read_table, read_weights
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import RowLosses
 from subgrove._version import __version__

@@ -13,8 +13,7 @@ from subgrove._core.kinds import Floats
 from subgrove._core.parallel import parallel_map, progress_bar
 from subgrove._core.validate import reject_another_index
 from subgrove._data.features import parse_features
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import read_table
+from subgrove._data.table import fingerprint, read_table
 from subgrove._data.to_containers import copied, without_columns
 from subgrove._importance.build_result import make_result
 from subgrove._importance.checks import read_counts, reject_weighted_scores
@@ -23,7 +22,7 @@ from subgrove._models.predictor import default_loss, gives_probabilities, read_m
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
-from subgrove.losses.get import get_all
+from subgrove.losses.named import get_all
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.resampled_feature import ALL_ROWS
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
+from subgrove._data.table import fingerprint
 from subgrove._data.to_containers import backend_of
 from subgrove._importance.checks import versions, warn_of_same_rows, warn_of_singletons
 from subgrove._importance.result import ImportanceResult

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, read_table
+from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._importance.inference.sampler_variance import with_sampler_variance
 from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit_sampler
 from subgrove._models.predictor import Predictor

@@ -16,16 +16,15 @@ from subgrove._core.parallel import effective_jobs
 from subgrove._core.random import read_seed
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.features import parse_features
-from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, read_once, read_table
+from subgrove._data.table import Table, fingerprint, read_once, read_table
 from subgrove._importance.checks import read_counts, trained_on, warn_of_same_rows
 from subgrove._models.device import as_model
 from subgrove._models.predictor import Target, default_loss, read_target
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
 from subgrove.exceptions import ParameterError
 from subgrove.losses import Loss
-from subgrove.losses.get import get_all
+from subgrove.losses.named import get_all
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.conditioning import Given, fitted_given, read_given
 from subgrove.samplers.fit import features_of, fitted_sampler, sampler_name, training_rows, with_columns

@@ -32,7 +32,7 @@ from subgrove._scale.readers.sample import sample_rows
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss
-from subgrove.losses.get import get_all
+from subgrove.losses.named import get_all
 from subgrove.samplers.base import FittedSampler, Sampler
 from subgrove.samplers.fit import read_sampler
 

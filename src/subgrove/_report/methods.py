@@ -11,8 +11,7 @@ import numpy as np
 
 from subgrove._core.text import count_of, listed, percent, quote
 from subgrove._data.columns import number_text
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import TypedColumn
+from subgrove._data.table import TypedColumn, fingerprint
 from subgrove._report.curves import SHOWN_CLASSES
 from subgrove._report.dependence import ReportForests
 from subgrove._report.inputs import ReportInputs

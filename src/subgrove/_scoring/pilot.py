@@ -16,9 +16,8 @@ import numpy as np
 from subgrove._core.parallel import one_blas_thread
 from subgrove._core.random import KeyedStreams, Keys
 from subgrove._core.text import quote
-from subgrove._data.fingerprint import digest_of, exact_digest, fingerprint, rounded
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import read_like, read_table
+from subgrove._data.table import digest_of, exact_digest, fingerprint, read_like, read_table, rounded
 from subgrove._models.predictor import Predictions, Predictor, missing_in, read_target
 from subgrove._scale.readers import ChunkedData
 from subgrove._scoring.chunk_table import ChunkBatch, raw_column

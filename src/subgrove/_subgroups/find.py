@@ -12,8 +12,7 @@ from subgrove._core.parallel import effective_jobs, one_blas_thread, parallel_ma
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import reject_another_index
 from subgrove._data.features import Members, allowed_columns, parse_features
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import ColumnInfo, Floats, Kind, Table, read_table, read_weights
+from subgrove._data.table import ColumnInfo, Floats, Kind, Table, fingerprint, read_table, read_weights
 from subgrove._subgroups.depth import AUTO_MAX_DEPTH
 from subgrove._subgroups.grow import TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.partition import Partition

@@ -12,8 +12,7 @@ from subgrove._core.html_views import html_of
 from subgrove._core.parallel import effective_jobs
 from subgrove._core.random import read_seed
 from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.fingerprint import fingerprint
-from subgrove._data.table import ColumnInfo, Floats, Table, read_like, read_weights
+from subgrove._data.table import ColumnInfo, Floats, Table, fingerprint, read_like, read_weights
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.stability import regrow_trees
 from subgrove._subgroups.stability_result import Stability

@@ -5,7 +5,6 @@ together: it has no value per row or subgroup, and its importance has no interva
 """
 
 from subgrove.losses.base import Loss, custom, from_metric
-from subgrove.losses.get import get
-from subgrove.losses.named import names, quantile, tweedie
+from subgrove.losses.named import get, names, quantile, tweedie
 
 __all__ = ["Loss", "custom", "from_metric", "get", "names", "quantile", "tweedie"]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._core.quantiles import interval_ends, quantile_rows
+from subgrove._core.moments import interval_ends, quantile_rows
 from subgrove._core.random import Streams
 from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Changes, Donors, Rows

@@ -25,9 +25,8 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._core.random import stream
 from subgrove._data.encode import one_hot
-from subgrove._data.fingerprint import fingerprint
 from subgrove._data.replace_columns import Frames
-from subgrove._data.table import Table, read_table
+from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import as_count
 from subgrove._importance.inference.intervals import interval_columns
 from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
