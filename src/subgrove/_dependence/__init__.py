@@ -1,4 +1,4 @@
-"""Dependence: how well each feature can be foretold from the other columns, and from which."""
+"""Dependence: how well each feature is predicted by the other columns, and by which."""
 
 from subgrove._dependence.dependence import dependence
 from subgrove._dependence.result import Dependence

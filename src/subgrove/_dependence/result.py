@@ -158,8 +158,8 @@ class Dependence:
     @property
     def dependent(self) -> tuple[str, ...]:
         """Dependent features, for which conditional methods are recommended, the most dependent first."""
-        chosen = [each for each in self.found if each.explained >= self.threshold]
-        return tuple(each.feature for each in sorted(chosen, key=lambda each: -each.explained))
+        dependent = [each for each in self.found if each.explained >= self.threshold]
+        return tuple(each.feature for each in sorted(dependent, key=lambda each: -each.explained))
 
     @property
     def table(self) -> Any:
