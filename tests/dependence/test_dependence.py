@@ -1,4 +1,4 @@
-"""dependence: how well a forest of the other columns foretells each feature in rows that it has not seen."""
+"""dependence: how well a forest of the other columns predicts each feature in held-out rows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def explained(found: sg.Dependence) -> dict[str, float]:
 FOUND = sg.dependence(X, n_trees=100, random_state=1)
 
 
-def test_a_copy_is_foretold_and_noise_is_not() -> None:
+def test_a_copy_is_predicted_and_noise_is_not() -> None:
     found = explained(FOUND)
     assert found["z"] > 0.9
     assert found["copy"] > 0.9
@@ -41,7 +41,7 @@ def test_a_copy_is_foretold_and_noise_is_not() -> None:
     assert -0.5 < found["noise"] < 0.1
 
 
-def test_levels_that_another_column_decides_are_foretold() -> None:
+def test_levels_that_another_column_decides_are_predicted() -> None:
     assert explained(FOUND)["level"] > 0.9
 
 
@@ -64,14 +64,14 @@ def test_share_of_a_class_is_errors_over_those_of_the_mode() -> None:
     assert found == pytest.approx(1 - 0.2 / 0.5, abs=3 * 0.016)
 
 
-def test_the_column_that_tells_is_named() -> None:
+def test_the_column_that_states_is_named() -> None:
     table = FOUND.table.set_index("feature")
     assert table.loc["copy", "predictors"].startswith("z (")
     assert table.loc["noise", "predictors"] == ""
     assert FOUND.found[3].predictors[0] in ("z", "copy")
 
 
-def test_parts_add_up_to_the_whole() -> None:
+def test_shares_sum_to_explained() -> None:
     matrix = FOUND.matrix.set_index("feature")
     for name, whole in explained(FOUND).items():
         assert matrix.loc[name].sum() == pytest.approx(max(whole, 0), abs=1e-9)
@@ -93,7 +93,7 @@ def test_more_repeats_go_on_where_fewer_ended() -> None:
     assert one["explained"].tolist() == three["explained"][:2].tolist()
 
 
-def test_few_columns_ask_for_subgroups_and_many_for_imputation() -> None:
+def test_few_columns_need_subgroups_and_many_need_imputation() -> None:
     parts = RNG.normal(size=(600, 8))
     table = pd.DataFrame(parts, columns=[f"part{k}" for k in range(8)])
     table["sum"] = parts.sum(axis=1) + 0.5 * RNG.normal(size=600)
@@ -106,7 +106,7 @@ def test_few_columns_ask_for_subgroups_and_many_for_imputation() -> None:
     assert "use imputation" in " ".join(found.advice)
 
 
-def test_a_feature_that_is_wholly_told_is_said_to_be() -> None:
+def test_a_feature_that_is_determined_is_reported_as_such() -> None:
     table = pd.DataFrame({"a": np.repeat(["u", "v"], 50), "b": np.repeat(["x", "y"], 50), "c": RNG.normal(size=100)})
     found = sg.dependence(table, features="a", n_trees=50, random_state=1)
     assert explained(found)["a"] == 1
@@ -150,7 +150,7 @@ def test_the_users_table_is_not_changed() -> None:
     pd.testing.assert_frame_equal(X, before)
 
 
-def test_a_result_is_frozen_can_be_pickled_and_tells_its_seed() -> None:
+def test_a_result_is_frozen_can_be_pickled_and_states_its_seed() -> None:
     found = pickle.loads(pickle.dumps(FOUND))
     pd.testing.assert_frame_equal(found.table, FOUND.table)
     assert found.settings == {"n_trees": 100, "n_repeats": 1, "random_state": 1}

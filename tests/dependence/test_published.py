@@ -48,7 +48,7 @@ def test_the_published_share_is_among_what_splits_give(percent: pd.DataFrame, fe
     assert away <= 3 * percent[feature].std() * np.sqrt(1 + 1 / SPLITS) + 0.5  # published numbers are rounded
 
 
-def test_work_is_told_by_weekday_and_holiday() -> None:
+def test_work_is_reported_by_weekday_and_holiday() -> None:
     train, _ = sg.datasets.bike(split=0.7, random_state=1)
     (found,) = sg.dependence(train.X, features="work", n_trees=100, random_state=1).found
     assert found.predictors == ("weekday", "holiday")

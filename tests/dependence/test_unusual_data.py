@@ -41,7 +41,7 @@ def test_a_constant_feature_has_no_share_and_says_why(value: Any) -> None:
     assert (found["note"], found["sampler"], found["predictors"]) == ("has one value only", "", "")
 
 
-def test_a_constant_column_tells_nothing() -> None:
+def test_a_constant_column_states_nothing() -> None:
     found = sg.dependence(X.assign(same=1.0), n_trees=30, random_state=1)
     assert found.matrix["same"][:3].tolist() == [0.0, 0.0, 0.0]
     assert found.matrix.iloc[3, 1:].isna().all()
@@ -53,12 +53,12 @@ def test_a_column_without_any_value_is_no_obstacle() -> None:
     assert found["explained"][1] > 0.9
 
 
-def test_too_few_known_values_are_told() -> None:
+def test_too_few_known_values_are_reported() -> None:
     table = X.assign(rare=np.where(np.arange(200) < 9, X["z"], np.nan))
     assert "only 9 rows have a value" in line(table, "rare")["note"]
 
 
-def test_a_feature_with_very_many_levels_is_not_foretold_but_others_are() -> None:
+def test_a_feature_with_very_many_levels_is_not_predicted_but_others_are() -> None:
     table = X.assign(name=[f"row {k}" for k in range(200)])
     found = sg.dependence(table, n_trees=30, random_state=1).table.set_index("feature")
     assert found.loc["name", "note"] == "has 200 levels; more than 100 are not supported"
@@ -66,7 +66,7 @@ def test_a_feature_with_very_many_levels_is_not_foretold_but_others_are() -> Non
     assert found.loc["noise", "explained"] < 0.1
 
 
-def test_a_level_so_rare_that_a_half_lacks_it_is_told() -> None:
+def test_a_level_so_rare_that_a_half_lacks_it_is_reported() -> None:
     table = X.assign(rare=np.where(np.arange(200) == 7, "yes", "no"))
     found = line(table, "rare")
     assert found["note"] == "1 of 2 halves have one value only"
@@ -135,7 +135,7 @@ def test_ten_rows_are_enough() -> None:
         ({"X": X.assign(z=np.inf)}, ColumnError, "infinite"),
     ],
 )
-def test_wrong_input_is_told(given: dict[str, Any], error: type[Exception], says: str) -> None:
+def test_wrong_input_is_reported(given: dict[str, Any], error: type[Exception], says: str) -> None:
     arguments = {"X": X} | given
     with pytest.raises(error, match=says):
         sg.dependence(arguments.pop("X"), **arguments)

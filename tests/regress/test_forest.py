@@ -1,4 +1,4 @@
-"""The forest foretells as well as scikit-learn's, takes missing values and classes, and is the same for any jobs."""
+"""The forest predicts as well as scikit-learn's, takes missing values and classes, and is the same for any jobs."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def sample(n: int, p: int, seed: int) -> tuple[Floats, Floats]:
     return X, signal(X) + rng.normal(size=n)
 
 
-def error(foretold: Floats, X: Floats) -> float:
-    return float(np.mean((foretold - signal(X)) ** 2))
+def error(predicted: Floats, X: Floats) -> float:
+    return float(np.mean((predicted - signal(X)) ** 2))
 
 
 @pytest.mark.parametrize(("n", "p"), [(150, 6), (600, 20)])
@@ -59,9 +59,9 @@ def test_out_of_bag_error_is_that_of_new_rows_and_training_error_is_smaller() ->
 def test_one_tree_that_tries_all_columns_and_splits_to_the_end_repeats_its_bag() -> None:
     X, y = sample(60, 3, 0)
     forest = grow_forest(X, y[:, None], n_trees=1, min_node_size=1, tried=3)
-    foretold, unseen = forest.predict(X)[:, 0], ~np.isnan(forest.out_of_bag[:, 0])
-    np.testing.assert_allclose(foretold[~unseen], y[~unseen])
-    np.testing.assert_allclose(foretold[unseen], forest.out_of_bag[unseen, 0])
+    predicted, unseen = forest.predict(X)[:, 0], ~np.isnan(forest.out_of_bag[:, 0])
+    np.testing.assert_allclose(predicted[~unseen], y[~unseen])
+    np.testing.assert_allclose(predicted[unseen], forest.out_of_bag[unseen, 0])
     assert 0.2 < unseen.mean() < 0.55  # 37 % of the rows on average
 
 
@@ -100,14 +100,14 @@ def test_missing_values_go_to_the_side_where_they_do_best() -> None:
     for outcome in (0.0, 1.0, 5.0):
         target = np.where(gone, outcome, y)
         forest = grow_forest(np.where(gone[:, None], np.nan, X), target[:, None], n_trees=50)
-        foretold = forest.predict(np.array([[np.nan], [0.1], [0.9]]))[:, 0]
-        np.testing.assert_allclose(foretold, [outcome, 0.0, 1.0], atol=0.05)
+        predicted = forest.predict(np.array([[np.nan], [0.1], [0.9]]))[:, 0]
+        np.testing.assert_allclose(predicted, [outcome, 0.0, 1.0], atol=0.05)
 
 
-def test_missing_value_where_training_had_none_is_foretold_too() -> None:
+def test_missing_value_where_training_had_none_is_predicted_too() -> None:
     X, y = sample(200, 3, 0)
-    foretold = grow_forest(X, y[:, None], n_trees=20).predict(np.full((2, 3), np.nan))
-    assert np.isfinite(foretold).all()
+    predicted = grow_forest(X, y[:, None], n_trees=20).predict(np.full((2, 3), np.nan))
+    assert np.isfinite(predicted).all()
 
 
 @pytest.mark.parametrize("tried", [1, 3])
@@ -120,13 +120,13 @@ def test_constant_columns_and_outputs_are_no_trouble(tried: int) -> None:
     np.testing.assert_allclose(grow_forest(wide, np.full((80, 1), 3.0), n_trees=3).predict(wide), 3.0)
 
 
-def test_one_row_is_foretold_by_itself() -> None:
+def test_one_row_is_predicted_by_itself() -> None:
     forest = grow_forest(np.zeros((1, 2)), np.array([[4.0]]), n_trees=3)
     np.testing.assert_allclose(forest.predict(np.ones((2, 2))), 4.0)
     assert np.isnan(forest.out_of_bag).all()
 
 
-def test_neighbouring_floats_are_told_apart() -> None:
+def test_neighbouring_floats_are_distinguished() -> None:
     low = 1.0
     X = np.repeat([[low], [np.nextafter(low, 2)]], 50, axis=0)
     y = np.repeat([0.0, 1.0], 50)
@@ -134,13 +134,13 @@ def test_neighbouring_floats_are_told_apart() -> None:
 
 
 @pytest.mark.parametrize("distinct", [2, 40, None])
-def test_columns_of_few_and_of_many_values_are_cut_alike(distinct: int | None) -> None:
-    """Rows are put in order in three ways; a tree that knows the answer exactly shows that each is right."""
+def test_columns_of_few_and_of_many_values_are_split_in_the_same_way(distinct: int | None) -> None:
+    """Rows are put in order in three ways; a tree that fits exactly shows that each is right."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(3000, 2)) if distinct is None else rng.integers(distinct, size=(3000, 2)).astype(float)
     y = (X[:, 0] > np.median(X[:, 0])).astype(float)
-    foretold = grow_forest(X, y[:, None], n_trees=3, tried=2, min_node_size=1).predict(X)[:, 0]
-    assert np.mean(np.abs(foretold - y) > 1e-9) < 0.002  # rows beside the cut that no bag held
+    predicted = grow_forest(X, y[:, None], n_trees=3, tried=2, min_node_size=1).predict(X)[:, 0]
+    assert np.mean(np.abs(predicted - y) > 1e-9) < 0.002  # rows beside the cut that no bag held
 
 
 def test_scale_and_level_of_the_output_change_nothing() -> None:
@@ -194,12 +194,12 @@ def test_without_a_compiler_scikit_learn_grows_a_forest_as_good(monkeypatch: pyt
     X, y = sample(400, 5, 0)
     new = np.random.default_rng(1).normal(size=(2000, 5))
     fast = grow_forest(X, y[:, None], n_trees=100)
-    foretold = fast.predict(new)[:, 0]
+    predicted = fast.predict(new)[:, 0]
     monkeypatch.setattr(loader, "forest", None)
     monkeypatch.setattr(loader, "warn_forest_fallback", lambda: None)
     slow = grow_forest(X, y[:, None], n_trees=100)
     assert type(slow) is not type(fast)
-    assert error(slow.predict(new)[:, 0], new) == pytest.approx(error(foretold, new), rel=0.15)
+    assert error(slow.predict(new)[:, 0], new) == pytest.approx(error(predicted, new), rel=0.15)
     assert np.nanmean((slow.out_of_bag - y[:, None]) ** 2) == pytest.approx(
         np.nanmean((fast.out_of_bag - y[:, None]) ** 2), rel=0.1
     )
@@ -231,7 +231,7 @@ def test_scikit_learn_forest_is_announced_once(monkeypatch: pytest.MonkeyPatch) 
 
 
 @needs_compiler
-def test_rows_with_another_number_of_columns_are_refused() -> None:
+def test_rows_with_another_number_of_columns_raise_an_error() -> None:
     X, y = sample(50, 3, seed=1)
     forest = grow_forest(X, y[:, None], n_trees=3)
     for rows in (X[:, :2], np.hstack([X, X]), X[0]):

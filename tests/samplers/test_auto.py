@@ -1,4 +1,4 @@
-"""The sampler that chooses: the right one for known data, told truly, and unusual tables one by one."""
+"""The sampler that chooses: the right one for known data, reported truly, and unusual tables one by one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_columns_that_a_redraw_depends_on_are_named() -> None:
     assert FITTED.choices["none"].conditioning == ()
 
 
-def test_a_choice_tells_its_scores_truly() -> None:
+def test_a_choice_states_its_scores_truly() -> None:
     for name, choice in FITTED.choices.items():
         best = min(choice.scores, key=lambda one: one.score, default=None)
         lines = choice.lines()
@@ -76,7 +76,7 @@ def test_a_choice_tells_its_scores_truly() -> None:
             assert f"{picked.score:.3g}" in choice.reason
 
 
-def test_what_all_columns_tell_a_little_of_is_not_left_to_few() -> None:
+def test_many_weak_predictors_are_not_replaced_by_few() -> None:
     rng = np.random.default_rng(2)
     Z = rng.normal(size=(400, 60))
     X = pd.DataFrame(Z, columns=[f"z{k}" for k in range(60)])
@@ -152,7 +152,7 @@ def test_donors_of_subgroups_are_training_values_of_the_same_subgroup() -> None:
     assert values[:, high].mean() == pytest.approx(4, abs=0.3)
 
 
-def test_shown_depth_changes_what_results_are_told_by_and_nothing_else() -> None:
+def test_shown_depth_changes_what_results_are_reported_by_and_nothing_else() -> None:
     deep = Auto(report_depth=0).fit(TRAIN, ["steps"])
     one, two = (fitted.resample(fitted.read(TEST), ("steps",), Streams(0, "steps", 2)) for fitted in (FITTED, deep))
     assert len(one.groups) > 1
@@ -160,7 +160,7 @@ def test_shown_depth_changes_what_results_are_told_by_and_nothing_else() -> None
     assert drawn(deep, TEST, "steps") == drawn(FITTED, TEST, "steps")
 
 
-def test_given_columns_are_the_only_ones_asked_for() -> None:
+def test_given_columns_are_the_only_ones_used() -> None:
     fitted = Auto(given=["z0"]).fit(TRAIN, NAMES)
     assert all(set(choice.conditioning) <= {"z0"} for choice in fitted.choices.values())
     none = Auto(given=[]).fit(TRAIN, NAMES)
@@ -180,12 +180,12 @@ def test_groups_are_redrawn_together() -> None:
 
 def test_number_of_jobs_changes_nothing() -> None:
     two = Auto(n_jobs=2).fit(TRAIN, NAMES)
-    assert _told(two) == _told(FITTED)
+    assert _reported(two) == _reported(FITTED)
     for name in NAMES:
         assert drawn(two, TEST, name) == drawn(FITTED, TEST, name)
 
 
-def _told(fitted: FittedAuto) -> list[str]:
+def _reported(fitted: FittedAuto) -> list[str]:
     return [f"{choice.reason} {choice.lines()}" for choice in fitted.choices.values()]
 
 
@@ -306,8 +306,8 @@ def test_levels_that_training_did_not_have() -> None:
     test = small(10, 1).assign(kind="new")
     fitted = Auto().fit(X)
     assert set(drawn(fitted, test, "kind")[0]) <= {"u", "v", "w"}
-    told = fitted.reporting_subgroups(("a",))
-    if told is not None and "kind" in told.conditioning:
+    reported = fitted.reporting_subgroups(("a",))
+    if reported is not None and "kind" in reported.conditioning:
         with pytest.warns(UnseenValueWarning, match="'new'"):
             drawn(fitted, test, "a")
     else:
@@ -384,18 +384,18 @@ def test_the_default_of_importance_is_this_sampler() -> None:
     assert imp.overall["estimate"][0] == pytest.approx(0.5, rel=0.4)
 
 
-def test_a_feature_that_is_redrawn_by_a_shift_is_told_by_its_own_subgroups() -> None:
+def test_a_feature_that_is_redrawn_by_a_shift_is_reported_by_its_own_subgroups() -> None:
     scenario = sg.simulate.scenario("linear")
     train, test = scenario.sample(1500, random_state=1), scenario.sample(400, random_state=2)
     fitted = Auto().fit(train.X, ["x1", "x10"])
     assert fitted.choices["x1"].selected == "shifted_subgroups"
-    told = fitted.reporting_subgroups(("x1",))
+    reported = fitted.reporting_subgroups(("x1",))
     own = sg.find_subgroups(train.X, features=["x1"], max_depth=2)["x1"]
-    assert told is not None
-    assert told.rules == own.rules
-    asked = {"train": train.X, "features": ["x1"], "random_state": 1, "progress": False}
-    imp = sg.importance(scenario.model, test.X, test.y, sampler="auto", **asked)  # type: ignore[arg-type]
-    plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(report_depth=0), **asked)  # type: ignore[arg-type]
+    assert reported is not None
+    assert reported.rules == own.rules
+    requested = {"train": train.X, "features": ["x1"], "random_state": 1, "progress": False}
+    imp = sg.importance(scenario.model, test.X, test.y, sampler="auto", **requested)  # type: ignore[arg-type]
+    plain = sg.importance(scenario.model, test.X, test.y, sampler=Auto(report_depth=0), **requested)  # type: ignore[arg-type]
     lines = imp.by_subgroup
     assert tuple(lines["rule"]) == own.rules
     np.testing.assert_array_equal(lines["n"], np.bincount(own.assign(test.X), minlength=len(own)))

@@ -63,7 +63,7 @@ def test_cross_fitting_is_each_half_with_the_other_as_training_rows(weighted: bo
 
 
 def spread_and_error(sampler: Any, runs: int, levels: int) -> tuple[float, float]:
-    """Standard deviation of cross-fitted estimates over samples, and the root mean square of the errors they tell."""
+    """Standard deviation of cross-fitted estimates over samples, and the root mean square of their reported errors."""
     rng = np.random.default_rng(7)
     estimates, errors = [], []
     for seed in range(runs):
@@ -105,7 +105,7 @@ def test_rows_that_merely_hold_a_level_are_no_donors() -> None:
 
 @pytest.mark.parametrize("donors", ["test", "train"])
 def test_drawn_donors_are_of_the_right_half(donors: Any) -> None:
-    """`x` differs in every row, so that the table that the model was asked for tells the donors."""
+    """`x` differs in every row, so that the table that the model predicts identifies the donors."""
     tables: list[Any] = []
 
     def spy(table: Any) -> Floats:

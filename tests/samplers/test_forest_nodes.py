@@ -100,10 +100,10 @@ def test_column_that_the_forest_does_not_know_is_redrawn_from_all_rows() -> None
 
 
 def test_model_of_the_question_is_the_forest_if_none_was_given() -> None:
-    asked = ForestNodes(threshold=0.5)
-    assert asked.for_model(FOREST).forest is FOREST
-    assert asked.for_model(FOREST).threshold == 0.5
-    assert asked.forest is None
+    requested = ForestNodes(threshold=0.5)
+    assert requested.for_model(FOREST).forest is FOREST
+    assert requested.for_model(FOREST).threshold == 0.5
+    assert requested.forest is None
     other = RandomForestRegressor(1)
     assert ForestNodes(FOREST).for_model(other).forest is FOREST
     assert ForestNodes(target=Y).for_model(other).forest is None
@@ -159,7 +159,7 @@ def test_target_may_be_classes() -> None:
     assert fitted.trees["a"].target.kind == "nominal"
 
 
-def test_target_of_another_length_is_refused() -> None:
+def test_target_of_another_length_raises_an_error() -> None:
     with pytest.raises(LengthError, match="target has 600 values, but X has 10 rows"):
         ForestNodes(target=Y).fit(TRAIN.head(10))
 

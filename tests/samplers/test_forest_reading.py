@@ -117,7 +117,7 @@ def test_pipeline_of_a_forest_alone_is_the_forest() -> None:
         ),
     ],
 )
-def test_steps_that_make_other_columns_are_refused(steps: Any, table: Any, message: str) -> None:
+def test_steps_that_make_other_columns_raise_an_error(steps: Any, table: Any, message: str) -> None:
     pipeline = make_pipeline(steps, small(RandomForestRegressor)).fit(table, Y)
     with pytest.raises(ParameterError) as error:
         read(pipeline, table)
@@ -127,17 +127,17 @@ def test_steps_that_make_other_columns_are_refused(steps: Any, table: Any, messa
 @pytest.mark.parametrize(
     "model", [LinearRegression().fit(X, Y), GradientBoostingRegressor(n_estimators=2).fit(X, Y), 3]
 )
-def test_other_models_are_refused(model: Any) -> None:
+def test_other_models_raise_an_error(model: Any) -> None:
     with pytest.raises(ParameterError, match=f"forest must be a random forest.*got {type(model).__name__}"):
         read(model)
 
 
-def test_forest_that_is_not_fitted_is_refused() -> None:
+def test_forest_that_is_not_fitted_raises_an_error() -> None:
     with pytest.raises(ParameterError, match="has not been fitted"):
         read(RandomForestRegressor())
 
 
-def test_forest_of_other_columns_is_refused() -> None:
+def test_forest_of_other_columns_raises_an_error() -> None:
     forest = small(RandomForestRegressor).fit(X, Y)
     with pytest.raises(ParameterError, match="fitted on 'c', which train lacks"):
         read(forest, X[["a", "b"]])

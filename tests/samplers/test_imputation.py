@@ -1,4 +1,4 @@
-"""Imputation draws around a forest's predictions, with residuals of the rows that were asked for."""
+"""Imputation draws around a forest's predictions, with residuals of the rows that were requested for."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def forest(**settings: Any) -> Imputation:
 
 
 @pytest.mark.parametrize("residuals", RESIDUALS)
-def test_redrawn_values_are_around_what_the_others_foretell(residuals: ResidualSource) -> None:
+def test_redrawn_values_are_around_what_the_others_predicts(residuals: ResidualSource) -> None:
     (values,) = redrawn(forest(residuals=residuals).fit(TRAIN, ["x"]), TEST, "x")
     high = TEST["z"].to_numpy() > 0
     # About 200 values with a standard deviation below 1 on each side, and a forest that is off by less than 0.2.
@@ -134,7 +134,7 @@ def test_expectation_over_levels_is_exact_if_repeats_cost_as_much() -> None:
     assert given == pytest.approx(1 - own, abs=1e-12)
 
 
-def test_forest_of_a_feature_does_not_depend_on_the_others_asked_for() -> None:
+def test_forest_of_a_feature_does_not_depend_on_other_features() -> None:
     alone, among = forest().fit(TRAIN, ["x"]), forest().fit(TRAIN, ["label", "x"])
     np.testing.assert_array_equal(redrawn(alone, TEST, "x"), redrawn(among, TEST, "x"))
 
@@ -229,15 +229,15 @@ def test_parameters_are_checked(settings: dict[str, Any], message: str) -> None:
         Imputation(**settings).fit(TRAIN, ["x"])
 
 
-def test_groups_are_refused() -> None:
+def test_groups_raise_an_error() -> None:
     with pytest.raises(ParameterError, match="'imputation' resamples one feature at a time"):
         forest().fit(TRAIN, [["x", "z"]])
 
 
-def test_levels_that_no_tree_foretells_are_not_asked_for() -> None:
+def test_levels_that_no_tree_predicts_are_not_evaluated() -> None:
     """Also if a mean of indicators misses 0 by rounding."""
     three = np.resize(["a", "b", "c"], 90)
-    train = pd.DataFrame({"level": three, "told": np.resize([1.0, 2.0, 3.0], 90)})
+    train = pd.DataFrame({"level": three, "reported": np.resize([1.0, 2.0, 3.0], 90)})
     fitted = forest().fit(train, ["level"])
     redraw = fitted.resample(fitted.read(train), ("level",), Streams(0, "level", 5))
     assert redraw.exact is not None

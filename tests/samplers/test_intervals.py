@@ -105,17 +105,17 @@ def test_constant_column_is_moved_to_its_one_value() -> None:
     assert all(len(step.rows) == 0 for step in redraw.exact.terms())
 
 
-def test_missing_values_are_refused_in_training() -> None:
+def test_missing_values_raise_an_error_in_training() -> None:
     with pytest.raises(ParameterError, match=r"'intervals' takes no missing values, but column 'x'"):
         fitted_on([1.0, None, 2.0], 2)
 
 
-def test_missing_values_are_refused_at_redraw_with_the_row() -> None:
+def test_missing_values_raise_an_error_at_redraw_with_the_row() -> None:
     with pytest.raises(ParameterError, match=r"a missing value: column 'x' has 1 such rows, the first is row 1"):
         redraw_of(fitted_on([1.0, 2.0], 2), pd.DataFrame({"x": [1.0, None]}))
 
 
-def test_level_that_training_did_not_have_is_refused() -> None:
+def test_level_that_training_did_not_have_raises_an_error() -> None:
     fitted = fitted_on(pd.Series(["a", "b"], dtype=pd.CategoricalDtype(["a", "b"], ordered=True)), 2)
     new = pd.DataFrame({"x": pd.Series(["c"], dtype=pd.CategoricalDtype(["a", "b", "c"], ordered=True))})
     with pytest.raises(ParameterError, match="a level that is absent from training"):

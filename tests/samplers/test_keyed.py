@@ -1,4 +1,4 @@
-"""Rows that are known by keys are redrawn alike whatever part of the table they come in."""
+"""Rows that are known by keys have the same samples whatever part of the table they come in."""
 
 from __future__ import annotations
 
@@ -88,15 +88,15 @@ def test_marginal_donors_of_training_have_the_importance_of_marginal_ones() -> N
     def model(X: pd.DataFrame) -> pd.Series:
         return 100 * X["temp"] + 500 * (X["season"] == "FALL")
 
-    asked: dict[str, Any] = {
+    requested: dict[str, Any] = {
         "features": ["temp", "season"],
         "n_repeats": 30,
         "random_state": 1,
         "check_fidelity": False,
     }
-    inside = sg.importance(model, TEST.X, model(TEST.X), sampler="marginal", **asked)
+    inside = sg.importance(model, TEST.X, model(TEST.X), sampler="marginal", **requested)
     outside = sg.importance(
-        model, TEST.X, model(TEST.X), sampler=sg.samplers.Marginal(donors="train"), train=TRAIN.X, **asked
+        model, TEST.X, model(TEST.X), sampler=sg.samplers.Marginal(donors="train"), train=TRAIN.X, **requested
     )
     assert outside.settings["trained_on"] == "train"
     for name in ("temp", "season"):

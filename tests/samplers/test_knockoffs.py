@@ -189,7 +189,7 @@ def test_method_is_checked() -> None:
         Knockoffs("asdp").fit(gaussian(10, 0))  # type: ignore[arg-type]
 
 
-def test_missing_value_in_any_numeric_column_is_refused_with_its_name() -> None:
+def test_missing_value_in_any_numeric_column_raises_an_error_with_its_name() -> None:
     X = pd.DataFrame(gaussian(50, 0), columns=["a", "b", "c"])
     holed = X.copy()
     holed.loc[3, "c"] = np.nan

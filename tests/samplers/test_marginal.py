@@ -73,7 +73,7 @@ def test_exact_where_values_are_few_and_drawn_where_they_are_many() -> None:
         )
 
 
-def test_probabilities_of_an_exact_expectation_add_up_to_those_of_other_values() -> None:
+def test_probabilities_of_an_exact_expectation_sum_to_those_of_other_values() -> None:
     fitted, table = sg.samplers.Marginal().fit(X), read_table(X)
     weights = RNG.uniform(0.5, 3, 30)
     for counted in (None, weights):
@@ -90,12 +90,12 @@ def test_probabilities_of_an_exact_expectation_add_up_to_those_of_other_values()
 
 
 def test_fixed_points_are_never_exact() -> None:
-    """A plain shuffle is asked for; its expectation has another value."""
+    """A plain shuffle is requested for; its expectation has another value."""
     fitted = sg.samplers.Marginal(fixed_points=True).fit(X)
     assert fitted.resample(read_table(X), ("city",), Streams(0, "city", 5)).exact is None
 
 
-def test_what_cannot_be_redrawn_is_refused() -> None:
+def test_what_cannot_be_redrawn_raises_an_error() -> None:
     fitted = sg.samplers.Marginal().fit(X)
     with pytest.raises(InputError, match="lacks 'city'"):
         next(iter(fitted.sample(X[["x", "count"]], "x", 1)))

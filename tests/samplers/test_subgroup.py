@@ -90,7 +90,7 @@ def test_fit_leaves_the_sampler_as_it_was_and_gives_a_frozen_one() -> None:
         assert (np.asarray(one) == np.asarray(two)).all()
 
 
-def test_feature_that_no_subgroups_were_found_for_is_refused() -> None:
+def test_feature_that_no_subgroups_were_found_for_raises_an_error() -> None:
     sampler = sg.samplers.SubgroupSampler().fit(TRAIN.X, ["temp"])
     with pytest.raises(ParameterError, match="There are no subgroups of 'hum', only of temp"):
         redrawn(sampler, "hum")

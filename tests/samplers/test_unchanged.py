@@ -1,4 +1,4 @@
-"""Unchanged leaves every row as it is, and does not ask the model for it."""
+"""Unchanged leaves every row unchanged, without evaluating the model."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def test_redraw_gives_the_column_back() -> None:
         np.testing.assert_array_equal(column, X["number"])
 
 
-def test_importance_is_zero_and_the_model_is_asked_for_the_rows_as_they_are_alone() -> None:
+def test_importance_is_zero_and_the_model_predicts_the_baseline_only() -> None:
     train, test = sg.datasets.bike(split=0.7, random_state=1)
-    asked = []
+    requested = []
 
     def model(X: pd.DataFrame) -> Any:
-        asked.append(len(X))
+        requested.append(len(X))
         return X["temp"]
 
     result = sg.importance(model, test.X, test.y, sampler=Unchanged(), train=train.X, random_state=0)
     assert (result.overall["estimate"] == 0).all()
-    assert asked == [len(test.X)]
+    assert requested == [len(test.X)]

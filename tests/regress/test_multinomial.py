@@ -45,14 +45,14 @@ def donors(change: Any) -> Rows:
     return change.rows
 
 
-def test_columns_that_matter_are_found_and_told() -> None:
+def test_columns_that_matter_are_found_and_reported() -> None:
     shift = found().predictor
     assert shift.columns[:2] == ("z0", "z1")
     assert shift.levels == ("cold", "mild", "warm")
     assert shift.text().startswith("kind depends on z0 (more cold, less warm), z1 (more warm, less ")
 
 
-def test_probabilities_add_up_and_are_those_of_the_data() -> None:
+def test_probabilities_sum_to_one_and_are_those_of_the_data() -> None:
     shares = found().predictor.predict(TABLE)
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     for k, level in enumerate(("cold", "mild", "warm")):
@@ -106,7 +106,7 @@ def test_without_a_column_there_are_shares_however_many_levels() -> None:
     np.testing.assert_allclose(shares[0], np.unique(levels[:1000], return_counts=True)[1] / 1000, rtol=1e-9)
 
 
-def test_a_number_of_few_values_is_told_by_its_values() -> None:
+def test_a_number_of_few_values_is_reported_by_its_values() -> None:
     assert found(feature="size").predictor.levels == ("0", "1")
 
 

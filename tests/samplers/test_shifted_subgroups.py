@@ -50,7 +50,7 @@ def test_redrawn_values_have_the_mean_and_spread_of_their_subgroup() -> None:
         assert own.mean() == pytest.approx(0, abs=4 * spread / np.sqrt(500))
 
 
-def test_results_are_told_by_subgroups_and_all_columns_are_named() -> None:
+def test_results_are_reported_by_subgroups_and_all_columns_are_named() -> None:
     redraw = FITTED.resample(FITTED.read(TEST), ("x",), Streams(0, "x", 2))
     assert set(redraw.groups.rules) == {"kind in {u}", "kind in {v}"}
     assert set(redraw.groups.conditioning) >= {"a", "b", "kind"}
@@ -126,7 +126,7 @@ def test_levels_are_drawn_with_probabilities_that_shift() -> None:
     assert share == pytest.approx(1 / (1 + np.exp(-3)), abs=0.04)
 
 
-def test_a_feature_that_nothing_tells_of_has_its_mean_as_shift() -> None:
+def test_a_feature_that_nothing_states_of_has_its_mean_as_shift() -> None:
     fitted = ShiftedSubgroups().fit(TRAIN, ["c"])
     if not fitted.shifts["c"].columns:
         assert fitted.shifts["c"].text() == f"c ~ {TRAIN['c'].mean():.3g}"
@@ -140,7 +140,7 @@ def test_a_duplicate_column_gives_the_old_values_back() -> None:
     np.testing.assert_allclose(drawn(fitted, other, "x", 2), np.tile(other["x"], (2, 1)), atol=0.1)
 
 
-def test_given_columns_are_the_only_ones_asked_for() -> None:
+def test_given_columns_are_the_only_ones_used() -> None:
     fitted = ShiftedSubgroups(given=["b", "c"]).fit(TRAIN, ["x"])
     assert fitted.shifts["x"].columns[0] == "b"
     assert set(fitted.shifts["x"].columns) <= {"b", "c"}
@@ -176,7 +176,7 @@ def test_keep_is_a_share(keep: Any) -> None:
         ShiftedSubgroups(residual_retention=keep).fit(TRAIN)
 
 
-def test_missing_values_of_the_feature_are_refused_in_training_and_in_rows_to_redraw() -> None:
+def test_missing_values_of_the_feature_raise_an_error_in_training_and_in_rows_to_redraw() -> None:
     holed = TRAIN.assign(x=TRAIN["x"].where(TRAIN.index > 5))
     with pytest.raises(ParameterError, match="takes no missing values, but column 'x'"):
         ShiftedSubgroups().fit(holed, ["x"])
@@ -196,7 +196,7 @@ def test_an_unseen_level_of_a_nominal_feature_is_redrawn_like_others() -> None:
     assert set(np.unique(values)) <= {"u", "v"}
 
 
-def test_numbers_that_cannot_be_squared_are_refused_by_name() -> None:
+def test_numbers_that_cannot_be_squared_raise_an_error_by_name() -> None:
     with pytest.raises(ColumnError, match="'x' of train has numbers above 1e70"):
         ShiftedSubgroups().fit(TRAIN.assign(x=1e300 * TRAIN["x"]), ["x"])
 

@@ -76,20 +76,20 @@ def test_of_many_levels_the_most_frequent_count() -> None:
 
 
 @pytest.mark.parametrize("constant", [1.0, 1e9, 0.0, "same", None])
-def test_constant_and_empty_columns_tell_nothing(constant: Any) -> None:
+def test_constant_and_empty_columns_have_no_effect(constant: Any) -> None:
     design, values = Design.of(table(a=numbers(), constant=[constant] * N))
     assert labels(design) == ["a"]
     assert values.shape == (N, 1)
 
 
-def test_numbers_far_from_zero_are_told_apart() -> None:
+def test_numbers_far_from_zero_are_distinguished() -> None:
     design, values = Design.of(table(far=1e9 + numbers()))
     assert labels(design) == ["far"]
     assert values.std() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("factor", [1e300, 1e-300])
-def test_numbers_that_cannot_be_squared_tell_nothing(factor: float) -> None:
+def test_numbers_that_cannot_be_squared_have_no_effect(factor: float) -> None:
     design, _ = Design.of(table(a=numbers(), extreme=factor * numbers()))
     assert labels(design) == ["a"]
     assert is_extreme(factor * numbers())

@@ -45,7 +45,7 @@ def test_donors_are_training_rows_of_the_same_subgroup() -> None:
     assert redraw.groups.conditioning == ("kind",)
 
 
-def test_results_are_told_by_the_upper_subgroups() -> None:
+def test_results_are_reported_by_the_upper_subgroups() -> None:
     redraw, changes = drawn(donors(shown=1), TEST)
     assert len(redraw.groups) == 2
     assert set(redraw.groups.rules) == set(PARTITION.at_depth(1).rules)

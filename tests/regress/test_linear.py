@@ -64,7 +64,7 @@ def test_a_square_is_a_product_with_itself() -> None:
     assert shift.predictor.terms[0].label == "z3 x z3"
 
 
-def test_what_is_foretold_is_the_sum_of_the_terms() -> None:
+def test_what_is_predicted_is_the_sum_of_the_terms() -> None:
     Z = columns(400, 5, 3)
     x = 2 * Z["z0"] - (Z["kind"] == "w") + Z["z1"] * Z["z2"] + noise(400, 3)
     shift = found(Z, x)
@@ -88,7 +88,7 @@ def test_independent_columns_have_no_shift_in_most_runs() -> None:
     assert runs - none <= runs * (0.25 + 3 * 0.056)
 
 
-def test_residuals_are_of_shifts_that_have_not_seen_the_row() -> None:
+def test_residuals_are_held_out() -> None:
     """Moving the value of one row far away moves its own residual as far: no shift runs after it."""
     Z = columns(200, 4, 5)
     x = np.asarray(2 * Z["z0"] + noise(200, 5))
@@ -130,10 +130,10 @@ def test_a_dense_shift_uses_all_columns_and_is_better_where_all_matter_a_little(
     Z = columns(300, 60, 7).drop(columns="kind")
     x = 0.15 * Z.to_numpy().sum(axis=1) + noise(300, 7)
     table = read_table(Z.assign(x=x))
-    rivals = FoldGrams.of(table, 0)
+    grams = FoldGrams.of(table, 0)
     dense, sparse = (
-        fit_dense_linear(rivals, "x", x, list(Z.columns)),
-        fit_sparse_linear(rivals, "x", x, list(Z.columns)),
+        fit_dense_linear(grams, "x", x, list(Z.columns)),
+        fit_sparse_linear(grams, "x", x, list(Z.columns)),
     )
     assert dense is not None
     assert sparse is not None
@@ -177,11 +177,11 @@ def test_a_path_that_leaves_the_products_out_changes_nothing(monkeypatch: pytest
     monkeypatch.setattr(
         fitting, "exceeds_standard_error", lambda *_: True
     )  # as rounding may have it where both are the same
-    asked = found(Z, x)
-    assert asked is not None
+    problem = found(Z, x)
+    assert problem is not None
     assert without is not None
-    assert asked.predictor.terms == without.predictor.terms
-    assert asked.noise == without.noise
+    assert problem.predictor.terms == without.predictor.terms
+    assert problem.noise == without.noise
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])

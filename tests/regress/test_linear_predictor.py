@@ -27,13 +27,13 @@ def shift(*terms: LinearTerm) -> LinearPredictor:
 
 
 def test_a_line_has_signs_numbers_and_names() -> None:
-    told = shift(LinearTerm((SUMMER,), 4.2, 2.0), LinearTerm((HUM,), -0.1, 1.0)).text()
-    assert told == "temp ~ 15.2 + 4.2 * [season = SUMMER] - 0.1 * hum"
+    text = shift(LinearTerm((SUMMER,), 4.2, 2.0), LinearTerm((HUM,), -0.1, 1.0)).text()
+    assert text == "temp ~ 15.2 + 4.2 * [season = SUMMER] - 0.1 * hum"
 
 
 def test_factors_of_a_product_are_taken_about_their_means() -> None:
-    told = shift(LinearTerm((HUM, WIND), 0.5, 2.0), LinearTerm((FALL, HUM), -2.0, 1.0)).text()
-    assert told == "temp ~ 15.2 + 0.5 * (hum - 60) * (wind + 1) - 2 * ([season = FALL] - 0.333) * (hum - 60)"
+    text = shift(LinearTerm((HUM, WIND), 0.5, 2.0), LinearTerm((FALL, HUM), -2.0, 1.0)).text()
+    assert text == "temp ~ 15.2 + 0.5 * (hum - 60) * (wind + 1) - 2 * ([season = FALL] - 0.333) * (hum - 60)"
 
 
 @pytest.mark.parametrize(("most", "ending"), [(6, "* wind"), (2, "+ 1 smaller term"), (1, "+ 2 smaller terms")])

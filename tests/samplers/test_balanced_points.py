@@ -102,11 +102,11 @@ def test_members_of_pools_are_of_the_row_s_subgroup_and_sorted() -> None:
     rng = np.random.default_rng(3)
     code, values = rng.integers(0, 3, 90).astype(np.int32), rng.normal(size=90)
     pools = SortedPools(code, values, 3)
-    asked = np.repeat(np.arange(3, dtype=np.int32), 50)
-    taken = pools.at(asked, np.tile(np.linspace(0, 1, 50, endpoint=False), 3))
-    np.testing.assert_array_equal(code[taken], asked)
+    requested = np.repeat(np.arange(3, dtype=np.int32), 50)
+    taken = pools.at(requested, np.tile(np.linspace(0, 1, 50, endpoint=False), 3))
+    np.testing.assert_array_equal(code[taken], requested)
     for k in range(3):
-        assert (np.diff(values[taken[asked == k]]) >= 0).all()
+        assert (np.diff(values[taken[requested == k]]) >= 0).all()
     np.testing.assert_array_equal(
         values[pools.at(np.arange(3, dtype=np.int32), np.ones(3))], [values[code == k].max() for k in range(3)]
     )

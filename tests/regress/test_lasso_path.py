@@ -1,4 +1,4 @@
-"""Paths of the lasso: two codes with the same answer, which is scikit-learn's."""
+"""Paths of the lasso: two implementations with the same result, that of scikit-learn's."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def penalties(X: Floats, y: Floats, least: float = 1e-3) -> Floats:
     return np.asarray(np.abs(X.T @ y / N).max() * np.geomspace(1, least, 20))
 
 
-def followed(X: Floats, y: Floats, asked: Floats) -> Floats:
-    return np.asarray(path.lasso_paths((X.T @ X / N)[None], (X.T @ y / N)[None], asked)[0])
+def followed(X: Floats, y: Floats, alphas: Floats) -> Floats:
+    return np.asarray(path.lasso_paths((X.T @ X / N)[None], (X.T @ y / N)[None], alphas)[0])
 
 
 @pytest.fixture(params=["as built", "in Python"])
@@ -43,9 +43,9 @@ def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("either")
 def test_coefficients_are_those_of_scikit_learn() -> None:
     X, y = problem()
-    asked = penalties(X, y)
-    _, expected, _ = lasso_path(X, y, alphas=asked, tol=1e-12, max_iter=100_000)
-    np.testing.assert_allclose(followed(X, y, asked), expected.T, atol=2e-3)
+    alphas = penalties(X, y)
+    _, expected, _ = lasso_path(X, y, alphas=alphas, tol=1e-12, max_iter=100_000)
+    np.testing.assert_allclose(followed(X, y, alphas), expected.T, atol=2e-3)
 
 
 @pytest.mark.usefixtures("either")
@@ -60,8 +60,8 @@ def test_the_largest_penalty_leaves_no_column_and_the_least_nearly_min_squares()
 @pytest.mark.usefixtures("either")
 def test_the_slope_is_within_the_penalty_everywhere_and_at_it_where_columns_are_used() -> None:
     X, y = problem(1)
-    asked = penalties(X, y)
-    for penalty, b in zip(asked, followed(X, y, asked), strict=True):
+    alphas = penalties(X, y)
+    for penalty, b in zip(alphas, followed(X, y, alphas), strict=True):
         slope = X.T @ (y - X @ b) / N
         assert np.abs(slope).max() <= penalty + 2e-3
         np.testing.assert_allclose(slope[b != 0], penalty * np.sign(b[b != 0]), atol=2e-3)
@@ -71,22 +71,22 @@ def test_the_slope_is_within_the_penalty_everywhere_and_at_it_where_columns_are_
 @pytest.mark.skipif(loader.lasso_path is None, reason="there is no compiled code here")
 def test_compiled_and_python_code_agree(monkeypatch: pytest.MonkeyPatch, twin: bool) -> None:
     X, y = problem(2, twin=twin)
-    asked = penalties(X, y)
-    compiled = followed(X, y, asked)
+    alphas = penalties(X, y)
+    compiled = followed(X, y, alphas)
     monkeypatch.setattr(loader, "lasso_path", None)
-    np.testing.assert_allclose(followed(X, y, asked), compiled, atol=1e-9)
+    np.testing.assert_allclose(followed(X, y, alphas), compiled, atol=1e-9)
 
 
 @pytest.mark.usefixtures("either")
 def test_problems_are_solved_each_for_itself_and_left_as_they_were() -> None:
     (X, y), (Z, w) = problem(3), problem(4)
-    asked = penalties(X, y)
+    alphas = penalties(X, y)
     products, crossed = np.array([X.T @ X / N, Z.T @ Z / N]), np.array([X.T @ y / N, Z.T @ w / N])
-    before = products.copy(), crossed.copy(), asked.copy()
-    both = path.lasso_paths(products, crossed, asked)
-    np.testing.assert_array_equal(both[0], followed(X, y, asked))
-    np.testing.assert_array_equal(both[1], followed(Z, w, asked))
-    for one, two in zip(before, (products, crossed, asked), strict=True):
+    before = products.copy(), crossed.copy(), alphas.copy()
+    both = path.lasso_paths(products, crossed, alphas)
+    np.testing.assert_array_equal(both[0], followed(X, y, alphas))
+    np.testing.assert_array_equal(both[1], followed(Z, w, alphas))
+    for one, two in zip(before, (products, crossed, alphas), strict=True):
         np.testing.assert_array_equal(one, two)
 
 
