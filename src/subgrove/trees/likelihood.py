@@ -111,9 +111,9 @@ class Density:
         return result
 
     def scores(self, point: Floats) -> Floats:
-        """Derivatives of each point's log-likelihood by theta, times roots of weights: (nodes, order + 1, points).
+        """Return the derivatives of the log-likelihood of each point by theta, times roots of weights.
 
-        They take the place of the basis, so nothing else can be asked of this object afterwards.
+        They overwrite the basis, so the object cannot be used afterwards.
         """
         scores = self.values
         for part in _parts(scores.shape[2]):
@@ -216,7 +216,7 @@ class Interval:
         return total
 
     def scores(self, point: Floats) -> Floats:
-        """Derivatives of each point's log-likelihood by theta: (nodes, order + 1, points)."""
+        """Return the derivatives of the log-likelihood of each point by theta: (nodes, order + 1, points)."""
         _, by_middle, by_width, _ = self._terms(point)
         scores: Floats = self._middle * by_middle[:, None, :] + self._width * by_width[:, None, :]
         return scores
