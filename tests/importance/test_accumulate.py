@@ -1,4 +1,4 @@
-"""Adding up the losses of a feature: rows that turn in circles are counted as all others are."""
+"""Accumulating the losses of a feature: rows that turn in circles are counted as all others are."""
 
 from __future__ import annotations
 

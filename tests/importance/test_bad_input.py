@@ -1,4 +1,4 @@
-"""What `importance` refuses, and in which words."""
+"""What `importance` rejects, and in which words."""
 
 from __future__ import annotations
 

@@ -71,8 +71,10 @@ def model(X: Any) -> Any:
     return np.sum([np.asarray(part, dtype=float) * (k + 1) for k, part in enumerate(parts)], axis=0) / 10
 
 
-def run(table: Any = X, y: Any = Y, ask: Any = model, **options: Any) -> sg.ImportanceResult:
-    return sg.importance(ask, table, y, **{"n_repeats": 3, "random_state": 0, "sampler": "marginal", **options})
+def run(table: Any = X, y: Any = Y, predict_with: Any = model, **options: Any) -> sg.ImportanceResult:
+    return sg.importance(
+        predict_with, table, y, **{"n_repeats": 3, "random_state": 0, "sampler": "marginal", **options}
+    )
 
 
 @pytest.mark.parametrize("sampler", ["marginal", "subgroups", "cart"])
@@ -88,7 +90,7 @@ def test_every_kind_of_column_keeps_its_dtype_and_its_values(sampler: str, donor
     if sampler != "marginal":
         tree = "transformation" if sampler == "subgroups" else "cart"
         chosen = sg.samplers.SubgroupSampler(tree=tree, donors=donors)  # type: ignore[arg-type]
-    result = run(ask=spy, sampler=chosen, train=TRAIN)
+    result = run(predict_with=spy, sampler=chosen, train=TRAIN)
     assert result.features == tuple(X.columns)
     assert np.isfinite(result.overall["estimate"]).all()
     pool = TRAIN if donors == "train" and sampler != "marginal" else X
@@ -120,7 +122,7 @@ def test_missing_is_a_value_that_is_redrawn_like_others() -> None:
         seen.append(table)
         return model(table)
 
-    run(ask=spy, features=["gaps"], n_repeats=4)
+    run(predict_with=spy, features=["gaps"], n_repeats=4)
     for part in range(4):
         redrawn = seen[1]["gaps"].iloc[part * N : (part + 1) * N]
         assert redrawn.isna().sum() == X["gaps"].isna().sum()
@@ -143,15 +145,15 @@ def test_levels_that_training_did_not_have_are_distinguished() -> None:
     test = pd.DataFrame({"city": ["p", "q", "x", "y"] * 10, "z": rng.normal(size=40)})
     y = rng.normal(size=40)
 
-    def ask(table: pd.DataFrame) -> Any:
+    def predict_with(table: pd.DataFrame) -> Any:
         return table["city"].map({"p": 5.0, "q": -5.0, "x": 0.0, "y": 1.0}).to_numpy()
 
-    values = ask(test)
+    values = predict_with(test)
     expected = np.mean([np.mean((y[i] - np.delete(values, i)) ** 2) - (y[i] - values[i]) ** 2 for i in range(40)])
     # The subgroups are one, so any way to the expectation must give it: 39 balanced repeats are it exactly.
-    found = run(test, y, ask, sampler="subgroups", train=train, features=["city"], n_repeats=39)
+    found = run(test, y, predict_with, sampler="subgroups", train=train, features=["city"], n_repeats=39)
     assert found.overall["estimate"][0] == pytest.approx(expected, rel=1e-9)
-    marginal = run(test, y, ask, features=["city"], n_repeats=3)
+    marginal = run(test, y, predict_with, features=["city"], n_repeats=3)
     assert marginal.overall["estimate"][0] == pytest.approx(expected, rel=1e-9)
 
 
@@ -255,12 +257,12 @@ def test_training_donors_that_are_not_whole_are_not_cut_off(backend: str) -> Non
     make = makers[backend]
     seen: list[Floats] = []
 
-    def ask(table: Any) -> Floats:
+    def predict_with(table: Any) -> Floats:
         seen.append(np.asarray(table["b"], dtype=float))
         return seen[-1]
 
     sampler = sg.samplers.SubgroupSampler(donors="train")
-    run(make(test), np.zeros(40), ask, sampler=sampler, train=make(train), features=["b"], n_repeats=1)
+    run(make(test), np.zeros(40), predict_with, sampler=sampler, train=make(train), features=["b"], n_repeats=1)
     assert (seen[1] % 1 == 0.5).all()
 
 
@@ -273,7 +275,7 @@ def test_training_donors_come_in_any_container(of_x: str, of_train: str) -> None
     columns = ["x", "city", "count", "flag", "gaps"]
     makers: dict[str, Any] = {"pandas": lambda t: t, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
 
-    def ask(table: Any) -> Any:
+    def predict_with(table: Any) -> Any:
         city = np.array([str(value) == "Bonn" for value in np.asarray(table["city"])])
         gaps = np.nan_to_num(np.asarray(table["gaps"], dtype=float))
         return np.asarray(table["x"], dtype=float) + city + np.asarray(table["count"], dtype=float) + gaps
@@ -282,7 +284,7 @@ def test_training_donors_come_in_any_container(of_x: str, of_train: str) -> None
         result = run(
             makers[x_kind](X[columns]),
             Y,
-            ask,
+            predict_with,
             sampler=sg.samplers.SubgroupSampler(donors="train"),
             train=makers[train_kind](TRAIN[columns]),
         )
@@ -299,7 +301,7 @@ def test_groups_of_features_are_redrawn_together() -> None:
         seen.append(table)
         return model(table)
 
-    result = run(ask=spy, features=[["x", "copy", "city"], "count"], sampler="subgroups", train=TRAIN)
+    result = run(predict_with=spy, features=[["x", "copy", "city"], "count"], sampler="subgroups", train=TRAIN)
     assert result.features == ("x + copy + city", "count")
     together = set(zip(X["x"], X["copy"], X["city"], strict=True))
     redrawn = seen[1] if (seen[1]["x"].to_numpy()[:N] != X["x"].to_numpy()).any() else seen[2]

@@ -40,7 +40,7 @@ class Counting:
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Look for repeated rows in small tables too."""
+    """Look for duplicated rows in small tables too."""
     monkeypatch.setattr(repeated, "MIN_ROWS", 0)
     return monkeypatch
 
@@ -93,9 +93,9 @@ def test_in_a_table_of_few_different_rows_none_is_predicted_twice(always: Any, c
     X = LEVELS if container == "pandas" else pl.from_pandas(LEVELS)
     few = Counting()
     found = importance(few, X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)
-    assert few.rows <= N + 3 * 3 * 3 * 2 * 3  # the rows as they are, and at most every combination for each feature
+    assert few.rows <= N + 3 * 3 * 3 * 2 * 3  # the unchanged rows, and at most every combination for each feature
     assert few.rows == found.settings["n_rows_predicted"]
-    assert different == 18  # all combinations are there, so that nothing is left to ask
+    assert different == 18  # all combinations are there, so that nothing is left to predict_with
     assert few.rows == N
     always.setattr(repeated, "MIN_ROWS", 10**9)
     expected = importance(Counting(), X, Y, random_state=1, n_repeats=M, check_fidelity=False, sampler=sampler)

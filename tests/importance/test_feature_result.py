@@ -117,9 +117,9 @@ def test_what_needs_rows_says_so(both: tuple[sg.ImportanceResult, sg.ImportanceR
         lambda: rows.compare(sums),
         lambda: sums.explain_gap(sums, "temp"),
     ]
-    for ask in options:
+    for method in options:
         with pytest.raises(ParameterError, match=r"needs values of single rows.*table of some of the rows"):
-            ask()
+            method()
 
 
 def test_a_single_repeat_has_no_error_of_draws() -> None:

@@ -305,10 +305,10 @@ def test_a_model_that_writes_to_its_table_changes_nothing(tmp_path: Path) -> Non
         return np.asarray(3 * X["a"] + X["b"], dtype=float)
 
     def writes(X: pd.DataFrame) -> Any:
-        answer = tidy(X)
+        values = tidy(X)
         X["a"] = 0.0
         X.iloc[:, 1] = 7.0
-        return answer
+        return values
 
     call = {**OPTIONS, "features": ["a", "b", ["a", "b"]]}
     one, two = (importance(each, tmp_path / "rows.parquet", "y", **call) for each in (tidy, writes))

@@ -1,4 +1,4 @@
-"""What importance over partitions refuses, in words that say what to do."""
+"""What importance over partitions rejects, in words that say what to do."""
 
 from __future__ import annotations
 
@@ -155,9 +155,9 @@ def test_a_model_that_raises_is_reported_with_chunk_feature_and_repeat(path: Pat
 
 def test_predictions_that_are_not_finite_are_reported_with_their_row(path: Path) -> None:
     def strange(X: Any) -> Any:
-        answer = model(X).copy()
-        answer[np.isclose(X["b"], DATA["b"][250])] = np.nan
-        return answer if len(X) < N else np.nan_to_num(answer)
+        values = model(X).copy()
+        values[np.isclose(X["b"], DATA["b"][250])] = np.nan
+        return values if len(X) < N else np.nan_to_num(values)
 
     words = r"rows.parquet, rows 200 to 299, original rows, row 250\)"
     rejected(ModelError, words, strange, path, "y", train=DATA[["a", "b", "w"]], chunk_rows=100)

@@ -1,4 +1,4 @@
-"""Losses in use: compared with scikit-learn's metrics on the very rows that the model was asked for."""
+"""Losses in use: compared with scikit-learn's metrics on the very rows that the model predicts."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ class Shifted:
             yield np.roll(X[:, int(feature[1:])], -(m + 1))
 
 
-def by_hand(ask: Any, metric: Any, X: Floats, y: Any) -> list[float]:
-    """Of the first column: the metric in each repeat, less that of the rows as they are."""
+def by_hand(predict_with: Any, metric: Any, X: Floats, y: Any) -> list[float]:
+    """Of the first column: the metric in each repeat, less that of the unchanged rows."""
     values = []
     for m in range(M):
         changed = X.copy()
         changed[:, 0] = np.roll(X[:, 0], -(m + 1))
-        values.append(metric(y, ask(changed)) - metric(y, ask(X)))
+        values.append(metric(y, predict_with(changed)) - metric(y, predict_with(X)))
     return values
 
 

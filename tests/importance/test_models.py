@@ -53,7 +53,7 @@ class Rolled:
 
 
 def by_hand(call_model: Any, loss: Any, X: Any, y: Any, feature: str, n_repeats: int = 3) -> float:
-    """Mean over repeats of the loss with the column rolled, less the loss of the rows as they are."""
+    """Mean over repeats of the loss with the column rolled, less the loss of the unchanged rows."""
     values = []
     for m in range(n_repeats):
         changed = X.copy()

@@ -1,4 +1,4 @@
-"""Integer weights give what repeated rows give; rows of weight 0 are not there.
+"""Integer weights give what duplicated rows give; rows of weight 0 are not there.
 
 How far their errors hold is in claims/test_importance_noise.py.
 """
