@@ -151,7 +151,7 @@ def _single_repeats(case: Case, plain: Any, X: Any, y: Any, n_repeats: int) -> A
         )
         return found.scores[0].overall[0]
     independent = [
-        patch(f"subgrove.samplers.{module}.balanced_points", _independent) for module in ("shifted", "leaf_donors")
+        patch(f"subgrove.samplers.{module}.balanced_points", _independent) for module in ("location_shift", "subgroups")
     ]
     with independent[0], independent[1]:
         sampler = _samplers(case, rows_of(case, 2))[0]

@@ -257,7 +257,7 @@ def test_redrawn_column_keeps_its_dtype(case: Case) -> None:
 
 
 @each
-def test_kinds_that_are_not_taken_are_refused_by_name(case: Case) -> None:
+def test_kinds_that_are_not_taken_raise_an_error_by_name(case: Case) -> None:
     method = case.make()
     for feature in set(KINDS) - set(case.features):
         with pytest.raises(ParameterError) as error:
@@ -267,13 +267,13 @@ def test_kinds_that_are_not_taken_are_refused_by_name(case: Case) -> None:
 
 
 @each
-def test_column_that_training_does_not_have_is_refused(case: Case) -> None:
+def test_column_that_training_does_not_have_raises_an_error(case: Case) -> None:
     with pytest.raises(ParameterError, match="'wind'"):
         case.make().fit(TRAIN, ["wind"])
 
 
 @each
-def test_rows_with_other_columns_are_refused(case: Case) -> None:
+def test_rows_with_other_columns_raise_an_error(case: Case) -> None:
     with pytest.raises(InputError, match="'temp'"):
         next(_fitted(case).sample(TEST.drop(columns="temp"), case.features[-1], 1))
 
@@ -302,7 +302,7 @@ def holed(X: pd.DataFrame) -> pd.DataFrame:
 
 
 @each
-def test_missing_values_are_taken_or_refused_by_name(case: Case) -> None:
+def test_missing_values_are_taken_or_rejected_by_name(case: Case) -> None:
     method = case.make()
     train, test = holed(TRAIN), holed(TEST)
     if isinstance(method, ForestNodes) and method.forest is not None:
@@ -321,7 +321,7 @@ def test_missing_values_are_taken_or_refused_by_name(case: Case) -> None:
 
 
 @each
-def test_groups_are_redrawn_together_or_refused_by_name(case: Case) -> None:
+def test_groups_are_resampled_jointly_or_rejected_by_name(case: Case) -> None:
     method, group = case.make(), case.features[:2]
     if not method.accepts_groups or getattr(method, "tree", None) == "cart":
         with pytest.raises(ParameterError, match=f"({method.name!r} resamples|'cart' takes) one feature at a time"):
@@ -335,7 +335,7 @@ def test_groups_are_redrawn_together_or_refused_by_name(case: Case) -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @each
-def test_draws_can_be_asked_for_again(case: Case, weighted: bool) -> None:
+def test_draws_can_be_repeated(case: Case, weighted: bool) -> None:
     weights = np.arange(1.0, N_TEST + 1) if weighted else None
     fitted = _fitted(case)
     for feature in case.features:
