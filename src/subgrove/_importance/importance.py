@@ -170,15 +170,15 @@ def importance(
     probabilities = gives_probabilities(response)
     data = read_rows(spec, X, y, sample_weight, predictor.classes, probabilities=probabilities)
     fitted = fit(spec, data, train)
-    context = _context(spec, data, fitted, predictor, probabilities)
+    context, residuals = _context(spec, data, fitted, predictor, probabilities)
     results = score_features(context, data.features, n_jobs, progress)
-    return _result(spec, data, fitted, context, results)
+    return _result(spec, data, fitted, context, results, residuals)
 
 
 def _context(
     spec: ImportanceSpec, data: EvaluationRows, fitted: FittedRows, predictor: Any, probabilities: bool
-) -> ScoringContext:
-    """Predict the baseline rows and compute their losses."""
+) -> tuple[ScoringContext, Any]:
+    """Predict the baseline rows and compute their losses and residuals."""
     frames = Frames(data.rows, fitted.table.columns, fitted.sampler.train)
     sizes, memory = (len(data.features), len(spec.losses)), working_memory()
     batch_rows = batch_size(frames, *sizes, memory)
@@ -187,7 +187,8 @@ def _context(
     reject_weighted_scores(losses, data.weights)
     reject_scores(spec.adaptive, losses.per_row)
     checker = FidelityChecker.of(frames, data.table, data.weights, spec.seed) if spec.check_fidelity else None
-    return ScoringContext(
+    values, residuals = predictions_and_residuals(predictions, data.target, probabilities=probabilities)
+    context = ScoringContext(
         predictor=predictor,
         frames=frames,
         table=fitted.table,
@@ -200,15 +201,21 @@ def _context(
         seed=spec.seed,
         batch_rows=batch_rows,
         fidelity_checker=checker,
-        prediction_values=predictions_and_residuals(predictions, data.target, probabilities=probabilities)[0],
+        prediction_values=values,
         adaptive=spec.adaptive,
         baseline_predictions=predictions,
         copies_table=fits_copy(frames, batch_rows, *sizes, memory),
     )
+    return context, residuals
 
 
 def _result(
-    spec: ImportanceSpec, data: EvaluationRows, fitted: FittedRows, context: ScoringContext, results: Any
+    spec: ImportanceSpec,
+    data: EvaluationRows,
+    fitted: FittedRows,
+    context: ScoringContext,
+    results: Any,
+    residuals: Any,
 ) -> ImportanceResult:
     warn_of_singletons(results, level=4)
     warn_of_max_repeats(spec.adaptive, results, data.weights)
@@ -222,10 +229,7 @@ def _result(
         n_calls=context.predictor.n_calls,
         fingerprint=fitted.fingerprint,
     )
-    assert context.baseline_predictions is not None
-    values = predictions_and_residuals(
-        context.baseline_predictions, data.target, probabilities=context.losses.probabilities
-    )
+    values = (context.prediction_values, residuals)
     baseline = (context.baseline_losses, context.baseline_scores)
     result = make_result(results, context.losses, baseline, data.weights, settings, data.X, data.row_numbers, values)
     return result._computed_from(ScoringSource.of(context, spec, data, fitted))
