@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from subgrove._cli import csv_records, open_file, parquet, reading
+from subgrove._cli import csv_records, parquet, reading
 
 from .commands import error_message, invoke
 
@@ -133,7 +133,7 @@ def test_other_formats_are_recognized(make: Make, start: bytes, word: str) -> No
 
 
 def test_very_long_line(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_file, "LONGEST_LINE", 2 << 20)
+    monkeypatch.setattr(csv_records, "LONGEST_LINE", 2 << 20)
     error_message(explain(make(b"a,b,y\n" + b"1234567890," * 300_000)), "line of more than 2 MB")
 
 
@@ -199,7 +199,7 @@ def test_folder_without_parquet_files(tmp_path: Path) -> None:
 def test_file_without_read_permission(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make("a,b,y\n" + ROWS)
     monkeypatch.setattr(
-        "subgrove._cli.open_file.os.access", lambda where, mode: Path(where) != path
+        "subgrove._cli.reading.os.access", lambda where, mode: Path(where) != path
     )  # root may read everything
     error_message(explain(path), "permission")
 
@@ -231,5 +231,5 @@ def test_out_of_memory(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_much(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(reading, "read_records", too_much)
+    monkeypatch.setattr(reading, "read_csv", too_much)
     error_message(explain(make("a,b,y\n" + ROWS)), "not enough memory", "--sample-size")

@@ -14,7 +14,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from subgrove._cli.inference import OTHER
+from subgrove._cli.columns import OTHER
 from subgrove._cli.reading import FileTable, read_like, read_table_file
 from subgrove.exceptions import InputError
 

@@ -22,7 +22,7 @@ from subgrove._cli.options import (
 )
 
 if TYPE_CHECKING:
-    from subgrove._cli.output import Output
+    from subgrove._cli.terminal import Output
 
 _EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error; 2 the file or an option is invalid, nothing was written; 3 the model or "

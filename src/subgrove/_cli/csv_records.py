@@ -5,157 +5,196 @@ Requirements this design meets:
 - a file may be larger than memory: lines are streamed, and only the sampled ones are parsed;
 - a quoted cell may contain line ends and delimiters: a record continues until its quotes are balanced;
 - the same seed gives the same rows; all sets of rows are equally likely (reservoir sampling, Algorithm L);
-- the error for a row that does not match the header gives its line number.
+- text is UTF-8, UTF-16 or UTF-32, else Windows-1252; a file that mixes encodings is rejected;
+- errors give the number of the line.
 """
 
 from __future__ import annotations
 
 import codecs
 import csv
+import gzip
 import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import islice
+from pathlib import Path
 from random import Random
+from typing import IO, cast
 
-from subgrove._cli.columns import SelectColumns, reject_duplicates
-from subgrove._cli.open_file import LONGEST_LINE, DataFile, TextEncoding, damaged, detect_encoding
+from subgrove._cli.columns import RawColumn, RawTable, SelectColumns
+from subgrove._cli.options import DataOptions
 from subgrove.exceptions import InputError, ParameterError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
-_AS_CONTROL = "subgrove.as_control"  # decoding of the five bytes that are undefined in Windows-1252
+LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
+_HEAD = 1 << 16  # bytes that the encoding is detected from
 _N_DETECTION = 200  # records that the delimiter is detected from
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python's surrogateescape decodes them
+_MULTIBYTE = re.compile("[^\x00-\x7f\udc80-\udcff]")  # characters that were several bytes of UTF-8
+_UNDEFINED = {0xDC00 + byte: byte for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)}  # in Windows-1252: control characters
 
 Record = tuple[int, int, str]  # number of the record, the header being 0; its first line; its text
 
 
-def _decode_as_control(error: UnicodeError) -> tuple[str, int]:
-    """Decode an undefined byte as the control character of its number, as browsers do."""
-    if not isinstance(error, UnicodeDecodeError):
-        raise error
-    return error.object[error.start : error.end].decode("latin-1"), error.end
-
-
-codecs.register_error(_AS_CONTROL, _decode_as_control)
-
-
-@dataclass(frozen=True)
-class CsvSample:
-    """Cells of sampled rows: `rows[i]` is row `row_numbers[i]` of the file, from 0, of `total`."""
-
-    names: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    row_numbers: tuple[int, ...]
-    total: int
-    delimiter: str
-    encoding: TextEncoding
-
-
-def read_records(
-    file: DataFile, select: SelectColumns, *, sample_size: int, seed: int, delimiter: str | None = None
-) -> CsvSample:
-    """Read the selected columns of a sample of the rows; of all rows if there are at most `sample_size`."""
-    encoding = detect_encoding(file)
-    mark = _detect_delimiter(file, encoding) if delimiter is None else _parse_delimiter(delimiter)
-    with _open_text(file, encoding) as lines:
-        records = _records(lines, file)
+def read_csv(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
+    """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
+    mark = _detect_delimiter(path, gzipped) if options.delimiter is None else _parse_delimiter(options.delimiter)
+    with _open_text(path, gzipped) as text:
+        records = text.records()
         header = next(records, None)
         if header is None:
-            raise InputError(f"{file.path} contains only empty lines.")
-        names = _column_names(_cells(header, mark, file), file)
+            raise InputError(f"{path} contains only empty lines.")
+        names = _column_names(_cells(header, mark, path), path)
         selected = set(select(names))
-        sample, total = _reservoir_sample(records, sample_size, Random(seed))
-    if not total:
-        raise InputError(f"{file.path} has a header but no rows.")
-    places = [place for place, name in enumerate(names) if name in selected]
-    return CsvSample(
-        names=tuple(names[place] for place in places),
-        rows=tuple(_row(record, names, places, mark, file) for record in sample),
+        places = [place for place, name in enumerate(names) if name in selected]
+        sample = _reservoir_sample(records, options.sample_size, Random(options.random_state))
+    if not sample:
+        raise InputError(f"{path} has a header but no rows.")
+    rows = [_row(record, len(names), places, mark, path) for record in sample]
+    columns = zip(places, zip(*rows, strict=True), strict=True)
+    return RawTable(
+        columns=tuple(RawColumn(names[place], "any", cells) for place, cells in columns),
         row_numbers=tuple(number - 1 for number, _, _ in sample),
-        total=total,
-        delimiter=mark,
-        encoding=encoding,
+        total=text.n_records - 1,
+        notes=(*text.notes, *([] if mark == "," else [f"Delimiter: {_delimiter_name(mark)}."])),
+        decimal_comma=mark != ",",
     )
 
 
 @contextmanager
-def _open_text(file: DataFile, encoding: TextEncoding) -> Iterator[TextIOWrapper]:
-    """Open the file as lines of text."""
-    errors = _AS_CONTROL if encoding.name == "cp1252" else "strict"
+def _open_text(path: Path, gzipped: bool) -> Iterator[_TextFile]:
+    """Open a file as text in its encoding; bytes that are not UTF-8 are decoded later, by `_cells`."""
+    encoding = ""
     try:
-        with file.open() as stream, TextIOWrapper(stream, encoding.name, errors, newline="") as lines:
-            yield lines
+        with _open_bytes(path, gzipped) as file:
+            head = file.read(_HEAD)
+        encoding, note = _encoding_of(head)
+        if encoding == "utf-8" and len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
+            raise _binary(path, 1)
+        errors = "surrogateescape" if encoding == "utf-8" else "strict"
+        with _open_bytes(path, gzipped) as file, TextIOWrapper(file, encoding, errors, newline="") as stream:
+            yield _TextFile(path, stream, note)
     except UnicodeError as error:
-        raise InputError(f"{file.path} is not valid {encoding.name}: {error}.") from error
-    except (EOFError, zlib.error) as error:
-        raise damaged(file.path, error) from error
+        raise InputError(f"{path} is not valid {encoding}: {error}.") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{path} is damaged, decompression failed: {error}.") from error
 
 
-def _records(lines: TextIOWrapper, file: DataFile) -> Iterator[Record]:
-    """Yield numbered records; a line with an odd number of quotes continues in the next."""
-    number = at = 0
-    for line in lines:
-        at += 1
-        start = at
-        if '"' in line and line.count('"') & 1:
-            parts, size = [line], len(line)
-            for more in lines:
-                at += 1
-                parts.append(more)
-                size += len(more)
-                if more.count('"') & 1:
-                    break
-                if size > LONGEST_LINE:
-                    raise _unclosed_quote(file, start)
-            else:
-                raise _unclosed_quote(file, start)
-            line = "".join(parts)
-        if line.strip("\r\n\ufeff"):
-            yield number, start, line
-            number += 1
+def _open_bytes(path: Path, gzipped: bool) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path)) if gzipped else path.open("rb")
 
 
-def _unclosed_quote(file: DataFile, line: int) -> InputError:
+def _encoding_of(head: bytes) -> tuple[str, str]:
+    """Return the encoding that a byte order mark, or the zeros of UTF-16, reveal, and a note; else UTF-8."""
+    for mark, name in _BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return name, "" if name == "utf-8-sig" else f"read as {name.upper()}"
+    pairs = head[:2000]
+    if len(pairs) >= 8 and b"\0" in pairs:
+        for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
+            if high.count(0) > 0.9 * len(high) and not low.count(0):
+                return name, f"read as {name.upper()}, without a byte order mark"
+    return "utf-8", ""
+
+
+def _binary(path: Path, line: int) -> InputError:
     return InputError(
-        f'{file.path} has a quote (") in line {line} that is never closed. Close it, or write "" for a quote inside a '
-        f"quoted cell."
+        f"{path} is not a text file: it has binary content (near line {line}). CSV, TSV and Parquet files can be read."
     )
 
 
-def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> tuple[list[Record], int]:
-    """Return a random sample of the records, in the order of the file, and the number of records."""
+class _TextFile:
+    """An open text file, the numbers of lines and records read so far, and the first lines of each encoding."""
+
+    def __init__(self, path: Path, stream: TextIOWrapper, note: str) -> None:
+        self.path, self.stream, self.note = path, stream, note
+        self.n_lines = self.n_records = 0
+        self.utf8_line = self.other_line = 0  # first lines with multi-byte UTF-8, and with bytes that are not UTF-8
+
+    @property
+    def notes(self) -> list[str]:
+        """Note on the encoding, if it was guessed."""
+        note = self.note
+        if self.other_line:
+            note = f"not UTF-8 (line {self.other_line}); read as Windows-1252 (Latin 1)"
+        return [f"Encoding: {note}."] if note else []
+
+    def records(self) -> Iterator[Record]:
+        """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
+        lines = self._lines()
+        for line in lines:
+            start = self.n_lines
+            record = line + self._rest_of_record(lines) if line.count('"') % 2 else line
+            if record.strip("\r\n\ufeff"):
+                yield self.n_records, start, record
+                self.n_records += 1
+
+    def _rest_of_record(self, lines: Iterator[str]) -> str:
+        """Return the lines up to the one that closes a quote."""
+        start, size, parts = self.n_lines, 0, []
+        for line in lines:
+            parts.append(line)
+            size += len(line)
+            if line.count('"') % 2:
+                return "".join(parts)
+            if size > LONGEST_LINE:
+                break
+        raise InputError(
+            f'{self.path} has a quote (") in line {start} that is never closed. Close it, or write "" for a quote '
+            f"inside a quoted cell."
+        )
+
+    def _lines(self) -> Iterator[str]:
+        while line := self.stream.readline(LONGEST_LINE + 1):
+            self.n_lines += 1
+            if len(line) > LONGEST_LINE:
+                raise InputError(
+                    f"{self.path} has a line of more than {LONGEST_LINE >> 20} MB (line {self.n_lines}). "
+                    f"Expected a table with one line per row."
+                )
+            if "\0" in line:
+                raise _binary(self.path, self.n_lines)
+            if not line.isascii() and self.stream.errors == "surrogateescape":
+                self._check_encoding(line)
+            yield line
+
+    def _check_encoding(self, line: str) -> None:
+        if not self.utf8_line and _MULTIBYTE.search(line):
+            self.utf8_line = self.n_lines
+        if not self.other_line and _NOT_UTF8.search(line):
+            self.other_line = self.n_lines
+        if self.utf8_line and self.other_line:
+            raise InputError(
+                f"{self.path} mixes encodings: line {self.utf8_line} is UTF-8, line {self.other_line} is not. "
+                f"Save it in one encoding, preferably UTF-8."
+            )
+
+
+def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> list[Record]:
+    """Return a random sample of the records, in the order of the file."""
     sample = list(islice(records, size))
-    last = sample[-1][0] if sample else 0
-    if len(sample) < size:
-        return sample, last
-    remaining = _CountedRecords(records, last)
-    weight = math.exp(math.log(_positive(random)) / size)
-    while True:
-        skipped = math.floor(math.log(_positive(random)) / math.log1p(-weight)) if weight > 0 else 1 << 62
-        record = next(islice(remaining, skipped, skipped + 1), None)
-        if record is None:
-            return sorted(sample), remaining.number
-        sample[random.randrange(size)] = record
+    weight = 1.0
+    while len(sample) == size:
         weight *= math.exp(math.log(_positive(random)) / size)
-
-
-class _CountedRecords:
-    """An iterator that stores the number of the last record."""
-
-    def __init__(self, records: Iterator[Record], number: int) -> None:
-        self.records, self.number = records, number
-
-    def __iter__(self) -> _CountedRecords:
-        return self
-
-    def __next__(self) -> Record:
-        record = next(self.records)
-        self.number = record[0]
-        return record
+        skipped = math.floor(math.log(_positive(random)) / math.log1p(-weight)) if weight > 0 else 1 << 62
+        record = next(islice(records, skipped, None), None)
+        if record is None:
+            break
+        sample[random.randrange(size)] = record
+    return sorted(sample)
 
 
 def _positive(random: Random) -> float:
@@ -163,26 +202,34 @@ def _positive(random: Random) -> float:
     return 1.0 - random.random()
 
 
-def _cells(record: Record, mark: str, file: DataFile) -> list[str]:
+def _cells(record: Record, mark: str, path: Path) -> list[str]:
+    _, line, text = record
+    if _NOT_UTF8.search(text):
+        text = text.encode("utf-8", "surrogateescape").decode("cp1252", "surrogateescape").translate(_UNDEFINED)
     try:
-        return [cell.strip() for cell in next(csv.reader([record[2]], delimiter=mark))]
+        return [cell.strip() for cell in next(csv.reader([text], delimiter=mark))]
     except csv.Error as error:
         if "new-line" in str(error):  # the odd quote was inside a cell, so it did not open a quoted one
             raise InputError(
-                f'Line {record[1]} of {file.path} has a quote (") inside a cell that does not start with one. '
+                f'Line {line} of {path} has a quote (") inside a cell that does not start with one. '
                 f'Quote the cell and double the quotes inside: "5"" pipe".'
             ) from error
-        raise InputError(f"Line {record[1]} of {file.path} cannot be parsed: {error}.") from error
+        raise InputError(f"Line {line} of {path} cannot be parsed: {error}.") from error
 
 
-def _row(record: Record, names: tuple[str, ...], places: Sequence[int], mark: str, file: DataFile) -> tuple[str, ...]:
-    cells = _cells(record, mark, file)
-    if len(cells) != len(names):
+def _row(record: Record, n_columns: int, places: Sequence[int], mark: str, path: Path) -> list[str]:
+    """Return the cells of a row at some places."""
+    cells = _cells(record, mark, path)
+    if len(cells) != n_columns:
         raise InputError(
-            f"Line {record[1]} of {file.path} has {len(cells)} cells, the header has {len(names)} "
-            f"(delimiter: {DELIMITERS.get(mark, repr(mark))}). Correct the line, or set --delimiter."
+            f"Line {record[1]} of {path} has {len(cells)} cells, the header has {n_columns} "
+            f"(delimiter: {_delimiter_name(mark)}). Correct the line, or set --delimiter."
         )
-    return tuple(cells[place] for place in places)
+    return [cells[place] for place in places]
+
+
+def _delimiter_name(mark: str) -> str:
+    return DELIMITERS.get(mark, repr(mark))
 
 
 def _parse_delimiter(delimiter: str) -> str:
@@ -196,13 +243,11 @@ def _parse_delimiter(delimiter: str) -> str:
     return mark
 
 
-def _detect_delimiter(file: DataFile, encoding: TextEncoding) -> str:
+def _detect_delimiter(path: Path, gzipped: bool) -> str:
     """Return the delimiter that splits most of the first records into the same number of cells, more than one."""
-    with _open_text(file, encoding) as lines:
-        first = list(islice(_records(lines, file), _N_DETECTION))
-    scores = {mark: _agreement(first, mark) for mark in DELIMITERS}
-    best = max(scores, key=lambda mark: scores[mark])
-    return best if scores[best] > (0.0, 0) else ","
+    with _open_text(path, gzipped) as text:
+        first = list(islice(text.records(), _N_DETECTION))
+    return max(DELIMITERS, key=lambda mark: _agreement(first, mark))
 
 
 def _agreement(records: Sequence[Record], mark: str) -> tuple[float, int]:
@@ -220,14 +265,12 @@ def _n_cells(record: Record, mark: str) -> int:
         return 1
 
 
-def _column_names(cells: list[str], file: DataFile) -> tuple[str, ...]:
+def _column_names(cells: list[str], path: Path) -> list[str]:
     """Return the column names; missing ones are numbered."""
     cells[0] = cells[0].lstrip("\ufeff")
     if len(cells) == 1:
         raise InputError(
-            f"{file.path} has one column, {cells[0][:60]!r}; at least two are needed. "
+            f"{path} has one column, {cells[0][:60]!r}; at least two are needed. "
             f"If the cells have another delimiter, set it with --delimiter."
         )
-    names = [cell or f"column_{place}" for place, cell in enumerate(cells, start=1)]
-    reject_duplicates(names, str(file.path))
-    return tuple(names)
+    return [cell or f"column_{place}" for place, cell in enumerate(cells, start=1)]

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._cli.columns import feature_names
 from subgrove._cli.options import FeatureOptions, FidelityOptions, SubgroupOptions
-from subgrove._cli.output import Output, check_output, number, printable, write_json
-from subgrove._cli.reading import print_columns, read_table_file
+from subgrove._cli.reading import feature_names, print_columns, read_table_file
+from subgrove._cli.terminal import Output, check_output, number, printable, write_json
 
 
 def subgroups(options: SubgroupOptions, output: Output) -> None:
@@ -89,10 +88,7 @@ def fidelity(options: FidelityOptions, output: Output) -> None:
 
 def records(table: Any) -> list[dict[str, Any]]:
     """Return the rows of a table as plain values for JSON, None where a value is missing."""
-    rows: list[dict[str, Any]] = []
-    for row in table.to_dict(orient="records"):
-        values = {str(name): value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
-        rows.append({name: None if value != value else value for name, value in values.items()})
+    rows: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict(orient="records")
     return rows
 
 
@@ -105,8 +101,7 @@ def _read_features(options: FeatureOptions, output: Output) -> tuple[Any, list[s
     for note in table.notes:
         output.note(note)
     X = table.frame if options.target is None else table.frame.drop(columns=options.target)
-    names = [str(name) for name in X.columns]
-    return X, list(feature_names(options.features, names, "--feature", options.target)) or None
+    return X, feature_names(options.features, X, "--feature", options.target) or None
 
 
 def _number_of_subgroups(n: int, max_depth: int) -> str:

@@ -7,14 +7,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subgrove._cli.columns import feature_names, selected_columns
 from subgrove._cli.default_model import TRAIN_SHARE, SkillScore, cross_validate, split_rows, train
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
-from subgrove._cli.open_file import check_readable
 from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
-from subgrove._cli.output import STDOUT, Output, check_output, number, write_result
-from subgrove._cli.reading import FileTable, print_columns, read_like, read_table_file
+from subgrove._cli.reading import (
+    FileTable,
+    check_readable,
+    feature_names,
+    print_columns,
+    read_like,
+    read_table_file,
+    selected_columns,
+)
+from subgrove._cli.terminal import STDOUT, Output, check_output, number, write_result
 from subgrove.exceptions import ParameterError
 
 FIDELITY_NOTES = {
@@ -45,7 +51,7 @@ def explain(options: ExplainOptions, output: Output) -> None:
     task = learning_task(table, options.target, options.task or _kind_of(loaded))
     for note in (*table.notes, *task.notes):
         output.note(note)
-    _features(options, task.X)  # checked before time is spent on a model
+    feature_names(options.features, task.X, "--features", options.target)  # checked before time is spent on a model
     if loaded is None:
         fitted = _train_default(options, table, task, output)
     else:
@@ -185,11 +191,6 @@ def _test_rows(
     return replace(held_out, X=held_out.X[list(task.X.columns)], y=y)
 
 
-def _features(options: ExplainOptions, X: Any) -> list[str]:
-    names = [str(name) for name in X.columns]
-    return list(feature_names(options.features, names, "--features", options.target))
-
-
 def _report(options: ExplainOptions, table: FileTable, fitted: FittedModel, output: Output) -> Any:
     import subgrove
 
@@ -199,7 +200,7 @@ def _report(options: ExplainOptions, table: FileTable, fitted: FittedModel, outp
         fitted.model,
         (fitted.train.X, fitted.train.y),
         (fitted.test.X, fitted.test.y),
-        features=_features(options, fitted.train.X) or None,
+        features=feature_names(options.features, fitted.train.X, "--features", options.target) or None,
         random_state=options.random_state,
         labels={
             "title": options.title,

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._cli.output import count, quoted
 from subgrove._cli.reading import FileTable
+from subgrove._cli.terminal import count, quoted
 from subgrove._report.inputs import reject_extreme
 from subgrove.exceptions import InputError
 

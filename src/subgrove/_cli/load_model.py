@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._cli.open_file import check_readable
-from subgrove._cli.output import quoted
+from subgrove._cli.reading import check_readable
+from subgrove._cli.terminal import quoted
 from subgrove._models.predictor import is_classifier
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveWarning
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hin
 import typer
 
 if TYPE_CHECKING:
-    from subgrove._cli.output import Output
+    from subgrove._cli.terminal import Output
 
 O = TypeVar("O", bound="TerminalOptions")  # noqa: E741  (options)
 Command = Callable[[O, "Output"], None]
@@ -209,13 +209,9 @@ def _parameters(options: type[Any]) -> Iterator[inspect.Parameter]:
 
 def _run(function: Command[O], options: O) -> None:
     """Run a command; heavy modules are imported here, so that `--help` is quick."""
-    from subgrove._cli.errors import FailedError, errors_as_messages
-    from subgrove._cli.output import STDOUT, Output
+    from subgrove._cli.terminal import STDOUT, Output, errors_as_messages
 
     piped = any(str(getattr(options, name, None)) == STDOUT for name in ("out", "json", "markdown"))
     output = Output(quiet=options.quiet, results=not piped)
-    try:
-        with errors_as_messages(output, debug=options.debug):
-            function(options, output)
-    except FailedError as failed:
-        raise typer.Exit(failed.code) from None
+    with errors_as_messages(output, debug=options.debug):
+        function(options, output)

@@ -5,55 +5,58 @@ Both give the same result: the declared type of each column, and its values, Non
 
 from __future__ import annotations
 
+import gzip
 import io
+from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 from random import Random
 from typing import Any
 
-from subgrove._cli.columns import DeclaredType, RawColumn, RawTable, SelectColumns, reject_duplicates
-from subgrove._cli.open_file import DataFile
+from subgrove._cli.columns import DeclaredType, RawColumn, RawTable, SelectColumns
+from subgrove._cli.options import DataOptions
 from subgrove.exceptions import InputError, SubgroveError
 
 
-def read_parquet(file: DataFile, select: SelectColumns, *, sample_size: int, seed: int) -> RawTable:
-    """Read the selected columns of a sample of the rows; of all rows if there are at most `sample_size`."""
+def read_parquet(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
+    """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
     engine = next((name for name in ("pyarrow", "polars") if find_spec(name)), None)
     if engine is None:
         raise InputError(
-            f"{file.path} is a Parquet file, and neither pyarrow nor polars is installed to read it. "
+            f"{path} is a Parquet file, and neither pyarrow nor polars is installed to read it. "
             f"Run: pip install 'subgrove[pyarrow]'"
         )
     try:
-        read = _read_with_pyarrow if engine == "pyarrow" else _read_with_polars
-        table = read(file, select, sample_size, seed)
+        # Parquet is read from its end, which needs the content of a compressed file in memory.
+        source = io.BytesIO(gzip.decompress(path.read_bytes())) if gzipped else path
+        table = (_read_with_pyarrow if engine == "pyarrow" else _read_with_polars)(source, select, options)
     except (SubgroveError, MemoryError):
         raise
     except Exception as error:  # the libraries' errors have no common class
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{file.path} is damaged, or not Parquet that {engine} can read: {text}") from error
+        raise InputError(f"{path} is damaged, or not Parquet that {engine} can read: {text}") from error
     if not table.total:
-        raise InputError(f"{file.path} has no rows.")
+        raise InputError(f"{path} has no rows.")
     return table
 
 
-def _sample(total: int, size: int, seed: int) -> list[int]:
+def _sample(total: int, options: DataOptions) -> list[int]:
     """Return row numbers of a sample, in order."""
-    return list(range(total)) if total <= size else sorted(Random(seed).sample(range(total), size))
+    if total <= options.sample_size:
+        return list(range(total))
+    return sorted(Random(options.random_state).sample(range(total), options.sample_size))
 
 
-def _read_with_pyarrow(file: DataFile, select: SelectColumns, sample_size: int, seed: int) -> RawTable:
+def _read_with_pyarrow(source: io.BytesIO | Path, select: SelectColumns, options: DataOptions) -> RawTable:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with file.open() as opened:
-        # Parquet is read from its end, which needs a compressed file in memory.
-        content = pq.ParquetFile(io.BytesIO(opened.read()) if file.gzipped else opened)
+    with pq.ParquetFile(source) as content:
         schema = content.schema_arrow
-        types = {field.name: _arrow_type(field.type, pa) for field in schema}
-        names = _selected(schema.names, select, file)
-        _reject_nested(file, {name: str(schema.field(name).type) for name in names if types[name] == "nested"})
+        names = _selected(schema.names, select)
+        _reject_nested(options, {name: schema.field(name).type for name in names}, pa.types.is_nested)
         total = int(content.metadata.num_rows)
-        rows, chunks, start = _sample(total, sample_size, seed), [], 0
+        rows, chunks, start = _sample(total, options), [], 0
         for group in range(content.num_row_groups):
             n = content.metadata.row_group(group).num_rows
             within = [row - start for row in rows if start <= row < start + n]
@@ -89,7 +92,6 @@ def _arrow_type(kind: Any, pa: Any) -> DeclaredType:
     if types.is_dictionary(kind):
         return _arrow_type(kind.value_type, pa)
     predicates: dict[DeclaredType, tuple[Any, ...]] = {
-        "nested": (types.is_nested,),
         "boolean": (types.is_boolean,),
         "number": (types.is_integer, types.is_floating, types.is_decimal),
         "text": (types.is_string, types.is_large_string, types.is_string_view),
@@ -100,59 +102,50 @@ def _arrow_type(kind: Any, pa: Any) -> DeclaredType:
     return next((name for name, tests in predicates.items() if any(test(kind) for test in tests)), "other")
 
 
-def _read_with_polars(file: DataFile, select: SelectColumns, sample_size: int, seed: int) -> RawTable:
+def _read_with_polars(source: io.BytesIO | Path, select: SelectColumns, options: DataOptions) -> RawTable:
     import polars as pl
 
-    if file.gzipped:
-        with file.open() as opened:
-            lazy = pl.read_parquet(io.BytesIO(opened.read())).lazy()
-    else:
-        lazy = pl.scan_parquet(file.path, glob=False)
+    lazy = pl.scan_parquet(source, glob=False)
     schema = lazy.collect_schema()
-    types = {name: _polars_type(kind) for name, kind in schema.items()}
-    names = _selected(schema.names(), select, file)
-    _reject_nested(file, {name: str(schema[name]) for name in names if types[name] == "nested"})
+    names = _selected(schema.names(), select)
+    _reject_nested(options, {name: schema[name] for name in names}, lambda kind: kind.is_nested())
     total = int(lazy.select(pl.len()).collect().item())
-    rows = _sample(total, sample_size, seed)
+    rows = _sample(total, options)
     query = lazy.select(names)
     if len(rows) < total:
         places = pl.Series(rows, dtype=pl.UInt32).implode()
         query = query.with_row_index("\0").filter(pl.col("\0").is_in(places)).drop("\0")
     frame = query.collect()
-    columns = tuple(RawColumn(name, types[name], frame[name].to_list(), str(schema[name])) for name in names)
-    return RawTable(columns, tuple(rows), total)
+    columns = (RawColumn(name, _polars_type(schema[name]), frame[name].to_list(), str(schema[name])) for name in names)
+    return RawTable(tuple(columns), tuple(rows), total)
 
 
 def _polars_type(kind: Any) -> DeclaredType:
     import polars as pl
 
-    if kind.is_nested():
-        return "nested"
-    if kind.is_numeric():
-        return "number"
-    if kind in (pl.String, pl.Categorical, pl.Enum):
-        return "text"
     named: dict[Any, DeclaredType] = {
+        pl.String: "text",
+        pl.Categorical: "text",
+        pl.Enum: "text",
         pl.Boolean: "boolean",
         pl.Date: "date",
         pl.Datetime: "date",
         pl.Duration: "duration",
         pl.Null: "none",
     }
-    return named.get(kind.base_type(), "other")
+    return "number" if kind.is_numeric() else named.get(kind.base_type(), "other")
 
 
-def _selected(names: list[str], select: SelectColumns, file: DataFile) -> list[str]:
-    reject_duplicates(names, str(file.path))
+def _selected(names: list[str], select: SelectColumns) -> list[str]:
     selected = set(select(names))
     return [name for name in names if name in selected]
 
 
-def _reject_nested(file: DataFile, nested: dict[str, str]) -> None:
+def _reject_nested(options: DataOptions, types: dict[str, Any], is_nested: Callable[[Any], bool]) -> None:
+    nested = [name for name, kind in types.items() if is_nested(kind)]
     if nested:
-        listed = ", ".join(f"{name!r} ({kind[:40]})" for name, kind in list(nested.items())[:5])
-        first = next(iter(nested))
+        listed = ", ".join(f"{name!r} ({str(types[name])[:40]})" for name in nested[:5])
         raise InputError(
-            f"{file.path} has nested columns: {listed}. A feature must have one value per row; "
-            f"leave them out (--drop {first!r}), or unnest them into separate columns."
+            f"{options.data} has nested columns: {listed}. A feature must have one value per row; "
+            f"leave them out (--drop {nested[0]!r}), or unnest them into separate columns."
         )

@@ -1,21 +1,48 @@
-"""Read a file into a table of typed columns, with notes on everything that was inferred."""
+"""Read a file into a table of typed columns, with notes on everything that was inferred.
+
+The format is detected from the content, not from the name: a Parquet file called .csv is read as Parquet, and an image
+called .csv is rejected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import gzip
+import os
+import zlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from subgrove._cli.columns import RawColumn, RawTable, SelectColumns, columns_to_read, selected_columns
-from subgrove._cli.csv_records import DELIMITERS, read_records
-from subgrove._cli.inference import OTHER, ColumnOverrides, InferredColumn, infer, merge_levels
-from subgrove._cli.open_file import open_data_file
+from subgrove._cli.columns import (
+    OTHER,
+    ColumnOverrides,
+    InferredColumn,
+    RawTable,
+    SelectColumns,
+    infer,
+    merge_levels,
+)
+from subgrove._cli.csv_records import read_csv
 from subgrove._cli.options import DataOptions
-from subgrove._cli.output import Output, count
 from subgrove._cli.parquet import raw_columns, read_parquet
-from subgrove.exceptions import InputError
+from subgrove._cli.terminal import Output, count, quoted
+from subgrove.exceptions import InputError, ParameterError
+
+MOST_COLUMNS = 500
+_OTHER_FORMATS = {
+    b"PK\x03\x04": "a zip archive or an Excel workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"BZh": "compressed by bzip2",
+    b"\xfd7zXZ": "compressed by xz",
+    b"\x28\xb5\x2f\xfd": "compressed by zstd",
+    b"ARROW1": "an Arrow (Feather) file",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "a PDF document",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,15 +80,6 @@ class FileTable:
         return f"Based on a random sample of {rows} (random state {self.random_state})."
 
 
-@dataclass(frozen=True)
-class _Kinds:
-    """Kinds of columns that are known from another table, and where from."""
-
-    nominal: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    source: str = ""
-
-
 def read_table_file(
     options: DataOptions, *, required: Mapping[str, str] | None = None, keep_all: bool = False
 ) -> FileTable:
@@ -75,20 +93,18 @@ def read_table_file(
     keep_all : bool, default False
         Whether all columns and levels are kept, for a fitted model that was trained on them.
     """
-    return _read(options, dict(required or {}), keep_all, _Kinds(tuple(options.nominal), tuple(options.numeric)))
+    return _read(options, dict(required or {}), keep_all)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
     """Read more rows with the columns of another table; kinds and merged levels are those of that table."""
     kinds = {column.name: column.kind for column in like.columns}
     used = [str(name) for name in like.frame.columns]
-    known = _Kinds(
-        nominal=tuple(name for name in used if kinds[name] == "nominal"),
-        numeric=tuple(name for name in used if kinds[name] == "numeric"),
-        source=f"{like.path} has numbers there",
-    )
+    nominal = [name for name in used if kinds[name] == "nominal"]
+    numeric = [name for name in used if kinds[name] == "numeric"]
+    options = replace(options, columns=used, drop=[], nominal=nominal, numeric=numeric)
     required = dict.fromkeys(used, f"{like.path} has it")
-    table = _read(replace(options, columns=used, drop=[]), required, keep_all, known)
+    table = _read(options, required, keep_all, numeric_reason=f"{like.path} has numbers there")
     frame = table.frame[used].copy()
     for name in used:
         if (frame[name].dtype.kind == "M") != (kinds[name] == "date") and frame[name].notna().any():
@@ -108,51 +124,132 @@ def print_columns(table: FileTable, output: Output, target: str | None = None) -
     output.table(title, ("column", "read as", "missing", "values", "note"), rows, right=(2,))
 
 
-def _read(options: DataOptions, required: dict[str, str], keep_all: bool, kinds: _Kinds) -> FileTable:
+def selected_columns(selected: Sequence[str], names: Sequence[str], option: str) -> tuple[str, ...]:
+    """Return the columns that an option names, one by one or separated by commas."""
+    columns: list[str] = []
+    for text in selected:
+        parts = [text] if text in names else [part.strip() for part in text.split(",") if part.strip()]
+        for part in parts:
+            if part not in names:
+                raise ParameterError(f"{option}: there is no column {part!r}. {_suggest(part, names)}")
+            columns.append(part)
+    return tuple(dict.fromkeys(columns))
+
+
+def feature_names(selected: Sequence[str], X: Any, option: str, target: str | None) -> list[str]:
+    """Return the features that an option names; the target must not be among them."""
+    if target is not None and target in selected and target not in X:
+        raise ParameterError(f"{option}: {target!r} is the target and cannot be a feature. Leave it out.")
+    return list(selected_columns(selected, [str(name) for name in X.columns], option))
+
+
+def check_readable(path: Path) -> None:
+    """Reject a path that is not a readable file."""
+    try:
+        if not path.exists():
+            raise InputError(f"There is no file {path}. Check the name and the folder (current folder: {Path.cwd()}).")
+        if path.is_dir():
+            raise InputError(f"{path} is a folder. Pass a file in it.")
+    except OSError as error:
+        raise InputError(f"{str(path)[:80]!r} is not a valid path: {error.strerror}.") from error
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
+    if not path.is_file():
+        raise InputError(f"{path} is not a regular file. It is read twice, so save the rows to a file first.")
+
+
+def _read(options: DataOptions, required: dict[str, str], keep_all: bool, numeric_reason: str = "") -> FileTable:
     import pandas as pd
 
-    raw = _read_raw(options, partial(columns_to_read, options, required))
+    raw = _read_raw(options, partial(_columns_to_read, options, required))
     names = [column.name for column in raw.columns]
     kept_columns = frozenset(required) | frozenset(selected_columns(options.columns, names, "--columns"))
     overrides = ColumnOverrides(
-        nominal=frozenset(selected_columns(kinds.nominal, names, "--nominal")),
-        numeric=frozenset(selected_columns(kinds.numeric, names, "--numeric")),
-        numeric_reason=kinds.source,
+        nominal=frozenset(selected_columns(options.nominal, names, "--nominal")),
+        numeric=frozenset(selected_columns(options.numeric, names, "--numeric")),
+        numeric_reason=numeric_reason,
         missing=frozenset(options.na),
         day_first=options.day_first,
         decimal_comma=raw.decimal_comma,
         keep=frozenset(names) if keep_all else kept_columns,
         keep_levels=frozenset(names if keep_all else required),
     )
-    inferred = [infer(column, overrides, raw.row_numbers) for column in raw.columns]
+    inferred = [infer(column, raw.row_numbers, overrides) for column in raw.columns]
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
         raise InputError(f"{options.data} has {count(frame.shape[1], 'usable column')}. Left out: {_reasons(columns)}.")
     table = FileTable(options.data, frame, columns, raw.total, raw.notes, options.random_state)
-    return (
-        replace(table, notes=(*raw.notes, f"{table.sampling} Use more with --sample-size."))
-        if table.sampling
-        else table
-    )
+    if not table.sampling:
+        return table
+    return replace(table, notes=(*raw.notes, f"{table.sampling} Use more with --sample-size."))
+
+
+def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: Sequence[str]) -> list[str]:
+    """Return the columns to read of a file with these column names.
+
+    `required` maps columns that must be in the file to the reason, which is shown if they are not.
+    """
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        raise InputError(
+            f"{options.data} has several columns named {quoted(repeated)}. Rename them, so that names are unique."
+        )
+    for name, reason in required.items():
+        if name not in names:
+            raise InputError(f"{options.data} has no column {name!r} ({reason}). {_suggest(name, names)}")
+    dropped = selected_columns(options.drop, names, "--drop")
+    selected = [*selected_columns(options.columns, names, "--columns"), *required] if options.columns else names
+    columns = [name for name in dict.fromkeys(selected) if name not in dropped or name in required]
+    if len(columns) > MOST_COLUMNS:
+        raise InputError(
+            f"{options.data} has {len(columns):,} columns; at most {MOST_COLUMNS} can be explained at once. "
+            f"Select some, as in --columns {','.join(columns[:2])}"
+        )
+    if len(columns) < 2:
+        raise InputError(f"Only {count(len(columns), 'column')} of {options.data} selected; at least two are needed.")
+    return columns
+
+
+def _suggest(name: str, names: Sequence[str]) -> str:
+    """Suggest columns with similar names, else list the columns."""
+    close = get_close_matches(name, names, n=3, cutoff=0.6) or [one for one in names if one.lower() == name.lower()]
+    if close:
+        return f"Did you mean {' or '.join(repr(one) for one in close)}?"
+    shown = ", ".join(repr(one) for one in names[:8])
+    return f"The columns are {shown}{f' and {len(names) - 8} more' if len(names) > 8 else ''}."
 
 
 def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
-    pattern = any(sign in str(options.data) for sign in "*?[") and not options.data.exists()
-    if options.data.is_dir() or pattern:
+    path = options.data
+    if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
         return _read_folder(options, select)
-    file = open_data_file(options.data)
-    if file.format == "parquet":
-        return read_parquet(file, select, sample_size=options.sample_size, seed=options.random_state)
-    records = read_records(
-        file, select, sample_size=options.sample_size, seed=options.random_state, delimiter=options.delimiter
-    )
-    cells = list(zip(*records.rows, strict=True))
-    columns = tuple(RawColumn(name, "any", values) for name, values in zip(records.names, cells, strict=True))
-    notes = [f"Encoding: {records.encoding.note}."] if records.encoding.note else []
-    if records.delimiter != ",":
-        notes.append(f"Delimiter: {DELIMITERS.get(records.delimiter, repr(records.delimiter))}.")
-    return RawTable(columns, records.row_numbers, records.total, tuple(notes), decimal_comma=records.delimiter != ",")
+    check_readable(path)
+    head, gzipped = _head(path)
+    if head == b"PAR1":
+        return read_parquet(path, gzipped, select, options)
+    return read_csv(path, gzipped, select, options)
+
+
+def _head(path: Path) -> tuple[bytes, bool]:
+    """Return the first four bytes, decompressed, and whether they were compressed; reject known other formats."""
+    with path.open("rb") as file:
+        head = file.read(16)
+    if not head:
+        raise InputError(f"{path} is empty. Expected a header line with column names, then lines of values.")
+    gzipped = head[:2] == b"\x1f\x8b"
+    if gzipped:
+        try:
+            with gzip.open(path) as file:
+                head = file.read(16)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"{path} looks compressed by gzip but cannot be decompressed: {error}.") from error
+        if not head:
+            raise InputError(f"{path} is empty after decompression.")
+    for mark, what in _OTHER_FORMATS.items():
+        if head.startswith(mark):
+            raise InputError(f"{path} is {what}. Save it as CSV or Parquet, and pass that file.")
+    return head[:4], gzipped
 
 
 def _read_folder(options: DataOptions, select: SelectColumns) -> RawTable:

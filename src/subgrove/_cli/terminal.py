@@ -1,6 +1,13 @@
-"""What the command prints and writes: tables and notes in the terminal, results in files.
+"""What the command prints and writes: tables, notes and errors in the terminal, results in files.
 
-Results go to standard output; notes, progress and errors to standard error, so that results can be piped.
+Results go to standard output; notes, progress and errors to standard error, so that results can be piped. Exit codes::
+
+    0    success
+    1    internal error
+    2    the file, the columns or the options are invalid; nothing was written
+    3    the model or a sampler failed
+    4    a chunk of the data could not be read
+    130  interrupted by Ctrl-C; no file is left half-written
 """
 
 from __future__ import annotations
@@ -8,14 +15,31 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+import traceback
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from subgrove._core.files import write_text
-from subgrove.exceptions import ParameterError
+import typer
 
+from subgrove._core.files import write_text
+from subgrove.exceptions import (
+    ChunkError,
+    ClusterError,
+    InputError,
+    ModelError,
+    ParameterError,
+    SamplerError,
+    SubgroveError,
+    SubgroveWarning,
+)
+
+OK, UNEXPECTED, BAD_INPUT, MODEL_FAILED, CHUNK_FAILED, INTERRUPTED = 0, 1, 2, 3, 4, 130
+MIN_ADDRESS_SPACE = 800 << 20  # bytes; a report takes 650 MB of address space, a third of it as memory
+_OUT_OF_MEMORY = ("failed to map segment", "annot allocate memory", "can't start new thread")
 STDOUT = "-"
 Row = Sequence[Any]
 
@@ -140,3 +164,70 @@ def write_json(path: Path | None, values: Any) -> None:
     """Write plain values as JSON, if there is a path."""
     if path is not None:
         write_result(path, json.dumps(values, ensure_ascii=False, indent=1))
+
+
+@contextmanager
+def errors_as_messages(output: Output, *, debug: bool) -> Iterator[None]:
+    """Print errors of a command as a message and exit with their code; print warnings as notes."""
+    try:
+        _check_address_space()
+        # By default Arrow reserves a gigabyte of address space at once, which fails under a limit (`ulimit -v`).
+        os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+        with _warnings_as_notes(output, debug):
+            yield
+    except BrokenPipeError:
+        # The reader of the output has closed it, as `head` does; the stream must not be flushed again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise typer.Exit(OK) from None
+    except (Exception, KeyboardInterrupt) as error:
+        code, text = _code_and_message(error)
+        if debug:
+            traceback.print_exc()
+        print(printable(text), file=sys.stderr)
+        raise typer.Exit(code) from None
+
+
+def _code_and_message(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED, "Interrupted. No file is left half-written."
+    out_of_memory = isinstance(error, MemoryError) or any(text in str(error) for text in _OUT_OF_MEMORY)
+    if out_of_memory and not isinstance(error, InputError):
+        return BAD_INPUT, "Error: not enough memory. Use fewer rows (--sample-size) or columns (--columns)."
+    if isinstance(error, ModelError | SamplerError):
+        return MODEL_FAILED, f"Error: {error}"
+    if isinstance(error, ChunkError | ClusterError):
+        return CHUNK_FAILED, f"Error: {error}"
+    if isinstance(error, SubgroveError):
+        return BAD_INPUT, f"Error: {error}"
+    if isinstance(error, OSError):
+        return BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}."
+    text = f"Unexpected {type(error).__name__}: {str(error)[:300]}"
+    return UNEXPECTED, f"{text}. Please run again with --debug and report the output."
+
+
+def _check_address_space() -> None:
+    """Reject a limit of address space under which numerical libraries fail to load, some of them by hanging."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit not in (resource.RLIM_INFINITY, -1) and limit < MIN_ADDRESS_SPACE:
+        raise InputError(
+            f"Not enough memory: the limit of address space is {limit >> 20} MB, at least "
+            f"{MIN_ADDRESS_SPACE >> 20} MB are needed. Raise it (ulimit -v)."
+        )
+
+
+@contextmanager
+def _warnings_as_notes(output: Output, debug: bool) -> Iterator[None]:
+    """Print each warning of subgrove once, as a note; warnings of other packages are shown with --debug only."""
+    with warnings.catch_warnings(record=True) as caught:
+        if not debug:
+            warnings.simplefilter("ignore")
+        warnings.simplefilter("always", SubgroveWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(one.message) for one in caught):
+                output.note(f"Note: {text}")
