@@ -7,7 +7,7 @@ import pytest
 
 from subgrove._effects import effect
 from subgrove._effects.grid import GridAxis
-from subgrove._effects.support import opacity_of
+from subgrove._effects.subgroup_rows import opacity_of
 from subgrove._subgroups import find_subgroups
 from subgrove.trees import TransformationModel
 

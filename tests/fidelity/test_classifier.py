@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from subgrove._fidelity.compare import _folds, check_classifier, held_out_auc
-from subgrove._scoring.fidelity_check.pairs import Points
+from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import ParameterError
 
 

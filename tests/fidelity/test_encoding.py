@@ -7,7 +7,9 @@ import pandas as pd
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import read_like, read_table
-from subgrove._scoring.fidelity_check.pairs import PairBlock, PointEncoding, Points, columns_with_missing
+from subgrove._fidelity.mmd import PairBlock
+from subgrove._scoring.fidelity_check import PointEncoding, columns_with_missing
+from subgrove._scoring.two_sample import Points
 
 
 def points(train: pd.DataFrame, rows: pd.DataFrame) -> Points:

@@ -12,7 +12,7 @@ import pytest
 import subgrove as sg
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
-from subgrove._scoring.fidelity_check.check import MAX_ROWS, MIN_ROWS, MIN_ROWS_TO_PASS, FidelityCheck, FidelityChecker
+from subgrove._scoring.fidelity_check import MAX_ROWS, MIN_ROWS, MIN_ROWS_TO_PASS, FidelityCheck, FidelityChecker
 
 
 def checked(X: Any, changes: dict[str, Any], seed: int = 0, weights: Any = None) -> FidelityCheck:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from subgrove._core.kinds import Floats
 from subgrove._fidelity import mmd
-from subgrove._fidelity.mmd import median_distance
-from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
+from subgrove._fidelity.mmd import PairBlock, median_distance
+from subgrove._scoring.two_sample import Points
 
 
 def within(rows: Floats) -> PairBlock:

@@ -8,7 +8,7 @@ import pytest
 from subgrove._core.kinds import Floats
 from subgrove._fidelity import mmd
 from subgrove._fidelity.mmd import SamplePairs, squared_mmd, subsample_two
-from subgrove._scoring.fidelity_check.pairs import Points
+from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import InputError
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from subgrove._core.kinds import Floats
+from subgrove._fidelity.mmd import PairBlock
 from subgrove._native import loader
-from subgrove._scoring.fidelity_check import pairs as pairs
-from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
+from subgrove._scoring.two_sample import Points
 
 needs_compiler = pytest.mark.skipif(loader.mmd_pairs is None, reason="the package was installed without a compiler")
 

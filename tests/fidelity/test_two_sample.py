@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
-from subgrove._scoring.fidelity_check.pairs import Points
-from subgrove._scoring.fidelity_check.two_sample import (
+from subgrove._scoring.two_sample import (
     PairedRows,
+    Points,
     TargetColumns,
     auc_and_variance,
     paired_mmd,

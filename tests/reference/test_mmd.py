@@ -14,9 +14,9 @@ import pandas as pd
 import pytest
 
 from subgrove._core.kinds import Floats
-from subgrove._fidelity.mmd import SamplePairs, median_distance, squared_mmd
+from subgrove._fidelity.mmd import PairBlock, SamplePairs, median_distance, squared_mmd
 from subgrove._native import loader
-from subgrove._scoring.fidelity_check.pairs import PairBlock, Points
+from subgrove._scoring.two_sample import Points
 
 from .effects_cases import ABSENT, IML
 

@@ -1,8 +1,7 @@
 """Effects: how the prediction changes with a feature, overall and in subgroups."""
 
 from subgrove._effects.effect import effect
-from subgrove._effects.model_fidelity import model_fidelity
-from subgrove._effects.model_fidelity_result import ModelFidelity
+from subgrove._effects.model_fidelity import ModelFidelity, model_fidelity
 from subgrove._effects.result import Effect
 
 __all__ = ["Effect", "ModelFidelity", "effect", "model_fidelity"]

@@ -18,8 +18,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments, interval_ends
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
 from subgrove._effects.predict import GridBlock, PredictionRequest
-from subgrove._effects.subgroup_rows import SubgroupRows
-from subgrove._effects.support import BOX, box_statistics
+from subgrove._effects.subgroup_rows import BOX, SubgroupRows, box_statistics
 
 
 @dataclass(frozen=True, eq=False)

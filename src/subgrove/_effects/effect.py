@@ -15,8 +15,7 @@ from subgrove._effects.interactions import split_further
 from subgrove._effects.plan import EffectPlan, EffectSpec
 from subgrove._effects.predict import EffectPredictor
 from subgrove._effects.result import Effect
-from subgrove._effects.subgroup_rows import SubgroupRows
-from subgrove._effects.support import EffectGroup, opacity_of
+from subgrove._effects.subgroup_rows import EffectGroup, SubgroupRows, opacity_of
 from subgrove._scale import as_large, is_large
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import ColumnError, InputError, SameRowsWarning

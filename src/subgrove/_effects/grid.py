@@ -1,10 +1,12 @@
-"""Grid points of curves: numbers, dates or levels of a feature."""
+"""Grid points of curves: numbers, dates (in the time zone of the user) or levels of a feature."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +16,13 @@ from subgrove._core.moments import quantile_values
 from subgrove._core.text import quote
 from subgrove._data.columns import number_text, typed, values_like
 from subgrove._data.from_containers import UntypedColumn, untyped_column
-from subgrove._effects.timezones import are_days, nearest_days
 from subgrove.exceptions import InputError, ParameterError
 
 Way = Literal["default", "quantiles"]
 GridSpec = Floats | Way  # the user's points, or how to choose points
 _ENDS = 3  # points besides the steps that fit into a range: one more step and the two ends
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY, _SECOND = 86_400_000_000.0, 1_000_000.0  # microseconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,3 +192,41 @@ def _within_range(points: Floats, x: Floats, room: int) -> Floats:
     inside = points[(points >= low) & (points <= high)]
     with_ends = np.unique([*inside, low, high])
     return with_ends if len(with_ends) <= room or len(inside) < 2 else inside
+
+
+def aware_moments(points: Floats, zone: str) -> list[datetime | None]:
+    """Return times in a time zone; None where missing."""
+    clock = _clock(zone)
+    return [None if point != point else _moment(point, clock) for point in points.tolist()]
+
+
+def are_days(values: Floats, zone: str | None) -> bool:
+    """Return whether all times are midnights."""
+    if zone is None or (values % _SECOND).any():
+        return not (values % _DAY).any()
+    clock = _clock(zone)
+    return all(_moment(value, clock).time() == time() for value in np.unique(values).tolist())
+
+
+def nearest_days(points: Floats, zone: str | None) -> Floats:
+    """Round times to the nearest midnight."""
+    if zone is None:
+        return np.asarray(np.round(points / _DAY) * _DAY)
+    clock = _clock(zone)
+    days = [(_moment(point, clock).replace(tzinfo=None) + timedelta(hours=12)).date() for point in points.tolist()]
+    midnights = [datetime.combine(day, time(), clock) for day in days]
+    return np.array([float((midnight - _EPOCH) // timedelta(microseconds=1)) for midnight in midnights])
+
+
+def _moment(point: float, clock: tzinfo) -> datetime:
+    return (_EPOCH + timedelta(microseconds=round(point))).astimezone(clock)
+
+
+def _clock(zone: str) -> tzinfo:
+    """Return a time zone by its name, or by its offset from UTC such as "+05:30"."""
+    if zone[:1] in ("+", "-"):
+        return datetime.strptime(zone, "%z").tzinfo or UTC
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):  # unknown to Python; the times are correct in any zone
+        return UTC

@@ -12,9 +12,8 @@ from subgrove._core.kinds import ColumnInfo, Floats
 from subgrove._core.text import TOGETHER
 from subgrove._data.to_containers import Backend, make_table
 from subgrove._effects.curves import Curve
-from subgrove._effects.grid import GridAxis, has_levels
-from subgrove._effects.support import BOX, EffectGroup, FeatureSupport
-from subgrove._effects.timezones import aware_moments
+from subgrove._effects.grid import GridAxis, aware_moments, has_levels
+from subgrove._effects.subgroup_rows import BOX, EffectGroup, FeatureSupport
 
 NOISE = "test rows"  # source of the noise that intervals cover
 SPREAD = ("whisker_low", "q1", "median", "q3", "whisker_high")

@@ -16,8 +16,15 @@ from subgrove._core.validate import whole_number
 from subgrove._data.features import parse_features
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import backend_of
-from subgrove._fidelity.compare import ComparisonData, FidelityComparison, check_classifier, compare, comparison_tasks
-from subgrove._fidelity.fit_samplers import fit_each, name_samplers
+from subgrove._fidelity.compare import (
+    ComparisonData,
+    FidelityComparison,
+    check_classifier,
+    compare,
+    comparison_tasks,
+    fit_each,
+    name_samplers,
+)
 from subgrove._fidelity.mmd import MAX_ROWS
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
 from subgrove.exceptions import SameRowsWarning, SamplerError

@@ -16,7 +16,7 @@ from subgrove._models.predictor import gives_probabilities, read_model, response
 from subgrove._scale import is_large
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_scores, repeats_used, warn_of_max_repeats
 from subgrove._scoring.context import ScoringContext, batch_size, fits_copy, predict_baseline
-from subgrove._scoring.fidelity_check.check import FidelityChecker
+from subgrove._scoring.fidelity_check import FidelityChecker
 from subgrove._scoring.prediction_shifts import predictions_and_residuals
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
 from subgrove._scoring.score import score_features

@@ -20,7 +20,7 @@ from subgrove._models.device.matrix import DeviceMatrix, Sender, matrix_of
 from subgrove._models.device.model import DeviceModel
 from subgrove._models.device.torch import is_tensor
 from subgrove._scoring.device import DevicePredictor, score_on_device
-from subgrove._scoring.fidelity_check.check import FidelityChecker
+from subgrove._scoring.fidelity_check import FidelityChecker
 from subgrove._scoring.row_losses import names_of
 
 

@@ -18,7 +18,7 @@ from subgrove._core.moments import Moments
 from subgrove._data.features import NamedGroup
 from subgrove._importance.result_data import ImportanceData
 from subgrove._scoring.feature_result import Calibration, FeatureResult
-from subgrove._scoring.fidelity_check.check import FidelityCheck
+from subgrove._scoring.fidelity_check import FidelityCheck
 from subgrove.exceptions import FormatError
 
 FORMAT = 1

@@ -1,6 +1,6 @@
 /* Loops over all pairs of rows for the MMD: squared distances, the search for their median, and sums of the kernel.
  *
- * `_scoring/fidelity_check/pairs.py` has the same in NumPy, which is the reference and the fallback;
+ * `_fidelity/mmd.py` has the same in NumPy, which is the reference and the fallback;
  * `tests/fidelity/test_pairs.py` compares the two.
  *
  * A block of pairs is a rectangle (each row of one sample with each of another) or the part of a square above its

@@ -13,7 +13,7 @@ from subgrove._data.table import TypedColumn
 from subgrove._effects import Effect, effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._effects.support import EffectGroup, FeatureSupport
+from subgrove._effects.subgroup_rows import EffectGroup, FeatureSupport
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import Distribution, ReportCurve
 from subgrove._subgroups import Partition

@@ -14,7 +14,7 @@ from subgrove._data.replace_columns import Changes, Frames, Rows
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions, Predictor
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
-from subgrove._scoring.fidelity_check.check import FidelityChecker
+from subgrove._scoring.fidelity_check import FidelityChecker
 from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
 from subgrove.exceptions import SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, title

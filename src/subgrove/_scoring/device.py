@@ -35,7 +35,7 @@ from subgrove._models.device.torch import Tensor
 from subgrove._scoring.accumulate import LossAccumulator, spread_from_sums
 from subgrove._scoring.context import resample
 from subgrove._scoring.feature_result import FeatureResult, result_from_sums
-from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
+from subgrove._scoring.fidelity_check import FidelityCheck, FidelityChecker
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.resampled_feature import ResampledFeature

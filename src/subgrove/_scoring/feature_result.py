@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
-from subgrove._scoring.fidelity_check.check import FidelityCheck
+from subgrove._scoring.fidelity_check import FidelityCheck
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.resampled_feature import ResampledFeature

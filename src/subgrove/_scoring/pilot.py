@@ -23,7 +23,7 @@ from subgrove._scale.readers import ChunkedData
 from subgrove._scoring.chunk_table import ChunkBatch, raw_column
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
 from subgrove._scoring.context import resample
-from subgrove._scoring.fidelity_check.check import FidelityCheck, FidelityChecker
+from subgrove._scoring.fidelity_check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import RowLosses, describe_baseline_row
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.losses import Loss

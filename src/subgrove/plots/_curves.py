@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._effects.support import BOX
+from subgrove._effects.subgroup_rows import BOX
 from subgrove.plots._axis import FeatureAxis
 from subgrove.plots._figure import size_of
 from subgrove.plots._lines import EffectLine

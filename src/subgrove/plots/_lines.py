@@ -12,7 +12,7 @@ from subgrove._core.kinds import Floats
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.heterogeneity import INTERACTION
-from subgrove._effects.support import EffectGroup, FeatureSupport
+from subgrove._effects.subgroup_rows import EffectGroup, FeatureSupport
 from subgrove.exceptions import ParameterError
 from subgrove.plots._palette import COLORS, STYLES
 from subgrove.plots._text import one_line, short_rule, unique_label

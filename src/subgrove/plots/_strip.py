@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._effects.support import FeatureSupport
+from subgrove._effects.subgroup_rows import FeatureSupport
 from subgrove.plots._axis import FeatureAxis
 from subgrove.plots._figure import POINTS
 

@@ -9,7 +9,7 @@ import numpy as np
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._dependence.result import Dependence
-from subgrove._effects.model_fidelity_result import CurveLoss, ModelFidelity
+from subgrove._effects.model_fidelity import CurveLoss, ModelFidelity
 from subgrove._fidelity.result import Fidelity
 from subgrove._report.notebook.frame import MOST_ROWS, Cell, bar, card, chart_scale, dot, folded, sentences, table
 from subgrove._report.numbers import with_range

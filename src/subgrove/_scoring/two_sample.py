@@ -18,7 +18,6 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._regress import grow_forest
-from subgrove._scoring.fidelity_check.pairs import Points
 
 _N_TREES = 20
 _NODE_SIZE, _CLASSIFIER_NODE_SIZE = 5, 20
@@ -31,6 +30,48 @@ _MEDIAN_STRIDE = 4  # every fourth row is used for the median distance
 
 Singles = npt.NDArray[np.float32]
 Halves = tuple[Rows, Rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Rows as points with distances.
+
+    Attributes
+    ----------
+    numbers : float array (rows, columns)
+        Squared distances are the squares of differences.
+    labels : float array (rows, columns)
+        Codes of labels: different ones have squared distance 1, like one-hot columns scaled by 1 / sqrt(2).
+    """
+
+    numbers: Floats
+    labels: Floats
+
+    @classmethod
+    def of(cls, rows: Floats | Points) -> Points:
+        """Return rows of numbers as points; points unchanged."""
+        return rows if isinstance(rows, Points) else cls(rows, rows[:, :0])
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def none(self) -> Points:
+        """The same rows without columns."""
+        return Points(self.numbers[:, :0], self.labels[:, :0])
+
+    @property
+    def matrix(self) -> Floats:
+        """All columns, labels last."""
+        return np.hstack([self.numbers, self.labels])
+
+    def beside(self, other: Points) -> Points:
+        """Return the same rows with further columns."""
+        return Points(np.hstack([self.numbers, other.numbers]), np.hstack([self.labels, other.labels]))
+
+    def rows(self, rows: Any) -> Points:
+        """Select rows."""
+        return Points(self.numbers[rows], self.labels[rows])
 
 
 @dataclass(frozen=True, eq=False)

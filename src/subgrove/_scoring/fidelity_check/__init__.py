@@ -1,1 +1,0 @@
-"""Check, feature by feature, whether resampled rows are realistic."""
