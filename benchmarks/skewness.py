@@ -22,7 +22,7 @@ from subgrove._scoring.skewness import interval_multipliers, skewness_correction
 
 _BOOTSTRAPPED = 600  # samples at most, because it is slow
 _RESAMPLES = 400
-_LEAST_SHARE = 0.1  # as in subgrove._importance.inference.intervals
+_LEAST_SHARE = 0.1  # as in subgrove._importance.intervals
 
 Sides = tuple[Floats, Floats]  # how many standard errors an interval reaches below and above
 

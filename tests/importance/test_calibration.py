@@ -13,7 +13,7 @@ import pytest
 
 import subgrove as sg
 from subgrove._data.table import read_like, read_table
-from subgrove._importance.inference.control_variates import RowFeatures
+from subgrove._importance.control_variates import RowFeatures
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove._importance.inference.independence_test import residualize
+from subgrove._importance.independence_test import residualize
 from subgrove.exceptions import InputError, ParameterError
 
 N = 300

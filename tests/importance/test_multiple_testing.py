@@ -8,7 +8,7 @@ from scipy.stats import false_discovery_control
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove._importance.inference.intervals import benjamini_hochberg, holm
+from subgrove._importance.intervals import benjamini_hochberg, holm
 
 
 def test_holm_by_hand() -> None:

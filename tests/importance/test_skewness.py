@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kurtosis, skew
 from scipy.stats import t as student
 
-from subgrove._importance.inference.intervals import interval_columns
+from subgrove._importance.intervals import interval_columns
 from subgrove._scoring.skewness import interval_multipliers, skewness_correction
 
 RIGHT = np.random.default_rng(1).exponential(size=(1, 200)) ** 2

@@ -8,9 +8,8 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.to_containers import as_count
-from subgrove._importance.inference.intervals import interval_columns, paired_variance
-from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
-from subgrove._importance.result_data import ImportanceData
+from subgrove._importance.intervals import MONTE_CARLO, TEST_ROWS, interval_columns, label, paired_variance
+from subgrove._importance.tables import ImportanceData
 from subgrove._scoring.estimate_variance import monte_carlo_variance, overall_variance
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import ParameterError

@@ -9,8 +9,7 @@ import numpy as np
 
 from subgrove._core.html_views import html_of
 from subgrove._core.text import first_of, number
-from subgrove._importance.result_data import ImportanceData
-from subgrove._importance.tables import overall_line, sampler_choices, subgroup_lines
+from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import title

@@ -14,7 +14,7 @@ import numpy as np
 
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
-from subgrove._importance.inference.sampler_variance import with_sampler_variance
+from subgrove._importance.sampler_variance import with_sampler_variance
 from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit_sampler
 from subgrove._models.predictor import Predictor
 from subgrove._scoring.context import ScoringContext

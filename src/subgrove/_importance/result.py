@@ -10,22 +10,21 @@ from typing import Any
 from subgrove._core.html_views import html_of
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
-from subgrove._importance.comparison import differences
-from subgrove._importance.explanation import Explanation, explained
-from subgrove._importance.gap.gap import gap_between, score_of
-from subgrove._importance.gap.relative import RelativeImportance, relative_steps
-from subgrove._importance.gap.result import Gap
-from subgrove._importance.inference.calibration import (
+from subgrove._importance.calibration import (
     calibrated_scores,
     read_additional_rows,
     reject_uncalibratable,
 )
-from subgrove._importance.inference.independence_test import independence_lines
-from subgrove._importance.inference.intervals import adjusted_p_values
-from subgrove._importance.inference.sampler_variance import read_resamples
-from subgrove._importance.inference.variance_components import known_sources, read_sources
+from subgrove._importance.comparison import differences
+from subgrove._importance.explanation import Explanation, explained
+from subgrove._importance.gap_result import Gap
+from subgrove._importance.gap_steps import gap_between, score_of
+from subgrove._importance.independence_test import independence_lines
+from subgrove._importance.intervals import adjusted_p_values, known_sources, read_sources
 from subgrove._importance.recompute import stored_inputs
+from subgrove._importance.relative import RelativeImportance, relative_steps
 from subgrove._importance.result_tables import ImportanceTables
+from subgrove._importance.sampler_variance import read_resamples
 from subgrove._importance.storage import read_result, readable, write_result
 from subgrove._importance.tables import result_text
 from subgrove._scoring.feature_result import with_rows

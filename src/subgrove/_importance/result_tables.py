@@ -12,13 +12,12 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.to_containers import make_table, table_of_lines
-from subgrove._importance.inference.calibration import CALIBRATION_COLUMNS, calibration_lines
-from subgrove._importance.inference.intervals import adjusted_p_values
-from subgrove._importance.inference.variance_components import reject_sampler_source
-from subgrove._importance.result_data import ImportanceData
+from subgrove._importance.calibration import CALIBRATION_COLUMNS, calibration_lines
+from subgrove._importance.intervals import adjusted_p_values, reject_sampler_source
 from subgrove._importance.tables import (
     CHOICE_COLUMNS,
     FIDELITY_COLUMNS,
+    ImportanceData,
     choice_lines,
     component_lines,
     fidelity_lines,

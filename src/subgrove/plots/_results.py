@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from subgrove._importance import ImportanceResult
-from subgrove._importance.result_data import ImportanceData
-from subgrove._importance.tables import MARK, NOT_REALISTIC
+from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData
 from subgrove.exceptions import ParameterError
 from subgrove.plots._rows import RowSeries
 from subgrove.plots._text import unique_label

@@ -12,10 +12,10 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
-from subgrove._importance.gap.relative import RelativeImportance
-from subgrove._importance.gap.result import Gap, total_error
-from subgrove._importance.inference.variance_components import SAMPLER
-from subgrove._importance.refits_result import RefitsResult
+from subgrove._importance.gap_result import Gap, total_error
+from subgrove._importance.intervals import SAMPLER
+from subgrove._importance.refits import RefitsResult
+from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import MARK, NOT_REALISTIC, is_unrealistic, overall_line, subgroup_lines
 from subgrove._report.notebook.frame import (

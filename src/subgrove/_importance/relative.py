@@ -13,10 +13,9 @@ from subgrove._core.html_views import html_of
 from subgrove._core.text import quote
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.comparison import differences
-from subgrove._importance.inference.intervals import adjusted_p_values
+from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.recompute import ScoringSource
-from subgrove._importance.result_data import ImportanceData
-from subgrove._importance.tables import overall_line
+from subgrove._importance.tables import ImportanceData, overall_line
 from subgrove._subgroups import find_subgroups
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, title

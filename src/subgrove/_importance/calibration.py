@@ -26,7 +26,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_like, read_table
-from subgrove._importance.inference.control_variates import ControlVariate, ControlVariateFit, RowFeatures
+from subgrove._importance.control_variates import ControlVariate, ControlVariateFit, RowFeatures
 from subgrove._scoring.arrays import to_float32
 from subgrove._scoring.estimate_variance import mean_variance, overall_variance, subgroup_variance
 from subgrove._scoring.feature_result import Calibration, FeatureResult

@@ -28,9 +28,8 @@ from subgrove._data.encode import one_hot
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import as_count
-from subgrove._importance.inference.intervals import interval_columns
-from subgrove._importance.inference.variance_components import MONTE_CARLO, TEST_ROWS, label
-from subgrove._importance.result_data import ImportanceData
+from subgrove._importance.intervals import MONTE_CARLO, TEST_ROWS, interval_columns, label
+from subgrove._importance.tables import ImportanceData
 from subgrove._regress import grow_forest
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import InputError, ParameterError

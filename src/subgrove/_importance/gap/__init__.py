@@ -1,1 +1,0 @@
-"""Why marginal and conditional importance of a feature differ."""

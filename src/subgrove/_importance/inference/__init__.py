@@ -1,1 +1,0 @@
-"""Variance components, intervals, tests and calibration of importance estimates."""
