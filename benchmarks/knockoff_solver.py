@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from subgrove._core.execution import one_blas_thread
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import one_blas_thread
 from subgrove.samplers.knockoff_solver import largest_s
 
 SIZES = [10, 50, 100, 250]

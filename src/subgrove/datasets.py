@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from subgrove._core.random import read_seed
+from subgrove._core.execution import read_seed
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import subgrove as sg
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
-from subgrove._core.random import Streams
 
 RUNS = 40
 WITHIN, ALL = 25.0, 34.0

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove._data.table import read_table
 
 Floats = npt.NDArray[np.float64]

@@ -19,7 +19,7 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove._data.table import read_table
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.auto.sampler import Auto

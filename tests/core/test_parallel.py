@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import subgrove as sg
-from subgrove._core.parallel import effective_jobs, parallel_map, progress_bar
+from subgrove._core.execution import effective_jobs, parallel_map, progress_bar
 from subgrove.exceptions import ParameterError
 
 

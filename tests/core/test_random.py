@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from subgrove._core.random import KeyedStreams, Streams, cached, read_seed, stream
+from subgrove._core.execution import KeyedStreams, Streams, cached, read_seed, stream
 from subgrove.exceptions import ParameterError
 
 

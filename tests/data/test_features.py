@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import subgrove as sg
-from subgrove._data.features import NamedGroup, allowed_columns, feature_label, parse_features
+from subgrove._data.columns import NamedGroup, allowed_columns, feature_label, parse_features
 from subgrove.exceptions import ParameterError
 
 COLUMNS = ("a", "b", "c")

@@ -13,7 +13,7 @@ import pytest
 from sklearn import config_context
 
 import subgrove as sg
-from subgrove._core.kinds import ColumnInfo
+from subgrove._data.columns import ColumnInfo
 from subgrove._effects import effect
 from subgrove._effects.interaction_search import best_split
 from subgrove._subgroups import find_subgroups

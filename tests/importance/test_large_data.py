@@ -17,7 +17,7 @@ import pytest
 from sklearn import config_context
 
 import subgrove as sg
-from subgrove._core.random import KeyedStreams
+from subgrove._core.execution import KeyedStreams
 from subgrove._scale.large_data import read_chunks
 from subgrove._scale.readers import row_keys, sample_rows
 from subgrove._scoring.feature_result import with_rows

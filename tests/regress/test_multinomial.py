@@ -10,8 +10,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import subgrove as sg
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Donors
 from subgrove._data.table import read_table
 from subgrove._regress import FoldGrams

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove.exceptions import ParameterError, UnseenValueWarning
 from subgrove.samplers import Auto, CandidateScore, SamplerChoice
 from subgrove.samplers.auto.candidates import Candidate, CandidateSet

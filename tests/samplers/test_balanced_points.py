@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import Streams
 from subgrove.samplers.donors import SortedPools, balanced_points
 
 CODE = np.repeat(np.arange(3, dtype=np.int32), [40, 25, 1])

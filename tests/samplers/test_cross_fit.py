@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._core.random import stream
+from subgrove._core.execution import stream
 from subgrove._data.replace_columns import Donors
 from subgrove.samplers.cross_fit import _merged, random_folds
 

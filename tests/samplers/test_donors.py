@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from subgrove._core.kinds import ColumnInfo
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Frames
 from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
 

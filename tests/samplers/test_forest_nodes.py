@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove._data.replace_columns import Donors, Rows
 from subgrove.exceptions import LengthError, ParameterError
 from subgrove.samplers.base import FittedSampler

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.intervals import FittedIntervals, Intervals
 from subgrove.samplers.resampled_feature import ResampledFeature

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._core.random import KeyedStreams
+from subgrove._core.execution import KeyedStreams
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.donors import training_donors
 from subgrove.samplers.exact_expectation import _ValueCoding, value_codes

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
-from subgrove._core.random import Streams
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 from subgrove.samplers.knockoffs import FittedKnockoffs, Knockoffs
 

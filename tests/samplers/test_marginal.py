@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import subgrove as sg
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove._data.table import read_table
 from subgrove.exceptions import InputError, ParameterError
 

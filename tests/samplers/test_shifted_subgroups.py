@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
-from subgrove._core.random import Streams
 from subgrove.exceptions import ColumnError, ParameterError
 from subgrove.samplers.shifted_subgroups import FittedShiftedSubgroups, ShiftedSubgroups
 

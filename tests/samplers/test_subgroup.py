@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove.exceptions import ParameterError
 
 TRAIN, TEST = sg.datasets.bike(split=0.6, random_state=3)

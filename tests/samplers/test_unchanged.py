@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 import subgrove as sg
-from subgrove._core.random import Streams
+from subgrove._core.execution import Streams
 from subgrove._data.replace_columns import Donors
 from subgrove.samplers.unchanged import Unchanged
 

@@ -10,7 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from subgrove._core.random import mix64
+from subgrove._core.execution import mix64
 from subgrove._scale.readers.data import hash_column, numbered_keys, salt_keys
 from subgrove.exceptions import ColumnError
 

@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import subgrove as sg
-from subgrove._subgroups.proper_scores import crps, log_score
+from subgrove._subgroups.depth import crps, log_score
 from subgrove.exceptions import ParameterError
 
 BIKE = sg.datasets.bike().X

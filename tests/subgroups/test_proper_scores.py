@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from subgrove._core.kinds import ColumnInfo, Floats, Rows
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import TypedColumn
-from subgrove._subgroups.proper_scores import leave_one_out_scores
+from subgrove._subgroups.depth import leave_one_out_scores
 
 NUMBERS = ColumnInfo("x", "numeric")
 

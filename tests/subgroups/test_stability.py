@@ -118,7 +118,7 @@ def test_trees_are_those_of_the_halves() -> None:
     groups = sg.find_subgroups(BIKE, features="temp", max_depth=2, min_samples_leaf=31)
     found = groups.stability(BIKE, n_resamples=3, random_state=5)
     for number, regrown in enumerate(found.features[0].regrown):
-        from subgrove._core.random import Streams
+        from subgrove._core.execution import Streams
 
         rows = np.sort(Streams(5, "stability", 3)[number].permutation(len(BIKE))[: len(BIKE) // 2])
         half = sg.find_subgroups(BIKE.iloc[rows], features="temp", max_depth=2, min_samples_leaf=16)["temp"]

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from subgrove._data.table import read_table
-from subgrove._subgroups.grow import TreeSettings, grow_partition
+from subgrove._subgroups.partition import TreeSettings, grow_partition
 from subgrove.trees.split_points import refine_split_points
 from subgrove.trees.training import Training, training_rows
 from subgrove.trees.tree import Tree

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._cli.learning_task import LearningTask, TaskKind
-from subgrove._core.parallel import parallel_map, progress_bar
+from subgrove._core.execution import parallel_map, progress_bar
 
 FOLDS = 5
 TRAIN_SHARE = 0.7

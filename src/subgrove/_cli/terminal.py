@@ -25,7 +25,7 @@ from typing import Any
 
 import typer
 
-from subgrove._core.files import write_text
+from subgrove._core.text import write_text
 from subgrove.exceptions import (
     ChunkError,
     ClusterError,

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import MISSING, Codes, ColumnInfo, Floats, Rows
+from subgrove._core.kinds import MISSING, Codes, Floats, Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table
 
 _DAY = 86_400e6  # microseconds

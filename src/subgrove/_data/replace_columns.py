@@ -17,7 +17,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Rows
+from subgrove._core.kinds import Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.to_containers import ArrayContainer, common_dtype, container_of
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import KINDS, Codes, ColumnInfo, Floats, Kind
+from subgrove._core.kinds import KINDS, Codes, Floats, Kind
 from subgrove._core.text import quote
-from subgrove._data.columns import check_numbers, reject_unusable, typed, values_like
+from subgrove._data.columns import ColumnInfo, check_numbers, reject_unusable, typed, values_like
 from subgrove._data.from_containers import UntypedColumn, float_matrix, names_and_rows, untyped_column, untyped_columns
 from subgrove.exceptions import InputError, LengthError, ParameterError
 

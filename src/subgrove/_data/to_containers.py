@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Rows
+from subgrove._core.kinds import Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import is_missing, names_and_rows, unmasked
 from subgrove.exceptions import ColumnError, InputError
 

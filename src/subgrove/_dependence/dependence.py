@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from subgrove._core.execution import Streams, effective_jobs, progress_bar, read_seed
 from subgrove._core.kinds import Kind
-from subgrove._core.parallel import effective_jobs, progress_bar
-from subgrove._core.random import Streams, read_seed
 from subgrove._core.text import quote
 from subgrove._core.validate import number_in, whole_number
-from subgrove._data.features import parse_features
+from subgrove._data.columns import parse_features
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import backend_of
 from subgrove._dependence.predict_column import LEAST_ROWS, DependenceForests, feature_dependence

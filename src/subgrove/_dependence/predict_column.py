@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.random import Streams
 from subgrove._data.encode import rank_encoded
 from subgrove._data.table import Table
 from subgrove._dependence.result import FeatureDependence

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
-from subgrove._data.columns import values_like
+from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
 from subgrove._data.table import digest_of, fingerprint, read_table, read_weights
 from subgrove._effects.curves import Curve, CurveSummary

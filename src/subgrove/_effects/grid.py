@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats, Rows
+from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import quantile_values
 from subgrove._core.text import quote
-from subgrove._data.columns import number_text, typed, values_like
+from subgrove._data.columns import ColumnInfo, number_text, typed, values_like
 from subgrove._data.from_containers import UntypedColumn, untyped_column
 from subgrove.exceptions import InputError, ParameterError
 

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import MISSING, ColumnInfo, Floats, Rows
+from subgrove._core.kinds import MISSING, Floats, Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
 
 MAX_PERMUTATIONS = 999

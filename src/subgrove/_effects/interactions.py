@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.kinds import MAX_LEVELS, ColumnInfo, Floats, Rows
-from subgrove._core.parallel import one_blas_thread
-from subgrove._core.random import stream
+from subgrove._core.execution import one_blas_thread, stream
+from subgrove._core.kinds import MAX_LEVELS, Floats, Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._effects.curves import Curve, IceCurves, mean_of_ice
 from subgrove._effects.heterogeneity import (

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import effective_jobs, parallel_map
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import effective_jobs, parallel_map
 from subgrove._core.text import quote
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Tile
 from subgrove._models.predictor import Predictions, Predictor, is_classifier, read_model, response_for

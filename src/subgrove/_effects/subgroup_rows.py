@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Rows
 from subgrove._effects.grid import GridAxis, has_levels
 from subgrove._effects.predict import GridBlock

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.kinds import Floats
 from subgrove._core.text import TOGETHER
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.to_containers import Backend, make_table
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import GridAxis, aware_moments, has_levels

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import Streams, one_blas_thread, stream
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.parallel import one_blas_thread
-from subgrove._core.random import Streams, stream
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like
 from subgrove._fidelity.mmd import SamplePairs, subsample_two

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import effective_jobs, parallel_map, progress_bar, read_seed
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import effective_jobs, parallel_map, progress_bar
-from subgrove._core.random import read_seed
 from subgrove._core.validate import whole_number
-from subgrove._data.features import parse_features
+from subgrove._data.columns import parse_features
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import backend_of
 from subgrove._fidelity.compare import (

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.parallel import working_memory
-from subgrove._core.random import Keys
+from subgrove._core.execution import Keys, working_memory
 from subgrove._core.validate import whole_number
 from subgrove._data.table import read_table
 from subgrove._importance.checks import versions

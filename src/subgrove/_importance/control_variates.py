@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.random import stream
 from subgrove._data.table import Table, TypedColumn
 
 _CLIP = 4.0  # robust standard deviations from the median at which values are clipped

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.random import stream
+from subgrove._core.execution import stream
 from subgrove._importance.gap_result import OTHER_DRAWS, Gap, GapStep
 from subgrove._importance.intervals import combined_variance
 from subgrove._importance.recompute import ScoringSource, stored_inputs

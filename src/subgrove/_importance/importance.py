@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from subgrove._core.parallel import working_memory
+from subgrove._core.execution import working_memory
 from subgrove._data.replace_columns import Frames
 from subgrove._importance.build_result import make_result
 from subgrove._importance.checks import reject_weighted_scores, warn_of_singletons

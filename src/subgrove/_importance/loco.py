@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import parallel_map, progress_bar
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import parallel_map, progress_bar
 from subgrove._core.validate import reject_another_index
-from subgrove._data.features import parse_features
+from subgrove._data.columns import parse_features
 from subgrove._data.table import fingerprint, read_table
 from subgrove._data.to_containers import copied, without_columns
 from subgrove._importance.build_result import make_result

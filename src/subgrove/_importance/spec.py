@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import effective_jobs, read_seed
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.parallel import effective_jobs
-from subgrove._core.random import read_seed
 from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.features import parse_features
+from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_once, read_table
 from subgrove._importance.checks import read_counts, trained_on, warn_of_same_rows

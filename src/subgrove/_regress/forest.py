@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import effective_jobs
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import effective_jobs
 from subgrove._native import loader
 
 _TREES_AT_ONCE = 16  # grown by one task; fixed, so that sums over trees do not depend on the number of jobs

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.random import stream
 from subgrove._data.encode import Design, is_extreme
 from subgrove._data.table import Table
 

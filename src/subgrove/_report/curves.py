@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.kinds import Floats
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import TypedColumn
 from subgrove._effects import Effect, effect
 from subgrove._effects.curves import Curve

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from subgrove._core.random import stream
+from subgrove._core.execution import stream
 from subgrove._core.text import count_of, listed, percent
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.predict_column import LEAST_ROWS

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import effective_jobs, read_seed, stream
 from subgrove._core.kinds import Rows
-from subgrove._core.parallel import effective_jobs
-from subgrove._core.random import read_seed, stream
 from subgrove._core.text import quote
 from subgrove._core.validate import whole_number
-from subgrove._data.features import parse_features
+from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_table
 from subgrove._models.predictor import (

@@ -16,10 +16,8 @@ from typing import Any
 
 import msgspec
 
-from subgrove._core.files import check_file_path, write_text
-from subgrove._core.html_views import html_of
-from subgrove._core.parallel import progress_bar
-from subgrove._core.text import count_of
+from subgrove._core.execution import progress_bar
+from subgrove._core.text import check_file_path, count_of, html_of, write_text
 from subgrove._importance import importance
 from subgrove._report.dependence import dependence_sentences, dependence_summaries, grow_forests
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of

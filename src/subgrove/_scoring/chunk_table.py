@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import Keys
 from subgrove._core.kinds import Floats
-from subgrove._core.random import Keys
 from subgrove._data.replace_columns import Frames, Rows
 from subgrove._data.table import Table
 from subgrove._data.to_containers import container_of

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import KeyedStreams, Keys
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
-from subgrove._core.random import KeyedStreams, Keys
 from subgrove._data.replace_columns import Changes, Frames, Rows, changes_of
 from subgrove._models.predictor import Predictor, Target, missing_in, read_target
 from subgrove._scale.engines import ChunkArrays

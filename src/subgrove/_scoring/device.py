@@ -22,10 +22,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from subgrove._core.execution import Streams, one_blas_thread, progress_bar
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
-from subgrove._core.parallel import one_blas_thread, progress_bar
-from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors, changes_of
 from subgrove._data.table import Table
 from subgrove._models.device.arrays import TensorArrays, central_moments

@@ -19,8 +19,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from subgrove._core.kinds import ColumnInfo, Floats, Rows
-from subgrove._core.random import stream
+from subgrove._core.execution import stream
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Donors, Frames
 from subgrove._data.table import Table, read_like
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test

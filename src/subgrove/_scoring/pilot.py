@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.parallel import one_blas_thread
-from subgrove._core.random import KeyedStreams, Keys
+from subgrove._core.execution import KeyedStreams, Keys, one_blas_thread
 from subgrove._core.text import quote
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import digest_of, exact_digest, fingerprint, read_like, read_table, rounded

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_map, progress_bar
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import effective_jobs, one_blas_thread, parallel_map, progress_bar
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
 from subgrove._scoring.accumulate import LossAccumulator

@@ -7,15 +7,14 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal
 
+from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_map
 from subgrove._core.kinds import MAX_LEVELS
-from subgrove._core.parallel import effective_jobs, one_blas_thread, parallel_map
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import reject_another_index
-from subgrove._data.features import Members, allowed_columns, parse_features
+from subgrove._data.columns import Members, allowed_columns, parse_features
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, fingerprint, read_table, read_weights
 from subgrove._subgroups.depth import AUTO_MAX_DEPTH
-from subgrove._subgroups.grow import TreeSettings, grow_on_shared_columns
-from subgrove._subgroups.partition import Partition
+from subgrove._subgroups.partition import Partition, TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.subgroups import Subgroups
 from subgrove.exceptions import ColumnError, ParameterError, SubgroveError, SubgroveWarning
 from subgrove.trees.candidates import SortedTable

@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import Streams, one_blas_thread, parallel_map, progress_bar
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.parallel import one_blas_thread, parallel_map, progress_bar
-from subgrove._core.random import Streams
 from subgrove._data.table import Table
-from subgrove._subgroups.grow import TreeSettings, grow_on_shared_columns
-from subgrove._subgroups.partition import Partition
+from subgrove._subgroups.partition import Partition, TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.stability_result import FeatureStability, RegrownTree, Stability
 from subgrove.trees import Node, Split, Tree
 from subgrove.trees.candidates import SortedTable

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from subgrove._core.html_views import html_of
-from subgrove._core.parallel import effective_jobs
-from subgrove._core.random import read_seed
+from subgrove._core.execution import effective_jobs, read_seed
+from subgrove._core.text import html_of
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.table import ColumnInfo, Floats, Table, fingerprint, read_like, read_weights
 from subgrove._subgroups.partition import Partition

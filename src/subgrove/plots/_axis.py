@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.kinds import Floats
 from subgrove._core.text import tick_label
+from subgrove._data.columns import ColumnInfo
 from subgrove.plots._palette import font_size
 from subgrove.plots._text import DOTS, Ruler, one_line
 

@@ -23,10 +23,10 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar, cast
 
-from subgrove._core.kinds import KINDS, ColumnInfo, Floats, Kind
-from subgrove._core.random import Streams, UserStreams
+from subgrove._core.execution import Streams, UserStreams
+from subgrove._core.kinds import KINDS, Floats, Kind
 from subgrove._core.validate import ParamsMixin
-from subgrove._data.features import feature_label, parse_features
+from subgrove._data.columns import ColumnInfo, feature_label, parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._subgroups import Partition

@@ -11,10 +11,10 @@ from copy import copy
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any
 
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
-from subgrove._core.random import Streams
 from subgrove._core.text import quote
-from subgrove._data.features import allowed_columns
+from subgrove._data.columns import allowed_columns
 from subgrove._data.table import Table
 from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ParameterError

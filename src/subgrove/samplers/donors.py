@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import KeyedStreams, Streams, cached
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import KeyedStreams, Streams, cached
 from subgrove._data.replace_columns import CyclicShift, Donors, Rows
 
 _HEADS = (100, 1000)  # leading rows that usually contain all subgroups if these are few, or more

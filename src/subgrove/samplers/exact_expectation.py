@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Donors, Rows
 from subgrove._data.table import Table
 from subgrove.samplers.base import Feature

@@ -8,9 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from subgrove._core.kinds import ColumnInfo
-from subgrove._core.random import stream
-from subgrove._data.features import as_argument
+from subgrove._core.execution import stream
+from subgrove._data.columns import ColumnInfo, as_argument
 from subgrove._data.from_containers import BOOLEANS, names_and_rows
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like, read_table

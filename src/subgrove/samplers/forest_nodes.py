@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
-from subgrove._core.random import Streams
 from subgrove._core.validate import number_in, reject_another_index
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table, read_series

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
+from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import BOOLEANS
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError

@@ -9,12 +9,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import Streams, effective_jobs, read_seed, stream
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import effective_jobs
-from subgrove._core.random import Streams, read_seed, stream
 from subgrove._core.validate import whole_number
+from subgrove._data.columns import allowed_columns
 from subgrove._data.encode import one_hot
-from subgrove._data.features import allowed_columns
 from subgrove._data.replace_columns import Changes, Rows
 from subgrove._data.table import Table
 from subgrove._regress import grow_forest

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
 from subgrove._core.moments import interval_ends, quantile_rows
-from subgrove._core.random import Streams
 from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Changes, Donors, Rows
 from subgrove._data.table import Table

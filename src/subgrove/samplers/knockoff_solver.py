@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subgrove._core.execution import one_blas_thread
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import one_blas_thread
 
 _TOLERANCE = 1e-8  # gap for each column at which the solver stops
 _MOST_STEPS = 100

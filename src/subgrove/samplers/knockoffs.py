@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from subgrove._core.execution import Streams, one_blas_thread
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import one_blas_thread
-from subgrove._core.random import Streams
 from subgrove._core.validate import number_in
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table

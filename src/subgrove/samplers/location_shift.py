@@ -19,16 +19,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import Codes, ColumnInfo, Floats, Rows
-from subgrove._core.random import Streams, cached, read_seed, stream
+from subgrove._core.execution import Streams, cached, read_seed, stream
+from subgrove._core.kinds import Codes, Floats, Rows
 from subgrove._core.validate import whole_number
-from subgrove._data.features import Members, allowed_columns
+from subgrove._data.columns import ColumnInfo, Members, allowed_columns
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, LinearFit, LinearPredictor
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import TreeSettings
+from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, read_training_table
 from subgrove.samplers.donors import SortedPools, balanced_points
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats
-from subgrove._core.random import Streams, cached
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError

@@ -8,15 +8,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from subgrove._core.execution import Streams, one_blas_thread, parallel_map
 from subgrove._core.kinds import MISSING, Floats
-from subgrove._core.parallel import one_blas_thread, parallel_map
-from subgrove._core.random import Streams
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table
 from subgrove._regress import LinearPredictor, fit_sparse_linear
 from subgrove._regress.multinomial import MultinomialPredictor, fit_sparse_multinomial
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import grow_partition
+from subgrove._subgroups.partition import grow_partition
 from subgrove.exceptions import ColumnError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature
 from subgrove.samplers.location_shift import (

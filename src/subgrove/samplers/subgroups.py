@@ -15,9 +15,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats, Rows
-from subgrove._core.random import Streams, cached
-from subgrove._data.features import as_argument, parse_features
+from subgrove._data.columns import as_argument, parse_features
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn, read_like
 from subgrove._subgroups import Partition, find_subgroups

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
-from subgrove._core.random import Streams
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.kinds import ColumnInfo, Floats
-from subgrove._core.random import Streams
-from subgrove._data.columns import format_number
+from subgrove._core.execution import Streams
+from subgrove._core.kinds import Floats
+from subgrove._data.columns import ColumnInfo, format_number
 from subgrove._data.from_containers import BOOLEANS
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table

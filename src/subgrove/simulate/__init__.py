@@ -1,6 +1,6 @@
 """Simulated data with known importance: the scenarios of the paper, two harder ones, and null scenarios."""
 
-from subgrove.simulate.sampler import FittedTrueConditional, TrueConditional
+from subgrove.simulate.process import FittedTrueConditional, TrueConditional
 from subgrove.simulate.scenario import PAPER, NullScenario, Scenario, null_scenario, null_scenarios, scenario, scenarios
 
 __all__ = [

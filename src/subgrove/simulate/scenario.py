@@ -38,13 +38,22 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import read_seed
 from subgrove._core.kinds import Floats
-from subgrove._core.random import read_seed
 from subgrove.datasets import Dataset
 from subgrove.exceptions import ParameterError
-from subgrove.simulate.process import Process, increase_of_loss, read_name, read_rows, read_width, sampled
-from subgrove.simulate.processes import PROCESSES, key_of_null, names
-from subgrove.simulate.sampler import TrueConditional
+from subgrove.simulate.process import (
+    PROCESSES,
+    Process,
+    TrueConditional,
+    increase_of_loss,
+    key_of_null,
+    names,
+    read_name,
+    read_rows,
+    read_width,
+    sampled,
+)
 
 PAPER = ("independent", "linear", "nonlinear", "multilinear")
 """Names of the scenarios of the paper."""

@@ -11,10 +11,9 @@ import numpy.typing as npt
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Floats
 from subgrove.exceptions import InputError
-from subgrove.trees.base import SingleTargetTree
 from subgrove.trees.cart_search import CartTarget, Rows, SortedRows, SplitSearch
 from subgrove.trees.nodes import ROUNDING, Node, collapse, node_risk, renumber
-from subgrove.trees.training import Histogram, Training
+from subgrove.trees.training import Histogram, SingleTargetTree, Training
 from subgrove.trees.tree import Tree
 
 _NO_COUNTS: Floats = np.empty(0)

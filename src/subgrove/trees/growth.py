@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import one_blas_thread
 from subgrove._core.kinds import Rows
-from subgrove._core.parallel import one_blas_thread
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import ColumnInfo, Floats
 from subgrove.trees.candidates import Block, Candidates

@@ -12,10 +12,9 @@ from typing import Any, Literal
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.table import Kind, read_table, read_weights
 from subgrove.exceptions import InputError, LengthError
-from subgrove.trees.base import BaseTree, SingleTargetTree
 from subgrove.trees.growth import StoppingRules, grow
 from subgrove.trees.target_scores import FixedScores, JointScores, checked_likelihood, transformation_scores
-from subgrove.trees.training import Training, validate_training, varies
+from subgrove.trees.training import BaseTree, SingleTargetTree, Training, validate_training, varies
 from subgrove.trees.tree import Tree
 
 

@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
-from subgrove._core.kinds import ColumnInfo, Floats
-from subgrove._data.columns import date_text
+from subgrove._core.kinds import Floats
+from subgrove._core.text import html_of
+from subgrove._data.columns import ColumnInfo, date_text
 from subgrove._data.to_containers import as_count
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from subgrove._core.html_views import html_of
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, html_of
 from subgrove._report.notebook.frame import MOST_ROWS, Cell, bar, card, chart_scale, folded, sentences, table
 from subgrove._report.numbers import UNKNOWN
 from subgrove._subgroups.depth import DepthChoice

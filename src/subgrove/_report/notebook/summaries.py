@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, html_of
 from subgrove._dependence.result import Dependence
 from subgrove._effects.model_fidelity import CurveLoss, ModelFidelity
 from subgrove._fidelity.result import Fidelity

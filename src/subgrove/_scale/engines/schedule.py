@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from subgrove._core.parallel import effective_jobs, progress_bar
+from subgrove._core.execution import effective_jobs, progress_bar
 from subgrove._scale.engines.base import (
     ChunkArrays,
     ClusterLostError,

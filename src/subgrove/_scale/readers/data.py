@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.random import Keys, hash64, mix64
+from subgrove._core.execution import Keys, hash64, mix64
 from subgrove._core.text import quote
 from subgrove.exceptions import ColumnError, ParameterError
 

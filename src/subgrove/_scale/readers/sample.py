@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.random import Keys
+from subgrove._core.execution import Keys
 from subgrove._scale.engines import ChunkArrays
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places, numbered_keys, row_keys, salt_keys
 from subgrove.exceptions import ColumnError

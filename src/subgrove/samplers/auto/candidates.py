@@ -9,14 +9,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from subgrove._core.kinds import ColumnInfo, Floats, Rows
-from subgrove._core.random import Streams, stream
+from subgrove._core.execution import Streams, stream
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear, mean_and_std_error
 from subgrove._regress.multinomial import MultinomialFit, fit_sparse_multinomial
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import TreeSettings, grow_partition
-from subgrove._subgroups.proper_scores import leaf_scores, leave_one_out_scores
+from subgrove._subgroups.depth import leaf_scores, leave_one_out_scores
+from subgrove._subgroups.partition import TreeSettings, grow_partition
 from subgrove.samplers.auto.choice import UNREADABLE
 from subgrove.samplers.base import Feature
 from subgrove.samplers.imputation import FittedImputation, Imputation

@@ -17,9 +17,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from subgrove._core.execution import Streams, one_blas_thread, parallel_map
 from subgrove._core.kinds import Floats
-from subgrove._core.parallel import one_blas_thread, parallel_map
-from subgrove._core.random import Streams
 from subgrove._data.table import Table
 from subgrove._subgroups import Partition
 from subgrove.samplers.auto.candidates import ConditionalSampler

@@ -11,7 +11,7 @@ from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import mean_and_std_error
 from subgrove._subgroups import Partition
-from subgrove._subgroups.grow import grow_partition
+from subgrove._subgroups.partition import grow_partition
 from subgrove.samplers.auto.candidates import (
     Candidate,
     CandidateSet,
