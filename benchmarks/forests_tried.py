@@ -21,8 +21,8 @@ import pandas as pd
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
-from subgrove.samplers.auto import candidates as candidates
-from subgrove.samplers.auto.candidates import Candidate, CandidateSet
+from subgrove.samplers import candidates as candidates
+from subgrove.samplers.candidates import Candidate, CandidateSet
 
 CURVES: dict[str, Callable[[Floats], Any]] = {
     "a wave": lambda z: 3 * np.sin(3 * z[:, 0]),

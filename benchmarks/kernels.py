@@ -23,7 +23,7 @@ from subgrove._core.kinds import Floats
 from subgrove._fidelity.mmd import squared_mmd
 from subgrove._native import loader
 from subgrove._regress.forest import grow_forest
-from subgrove._regress.lasso_path import lasso_paths
+from subgrove._regress.gram import lasso_paths
 from subgrove.trees import TransformationTree
 
 

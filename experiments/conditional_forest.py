@@ -15,7 +15,7 @@ from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
 from subgrove._regress import RandomForest, grow_forest
 from subgrove.samplers.donors import shuffle_within
-from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells
+from subgrove.samplers.forest_reading import TreeSplits, associated_columns, grid_cells
 
 _NODE_SIZE = 5  # a node of at most so many rows is not split
 _THRESHOLD = 0.95  # 1 - p of the test that makes a column one to condition on

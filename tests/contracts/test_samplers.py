@@ -22,7 +22,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from subgrove._core.execution import Streams
 from subgrove._data.table import read_table
 from subgrove.exceptions import InputError, ParameterError
-from subgrove.samplers.auto.sampler import Auto
+from subgrove.samplers.auto import Auto
 from subgrove.samplers.base import FittedSampler, Sampler
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation

@@ -18,7 +18,7 @@ import pytest
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
 from subgrove.samplers.donors import shuffle_within
-from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells, node_cells
+from subgrove.samplers.forest_reading import TreeSplits, associated_columns, grid_cells, node_cells
 
 from .cases import FOLDER
 

@@ -8,7 +8,7 @@ from sklearn.linear_model import lasso_path
 
 from subgrove._core.kinds import Floats
 from subgrove._native import loader
-from subgrove._regress import lasso_path as path
+from subgrove._regress import gram as path
 from subgrove.exceptions import SubgroveWarning
 
 N, P = 200, 12

@@ -15,8 +15,8 @@ import subgrove as sg
 from subgrove._core.execution import Streams
 from subgrove.exceptions import ParameterError, UnseenValueWarning
 from subgrove.samplers import Auto, CandidateScore, SamplerChoice
-from subgrove.samplers.auto.candidates import Candidate, CandidateSet
-from subgrove.samplers.auto.sampler import FittedAuto
+from subgrove.samplers.auto import FittedAuto
+from subgrove.samplers.candidates import Candidate, CandidateSet
 
 
 def mixed(n: int, seed: int) -> pd.DataFrame:

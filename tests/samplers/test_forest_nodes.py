@@ -15,7 +15,7 @@ from subgrove.exceptions import LengthError, ParameterError
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.donors import shuffle_within
 from subgrove.samplers.forest_nodes import FittedForestNodes, FittedTargetLeaves, ForestNodes
-from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
+from subgrove.samplers.forest_reading import associated_columns, grid_cells, node_cells
 from subgrove.trees import ConditionalInferenceTree
 
 N_TREES = 3
@@ -55,7 +55,7 @@ def test_donors_are_in_the_cell_of_the_tree_whose_turn_it_is(
     partition: Literal["grid", "nodes"], cells_of: Any
 ) -> None:
     fitted = forest_nodes(partition=partition)
-    seen = fitted.forest.seen(fitted.read(TEST))
+    seen = fitted.forest.encode(fitted.read(TEST))
     for repeat, rows in enumerate(donors_of(fitted, TEST, "a", 2 * N_TREES)):
         splits = fitted.forest.trees[repeat % N_TREES]
         columns = associated_columns(splits, seen, 0, 0.95)
@@ -82,7 +82,7 @@ def test_redrawn_column_keeps_the_dependence_that_the_trees_know() -> None:
 
 def test_association_of_training_rows_serves_few_rows_to_redraw() -> None:
     few = TEST.head(12)
-    seen = forest_nodes().forest.seen(forest_nodes().read(few))
+    seen = forest_nodes().forest.encode(forest_nodes().read(few))
     assert associated_columns(forest_nodes().forest.trees[0], seen, 0, 0.95) == ()
     fitted = forest_nodes(association="train")
     assert fitted.used is not None

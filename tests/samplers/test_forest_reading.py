@@ -23,8 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from subgrove._data.table import read_table
 from subgrove.exceptions import ParameterError
-from subgrove.samplers.forest_reading import UserForest, read_forest
-from subgrove.samplers.forest_structure import node_cells
+from subgrove.samplers.forest_reading import UserForest, node_cells, read_forest
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(200, 3)), columns=["a", "b", "c"])
@@ -52,7 +51,7 @@ def test_splits_part_rows_as_the_trees_do(model: type, missing: bool) -> None:
         table = table.mask(np.random.default_rng(1).random(table.shape) < 0.1)
     forest = small(model).fit(table, Y)
     found = read(forest, table)
-    seen = found.seen(read_table(table))
+    seen = found.encode(read_table(table))
     for splits, expected in zip(found.trees, leaves(forest, table).T, strict=True):
         cells = node_cells(splits, seen, range(3))
         assert len(set(zip(cells, expected, strict=True))) == len(set(cells)) == len(set(expected))
@@ -66,7 +65,7 @@ def test_classifiers_are_forests_too(model: type) -> None:
 def test_columns_are_found_by_name_or_by_place() -> None:
     named = read(small(RandomForestRegressor).fit(X[["c", "a"]], Y))
     assert named.names == ("c", "a")
-    np.testing.assert_allclose(named.seen(read_table(X)), X[["c", "a"]], rtol=1e-6)
+    np.testing.assert_allclose(named.encode(read_table(X)), X[["c", "a"]], rtol=1e-6)
     assert read(small(RandomForestRegressor).fit(X.to_numpy(), Y)).names == ("a", "b", "c")
 
 
@@ -74,20 +73,20 @@ def test_booleans_and_number_categories_are_the_numbers_that_scikit_learn_makes_
     table = pd.DataFrame({"flag": MIXED["flag"], "year": pd.Categorical(RNG.choice([2011, 2012], 200))})
     forest = small(RandomForestRegressor).fit(table, Y)
     found = read(forest, table)
-    np.testing.assert_array_equal(found.seen(read_table(table)), table.astype(float))
+    np.testing.assert_array_equal(found.encode(read_table(table)), table.astype(float))
 
 
 def test_steps_that_keep_the_columns_are_applied() -> None:
     pipeline = make_pipeline(StandardScaler(), small(RandomForestRegressor)).fit(X, Y)
     found = read(pipeline)
     assert found.names == ("a", "b", "c")
-    np.testing.assert_allclose(found.seen(read_table(X)), pipeline[0].transform(X), rtol=1e-6)
+    np.testing.assert_allclose(found.encode(read_table(X)), pipeline[0].transform(X), rtol=1e-6)
 
 
 def test_steps_without_names_are_applied_by_place() -> None:
     pipeline = make_pipeline(StandardScaler(), small(RandomForestRegressor)).fit(X.to_numpy(), Y)
     found = read(pipeline)
-    np.testing.assert_allclose(found.seen(read_table(X)), pipeline[0].transform(X.to_numpy()), rtol=1e-6)
+    np.testing.assert_allclose(found.encode(read_table(X)), pipeline[0].transform(X.to_numpy()), rtol=1e-6)
 
 
 def test_columns_may_be_reordered_encoded_and_dropped() -> None:
@@ -95,7 +94,7 @@ def test_columns_may_be_reordered_encoded_and_dropped() -> None:
     pipeline = make_pipeline(steps, small(RandomForestRegressor)).fit(MIXED, Y)
     found = read(pipeline, MIXED)
     assert found.names == ("label", "flag", "b")
-    np.testing.assert_allclose(found.seen(read_table(MIXED)), pipeline[0].transform(MIXED), rtol=1e-6)
+    np.testing.assert_allclose(found.encode(read_table(MIXED)), pipeline[0].transform(MIXED), rtol=1e-6)
     chosen = make_pipeline(SelectKBest(k=2), small(RandomForestClassifier)).fit(X, Y > 0)
     assert len(read(chosen).names) == 2
 

@@ -8,7 +8,7 @@ from scipy.stats import chi2_contingency
 
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Rows
-from subgrove.samplers.forest_structure import TreeSplits, associated_columns, grid_cells, node_cells
+from subgrove.samplers.forest_reading import TreeSplits, associated_columns, grid_cells, node_cells
 
 #        x0 <= 0
 #       /       \
@@ -37,9 +37,9 @@ def rows(*pairs: tuple[float, float]) -> Floats:
 
 
 def test_cuts_of_a_column_are_those_of_all_its_nodes() -> None:
-    assert TREE.cuts(0).tolist() == [0.0, 2.0]
-    assert TREE.cuts(1).tolist() == [-1.0, 1.0]
-    assert TREE.cuts(2).tolist() == []
+    assert TREE.cuts[0].tolist() == [0.0, 2.0]
+    assert TREE.cuts[1].tolist() == [-1.0, 1.0]
+    assert 2 not in TREE.cuts
 
 
 def test_value_on_a_cut_is_left_of_it() -> None:
@@ -113,5 +113,5 @@ def test_single_row_has_no_association() -> None:
 
 def test_a_tree_that_is_a_single_leaf_has_no_cuts() -> None:
     leaf = TreeSplits(np.array([-1]), np.array([-1]), np.array([-2]), np.array([-2.0]), np.array([False]))
-    assert leaf.cuts(0).tolist() == []
+    assert leaf.cuts == {}
     assert grouped(grid_cells(leaf, rows((1, 2), (3, 4)), [0, 1])) == [[0, 1]]

@@ -12,7 +12,7 @@ import subgrove as sg
 from subgrove._core.execution import KeyedStreams
 from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.donors import training_donors
-from subgrove.samplers.exact_expectation import _ValueCoding, value_codes
+from subgrove.samplers.resampled_feature import _ValueCoding, value_codes
 
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
 NUMERIC = ["temp", "hum", "wind"]

@@ -32,8 +32,7 @@ from subgrove._scoring.row_losses import names_of
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, title
-from subgrove.samplers.conditioning import Given, conditional_on
-from subgrove.samplers.fit import fitted_sampler, row_wise_sampler, training_rows
+from subgrove.samplers.fit import Given, conditional_on, fitted_sampler, row_wise_sampler, training_rows
 
 PILOT_ROWS = 400  # for fidelity checks and trial predictions
 _BATCH_ROWS = 50_000

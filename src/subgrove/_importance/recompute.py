@@ -24,7 +24,7 @@ from subgrove._scoring.score import score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.conditioning import Given, sampler_of
+from subgrove.samplers.fit import Given, sampler_of
 
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches

@@ -18,8 +18,7 @@ from subgrove._importance.tables import ImportanceData, overall_line
 from subgrove._subgroups import find_subgroups
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, title
-from subgrove.samplers.conditioning import accepts_given
-from subgrove.samplers.fit import training_rows
+from subgrove.samplers.fit import accepts_given, training_rows
 
 MAX_SINGLE = 5  # columns that have a step of their own; the others are added together
 Block = tuple[str, ...]  # columns that are added in one step

@@ -1,7 +1,7 @@
 /* Paths of the lasso by coordinate descent on Gram matrices, for several problems at once.
  *
  * Each problem minimizes b' G b / 2 - c' b + penalty |b|, with G the mean products of the columns and c those with the
- * target, for decreasing penalties; each solution is the start of the next. `_regress/lasso_path.py` has the same in
+ * target, for decreasing penalties; each solution is the start of the next. `_regress/gram.py` has the same in
  * NumPy, which is the reference and the fallback.
  */
 

@@ -19,8 +19,7 @@ import numpy as np
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
-from subgrove._regress.gram import RIDGE, CrossValidatedLeastSquares, FoldGrams, exceeds_standard_error
-from subgrove._regress.lasso_path import lasso_paths
+from subgrove._regress.gram import RIDGE, CrossValidatedLeastSquares, FoldGrams, exceeds_standard_error, lasso_paths
 
 _N_PENALTIES = 30
 _AHEAD = 4  # penalties whose residuals are computed together

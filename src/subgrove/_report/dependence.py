@@ -10,7 +10,7 @@ import numpy as np
 from subgrove._core.execution import stream
 from subgrove._core.text import count_of, listed, percent
 from subgrove._dependence import Dependence, dependence
-from subgrove._dependence.predict_column import LEAST_ROWS
+from subgrove._dependence.dependence import LEAST_ROWS
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.numbers import tidy
 from subgrove._report.summary import DependenceSummary, FidelitySummary, PredictorShare

@@ -16,8 +16,7 @@ from subgrove._data.table import Table, read_series
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, read_training_table
 from subgrove.samplers.donors import shuffle_within, weighted_donors
-from subgrove.samplers.forest_reading import UserForest, read_forest
-from subgrove.samplers.forest_structure import associated_columns, grid_cells, node_cells
+from subgrove.samplers.forest_reading import UserForest, associated_columns, grid_cells, node_cells, read_forest
 from subgrove.samplers.marginal import resample_within
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 from subgrove.trees import ConditionalInferenceTree, Tree
@@ -144,7 +143,7 @@ class ForestNodes(Sampler):
         forest = read_forest(self.forest, table.columns)
         used = None
         if self.association == "train":
-            seen = forest.seen(table)
+            seen = forest.encode(table)
             used = {name: _associated(forest, seen, name, threshold) for name in names}
         return FittedForestNodes(
             table.columns,
@@ -191,7 +190,7 @@ class FittedForestNodes(FittedSampler):
         """Resample one feature."""
         name = feature[0]
         used = None if self.used is None else lookup_feature(self.used, feature, ForestNodes.name)
-        seen = self.forest.seen(table)
+        seen = self.forest.encode(table)
 
         def draws() -> Iterator[Changes]:
             for repeat, rng in enumerate(rngs):

@@ -16,8 +16,7 @@ from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_training_table, title
 from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_donors
-from subgrove.samplers.exact_expectation import exact_among, exact_from
-from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups, exact_among, exact_from
 
 
 class Marginal(Sampler):

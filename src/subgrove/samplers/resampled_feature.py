@@ -1,15 +1,23 @@
-"""Result of resampling one feature: subgroups, random draws, and exact expectations that need no draws."""
+"""Result of resampling one feature: subgroups, random draws, and exact expectations that need no draws.
+
+If a subgroup has few values, each value is predicted once instead of drawing among them: `exact_among` takes the
+expectation over other rows of the table, `exact_from` over training rows.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.execution import Streams, cached
 from subgrove._core.kinds import Codes, Floats
-from subgrove._data.replace_columns import Changes, Rows
+from subgrove._data.columns import Members
+from subgrove._data.replace_columns import Changes, Donors, Rows
+from subgrove._data.table import Table
 
 ALL_ROWS = "all rows"
 
@@ -160,3 +168,197 @@ class ResampledFeature:
     def sampled(self) -> npt.NDArray[np.bool_] | None:
         """Mask of the rows that are drawn; None if all are."""
         return None if self.exact is None else ~self.exact.rows
+
+
+_PROBE = 4  # all rows of a subgroup are examined only if this many times the number of repeats show few values
+
+
+@dataclass(frozen=True, eq=False)
+class _ValueCells:
+    """Distinct values within the subgroups that have few of them.
+
+    `cell` is the cell (subgroup, value) of each row, -1 outside such subgroups. Each cell has a `group`, a `rank` among
+    the values of its subgroup, a `donor` (a row with the value) and a `mass` (number or weight of the rows with it).
+    """
+
+    cell: Rows
+    group: Rows
+    rank: Rows
+    donor: Rows
+    mass: Floats
+
+
+def exact_among(
+    code: Codes, n_groups: int, table: Table, feature: Members, n_repeats: int, weights: Floats | None
+) -> ExactExpectation | None:
+    """Return the expectation over donors of the same subgroup, excluding the row itself, if values are few."""
+    if any(len(table.unseen.get(name, ())) > 1 for name in feature):
+        return None  # levels that are absent from training share one code, so they cannot be distinguished here
+    if not _maybe_few(table, feature, code, n_groups, n_repeats):
+        return None
+    cells = _few_values(code, n_groups, value_codes(table, feature), n_repeats, weights)
+    if cells is None:
+        return None
+    mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
+    own = np.ones(len(code)) if weights is None else np.minimum(weights, 1.0)
+
+    def terms() -> Iterator[ExpectationTerm]:
+        for cell_of_group in _by_rank(cells, n_groups):
+            cell = cell_of_group[code]
+            rows = np.flatnonzero((cell >= 0) & (cell != cells.cell))
+            cell = cell[rows]
+            donor_mass = mass[code[rows]] - own[rows]
+            donors = Donors(cells.donor[cell])
+            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[cell] / donor_mass, cell)
+
+    return ExactExpectation(cells.cell >= 0, terms, cells.cell, len(cells.group))
+
+
+def exact_from(
+    code: Codes,
+    n_groups: int,
+    table: Table,
+    train: Table,
+    train_code: Codes,
+    feature: Members,
+    rngs: Streams,
+    places: Rows | None = None,
+) -> ExactExpectation | None:
+    """Return the expectation over training donors of the same subgroup, if their values are few.
+
+    `places` are the positions of the rows of `train` in the user's table, if these are a subset of it.
+    """
+    known = cached(rngs, "cells", lambda: _known_values(train, feature, train_code, n_groups, len(rngs)))
+    if known is None:
+        return None
+    values, cells, coding = known
+    own = coding.codes(table, feature)
+    mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
+    few = np.zeros(n_groups, dtype=np.bool_)
+    few[cells.group] = True
+    value_of_cell = values[cells.donor]
+
+    def terms() -> Iterator[ExpectationTerm]:
+        for cell_of_group in _by_rank(cells, n_groups):
+            rows = np.flatnonzero(few[code])
+            cell = cell_of_group[code[rows]]
+            differs = cell >= 0
+            differs[differs] = value_of_cell[cell[differs]] != own[rows[differs]]
+            rows, cell = rows[differs], cell[differs]
+            donors = Donors(cells.donor[cell] if places is None else places[cells.donor[cell]], train=True)
+            yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[cell] / mass[code[rows]])
+
+    return ExactExpectation(few[code], terms)
+
+
+def value_codes(table: Table, feature: Members) -> Rows:
+    """Return an integer for each row, equal for rows with equal values (of all columns of a group)."""
+    joined: Rows | None = None
+    for name in feature:
+        _, codes = np.unique(table.values(name), return_inverse=True)
+        if joined is None:
+            joined = codes
+        else:
+            _, joined = np.unique(joined * (int(codes.max()) + 1) + codes, return_inverse=True)
+    assert joined is not None
+    return joined
+
+
+def _known_values(
+    train: Table, feature: Members, train_code: Codes, n_groups: int, n_repeats: int
+) -> tuple[Rows, _ValueCells, _ValueCoding] | None:
+    """Return value codes of training rows, their cells, and the coding of other rows; None if values are many."""
+    if not _maybe_few(train, feature, train_code, n_groups, n_repeats):
+        return None
+    coding = _ValueCoding.of(train, feature)
+    values = coding.codes(train, feature)
+    cells = _few_values(train_code, n_groups, values, n_repeats, None)
+    return None if cells is None else (values, cells, coding)
+
+
+@dataclass(frozen=True, eq=False)
+class _ValueCoding:
+    """Sorted values of each column of a feature, and the sorted combinations of their indices that occur."""
+
+    values: tuple[npt.NDArray[Any], ...]
+    combinations: tuple[Rows, ...]
+
+    @classmethod
+    def of(cls, table: Table, feature: Members) -> _ValueCoding:
+        values = tuple(np.unique(table.values(name)) for name in feature)
+        coding, combinations = cls(values, ()), []
+        for at in range(1, len(feature)):
+            combinations.append(np.unique(coding.codes(table, feature[: at + 1], numbered=False)))
+            coding = cls(values, tuple(combinations))
+        return coding
+
+    def codes(self, table: Table, feature: Members, *, numbered: bool = True) -> Rows:
+        """Return an integer for each row, equal for equal values; -1 for unknown values."""
+        joined = _places(self.values[0], table.values(feature[0]))
+        for at, name in enumerate(feature[1:]):
+            own = _places(self.values[at + 1], table.values(name))
+            known = (joined >= 0) & (own >= 0)
+            joined = np.where(known, joined * len(self.values[at + 1]) + own, -1)
+            if numbered or at + 2 < len(feature):
+                joined = _places(self.combinations[at], joined)
+        return joined
+
+
+def _places(known: npt.NDArray[Any], values: npt.NDArray[Any]) -> Rows:
+    """Return the positions of values among sorted known values; -1 for others."""
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    nearest = known[at]
+    same = nearest == values
+    if values.dtype.kind == "f":
+        same |= np.isnan(nearest) & np.isnan(values)
+    return np.where(same, at, -1)
+
+
+def _few_values(code: Codes, n_groups: int, values: Rows, n_repeats: int, weights: Floats | None) -> _ValueCells | None:
+    """Return the cells of subgroups in which predicting every other value costs no more than the repeats."""
+    pairs = code.astype(np.intp) * (int(values.max()) + 1) + values
+    distinct, first, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    group = code[first].astype(np.intp)
+    few = np.bincount(group, minlength=n_groups) - 1 <= n_repeats
+    in_few = few[group]
+    if not in_few.any():
+        return None
+    number = np.cumsum(in_few) - 1
+    cell = np.where(few[code], number[inverse], -1)
+    mass = np.bincount(inverse, weights=weights, minlength=len(distinct)).astype(np.float64)
+    group = group[in_few]
+    starts = np.searchsorted(group, np.arange(n_groups))
+    rank = np.arange(len(group)) - starts[group]
+    return _ValueCells(cell, group, rank, first[in_few], mass[in_few])
+
+
+def _by_rank(cells: _ValueCells, n_groups: int) -> Iterator[Rows]:
+    """Yield, for the first, second, ... value, the cell of each subgroup; -1 if it has no more values."""
+    for rank in range(int(cells.rank.max()) + 1):
+        cell = np.full(n_groups, -1, dtype=np.intp)
+        at = np.flatnonzero(cells.rank == rank)
+        cell[cells.group[at]] = at
+        yield cell
+
+
+def _maybe_few(table: Table, feature: Members, code: Codes, n_groups: int, n_repeats: int) -> bool:
+    """Return whether some subgroup may have few values, judged by the first rows of each."""
+    look = _PROBE * (n_repeats + 2)
+    head = code[: 2 * look * n_groups]  # usually enough rows of every subgroup
+    columns = [table.values(name) for name in feature]
+    for k in range(n_groups):
+        rows = np.flatnonzero(head == k)[:look]
+        if len(rows) < look:
+            rows = np.flatnonzero(code == k)[:look]
+        if all(_n_distinct(column[rows]) - 1 <= n_repeats for column in columns):
+            return True
+    return False
+
+
+def _n_distinct(values: npt.NDArray[Any]) -> int:
+    """Return the number of distinct values; missing counts as one value.
+
+    For a few dozen values a set takes a tenth of the time of `np.unique`; but in a set NaN does not equal NaN.
+    """
+    present = [value for value in values.tolist() if value == value]
+    return len(set(present)) + (len(present) < len(values))

@@ -25,7 +25,6 @@ from subgrove._subgroups import Subgroups as FoundSubgroups
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
 from subgrove.samplers.donors import SortedPools, balanced_points
-from subgrove.samplers.exact_expectation import exact_from
 from subgrove.samplers.marginal import (
     Marginal,
     check_donors,
@@ -33,7 +32,7 @@ from subgrove.samplers.marginal import (
     resample_within,
     with_training_donors,
 )
-from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups, exact_from
 
 
 class SubgroupSampler(Sampler):

@@ -18,8 +18,8 @@ from subgrove._regress.multinomial import MultinomialFit, fit_sparse_multinomial
 from subgrove._subgroups import Partition
 from subgrove._subgroups.depth import leaf_scores, leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings, grow_partition
-from subgrove.samplers.auto.choice import UNREADABLE
 from subgrove.samplers.base import Feature
+from subgrove.samplers.choice import UNREADABLE
 from subgrove.samplers.imputation import FittedImputation, Imputation
 from subgrove.samplers.location_shift import LevelSampler, ResidualSampler, SharedTraining, residual_column
 from subgrove.samplers.resampled_feature import ResampledFeature

@@ -1,1 +1,0 @@
-"""Select a sampler for each feature by its held-out score."""
