@@ -1,28 +1,20 @@
-"""The commands of `subgrove`; their options are declared in `options`, their work is done in modules of their own.
-
-Heavy modules are imported inside the commands, so that `subgrove --help` is quick.
-"""
+"""The program `subgrove`: its commands are functions of an options dataclass, with an option for each field."""
 
 from __future__ import annotations
 
+import inspect
 import io
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from subgrove._cli.options import (
-    DemoOptions,
-    ExplainOptions,
-    FeatureOptions,
-    FidelityOptions,
-    RebuildOptions,
-    SubgroupOptions,
-    command,
-)
-
-if TYPE_CHECKING:
-    from subgrove._cli.terminal import Output
+from subgrove._cli.data_commands import dependence, fidelity, subgroups
+from subgrove._cli.explain import demo, explain, report
+from subgrove._cli.terminal import STDOUT, Output, errors_as_messages
+from subgrove._version import __version__
 
 _EXIT_CODES = (
     "Exit codes: 0 success; 1 internal error; 2 the file or an option is invalid, nothing was written; 3 the model or "
@@ -49,8 +41,6 @@ def main() -> None:
 
 def _print_version(requested: bool) -> None:
     if requested:
-        from subgrove._version import __version__
-
         typer.echo(f"subgrove {__version__}")
         raise typer.Exit
 
@@ -70,86 +60,33 @@ def _start(
     """
 
 
-@command(app, ExplainOptions)
-def explain(options: ExplainOptions, output: Output) -> None:
-    """Explain a model of the target column and write a report.
+def _command(function: Callable[[Any, Output], None]) -> Callable[..., None]:
+    """Return a function that has a keyword parameter for each field of the options of a command."""
+    options = get_type_hints(function)["options"]
 
-    Without --model, gradient boosting is trained on 70 % of the rows and explained on the remaining 30 %. Its
-    performance in 5-fold cross-validation is printed first.
+    def call(**values: Any) -> None:
+        parsed = options(**values)
+        piped = any(str(values.get(name)) == STDOUT for name in ("out", "json", "markdown"))
+        output = Output(quiet=parsed.quiet, results=not piped)
+        with errors_as_messages(output, debug=parsed.debug):
+            function(parsed, output)
 
-    \b
-    subgrove explain bikes.csv --target cnt
-    subgrove explain bikes.csv --target cnt --drop casual,registered --nominal season,weekday
-    subgrove explain credit.parquet -t class --forest --out credit.html --json credit.json
-    subgrove explain rows.csv -t price --model model.skops --test new_rows.csv
-    subgrove explain rows.csv -t price --quiet --json - | jq '.features[0].headline'
-    subgrove explain folder_of_parquet/ -t price --sample-size 50000
-    """
-    from subgrove._cli import explain
-
-    explain.explain(options, output)
+    call.__doc__ = function.__doc__
+    call.__signature__ = inspect.Signature(list(_parameters(options)))  # type: ignore[attr-defined]  # typer reads it
+    return call
 
 
-@command(app, SubgroupOptions)
-def subgroups(options: SubgroupOptions, output: Output) -> None:
-    """Show the tree and the rules of the subgroups within which a feature hardly depends on the other features.
-
-    \b
-    subgrove subgroups bikes.csv --feature temp --target cnt
-    subgrove subgroups bikes.csv --feature temp --max-depth 3 --json rules.json
-    """
-    from subgrove._cli import data_commands
-
-    data_commands.subgroups(options, output)
-
-
-@command(app, FeatureOptions)
-def dependence(options: FeatureOptions, output: Output) -> None:
-    """Show how well each feature is predicted by the other features, and by which.
-
-    \b
-    subgrove dependence bikes.csv --target cnt
-    subgrove dependence bikes.csv --target cnt --feature temp --feature hum --json -
-    """
-    from subgrove._cli import data_commands
-
-    data_commands.dependence(options, output)
+def _parameters(options: type[Any]) -> Iterator[inspect.Parameter]:
+    """Fields of a dataclass as keyword parameters; those of the class itself come before inherited ones."""
+    hints = get_type_hints(options, include_extras=True)
+    by_name = {one.name: one for one in fields(options)}
+    order = dict.fromkeys(name for kind in options.__mro__ for name in inspect.get_annotations(kind) if name in by_name)
+    for name in order:
+        one = by_name[name]
+        default = [] if one.default_factory is not MISSING else one.default
+        empty = inspect.Parameter.empty if default is MISSING else default
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=hints[name])
 
 
-@command(app, FidelityOptions)
-def fidelity(options: FidelityOptions, output: Output) -> None:
-    """Compare how realistic the rows of different samplers are; samplers are fitted on one half of the rows.
-
-    \b
-    subgrove fidelity bikes.csv --target cnt
-    subgrove fidelity bikes.csv --target cnt --sampler subgroups --sampler imputation
-    """
-    from subgrove._cli import data_commands
-
-    data_commands.fidelity(options, output)
-
-
-@command(app, DemoOptions)
-def demo(options: DemoOptions, output: Output) -> None:
-    """Write a report on bike rentals, from data that come with subgrove.
-
-    \b
-    subgrove demo
-    subgrove demo --out bikes.html --json bikes.json
-    """
-    from subgrove._cli import explain
-
-    explain.demo(options, output)
-
-
-@command(app, RebuildOptions)
-def report(options: RebuildOptions, output: Output) -> None:
-    """Build the page of a report that was saved as JSON.
-
-    \b
-    subgrove report out.json
-    subgrove report out.json --out page.html
-    """
-    from subgrove._cli import explain
-
-    explain.rebuild(options, output)
+for function in (explain, subgroups, dependence, fidelity, demo, report):
+    app.command(function.__name__)(_command(function))

@@ -13,7 +13,12 @@ from subgrove._cli.terminal import Output, check_output, number, printable, writ
 
 
 def subgroups(options: SubgroupOptions, output: Output) -> None:
-    """Print the tree and the rules of the subgroups of each feature."""
+    """Show the tree and the rules of the subgroups within which a feature hardly depends on the other features.
+
+    \b
+    subgrove subgroups bikes.csv --feature temp --target cnt
+    subgrove subgroups bikes.csv --feature temp --max-depth 3 --json rules.json
+    """
     import subgrove
 
     X, features = _read_features(options, output)
@@ -31,7 +36,12 @@ def subgroups(options: SubgroupOptions, output: Output) -> None:
 
 
 def dependence(options: FeatureOptions, output: Output) -> None:
-    """Print how well each feature is predicted by the other features."""
+    """Show how well each feature is predicted by the other features, and by which.
+
+    \b
+    subgrove dependence bikes.csv --target cnt
+    subgrove dependence bikes.csv --target cnt --feature temp --feature hum --json -
+    """
     import subgrove
 
     X, features = _read_features(options, output)
@@ -54,7 +64,12 @@ def dependence(options: FeatureOptions, output: Output) -> None:
 
 
 def fidelity(options: FidelityOptions, output: Output) -> None:
-    """Print how realistic the rows of each sampler are."""
+    """Compare how realistic the rows of different samplers are; samplers are fitted on one half of the rows.
+
+    \b
+    subgrove fidelity bikes.csv --target cnt
+    subgrove fidelity bikes.csv --target cnt --sampler subgroups --sampler imputation
+    """
     import subgrove
 
     X, features = _read_features(options, output)

@@ -42,7 +42,19 @@ class FittedModel:
 
 
 def explain(options: ExplainOptions, output: Output) -> None:
-    """Read the data, train or load a model, print its performance, explain it and write the report."""
+    """Explain a model of the target column and write a report.
+
+    Without --model, gradient boosting is trained on 70 % of the rows and explained on the remaining 30 %. Its
+    performance in 5-fold cross-validation is printed first.
+
+    \b
+    subgrove explain bikes.csv --target cnt
+    subgrove explain bikes.csv --target cnt --drop casual,registered --nominal season,weekday
+    subgrove explain credit.parquet -t class --forest --out credit.html --json credit.json
+    subgrove explain rows.csv -t price --model model.skops --test new_rows.csv
+    subgrove explain rows.csv -t price --quiet --json - | jq '.features[0].headline'
+    subgrove explain folder_of_parquet/ -t price --sample-size 50000
+    """
     start = time.perf_counter()
     check_report_files(options)
     loaded = load_model(options.model, options.trust, options.trust_pickle) if options.model else None
@@ -63,7 +75,12 @@ def explain(options: ExplainOptions, output: Output) -> None:
 
 
 def demo(options: DemoOptions, output: Output) -> None:
-    """Explain gradient boosting of daily bike rentals on held-out days."""
+    """Write a report on bike rentals, from data that come with subgrove.
+
+    \b
+    subgrove demo
+    subgrove demo --out bikes.html --json bikes.json
+    """
     import subgrove
 
     start = time.perf_counter()
@@ -92,8 +109,13 @@ def demo(options: DemoOptions, output: Output) -> None:
     output.say(f"\nReport: {options.out} ({time.perf_counter() - start:.0f} s). Open it in a browser.")
 
 
-def rebuild(options: RebuildOptions, output: Output) -> None:
-    """Write the page, or the Markdown, of a report that was saved as JSON."""
+def report(options: RebuildOptions, output: Output) -> None:
+    """Build the page of a report that was saved as JSON.
+
+    \b
+    subgrove report out.json
+    subgrove report out.json --out page.html
+    """
     import subgrove
 
     check_readable(options.saved)

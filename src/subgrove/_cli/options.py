@@ -1,24 +1,15 @@
 """Options of the commands, each declared once as a field of a dataclass.
 
-A command is a function of one of these dataclasses. `command` turns the fields into options of the command line and
-hands the parsed values over as an instance of the dataclass.
+A command is a function of one of these dataclasses; `app` turns the fields into options of the command line.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal
 
 import typer
-
-if TYPE_CHECKING:
-    from subgrove._cli.terminal import Output
-
-O = TypeVar("O", bound="TerminalOptions")  # noqa: E741  (options)
-Command = Callable[[O, "Output"], None]
 
 
 def _option(text: str, *names: str, show_default: bool | str = False, **settings: Any) -> Any:
@@ -178,40 +169,3 @@ class RebuildOptions(TerminalOptions):
     out: Annotated[
         Path | None, _file("HTML page to write, or .md for Markdown.", "--out", "-o", show_default="name of JSON")
     ] = None
-
-
-def command(app: typer.Typer, options: type[O]) -> Callable[[Command[O]], Command[O]]:
-    """Register a function of an options dataclass as a command of the same name, with an option for each field."""
-
-    def register(function: Command[O]) -> Command[O]:
-        def call(**values: Any) -> None:
-            _run(function, options(**values))
-
-        call.__doc__ = function.__doc__
-        call.__signature__ = inspect.Signature(list(_parameters(options)))  # type: ignore[attr-defined]  # typer reads it
-        app.command(function.__name__)(call)
-        return function
-
-    return register
-
-
-def _parameters(options: type[Any]) -> Iterator[inspect.Parameter]:
-    """Fields of a dataclass as keyword parameters; those of the class itself come before inherited ones."""
-    hints = get_type_hints(options, include_extras=True)
-    by_name = {one.name: one for one in fields(options)}
-    order = dict.fromkeys(name for kind in options.__mro__ for name in inspect.get_annotations(kind) if name in by_name)
-    for name in order:
-        one = by_name[name]
-        default = [] if one.default_factory is not MISSING else one.default
-        empty = inspect.Parameter.empty if default is MISSING else default
-        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=empty, annotation=hints[name])
-
-
-def _run(function: Command[O], options: O) -> None:
-    """Run a command; heavy modules are imported here, so that `--help` is quick."""
-    from subgrove._cli.terminal import STDOUT, Output, errors_as_messages
-
-    piped = any(str(getattr(options, name, None)) == STDOUT for name in ("out", "json", "markdown"))
-    output = Output(quiet=options.quiet, results=not piped)
-    with errors_as_messages(output, debug=options.debug):
-        function(options, output)
