@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import numpy as np
 
 from subgrove._cli.options import FeatureOptions, FidelityOptions, SubgroupOptions
 from subgrove._cli.reading import feature_names, print_columns, read_table_file
-from subgrove._cli.terminal import Output, check_output, number, printable, write_json
+from subgrove._cli.terminal import Output, check_output, number, write_json
 
 
 def subgroups(options: SubgroupOptions, output: Output) -> None:
@@ -25,10 +24,7 @@ def subgroups(options: SubgroupOptions, output: Output) -> None:
     groups = subgrove.find_subgroups(X, features=features, max_depth=options.max_depth, n_jobs=options.n_jobs)
     for feature in groups:
         partition = groups[feature]
-        if output.results and sys.stdout.isatty() and not output.quiet:
-            _draw_tree(partition)
-        else:
-            output.say(f"\n{partition.text()}")
+        output.say(f"\n{partition.text()}")
         rows = list(zip(range(1, len(partition) + 1), partition.sizes, partition.rules, strict=True))
         title = f"{feature}: {_number_of_subgroups(len(partition), options.max_depth)}"
         output.table(title, ("subgroup", "rows", "rule"), rows, right=(0, 1))
@@ -123,21 +119,3 @@ def _number_of_subgroups(n: int, max_depth: int) -> str:
     if max_depth == 0:
         return "one subgroup (--max-depth 0)"
     return "one subgroup: no dependence on other columns was detected" if n == 1 else f"{n} subgroups"
-
-
-def _draw_tree(partition: Any) -> None:
-    """Draw the tree with branches, in a terminal."""
-    from rich.console import Console
-    from rich.text import Text
-    from rich.tree import Tree
-
-    tree = partition.tree
-    branches = {1: Tree(Text.assemble((printable(partition.feature), "bold"), f"  all {tree.nodes[0].n:g} rows"))}
-    for node in tree.nodes:
-        for child in node.children or ():
-            below = tree.nodes[child - 1]
-            label = Text.assemble(
-                printable(str(tree.branches[child])), (f"  {below.n:g} rows", "dim" if below.children else "green")
-            )
-            branches[child] = branches[node.id].add(label)
-    Console().print(branches[1])

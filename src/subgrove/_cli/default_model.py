@@ -40,11 +40,13 @@ class DefaultModel:
 
     def __init__(self, kind: TaskKind, *, forest: bool = False, random_state: int = 1) -> None:
         self.kind, self.forest, self.random_state = kind, forest, random_state
+        if kind == "classification":
+            self.predict_proba = self._probabilities  # so that callers can detect a classifier with `hasattr`
 
     def fit(self, X: Any, y: Any) -> DefaultModel:
         """Train on the rows of a frame."""
-        self.columns_ = [str(name) for name in X.columns]
-        self.levels_ = {str(name): _levels(X[name]) for name in X.columns if X[name].dtype.name == "category"}
+        self.columns_ = list(X.columns)
+        self.levels_ = {name: X[name].cat.categories for name in X.columns if X[name].dtype.name == "category"}
         model = self._unfitted(len(set(y)) if self.kind == "classification" else 1)
         with _one_thread():
             self.model_ = model.fit(self._matrix(X), np.asarray(y))
@@ -57,12 +59,6 @@ class DefaultModel:
         with _one_thread():
             return np.asarray(self.model_.predict(self._matrix(X)))
 
-    def __getattr__(self, name: str) -> Any:
-        # Only a classifier has `predict_proba`, which callers detect with `hasattr`.
-        if name == "predict_proba" and self.__dict__.get("kind") == "classification":
-            return self._probabilities
-        raise AttributeError(f"{type(self).__name__} has no {name}")
-
     def _probabilities(self, X: Any) -> npt.NDArray[np.float64]:
         with _one_thread():
             return np.asarray(self.model_.predict_proba(self._matrix(X)))
@@ -74,8 +70,10 @@ class DefaultModel:
         """Return a column as numbers; levels are one-hot encoded for a forest."""
         if name in self.levels_:
             levels = self.levels_[name]
-            codes = _codes(values, levels)
-            return (codes[:, None] == np.arange(len(levels))).astype(float) if self.forest else codes
+            codes = values.astype("category").cat.set_categories(levels).cat.codes.to_numpy()  # -1 if missing or new
+            if self.forest:
+                return np.asarray(codes[:, None] == np.arange(len(levels)), dtype=np.float64)
+            return np.asarray(np.where(codes < 0, np.nan, codes))
         if values.dtype.kind == "M":
             days: npt.NDArray[np.float64] = (values - np.datetime64("1970-01-01")).to_numpy() / np.timedelta64(1, "D")
             return days
@@ -169,7 +167,7 @@ def _fold_losses(task: LearningTask, forest: bool, random_state: int, fold: tupl
     if task.kind == "regression":
         return np.array([(y - model.predict(held_out.X)) ** 2, (y - float(training.y.mean())) ** 2])
     place = np.searchsorted(model.classes_, y)
-    probabilities = np.clip(model._probabilities(held_out.X)[np.arange(len(y)), place], _MIN_PROBABILITY, 1)
+    probabilities = np.clip(model.predict_proba(held_out.X)[np.arange(len(y)), place], _MIN_PROBABILITY, 1)
     shares = np.array([(np.asarray(training.y) == label).mean() for label in model.classes_])
     correct = (model.predict(held_out.X) == y).astype(float)
     return np.array([-np.log(probabilities), -np.log(np.clip(shares[place], _MIN_PROBABILITY, 1)), correct])
@@ -198,17 +196,3 @@ def _controller() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
-
-
-def _levels(values: Any) -> list[str]:
-    return [str(level) for level in values.cat.categories]
-
-
-def _codes(values: Any, levels: list[str]) -> npt.NDArray[np.float64]:
-    """Return positions among the levels of training, NaN where missing or unknown."""
-    if values.dtype.name == "category" and _levels(values) == levels:
-        codes = np.asarray(values.cat.codes, dtype=np.float64)
-    else:
-        place = {level: float(at) for at, level in enumerate(levels)}
-        codes = np.array([place.get(str(value), -1.0) for value in values])
-    return np.where(codes < 0, np.nan, codes)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subgrove._cli.default_model import TRAIN_SHARE, SkillScore, cross_validate, split_rows, train
+from subgrove._cli.default_model import TRAIN_SHARE, cross_validate, split_rows, train
 from subgrove._cli.learning_task import LearningTask, learning_task
 from subgrove._cli.load_model import LoadedModel, columns_for, labels_for, load_model
 from subgrove._cli.options import DemoOptions, ExplainOptions, RebuildOptions, ReportOptions
@@ -27,7 +27,6 @@ FIDELITY_NOTES = {
     "failed": "resampled rows are unrealistic",
     "unknown": "realism of resampled rows unknown",
 }
-_REPORT_OPTIONS = ("max_depth", "n_repeats", "loss", "n_jobs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,21 +55,26 @@ def explain(options: ExplainOptions, output: Output) -> None:
     subgrove explain folder_of_parquet/ -t price --sample-size 50000
     """
     start = time.perf_counter()
-    check_report_files(options)
+    _check_report_files(options)
     loaded = load_model(options.model, options.trust, options.trust_pickle) if options.model else None
     table = _read(options, loaded)
     print_columns(table, output, options.target)
-    task = learning_task(table, options.target, options.task or _kind_of(loaded))
+    task = learning_task(table, options.target, options.task or (loaded.kind if loaded else None))
     for note in (*table.notes, *task.notes):
         output.note(note)
-    feature_names(options.features, task.X, "--features", options.target)  # checked before time is spent on a model
+    features = feature_names(options.features, task.X, "--features", options.target)
     if loaded is None:
         fitted = _train_default(options, table, task, output)
     else:
         fitted = _use_loaded(options, table, task, loaded, output)
-    report = _report(options, table, fitted, output)
-    write_report(report, options)
-    print_importance(report.summary, output)
+    labels = {
+        "title": options.title,
+        "target": options.target,
+        "columns": {one.name: one.note for one in table.columns if one.note and one.name in fitted.train.X},
+    }
+    selected = {name: getattr(options, name) for name in ("max_depth", "n_repeats", "loss")}
+    settings = {name: value for name, value in selected.items() if value is not None}
+    _write_report(options, fitted, output, labels, features=features or None, **settings)
     output.say(f"\nReport: {options.out} ({time.perf_counter() - start:.0f} s)")
 
 
@@ -84,28 +88,15 @@ def demo(options: DemoOptions, output: Output) -> None:
     import subgrove
 
     start = time.perf_counter()
-    check_report_files(options)
+    _check_report_files(options)
     learned, held_out = subgrove.datasets.bike(split=TRAIN_SHARE, random_state=options.random_state)
-    task = LearningTask(learned.X, learned.y, "regression", ())
-    model = train(task, forest=False, random_state=options.random_state)
     output.note(f"{learned.description} {len(learned.X)} days for training, {len(held_out.X)} held-out days.")
-    report = subgrove.report(
-        model,
-        learned,
-        held_out,
-        loss="absolute_error",
-        random_state=options.random_state,
-        labels={
-            "title": "Bike rentals per day",
-            "target": "cnt",
-            "description": model.describe(),
-            "origin": f"Trained by subgrove demo on {TRAIN_SHARE:.0%} of the days. {learned.source}",
-        },
-        n_jobs=options.n_jobs,
-        progress=output.progress,
-    )
-    write_report(report, options)
-    print_importance(report.summary, output)
+    training, test = (LearningTask(data.X, data.y, "regression", ()) for data in (learned, held_out))
+    model = train(training, forest=False, random_state=options.random_state)
+    origin = f"Trained by subgrove demo on {TRAIN_SHARE:.0%} of the days. {learned.source}"
+    fitted = FittedModel(model, training, test, model.describe(), origin)
+    labels = {"title": "Bike rentals per day", "target": "cnt"}
+    _write_report(options, fitted, output, labels, loss="absolute_error")
     output.say(f"\nReport: {options.out} ({time.perf_counter() - start:.0f} s). Open it in a browser.")
 
 
@@ -135,10 +126,6 @@ def _read(options: ExplainOptions, loaded: LoadedModel | None) -> FileTable:
     return read_table_file(options, required=required, keep_all=loaded is not None)
 
 
-def _kind_of(loaded: LoadedModel | None) -> str | None:
-    return None if loaded is None else "classification" if loaded.classifier else "regression"
-
-
 def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask, output: Output) -> FittedModel:
     """Cross-validate the default model on all rows, then train it on the training rows."""
     seed = options.random_state
@@ -149,14 +136,10 @@ def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask
     model = train(learned, forest=options.forest, random_state=seed)
     performance = ", ".join(map(str, scores))
     output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
-    if not _is_skilful(scores[0]):
+    if scores[0].value <= 2 * scores[0].std_error:
         output.say("The model is not better than a constant prediction; its explanation says little about the target.")
     origin = _origin(options, table, learned, held_out, performance)
     return FittedModel(model, learned, held_out, model.describe(), origin)
-
-
-def _is_skilful(score: SkillScore) -> bool:
-    return score.value - 2 * score.std_error > 0
 
 
 def _origin(
@@ -213,30 +196,7 @@ def _test_rows(
     return replace(held_out, X=held_out.X[list(task.X.columns)], y=y)
 
 
-def _report(options: ExplainOptions, table: FileTable, fitted: FittedModel, output: Output) -> Any:
-    import subgrove
-
-    names = [str(name) for name in fitted.train.X.columns]
-    settings = {name: getattr(options, name) for name in _REPORT_OPTIONS}
-    return subgrove.report(
-        fitted.model,
-        (fitted.train.X, fitted.train.y),
-        (fitted.test.X, fitted.test.y),
-        features=feature_names(options.features, fitted.train.X, "--features", options.target) or None,
-        random_state=options.random_state,
-        labels={
-            "title": options.title,
-            "target": options.target,
-            "description": fitted.description,
-            "origin": fitted.origin,
-            "columns": {one.name: one.note for one in table.columns if one.note and one.name in names},
-        },
-        progress=output.progress,
-        **{name: value for name, value in settings.items() if value is not None},
-    )
-
-
-def check_report_files(options: ReportOptions) -> None:
+def _check_report_files(options: ReportOptions) -> None:
     """Reject files that cannot be written, and more than one result for standard output."""
     check_output(options.out, "--out", (".html", ".htm"))
     check_output(options.json, "--json", (".json",))
@@ -247,16 +207,31 @@ def check_report_files(options: ReportOptions) -> None:
         raise ParameterError(f"{' and '.join(piped)} cannot both go to standard output. Name a file for one.")
 
 
-def write_report(report: Any, options: ReportOptions) -> None:
-    """Write all files of a report; the page comes last, so that it shows that all are complete."""
+def _write_report(
+    options: ReportOptions, fitted: FittedModel, output: Output, labels: dict[str, Any], **settings: Any
+) -> None:
+    """Explain a model, write all files of the report, and print the importance of the features."""
+    import subgrove
+
+    report = subgrove.report(
+        fitted.model,
+        (fitted.train.X, fitted.train.y),
+        (fitted.test.X, fitted.test.y),
+        random_state=options.random_state,
+        labels={**labels, "description": fitted.description, "origin": fitted.origin},
+        n_jobs=options.n_jobs,
+        progress=output.progress,
+        **settings,
+    )
     if options.json is not None:
         write_result(options.json, report.to_json())
     if options.markdown is not None:
         write_result(options.markdown, report.to_markdown())
-    write_result(options.out, report.to_html())
+    write_result(options.out, report.to_html())  # last: it shows that all files are complete
+    _print_importance(report.summary, output)
 
 
-def print_importance(summary: Any, output: Output) -> None:
+def _print_importance(summary: Any, output: Output) -> None:
     """Print the importance of the features of a report, most important first."""
     rows = [
         (

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from subgrove._cli.reading import FileTable
-from subgrove._cli.terminal import count, quoted
+from subgrove._cli.terminal import quoted
+from subgrove._core.text import count_of
 from subgrove._report.inputs import reject_extreme
 from subgrove.exceptions import InputError
 
@@ -35,34 +36,36 @@ class LearningTask:
         return LearningTask(X, y, self.kind, ())
 
 
-def learning_task(table: FileTable, target: str, kind: str | None) -> LearningTask:
+def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> LearningTask:
     """Return the rows with a known target; the kind of task is inferred if it is None."""
     y, notes = table.frame[target], []
     missing = int(y.isna().sum())
     if missing == len(y):
         raise InputError(f"All values of the target {target!r} in {table.path} are missing. Choose another --target.")
     if missing:
-        notes.append(f"{count(missing, 'row')} with missing target {target!r} left out.")
+        notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")
     inferred, reason = _infer_kind(y.dropna(), target)
-    selected_kind: TaskKind = _checked_kind(kind, y, target) if kind else inferred
+    if kind == "regression" and y.dtype.kind not in "iuf":
+        raise InputError(f"--task regression needs a numeric target, but {target!r} holds levels. Use classification.")
     if kind is None:
         notes.append(f"Task: {inferred}, because {reason} (override with --task).")
     values = y.iloc[np.flatnonzero(y.notna())]
-    if selected_kind == "classification":
+    kind = kind or inferred
+    if kind == "classification":
         values, removed = _without_rare_classes(_labels(values), target)
         notes += removed
     else:
         values = values.astype(float)
     if len(values) < MIN_ROWS:
         raise InputError(
-            f"{count(len(values), 'usable row')} in {table.path}; at least {MIN_ROWS} rows with a target are needed."
+            f"{count_of(len(values), 'usable row')} in {table.path}; at least {MIN_ROWS} rows with a target are needed."
         )
     if values.nunique() < 2:
         raise InputError(f"The target {target!r} is constant; there is nothing to explain.")
-    if selected_kind == "regression":
+    if kind == "regression":
         reject_extreme(values.to_numpy(), f"The target {target!r}")
     X = table.frame.drop(columns=target).loc[values.index]
-    return LearningTask(X.reset_index(drop=True), values.reset_index(drop=True), selected_kind, tuple(notes))
+    return LearningTask(X.reset_index(drop=True), values.reset_index(drop=True), kind, tuple(notes))
 
 
 def _infer_kind(y: Any, target: str) -> tuple[TaskKind, str]:
@@ -75,12 +78,6 @@ def _infer_kind(y: Any, target: str) -> tuple[TaskKind, str]:
     if (y == y.round()).all() and distinct <= _MOST_INTEGER_CLASSES:
         return "classification", f"{target!r} has {distinct} distinct integer values"
     return "regression", f"{target!r} is numeric"
-
-
-def _checked_kind(kind: str, y: Any, target: str) -> TaskKind:
-    if kind == "regression" and y.dtype.kind not in "iuf":
-        raise InputError(f"--task regression needs a numeric target, but {target!r} holds levels. Use classification.")
-    return "regression" if kind == "regression" else "classification"
 
 
 def _labels(y: Any) -> Any:
@@ -105,6 +102,6 @@ def _without_rare_classes(y: Any, target: str) -> tuple[Any, list[str]]:
         )
     if not len(rare):
         return y, []
-    rows = count(int(rare.sum()), "row")
+    rows = count_of(int(rare.sum()), "row")
     note = f"{rows} of classes with fewer than {MIN_CLASS_ROWS} rows left out: {quoted(rare.index)}."
     return y[~y.isin(rare.index)], [note]

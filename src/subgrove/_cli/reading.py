@@ -29,7 +29,8 @@ from subgrove._cli.columns import (
 from subgrove._cli.csv_records import read_csv
 from subgrove._cli.options import DataOptions
 from subgrove._cli.parquet import raw_columns, read_parquet
-from subgrove._cli.terminal import Output, count, quoted
+from subgrove._cli.terminal import Output, quoted
+from subgrove._core.text import count_of
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500
@@ -178,7 +179,9 @@ def _read(options: DataOptions, required: dict[str, str], keep_all: bool, numeri
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
-        raise InputError(f"{options.data} has {count(frame.shape[1], 'usable column')}. Left out: {_reasons(columns)}.")
+        raise InputError(
+            f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {_reasons(columns)}."
+        )
     table = FileTable(options.data, frame, columns, raw.total, raw.notes, options.random_state)
     if not table.sampling:
         return table
@@ -207,17 +210,16 @@ def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: S
             f"Select some, as in --columns {','.join(columns[:2])}"
         )
     if len(columns) < 2:
-        raise InputError(f"Only {count(len(columns), 'column')} of {options.data} selected; at least two are needed.")
+        raise InputError(
+            f"Only {count_of(len(columns), 'column')} of {options.data} selected; at least two are needed."
+        )
     return columns
 
 
 def _suggest(name: str, names: Sequence[str]) -> str:
     """Suggest columns with similar names, else list the columns."""
     close = get_close_matches(name, names, n=3, cutoff=0.6) or [one for one in names if one.lower() == name.lower()]
-    if close:
-        return f"Did you mean {' or '.join(repr(one) for one in close)}?"
-    shown = ", ".join(repr(one) for one in names[:8])
-    return f"The columns are {shown}{f' and {len(names) - 8} more' if len(names) > 8 else ''}."
+    return f"Did you mean {' or '.join(map(repr, close))}?" if close else f"The columns are {quoted(names, 8)}."
 
 
 def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:

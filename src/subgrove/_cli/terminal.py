@@ -25,7 +25,7 @@ from typing import Any
 
 import typer
 
-from subgrove._core.text import write_text
+from subgrove._core.text import first_of, write_text
 from subgrove.exceptions import (
     ChunkError,
     ClusterError,
@@ -124,15 +124,9 @@ def number(value: float | None) -> str:
     return f"{value:.3g}"
 
 
-def count(n: int, noun: str) -> str:
-    """Return a number with its noun, as in "1 row" and "2 rows"."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def quoted(names: Iterable[Any], most: int = 5) -> str:
     """List the first names in quotes."""
-    listed = [repr(str(name)) for name in names]
-    return ", ".join(listed[:most]) + (" and others" if len(listed) > most else "")
+    return first_of([repr(str(name)) for name in names], most)
 
 
 def check_output(path: Path | None, option: str, suffixes: tuple[str, ...]) -> None:
