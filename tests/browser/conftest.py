@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Dialog, Page, sync_playwright
 
-from subgrove._report.page import page
+from subgrove._report.render import page
 from subgrove._report.summary import Summary
 from tests.report import hand_made
 

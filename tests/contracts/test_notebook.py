@@ -15,8 +15,8 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
-from subgrove._report.numbers import number
-from tests.report.test_notebook_frame import walked
+from subgrove._report.svg import number
+from tests.report.test_notebook_cards import walked
 
 SCRIPT, QUOTED, LEVELS = "<script>alert(1)</script>", 'a & "b"', ["<b>x</b>", "y", "z"]
 WITHOUT_VIEW = {"AdaptiveRepeats", "DeviceModel", "GapStep", "LargeData"}  # arguments, and a row of a result

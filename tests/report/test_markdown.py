@@ -7,7 +7,7 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from subgrove._report.markdown import escaped, markdown
+from subgrove._report.render import escaped, markdown
 
 from . import hand_made
 from .reports import SCRIPT, bike_report, odd_report

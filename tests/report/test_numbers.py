@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subgrove._core.text import common_decimals, count_of, fixed, listed, number, percent
-from subgrove._report.numbers import short, tidy, with_interval
 from subgrove._report.summary import Estimate
+from subgrove._report.wording import short, tidy, with_interval
 
 numbers = st.floats(-1e12, 1e12).filter(lambda value: value == 0 or abs(value) > 1e-200)
 

@@ -12,8 +12,7 @@ from html.parser import HTMLParser
 import pytest
 from msgspec.structs import replace
 
-from subgrove._report.numbers import estimate_parts
-from subgrove._report.page import page
+from subgrove._report.render import estimate_parts, page
 from subgrove._report.summary import Summary
 from tests.report import hand_made
 

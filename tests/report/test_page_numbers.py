@@ -6,19 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subgrove._report.charts.svg import scale_of
-from subgrove._report.numbers import (
-    cell,
-    estimate_parts,
-    estimate_text,
-    explained,
-    number,
-    p_text,
-    percent,
-    prose,
-    with_range,
-)
+from subgrove._report.render import cell, estimate_parts, estimate_text, explained, percent
 from subgrove._report.summary import Estimate
+from subgrove._report.svg import number, prose, scale_of
+from subgrove._report.tree_chart import p_text
+from subgrove._report.wording import with_range
 
 finite = st.floats(-1e12, 1e12)
 

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import re
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from subgrove._report.charts.lines import DARK, MARKS, WORDS, letter, subgroup_class
+from subgrove._report import render
+from subgrove._report.svg import letter, subgroup_class
 from subgrove.plots._palette import LIGHT, N_COLORS
 
 Floats = npt.NDArray[np.float64]
-THEMES = {"light": LIGHT, "dark": DARK}
+WORDS = ("ink", "soft", "link", "good", "warn", "bad")
+MARKS = ("conditional", "marginal", *(f"s{at}" for at in range(1, N_COLORS + 1)))
+DARK_STYLE = (Path(render.__file__).parent / "templates" / "dark.css").read_text(encoding="utf-8")
+THEMES = {"light": LIGHT, "dark": dict(re.findall(r"--(\w+):(#\w+);", DARK_STYLE))}
 each = pytest.mark.parametrize("theme", THEMES)
 
 # How people without long-, middle- or short-wave cones see linear colours: Machado, Oliveira and Fernandes (2009),
@@ -66,6 +72,10 @@ def test_the_four_subgroups_of_the_default_depth_are_distinguishable(theme: str,
     """A distance of 10 in CIE 1976 is several times what is just noticed (2.3)."""
     seen = [lab(np.array(VISIONS[vision]) @ linear(THEMES[theme][f"s{at}"])) for at in range(1, 5)]
     assert min(float(np.linalg.norm(a - b)) for a, b in itertools.combinations(seen, 2)) > 10
+
+
+def test_both_themes_have_the_same_colours() -> None:
+    assert list(THEMES["light"]) == list(THEMES["dark"])
 
 
 def test_more_subgroups_than_colours_have_other_line_styles() -> None:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from subgrove._core.text import common_decimals
-from subgrove._report.numbers import with_interval
 from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
 from subgrove._report.wording import (
     contrast,
@@ -20,6 +19,7 @@ from subgrove._report.wording import (
     headline,
     reading,
     subgroup_sentence,
+    with_interval,
 )
 
 CLAIMS_IMPORTANCE = re.compile(r"\bis important\b|\bhas a small importance\b")

@@ -17,10 +17,8 @@ from subgrove._importance import Gap, ImportanceResult
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import overall_line, subgroup_lines
-from subgrove._report.curves import FeatureCurves, curves_of, distribution
-from subgrove._report.effect_words import level_sentences, numeric_sentences
+from subgrove._report.curves import FeatureCurves, curves_of, distribution, level_sentences, numeric_sentences
 from subgrove._report.inputs import ReportInputs
-from subgrove._report.numbers import tidy, with_interval
 from subgrove._report.summary import (
     CandidateSummary,
     Estimate,
@@ -30,7 +28,15 @@ from subgrove._report.summary import (
     SubgroupSummary,
     TreeNode,
 )
-from subgrove._report.wording import contrast, fidelity_sentence, gap_sentences, headline, subgroup_sentence
+from subgrove._report.wording import (
+    contrast,
+    fidelity_sentence,
+    gap_sentences,
+    headline,
+    subgroup_sentence,
+    tidy,
+    with_interval,
+)
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
 

@@ -1,24 +1,37 @@
-"""The data and methods sections of a report: columns, settings, versions, and how each number was computed."""
+"""The sections of a report on its data, on dependence between features, and on methods.
+
+Dependence is that of random forests on a sample of training rows, with smaller forests for many columns.
+"""
 
 from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from subgrove._core.execution import stream
 from subgrove._core.text import count_of, listed, percent, quote
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn, fingerprint
-from subgrove._report.curves import SHOWN_CLASSES
-from subgrove._report.dependence import ReportForests
+from subgrove._dependence import Dependence, dependence
+from subgrove._dependence.dependence import LEAST_ROWS
+from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs
-from subgrove._report.numbers import tidy
 from subgrove._report.performance import SIGNIFICANT, WEAK
-from subgrove._report.summary import ColumnSummary, DataSummary, MethodSummary, Setting
-from subgrove._report.wording import IMPORTANT
+from subgrove._report.summary import (
+    ColumnSummary,
+    DataSummary,
+    DependenceSummary,
+    FidelitySummary,
+    MethodSummary,
+    PredictorShare,
+    Setting,
+)
+from subgrove._report.wording import IMPORTANT, dependence_sentence, tidy
 from subgrove._version import __version__
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.fit import sampler_name
@@ -52,9 +65,7 @@ def _values(series: TypedColumn) -> str:
         known = series.values[~series.missing]
         low, high = (_value(float(value), series) for value in (known.min(), known.max()))
         return low if low == high else f"{low} to {high}"
-    codes = np.asarray(series.values, dtype=np.float64) - (series.info.kind == "ordered")
-    present = np.unique(codes[np.isfinite(codes) & (codes >= 0)]).astype(int).tolist()
-    names = [series.info.levels[at] for at in present]
+    names = [series.info.levels[at] for at in np.unique(level_codes(series)).tolist() if at >= 0]
     if len(names) <= _LEVELS:
         return tidy(", ".join(names))
     return tidy(f"{len(names)} levels: {', '.join(names[:_LEVELS])}, ...")
@@ -214,3 +225,93 @@ def _forests(inputs: ReportInputs, forests: ReportForests) -> str:
         f"Dependence: a forest of {count_of(forests.n_trees, 'tree')} predicts a feature from the other columns on one "
         f"half of {some} training rows and is evaluated on the other half."
     )
+
+
+DEPENDENT = 0.2
+"""Explained share from which on a feature is called dependent."""
+_WORK = 6e7  # predictions of trees in all: forests of many columns have fewer trees
+_MOST_ROWS, _FEW_ROWS, _MANY_COLUMNS = 2_000, 600, 30
+_TREES = (10, 100)  # fewest and most
+_MOST_PAIRS = 20_000  # features times columns
+_SHOWN = 10  # predictors of a feature
+_LEAST_SHARE = 0.005
+
+
+@dataclass(frozen=True, eq=False)
+class ReportForests:
+    """The dependence of the features (None if it could not be computed), and the size of the forests."""
+
+    result: Dependence | None
+    n_rows: int
+    n_trees: int
+
+
+def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
+    """Grow the forests; of the features in `first`, in their order, as many as the budget allows."""
+    columns = inputs.train.table.names
+    if len(columns) < 2 or inputs.train.n < LEAST_ROWS:
+        return ReportForests(None, 0, 0)
+    most = _FEW_ROWS if len(columns) > _MANY_COLUMNS else _MOST_ROWS
+    rows = np.arange(inputs.train.n)
+    if inputs.train.n > most:
+        rows = np.sort(stream(inputs.seed, "rows of forests").choice(inputs.train.n, most, replace=False))
+    names = list(first)[: max(_TREES[0], _MOST_PAIRS // len(columns))]
+    n_trees = int(np.clip(_WORK / (len(names) * len(columns) * len(rows)), *_TREES))
+    result = dependence(
+        inputs.train.some(rows).X,
+        features=[name for name in columns if name in names],
+        n_trees=n_trees,
+        threshold=DEPENDENT,
+        random_state=inputs.seed,
+        n_jobs=inputs.n_jobs,
+        progress=False,
+    )
+    return ReportForests(result, len(rows), n_trees)
+
+
+def dependence_summaries(
+    forests: ReportForests, features: Sequence[str], shuffled: Mapping[str, FidelitySummary | None]
+) -> tuple[DependenceSummary, ...]:
+    """Return how well the others predict each feature, and whether `shuffled` rows are realistic."""
+    by_name = {} if forests.result is None else {one.feature: one for one in forests.result.found}
+    summaries = []
+    for name in features:
+        one = by_name.get(name)
+        explained = None if one is None or np.isnan(one.explained) else float(one.explained)
+        shares = {} if one is None else {c: s for c, s in one.shares.items() if s == s and s >= _LEAST_SHARE}
+        strongest = sorted(shares, key=lambda column: -shares[column])[:_SHOWN]
+        predictors = tuple(PredictorShare(column, float(shares[column])) for column in strongest)
+        fidelity = shuffled.get(name)
+        verdict = "unknown" if fidelity is None else fidelity.verdict
+        misleads = verdict == "failed" or (verdict == "unknown" and explained is not None and explained >= DEPENDENT)
+        note = "it was not computed" if one is None else one.note
+        sentence = dependence_sentence(name, explained, predictors, misleads, fidelity, note)
+        summaries.append(DependenceSummary(name, explained, predictors, misleads, sentence))
+    return tuple(summaries)
+
+
+def dependence_sentences(summaries: Sequence[DependenceSummary]) -> tuple[str, ...]:
+    """Return the findings of the dependence table."""
+    known = [one for one in summaries if one.explained is not None]
+    if not known:
+        return ("Dependence between features was not computed: there are too few rows or columns.",)
+    strong = sorted((one for one in known if (one.explained or 0) >= DEPENDENT), key=lambda one: -(one.explained or 0))
+    sentences = []
+    if not strong:
+        sentences.append(f"No feature has an R2 of {percent(DEPENDENT)} or more given the others (random forest).")
+    else:
+        names = listed([f"{one.feature} ({percent(min(one.explained or 0, 1.0))})" for one in strong])
+        verb = "is" if len(strong) == 1 else "are"
+        sentences.append(
+            f"{len(strong)} of {count_of(len(known), 'feature')} {verb} predicted by the others with an R2 of "
+            f"{percent(DEPENDENT)} or more: {names}."
+        )
+    wrong = [one.feature for one in summaries if one.misleads]
+    if wrong:
+        sentences.append(
+            f"Permutation importance of {listed(wrong)} evaluates the model on unrealistic rows; use the conditional "
+            "importance there."
+        )
+    else:
+        sentences.append("Rows with one shuffled feature are realistic here, so permutation importance is reliable.")
+    return tuple(tidy(sentence) for sentence in sentences)

@@ -19,14 +19,20 @@ import msgspec
 from subgrove._core.execution import progress_bar
 from subgrove._core.text import check_file_path, count_of, html_of, write_text
 from subgrove._importance import importance
-from subgrove._report.dependence import dependence_sentences, dependence_summaries, grow_forests
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
-from subgrove._report.key_findings import cautions, highlights
-from subgrove._report.methods import data_summary, loss_unit, method_summary, model_description
-from subgrove._report.numbers import tidy
+from subgrove._report.methods import (
+    data_summary,
+    dependence_sentences,
+    dependence_summaries,
+    grow_forests,
+    loss_unit,
+    method_summary,
+    model_description,
+)
 from subgrove._report.performance import performance
 from subgrove._report.summary import ModelSummary, Summary
+from subgrove._report.wording import cautions, highlights, tidy
 from subgrove.exceptions import ParameterError, SubgroveWarning
 
 
@@ -144,13 +150,13 @@ class Report:
 
     def to_html(self) -> str:
         """Return the report as one self-contained HTML page."""
-        from subgrove._report.page import page
+        from subgrove._report.render import page
 
         return page(self.summary)
 
     def to_markdown(self) -> str:
         """Return the report as Markdown."""
-        from subgrove._report.markdown import markdown
+        from subgrove._report.render import markdown
 
         return markdown(self.summary)
 

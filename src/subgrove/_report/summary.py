@@ -227,38 +227,13 @@ class Distribution(Part, frozen=True):
 class FeatureSummary(Part, frozen=True):
     """The results for one feature.
 
-    Attributes
-    ----------
-    feature, kind : str
-        Its name; "numeric", "ordered" or "nominal".
-    rank : int
-        1 for the greatest conditional importance.
-    conditional, marginal : Estimate
-        Conditional importance by the selected sampler, and marginal (permutation) importance.
-    headline : str
-        The finding in one sentence.
-    sampler : str
-        Name of the sampler.
-    candidates : tuple of CandidateSummary
-        The samplers that were compared.
-    fidelity, marginal_fidelity : FidelitySummary or None
-        Whether resampled rows, and shuffled rows, are realistic.
-    gap : tuple of GapStepSummary
-        From marginal to conditional importance.
-    story : tuple of str
-        The explanation, in sentences.
-    tree : tuple of TreeNode
-        The tree whose leaves are the subgroups; one node where there is no split.
-    subgroups : tuple of SubgroupSummary
-        Its subgroups.
-    lines : tuple of CurveSummary
-        Curves: "pdp" and "ale" over all rows, "pdp" in each subgroup.
-    distribution : Distribution
-        Of the feature in the test rows.
-    x_labels : tuple of pairs (float, str)
-        Positions and labels of ticks where numbers stand for dates; else empty.
-    effect_sentences : tuple of str
-        What the curves show.
+    `kind` is "numeric", "ordered" or "nominal"; `rank` is 1 for the greatest conditional importance; `conditional` is
+    the importance by the selected `sampler` (`candidates` are those that were compared), `marginal` that of shuffling,
+    and `gap` has the steps between them. `headline` is the finding in one sentence, `story` the explanation. `fidelity`
+    and `marginal_fidelity` state whether resampled rows, and shuffled rows, are realistic. The leaves of `tree` are the
+    `subgroups`; it has one node where there is no split. `lines` are curves: "pdp" and "ale" over all rows, "pdp" in
+    each subgroup; `effect_sentences` state what they show. `x_labels` are positions and labels of ticks where numbers
+    stand for dates.
     """
 
     feature: str
@@ -286,6 +261,24 @@ class FeatureSummary(Part, frozen=True):
                 raise ValueError(f"tree[{at}].parent must be the position of an earlier node, and null at the root")
         if any(line.subgroup is not None and not 0 <= line.subgroup < len(self.subgroups) for line in self.lines):
             raise ValueError("a curve in lines has a subgroup that the feature does not have")
+
+    @property
+    def outputs(self) -> list[str | None]:
+        """The outputs that have curves, in their order; [None] for a model with one output."""
+        return list(dict.fromkeys(line.output for line in self.lines))
+
+    @property
+    def depths(self) -> list[int]:
+        """The depth of each node of the tree."""
+        depths: list[int] = []
+        for node in self.tree:
+            depths.append(0 if node.parent is None else depths[node.parent] + 1)
+        return depths
+
+    @property
+    def places(self) -> dict[int, int]:
+        """The position of each subgroup, which is that of its colour and letter."""
+        return {one.subgroup: place for place, one in enumerate(self.subgroups)}
 
 
 class Setting(Part, frozen=True):

@@ -1,8 +1,8 @@
-"""The frame of notebook views: a heading, a small table, tiny charts, and no script.
+"""Cards of notebook views: a heading, a small table, tiny charts, and no script.
 
 Requirements:
 
-- text from the data is escaped; only `Markup`, made here and by `charts.svg`, is not;
+- text from the data is escaped; only `Markup`, made here and by `svg`, is not;
 - it is readable in light and dark notebooks, whose theme need not be that of the system: text inherits the colour of
   the notebook, backgrounds are transparent, and the two colours of charts have contrast with black and white;
 - charts repeat the numbers beside them, so nothing is lost where styles or pictures are removed;
@@ -17,8 +17,7 @@ from math import isfinite, isnan
 
 from markupsafe import Markup
 
-from subgrove._report.charts.svg import LinearScale, Value, circle, line, rectangle, scale_of, tag
-from subgrove._report.numbers import UNKNOWN, number
+from subgrove._report.svg import UNKNOWN, LinearScale, Value, circle, line, number, rectangle, scale_of, tag
 from subgrove.plots._palette import LIGHT
 
 MOST_ROWS = 20

@@ -17,7 +17,7 @@ from subgrove._importance.refits import RefitsResult
 from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import MARK, NOT_REALISTIC, is_unrealistic, overall_line, subgroup_lines
-from subgrove._report.notebook.frame import (
+from subgrove._report.notebook_cards import (
     MOST_ROWS,
     Cell,
     bar,
@@ -29,7 +29,7 @@ from subgrove._report.notebook.frame import (
     sentences,
     table,
 )
-from subgrove._report.numbers import number
+from subgrove._report.svg import number
 from subgrove._scoring.feature_result import FeatureResult
 
 TableRow = dict[str, Any]

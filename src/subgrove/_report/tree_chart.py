@@ -6,29 +6,30 @@ distribution in front of that of all rows (grey).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
 from subgrove._core.text import count_of
-from subgrove._report.charts.curves import largest_share, outline
-from subgrove._report.charts.lines import letter, subgroup_class, subgroup_places
-from subgrove._report.charts.svg import (
+from subgrove._report.summary import FeatureSummary, TreeNode
+from subgrove._report.svg import (
     LinearScale,
     circle,
     group,
+    letter,
     line,
     path,
     picture,
     shorten,
+    stairs,
+    subgroup_class,
     tag,
     text,
     width_of,
     wrap,
 )
-from subgrove._report.numbers import p_text
-from subgrove._report.summary import FeatureSummary, TreeNode
 from subgrove.plots._tree_layout import node_rows
 
 _ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
@@ -51,7 +52,7 @@ class _Place:
 
 def tree_picture(feature: FeatureSummary) -> Markup:
     """Return the tree of a feature."""
-    places = _layout(feature.tree)
+    places = _layout(feature)
     left = max(place.x + place.width for place in places) + 58
     height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
     inside = [_branches(feature.tree, places), *_nodes(feature, places, left - 24)]
@@ -66,15 +67,9 @@ def _n_leaves(tree: Sequence[TreeNode]) -> int:
     return sum(node.subgroup is not None for node in tree)
 
 
-def _depths(tree: Sequence[TreeNode]) -> list[int]:
-    depths: list[int] = []
-    for node in tree:
-        depths.append(0 if node.parent is None else depths[node.parent] + 1)
-    return depths
-
-
-def _layout(tree: Sequence[TreeNode]) -> list[_Place]:
-    depths, rows = _depths(tree), node_rows([node.parent for node in tree])
+def _layout(feature: FeatureSummary) -> list[_Place]:
+    tree, depths = feature.tree, feature.depths
+    rows = node_rows([node.parent for node in tree])
     lines = [wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
     below = [_below(node) for node in tree]
     widths, starts, x = [], [], 4.0
@@ -92,8 +87,18 @@ def _layout(tree: Sequence[TreeNode]) -> list[_Place]:
 
 
 def _below(node: TreeNode) -> str:
-    rows, sure = count_of(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
-    return f"{rows} \u00b7 split {sure}" if sure else rows
+    """Return the number of rows of a node and the p-value of its split."""
+    rows, p_value = count_of(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
+    return f"{rows} \u00b7 split {p_value}" if p_value else rows
+
+
+def p_text(p_value: float | None) -> str:
+    """Return a p-value, such as "p = 0.03" or "p < 0.001"; "" if unknown."""
+    if p_value is None or not math.isfinite(p_value):
+        return ""
+    if p_value < 0.001:
+        return "p < 0.001"
+    return f"p = {p_value:.3f}" if p_value < 0.1 else f"p = {p_value:.2f}"
 
 
 def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Markup:
@@ -108,7 +113,7 @@ def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Markup:
 
 
 def _nodes(feature: FeatureSummary, places: Sequence[_Place], badges: float) -> list[Markup]:
-    colors = subgroup_places(feature)
+    colors = feature.places
     return [
         _node(node, place, colors.get(-1 if node.subgroup is None else node.subgroup, 0), badges)
         for node, place in zip(feature.tree, places, strict=True)
@@ -138,7 +143,7 @@ def _badge(name: str, x: float, y: float) -> Markup:
 
 
 def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> list[Markup]:
-    """Return the distribution in each leaf."""
+    """Return the distribution in each leaf, as shares of rows."""
     spread = feature.distribution
     leaves = [
         (node.subgroup, place.y) for node, place in zip(feature.tree, places, strict=True) if node.subgroup is not None
@@ -146,45 +151,50 @@ def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, heig
     if not spread.counts or not leaves:
         return []
     edges = list(spread.edges) or [float(at) for at in range(len(spread.counts) + 1)]
-    x = (
-        LinearScale(edges[0], edges[-1], left, left + _PANEL)
-        if edges[-1] > edges[0]
-        else LinearScale(0, 1, left, left + _PANEL)
-    )
+    low, high = (edges[0], edges[-1]) if edges[-1] > edges[0] else (0.0, 1.0)
+    x = LinearScale(low, high, left, left + _PANEL)
     counts = {subgroup: _counts(feature, subgroup) for subgroup, _ in leaves}
-    tall = (_ROW - 16) / largest_share([spread.counts, *counts.values()])
+    shares = [max(each) / sum(each) for each in (spread.counts, *counts.values()) if sum(each)]
+    tall = (_ROW - 16) / max(shares, default=1.0)
     drawn: list[Markup] = []
-    colors = subgroup_places(feature)
     for subgroup, y in leaves:
         base = y + _ROW / 2 - 8
-        drawn.append(outline(edges, spread.counts, x, base, tall, "everyone"))
+        drawn.append(_outline(edges, spread.counts, x, base, tall, "everyone"))
         if len(leaves) > 1:
-            looks = f"own {subgroup_class(colors.get(subgroup, 0))}"
-            shape = outline(edges, counts[subgroup], x, base, tall, looks)
+            looks = f"own {subgroup_class(feature.places.get(subgroup, 0))}"
+            shape = _outline(edges, counts[subgroup], x, base, tall, looks)
             drawn.append(group(shape, data_subgroup=subgroup))
         drawn.append(line(left, base, left + _PANEL, base, class_="base"))
     return [*drawn, *_foot(feature, x, left, height)]
 
 
+def _outline(
+    edges: Sequence[float], counts: Sequence[int], x: LinearScale, base: float, height: float, looks: str
+) -> Markup:
+    """Return shares of rows as one filled shape; a share of 1 would be `height` high."""
+    total = sum(counts)
+    if not total:
+        return group()
+    steps = [(x(edges[at]), base - height * n / total) for at, n in enumerate(counts)]
+    return stairs(base, steps, x(edges[-1]), class_=looks)
+
+
 def _counts(feature: FeatureSummary, subgroup: int) -> Sequence[int]:
-    by, place = feature.distribution.by_subgroup, subgroup_places(feature).get(subgroup, 0)
+    by, place = feature.distribution.by_subgroup, feature.places.get(subgroup, 0)
     return by[place] if place < len(by) else feature.distribution.counts
 
 
 def _foot(feature: FeatureSummary, x: LinearScale, left: float, height: float) -> list[Markup]:
     """Return ticks below the distributions, or names of levels; and the feature's name."""
-    spread, y = feature.distribution, height - _FOOT + 8
-    middle = left + _PANEL / 2
-    name = text(middle, y + 20, shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
+    spread, middle, y = feature.distribution, left + _PANEL / 2, height - _FOOT + 12
     if spread.edges:
-        labels = list(feature.x_labels) or x.ticks(4)
-        inside = [(x(value), words) for value, words in labels if x.low <= value <= x.high]
-        return [*(text(at, y + 4, words, text_anchor="middle", class_="tick") for at, words in inside), name]
-    if len(spread.levels) > _LEVEL_BARS:
-        return [text(middle, y + 4, count_of(len(spread.levels), "level"), text_anchor="middle", class_="tick"), name]
-    room = _PANEL / len(spread.levels)
-    words = [shorten(level, room - 2, _SMALL) for level in spread.levels]
-    return [
-        *(text(left + room * (at + 0.5), y + 4, w, text_anchor="middle", class_="tick") for at, w in enumerate(words)),
-        name,
-    ]
+        labels = [(x(at), words) for at, words in feature.x_labels or x.ticks(4) if x.low <= at <= x.high]
+    elif len(spread.levels) > _LEVEL_BARS:
+        labels = [(middle, count_of(len(spread.levels), "level"))]
+    else:
+        room = _PANEL / len(spread.levels)
+        labels = [
+            (left + room * (at + 0.5), shorten(level, room - 2, _SMALL)) for at, level in enumerate(spread.levels)
+        ]
+    name = text(middle, y + 16, shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
+    return [*(text(at, y, words, text_anchor="middle", class_="tick") for at, words in labels), name]

@@ -1,20 +1,64 @@
-"""SVG elements as markup, text that fits, and linear scales with round ticks. Every value is escaped here."""
+"""Elements of the page's charts: typeset numbers, SVG elements, text that fits, scales with round ticks.
+
+Every value of an SVG element is escaped here.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from subgrove._core.text import number as plain_number
 from subgrove._core.text import tick_label
-from subgrove._report.numbers import typeset
+from subgrove.plots._palette import N_COLORS
 
+UNKNOWN, SPACE = "\u2013", "\u00a0"
 Value = str | float | int | None
 
 _NARROW, _WIDE = frozenset("iljtfrI.,:;|!'()[]{} "), frozenset("mwMW%@")
 DOTS = "\u2026"
+_RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+_N_LINE_STYLES = 3
+
+
+def subgroup_class(place: int) -> str:
+    """Return the style classes of a subgroup, counted from 0: colour and line style."""
+    return f"s{place % N_COLORS + 1} d{place // N_COLORS % _N_LINE_STYLES + 1}"
+
+
+def letter(place: int) -> str:
+    """Return the letter of a subgroup, counted from 0: A to Z, then AA and so on."""
+    name = ""
+    place += 1
+    while place:
+        place, digit = divmod(place - 1, 26)
+        name = chr(ord("A") + digit) + name
+    return name
+
+
+def prose(sentence: str) -> str:
+    """Return a sentence with minus signs and raised powers, and without line breaks before % and around \u00b1."""
+    typed = re.sub(r"(?<=\d)e([+-]\d\d+)(?!\w)", _power, re.sub(r"(?<![\w.])-(?=\d)", "\u2212", sentence))
+    typed = re.sub(r"(?<=\d) %", f"{SPACE}%", typed)
+    return re.sub(r"(?<=\d) \u00b1 (?=\d)", f"{SPACE}\u00b1{SPACE}", typed)
+
+
+def typeset(plain: str) -> str:
+    """Return the text of a number, or of two with \u00b1, with raised powers of ten."""
+    return prose(re.sub(r"(?<=\d)e([+-]\d+)", _power, plain))  # also e+7, which no sentence has
+
+
+def _power(match: re.Match[str]) -> str:
+    return f"{SPACE}\u00d7{SPACE}10{str(int(match[1])).translate(_RAISED)}"
+
+
+def number(value: float | None) -> str:
+    """Return a number with three significant digits; a dash for an unknown one."""
+    return typeset(plain_number(value)) if value is not None and math.isfinite(value) else UNKNOWN
 
 
 def tag(name: str, *inside: str, **attributes: Value) -> Markup:

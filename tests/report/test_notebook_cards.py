@@ -1,4 +1,4 @@
-"""The frame of notebook views: escaped, small, well formed, readable on light and dark."""
+"""Cards of notebook views: escaped, small, well formed, readable on light and dark."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pytest
 from markupsafe import Markup
 
-from subgrove._report.notebook import frame
-from subgrove._report.notebook.frame import (
+from subgrove._report import notebook_cards
+from subgrove._report.notebook_cards import (
     COLOUR,
     MOST_ROWS,
     WARNING,
@@ -22,7 +22,7 @@ from subgrove._report.notebook.frame import (
     folded,
     table,
 )
-from subgrove._report.numbers import number
+from subgrove._report.svg import number
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 
@@ -62,7 +62,7 @@ def walked(html: str) -> Walker:
 
 def test_text_of_the_data_is_escaped_wherever_it_goes() -> None:
     rows = table([NASTY, "n"], [[NASTY, 1]], total=2, source=NASTY)
-    html = card(NASTY, NASTY, rows, frame.sentences([NASTY] * 30, NASTY), folded(NASTY, rows))
+    html = card(NASTY, NASTY, rows, notebook_cards.sentences([NASTY] * 30, NASTY), folded(NASTY, rows))
     assert "script" not in walked(html).tags
     assert "".join(walked(html).text).count(NASTY) == 2 + 3 + 21 + 1 + 3
 
@@ -112,7 +112,7 @@ def test_a_scale_takes_any_numbers(values: list[float]) -> None:
     scale = chart_scale(values, zero=False)
     for value in [*values, 0.0]:
         places = re.findall(r'cx="([\d.]+)"', dot(scale, value, value, value))
-        assert math.isnan(value) or 0 <= float(places[0]) <= frame.WIDTH
+        assert math.isnan(value) or 0 <= float(places[0]) <= notebook_cards.WIDTH
 
 
 def luminance(colour: str) -> float:
@@ -130,6 +130,6 @@ def test_pictures_stand_out_from_light_and_dark_notebooks(colour: str, backgroun
 
 
 def test_style_touches_nothing_but_the_card() -> None:
-    rules = re.findall(r"([^{}]+)\{", frame._STYLE)
+    rules = re.findall(r"([^{}]+)\{", notebook_cards._STYLE)
     assert rules
     assert all(part.strip().startswith("div.subgrove-card") for rule in rules for part in rule.split(","))
