@@ -407,7 +407,7 @@ def test_training_rows_that_have_no_effect_are_rejected(fitted: bool) -> None:
 
 def test_weights_that_sum_to_one_raise_a_warning() -> None:
     """The user saw: standard errors of NaN."""
-    with pytest.warns(sg.exceptions.SubgroveWarning, match="weights add up to 1 and are taken as numbers of rows"):
+    with pytest.warns(sg.exceptions.SubgroveWarning, match="weights sum to 1 and are taken as numbers of rows"):
         sg.importance(
             model, X, Y, sampler="marginal", features=["a"], sample_weight=np.full(len(Y), 1 / len(Y)), random_state=0
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,10 +17,9 @@ import numpy as np
 from subgrove._core.execution import Keys, working_memory
 from subgrove._core.validate import whole_number
 from subgrove._data.table import read_table
-from subgrove._importance.checks import versions
 from subgrove._importance.recompute import reporting_subgroups
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.spec import ImportanceSpec
+from subgrove._importance.spec import ImportanceSpec, versions
 from subgrove._models.predictor import gives_probabilities, read_model, response_for
 from subgrove._scale import as_large, is_large
 from subgrove._scale.engines import run_chunks
@@ -110,7 +109,7 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
         fingerprint=pilot.fingerprint(inputs),
         versions=versions(),
     )
-    result = ImportanceResult(
+    return ImportanceResult(
         tuple(results),
         names_of(work.losses),
         tuple(total.baseline.mean[:, 0].tolist()),
@@ -118,8 +117,8 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
         None,
         data.backend,
         per_row_losses=(True,) * len(work.losses),
+        _source=SubgroupsOnly(reporting_subgroups(samplers)),
     )
-    return replace(result, _source=SubgroupsOnly(reporting_subgroups(samplers)))
 
 
 def column_roles(data: ChunkedData, spec: ImportanceSpec, row_key: str | None) -> ColumnRoles:

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from subgrove._core.execution import working_memory
+from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Frames
-from subgrove._importance.build_result import make_result
-from subgrove._importance.checks import reject_weighted_scores, warn_of_singletons
+from subgrove._data.to_containers import backend_of
 from subgrove._importance.recompute import ScoringSource
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit, read_rows, validate
+from subgrove._importance.spec import (
+    EvaluationRows,
+    FittedRows,
+    ImportanceSpec,
+    fit,
+    read_rows,
+    reject_weighted_scores,
+    validate,
+    versions,
+    warn_of_singletons,
+)
 from subgrove._models.device import DeviceModel, on_host
 from subgrove._models.predictor import gives_probabilities, read_model, response_for
 from subgrove._scale import is_large
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_scores, repeats_used, warn_of_max_repeats
 from subgrove._scoring.context import ScoringContext, batch_size, fits_copy, predict_baseline
+from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import FidelityChecker
 from subgrove._scoring.prediction_shifts import predictions_and_residuals
-from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row
+from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, names_of, weighted_mean
 from subgrove._scoring.score import score_features
 
 
@@ -229,7 +243,48 @@ def _result(
         n_calls=context.predictor.n_calls,
         fingerprint=fitted.fingerprint,
     )
-    values = (context.prediction_values, residuals)
-    baseline = (context.baseline_losses, context.baseline_scores)
-    result = make_result(results, context.losses, baseline, data.weights, settings, data.X, data.row_numbers, values)
-    return result._computed_from(ScoringSource.of(context, spec, data, fitted))
+    row_mask = None
+    if data.row_numbers is not None:
+        row_mask = np.zeros(len(data.X), dtype=np.bool_)
+        row_mask[data.row_numbers] = True
+    return make_result(
+        results,
+        context.losses,
+        (context.baseline_losses, context.baseline_scores),
+        data.weights,
+        settings,
+        data.X,
+        row_mask=row_mask,
+        predictions=context.prediction_values,
+        residuals=residuals,
+        _source=ScoringSource.of(context, spec, data, fitted),
+    )
+
+
+def make_result(
+    results: Sequence[FeatureResult],
+    losses: RowLosses,
+    baseline: tuple[Floats, Floats],
+    weights: Floats | None,
+    settings: dict[str, Any],
+    X: Any,
+    **optional: Any,
+) -> ImportanceResult:
+    """Return the result of features, of `importance` and of `loco`.
+
+    `baseline` are the losses of the baseline rows, and the scores of all of them together; `optional` are further
+    fields of the result.
+    """
+    rows, scores = baseline
+    means = np.where(np.isnan(scores), weighted_mean(rows, weights), scores)
+    return ImportanceResult(
+        tuple(results),
+        names_of(losses.losses),
+        tuple(means.tolist()),
+        {**settings, "versions": versions()},
+        weights,
+        backend_of(X),
+        getattr(X, "index", None),
+        per_row_losses=tuple(loss.per_row for loss in losses.losses),
+        **optional,
+    )

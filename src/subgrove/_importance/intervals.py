@@ -108,6 +108,11 @@ def _draws_df(score: FeatureResult, *, whole: bool = False) -> Any:
     return more if whole else np.full(len(score.sizes), more)
 
 
+def monte_carlo_variances(score: FeatureResult, per_row_losses: Sequence[bool]) -> list[float]:
+    """Return the Monte Carlo variance of the overall estimate, for each loss."""
+    return [monte_carlo_variance(score, at, per_row=per_row) for at, per_row in enumerate(per_row_losses)]
+
+
 def total_variance(components: Mapping[str, Floats], sources: Sequence[str]) -> tuple[Floats, Floats]:
     """Return the summed variance of some sources, and its degrees of freedom.
 

@@ -15,9 +15,9 @@ from subgrove._core.validate import reject_another_index
 from subgrove._data.columns import parse_features
 from subgrove._data.table import fingerprint, read_table
 from subgrove._data.to_containers import copied, without_columns
-from subgrove._importance.build_result import make_result
-from subgrove._importance.checks import read_counts, reject_weighted_scores
+from subgrove._importance.importance import make_result
 from subgrove._importance.result import ImportanceResult
+from subgrove._importance.spec import read_counts, reject_weighted_scores
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean

@@ -10,9 +10,17 @@ import numpy as np
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import fingerprint
 from subgrove._data.to_containers import backend_of
-from subgrove._importance.checks import versions, warn_of_same_rows, warn_of_singletons
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit_sampler, read_rows
+from subgrove._importance.spec import (
+    EvaluationRows,
+    FittedRows,
+    ImportanceSpec,
+    fit_sampler,
+    read_rows,
+    versions,
+    warn_of_same_rows,
+    warn_of_singletons,
+)
 from subgrove._models.device.arrays import TensorArrays
 from subgrove._models.device.host import host_table, on_host
 from subgrove._models.device.losses import on_tensors

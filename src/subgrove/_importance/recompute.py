@@ -12,9 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.kinds import Floats
+from subgrove._core.execution import stream
+from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
-from subgrove._importance.sampler_variance import with_sampler_variance
+from subgrove._importance.intervals import monte_carlo_variances
 from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit_sampler
 from subgrove._models.predictor import Predictor
 from subgrove._scoring.context import ScoringContext
@@ -24,10 +27,11 @@ from subgrove._scoring.score import score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.fit import Given, sampler_of
+from subgrove.samplers.fit import Given, sampler_of, training_rows
 
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches
+_MIN_REPEATS, _MAX_REPEATS = 2, 10  # of the importance in a resample
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,30 +123,59 @@ class ScoringSource:
     ) -> tuple[list[FeatureResult], Predictor]:
         """Return the results with their variance over samplers fitted on halves of train, and the model used.
 
-        `learned` is False for a sampler that learns nothing from its training rows.
+        For smooth statistics, the variance over halves equals the variance of the whole over other training rows: a
+        half has twice the variance, and half of it is observed, because two halves of the same rows are correlated.
+        Draws of resamples are independent; their variance is subtracted. `learned` is False for a sampler that learns
+        nothing from its training rows.
         """
-        features = tuple(result.feature for result in results)
-        table = read_table(self.rows, lenient=True)
-        predictor, frames = self.context.predictor.fresh(), Frames(self.rows, table.columns)
-        context = replace(self.context, predictor=predictor, frames=frames)
-
-        def refitted(half: Any) -> tuple[FittedSampler, Table]:
-            return fit_sampler(self.sampler, self.sets, self.rows, table, half, features, self.model, context.seed)
-
-        varied = with_sampler_variance(
-            context,
-            results,
-            self.train if learned else None,
-            n_resamples,
-            refitted,
-            lambda again: score_features(again, features, n_jobs),
-        )
+        predictor = self.context.predictor.fresh()
+        variances = np.zeros((len(results), len(self.context.losses.losses)))
+        if learned:
+            features = [result.feature for result in results]
+            variances = self._variance_over_halves(features, n_resamples, predictor, n_jobs)
+        varied = [
+            replace(result, sampler_variance=own, sampler_resamples=n_resamples)
+            for result, own in zip(results, variances, strict=True)
+        ]
         return varied, predictor
 
-    def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureResult, int]:
+    def _variance_over_halves(
+        self, features: Sequence[Feature], n_resamples: int, predictor: Predictor, n_jobs: int | None
+    ) -> Floats:
+        rows = training_rows(self.train)
+        train, table = read_table(rows, argument="train", lenient=True), read_table(self.rows, lenient=True)
+        frames, size = Frames(rows, train.columns), train.n_rows // 2
+        seed, per_row = self.context.seed, [loss.per_row for loss in self.context.losses.losses]
+        repeats = int(np.clip(self.context.n_repeats, _MIN_REPEATS, _MAX_REPEATS))
+        estimates, draws = [], []
+        for number in range(n_resamples):
+            rng = stream(seed, f"partition {number}")
+            half = frames.changed(np.sort(rng.permutation(train.n_rows)[:size]), {})
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", SubgroveWarning)  # they were given for the whole of train
+                fitted, read = fit_sampler(self.sampler, self.sets, self.rows, table, half, features, self.model, seed)
+                context = replace(
+                    self._with_sampler(fitted, read, predictor),
+                    n_repeats=repeats,
+                    seed=int(rng.integers(2**62)),
+                    prediction_values=None,
+                    adaptive=None,
+                    fidelity_checker=None,
+                )
+                scores = score_features(context, features, n_jobs)
+            estimates.append([score.overall.mean(axis=1) for score in scores])
+            draws.append([monte_carlo_variances(score, per_row) for score in scores])
+        excess = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
+        variances: Floats = np.maximum(excess, 0.0) * size / (train.n_rows - size)
+        return variances
+
+    def _with_sampler(self, fitted: FittedSampler, table: Table, predictor: Predictor) -> ScoringContext:
         frames = Frames(self.rows, table.columns, fitted.train)
+        return replace(self.context, sampler=fitted, table=table, frames=frames, predictor=predictor)
+
+    def _scored(self, fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FeatureResult, int]:
         predictor = self.context.predictor.fresh()
-        context = replace(self.context, sampler=fitted, table=table, frames=frames, predictor=predictor)
+        context = self._with_sampler(fitted, table, predictor)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenValueWarning)  # was given when the result was computed
             (result,) = score_features(context, [feature])
@@ -185,5 +218,21 @@ def stored_inputs(source: object, method: str) -> ScoringSource:
 
 def reporting_subgroups(samplers: Mapping[Feature, FittedSampler]) -> dict[Feature, Partition]:
     """Return the subgroups of the features that are reported by the subgroups of one tree."""
-    found = {feature: sampler.reporting_subgroups(feature) for feature, sampler in samplers.items()}
-    return {feature: groups for feature, groups in found.items() if groups is not None}
+    subgroups = {feature: sampler.reporting_subgroups(feature) for feature, sampler in samplers.items()}
+    return {feature: groups for feature, groups in subgroups.items() if groups is not None}
+
+
+def read_resamples(n_resamples: Any, trained_on: str) -> int:
+    """Return the number of resamples; raise unless the sampler was fitted on `train`."""
+    n = whole_number("n_resamples", n_resamples, least=2)
+    if trained_on == "cross-fitted":
+        raise ParameterError(
+            "with_sampler_variance fits the sampler on halves of the training rows, but this sampler was cross-fitted "
+            "on the test rows. Pass train to importance."
+        )
+    if trained_on == "before":
+        raise ParameterError(
+            "with_sampler_variance fits the sampler again, but it was passed fitted. Pass one to be fitted, such as "
+            "sampler='subgroups', with train."
+        )
+    return n

@@ -27,13 +27,11 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.importance import importance
-from subgrove._importance.intervals import SOURCES, adjusted_p_values, interval_columns, label
+from subgrove._importance.intervals import SOURCES, adjusted_p_values, interval_columns, label, monte_carlo_variances
 from subgrove._importance.loco import Refit, unfitted
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.storage import REFITS, read_values, readable, write_values
 from subgrove._importance.tables import checked_level, loss_column
-from subgrove._scoring.estimate_variance import monte_carlo_variance
-from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 
 _MAX_SHOWN = 20  # features in the text of a result
@@ -268,7 +266,7 @@ def _importance_of_refit(splits: _Splits, fit: Refit, number: int, options: dict
 def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> RefitsResult:
     first = results[0]
     estimates = np.array([[score.overall.mean(axis=1) for score in one.scores] for one in results])
-    draws = [[_monte_carlo_variances(score, one.per_row_losses) for score in one.scores] for one in results]
+    draws = [[monte_carlo_variances(score, one.per_row_losses) for score in one.scores] for one in results]
     settings = {
         **first.settings,
         "method": "importance over refits",
@@ -290,10 +288,6 @@ def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> R
         settings=settings,
         backend=first.backend,
     )
-
-
-def _monte_carlo_variances(score: FeatureResult, per_row_losses: Sequence[bool]) -> list[float]:
-    return [monte_carlo_variance(score, at, per_row=per_row) for at, per_row in enumerate(per_row_losses)]
 
 
 def _read_splits(X: Any, y: Any, test_share: Any, seed: int) -> _Splits:

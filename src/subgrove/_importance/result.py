@@ -21,10 +21,9 @@ from subgrove._importance.gap_result import Gap
 from subgrove._importance.gap_steps import gap_between, score_of
 from subgrove._importance.independence_test import independence_lines
 from subgrove._importance.intervals import adjusted_p_values, known_sources, read_sources
-from subgrove._importance.recompute import stored_inputs
+from subgrove._importance.recompute import read_resamples, stored_inputs
 from subgrove._importance.relative import RelativeImportance, relative_steps
 from subgrove._importance.result_tables import ImportanceTables
-from subgrove._importance.sampler_variance import read_resamples
 from subgrove._importance.storage import read_result, readable, write_result
 from subgrove._importance.tables import result_text
 from subgrove._scoring.feature_result import with_rows

@@ -111,9 +111,6 @@ class ImportanceData:
             per_row_losses=(self.per_row_losses[at],),
         )
 
-    def _computed_from(self, source: Inputs | None) -> Self:
-        return replace(self, _source=source)
-
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_source": None}
 
