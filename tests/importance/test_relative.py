@@ -100,6 +100,14 @@ def test_groups_several_losses_and_other_containers() -> None:
     assert "loss" not in table.columns
 
 
+def test_the_result_of_one_of_several_losses_has_steps_of_that_loss() -> None:
+    losses = ["squared_error", "absolute_error"]
+    imp = sg.importance(model, TEST.X, TEST.y, train=TRAIN.X, features=["temp"], loss=losses, random_state=2)
+    all_losses = imp.relative("temp", order=["hum"]).table
+    expected = all_losses[all_losses["loss"] == "absolute_error"]["estimate"].tolist()
+    assert imp.for_loss("absolute_error").relative("temp", order=["hum"]).table["estimate"].tolist() == expected
+
+
 def test_each_step_predicts_the_repeats_of_all_rows() -> None:
     counted = [0]
 

@@ -187,6 +187,14 @@ def test_several_losses_keep_their_own_noise_of_the_partition() -> None:
         )
 
 
+def test_the_result_of_one_of_several_losses_has_the_sampler_variance_of_that_loss() -> None:
+    both = run(loss=["squared_error", "absolute_error"])
+    before = both.for_loss("absolute_error").with_sampler_variance(3).variance_components["sampler"]
+    after = both.with_sampler_variance(3).for_loss("absolute_error").variance_components["sampler"]
+    assert before.tolist() == after.tolist()
+    assert before.max() > 0
+
+
 def test_choice_of_noise_and_its_sources_are_saved(tmp_path: Path) -> None:
     chosen = WITH_PARTITION.with_noise("test rows", "sampler")
     chosen.save(tmp_path / "result.json")

@@ -24,7 +24,6 @@ from subgrove._importance.relative import Block, block_title, conditioning_block
 from subgrove._importance.tables import ImportanceData
 from subgrove._scoring.estimate_variance import monte_carlo_variance
 from subgrove._scoring.feature_result import FeatureResult, with_rows
-from subgrove._scoring.row_losses import names_of
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature
 from subgrove.samplers.fit import samplers_by_name
@@ -191,7 +190,7 @@ class _Walk:
             else:
                 score, n_rows = source.refitted(self.feature, columns)
             self.n_rows_predicted += n_rows
-            self.known[key] = score.for_loss(names_of(source.context.losses.losses).index(self.loss))
+            self.known[key] = source.of_losses(score, (self.loss,))
         return self.known[key]
 
     def step(self, name: str, coefficients: Coefficients) -> GapStep:

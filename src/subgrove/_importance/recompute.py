@@ -22,7 +22,7 @@ from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec
 from subgrove._models.predictor import Predictor
 from subgrove._scoring.context import ScoringContext
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.row_losses import describe_baseline_row
+from subgrove._scoring.row_losses import describe_baseline_row, names_of
 from subgrove._scoring.score import score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
@@ -105,6 +105,11 @@ class ScoringSource:
         allowed = self.names if given is None else given
         return tuple(name for name in allowed if name not in feature)
 
+    def of_losses(self, score: FeatureResult, losses: tuple[str, ...]) -> FeatureResult:
+        """Return scores of all losses for those of the result: all, or the one of `for_loss`."""
+        names = names_of(self.context.losses.losses)
+        return score if losses == names else score.for_loss(names.index(losses[0]))
+
     def restricted(self, feature: Feature, columns: frozenset[str]) -> tuple[FeatureResult, int]:
         """Return the result with the feature's tree pruned to some columns, and the number of predicted rows."""
         fitted = self.trees[feature].restricted(feature, columns)
@@ -119,7 +124,13 @@ class ScoringSource:
         return self._scored(fitted, read, feature)
 
     def sampler_variance(
-        self, results: Sequence[FeatureResult], n_resamples: int, *, learned: bool, n_jobs: int | None
+        self,
+        results: Sequence[FeatureResult],
+        losses: tuple[str, ...],
+        n_resamples: int,
+        *,
+        learned: bool,
+        n_jobs: int | None,
     ) -> tuple[list[FeatureResult], Predictor]:
         """Return the results with their variance over samplers fitted on halves of train, and the model used.
 
@@ -129,10 +140,10 @@ class ScoringSource:
         nothing from its training rows.
         """
         predictor = self.context.predictor.fresh()
-        variances = np.zeros((len(results), len(self.context.losses.losses)))
+        variances = np.zeros((len(results), len(losses)))
         if learned:
             features = [result.feature for result in results]
-            variances = self._variance_over_halves(features, n_resamples, predictor, n_jobs)
+            variances = self._variance_over_halves(features, losses, n_resamples, predictor, n_jobs)
         varied = [
             replace(result, sampler_variance=own, sampler_resamples=n_resamples)
             for result, own in zip(results, variances, strict=True)
@@ -140,12 +151,17 @@ class ScoringSource:
         return varied, predictor
 
     def _variance_over_halves(
-        self, features: Sequence[Feature], n_resamples: int, predictor: Predictor, n_jobs: int | None
+        self,
+        features: Sequence[Feature],
+        losses: tuple[str, ...],
+        n_resamples: int,
+        predictor: Predictor,
+        n_jobs: int | None,
     ) -> Floats:
         rows = training_rows(self.train)
         train, table = read_table(rows, argument="train", lenient=True), read_table(self.rows, lenient=True)
         frames, size = Frames(rows, train.columns), train.n_rows // 2
-        seed, per_row = self.context.seed, [loss.per_row for loss in self.context.losses.losses]
+        seed, per_row = self.context.seed, [one.per_row for one in self.context.losses.losses if one.name in losses]
         repeats = int(np.clip(self.context.n_repeats, _MIN_REPEATS, _MAX_REPEATS))
         estimates, draws = [], []
         for number in range(n_resamples):
@@ -162,7 +178,7 @@ class ScoringSource:
                     adaptive=None,
                     fidelity_checker=None,
                 )
-                scores = score_features(context, features, n_jobs)
+                scores = [self.of_losses(score, losses) for score in score_features(context, features, n_jobs)]
             estimates.append([score.overall.mean(axis=1) for score in scores])
             draws.append([monte_carlo_variances(score, per_row) for score in scores])
         excess = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)

@@ -115,7 +115,8 @@ def relative_steps(result: ImportanceData, source: ScoringSource, feature: Featu
     for columns in given:
         score, n_rows = source.refitted(feature, columns)
         settings = {**result.settings, "given": {title(feature): list(columns)}, "n_rows_predicted": n_rows}
-        steps.append(replace(result, scores=(score,), settings=settings, _source=None))
+        scores = (source.of_losses(score, result.losses),)
+        steps.append(replace(result, scores=scores, settings=settings, _source=None))
     added = ("", *(block_title(block, others=place >= named) for place, block in enumerate(blocks)))
     return RelativeImportance(title(feature), added, tuple(given), tuple(steps), result.backend)
 

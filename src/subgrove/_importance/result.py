@@ -170,7 +170,7 @@ class ImportanceResult(ImportanceTables):
         n = read_resamples(n_resamples, self.settings["trained_on"])
         source = stored_inputs(self._source, "with_sampler_variance")
         learned = self.settings["trained_on"] != "nothing"
-        scores, model = source.sampler_variance(self.scores, n, learned=learned, n_jobs=n_jobs)
+        scores, model = source.sampler_variance(self.scores, self.losses, n, learned=learned, n_jobs=n_jobs)
         counts = {"n_rows_predicted": model.n_rows, "n_calls": model.n_calls}
         predicted = {name: self.settings[name] + count for name, count in counts.items()}
         return replace(self, scores=tuple(scores), settings={**self.settings, **predicted, "sampler_resamples": n})
