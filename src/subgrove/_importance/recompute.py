@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
 from subgrove._core.execution import stream
+from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
