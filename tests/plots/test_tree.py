@@ -369,5 +369,5 @@ def _chain(length: int) -> Tree:
         nodes.append(Node(id_ + 1, id_, place + 1, 10.0, np.ones(48)))
     nodes.append(Node(2 * length + 1, 2 * length - 1, length, 10.0, np.ones(48)))
     return Tree(
-        "transformation", ColumnInfo("x", "numeric"), PLAIN, tuple(nodes), tuple(np.linspace(0, 1, 49).tolist())
+        "transformation", ColumnInfo("x", "numeric"), PLAIN, tuple(nodes), tuple(np.linspace(0, 1, 49).tolist()), {}
     )

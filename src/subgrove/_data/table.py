@@ -213,15 +213,9 @@ def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:
             f"{argument} lacks {quote(absent)}, which training had. It has {quote(present)}. "
             f"Pass a table with the same column names."
         )
-    numbers: list[npt.NDArray[Any]] = []
-    codes: list[npt.NDArray[Any]] = []
-    unseen: dict[str, tuple[str, ...]] = {}
-    for column in columns:
-        values, new_levels = values_like(untyped[column.name], column, argument)
-        (codes if column.is_nominal else numbers).append(values)
-        if new_levels:
-            unseen[column.name] = new_levels
-    return Table(tuple(columns), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32), unseen)
+    read = [(column, *values_like(untyped[column.name], column, argument)) for column in columns]
+    unseen = {column.name: new_levels for column, _, new_levels in read if new_levels}
+    return _stacked([(column, values) for column, values, _ in read], n_rows, unseen)
 
 
 def read_series(x: Any, *, n_rows: int | None = None, kind: Kind | None = None, argument: str = "x") -> TypedColumn:
@@ -281,14 +275,8 @@ def _assemble(columns: dict[str, UntypedColumn], kinds: Mapping[str, Kind], argu
     unknown = [name for name in kinds if name not in columns]
     if unknown:
         raise ParameterError(f"kinds names {quote(unknown)}, but {argument} has the columns {quote(columns)}.")
-    infos: list[ColumnInfo] = []
-    numbers: list[npt.NDArray[Any]] = []
-    codes: list[npt.NDArray[Any]] = []
-    for name, column in columns.items():
-        info, values = typed(column, name, kinds.get(name), argument)
-        infos.append(info)
-        (codes if info.is_nominal else numbers).append(values)
-    return Table(tuple(infos), _stack(numbers, n_rows, np.float64), _stack(codes, n_rows, np.int32))
+    read = [typed(column, name, kinds.get(name), argument) for name, column in columns.items()]
+    return _stacked(read, n_rows, {})
 
 
 def _checked_kinds(kinds: Mapping[str, Kind] | None, argument: str) -> Mapping[str, Kind]:
@@ -306,11 +294,20 @@ def _reject_empty(n_rows: int, n_columns: int, argument: str) -> None:
         raise InputError(f"{argument} has {n_rows} rows and {n_columns} columns; at least one of each is needed.")
 
 
-def _stack(columns: list[npt.NDArray[Any]], n_rows: int, dtype: Any) -> npt.NDArray[Any]:
-    """Return columns as a matrix, each column contiguous."""
+def _stacked(
+    columns: Sequence[tuple[ColumnInfo, npt.NDArray[Any]]], n_rows: int, unseen: Mapping[str, tuple[str, ...]]
+) -> Table:
+    """Return a table of these columns."""
+    numbers = _matrix([values for info, values in columns if not info.is_nominal], n_rows, np.float64)
+    codes = _matrix([values for info, values in columns if info.is_nominal], n_rows, np.int32)
+    return Table(tuple(info for info, _ in columns), numbers, codes, unseen)
+
+
+def _matrix(columns: list[npt.NDArray[Any]], n_rows: int, dtype: Any) -> npt.NDArray[Any]:
+    """Return columns as a matrix; each is contiguous in memory."""
     stacked = np.empty((len(columns), n_rows), dtype=dtype)
-    for index, column in enumerate(columns):
-        stacked[index] = column
+    for line, values in zip(stacked, columns, strict=True):
+        line[:] = values
     return stacked.T
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +20,6 @@ from subgrove.exceptions import ColumnError, InputError
 Backend = str  # container of the tables of a result: "pandas", "polars", "pyarrow"
 
 _ROUNDING = 1e-12  # relative error of sums of weights that are integers
-
-
-class Container(Protocol):
-    """Operations on a container; columns are identified by position."""
-
-    def column(self, place: int) -> Any: ...
-    def taken(self, column: Any, rows: Rows) -> Any: ...
-    def values(self, place: int, values: Any, info: ColumnInfo | None) -> Any: ...
-    def like(self, place: int, column: Any, name: str) -> Any: ...
-    def joined(self, columns: Sequence[Any]) -> Any: ...
-    def rows(self, rows: slice | Rows) -> Any: ...
-    def same(self, table: Any, rows: slice) -> bool: ...
-    def replaced(self, table: Any, columns: Mapping[int, Any]) -> Any: ...
-    def repeated(self, times: int) -> Any: ...
 
 
 def container_of(X: Any) -> Container:
@@ -247,6 +233,10 @@ class NarwhalsContainer:
         native = self.nw.concat([self.frame] * times).to_native()
         combine = getattr(native, "rechunk", None) or getattr(native, "combine_chunks", None)
         return self.nw.from_native(native if combine is None else combine(), eager_only=True)
+
+
+Container = ArrayContainer | PandasContainer | NarwhalsContainer
+"""Operations on a container; columns are identified by position."""
 
 
 def _moments(values: Any, info: ColumnInfo | None) -> npt.NDArray[Any]:

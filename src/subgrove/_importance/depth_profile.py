@@ -14,7 +14,8 @@ from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
 from subgrove._subgroups import Subgroups
 from subgrove._subgroups.depth import DepthChoice
-from subgrove._subgroups.find import subgroups_by_depth
+from subgrove._subgroups.find import grow_all_trees
+from subgrove._subgroups.partition import TreeSettings
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -132,9 +133,8 @@ class DepthProfile:
         start = read_seed(random_state)
         if isinstance(loss, list | tuple):
             raise ParameterError(f"loss must be one loss here; got {len(loss)} of them. Compute a profile for each.")
-        groups = subgroups_by_depth(
-            train, features, tree, limit, min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs, share
-        )
+        settings = TreeSettings.checked(tree, limit, min_samples_leaf, alpha, select_depth=True, tolerance=share)
+        groups = grow_all_trees(train, settings, features, given, kinds, sample_weight, n_jobs)
         if rows is None:
             return cls(groups)
         results = _by_depth(

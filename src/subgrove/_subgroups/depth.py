@@ -23,9 +23,10 @@ wide a distribution; lower is better:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from subgrove._core.execution import stream
@@ -157,7 +158,8 @@ class DepthChoice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain values that JSON can hold."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        return values
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> DepthChoice:
@@ -168,10 +170,7 @@ class DepthChoice:
         values : dict
             Output of `to_dict`, possibly after a round trip through JSON.
         """
-        plain: dict[str, Any] = {}
-        for name, value in values.items():
-            plain[name] = tuple(value) if isinstance(value, list) else value
-        return cls(**plain)
+        return msgspec.convert(values, cls)
 
 
 def select_depth(training: Training, factory: TreeFactory, tree: Tree, *, tolerance: float = 0.0) -> DepthChoice:

@@ -114,50 +114,19 @@ def find_subgroups(
       hum   8 subgroups by weather, wind, temp, season (depth 4)
       wind  3 subgroups by season, hum (depth 2)
     """
-    common = (min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs)
-    if not isinstance(max_depth, str):
-        return _find(X, features, tree, max_depth, *common)
-    if max_depth != AUTO:
+    selects_depth = isinstance(max_depth, str)
+    if selects_depth and max_depth != AUTO:
         raise ParameterError(f"max_depth must be a whole number >= 0, or {AUTO!r}; got {max_depth!r}.")
-    return _find(X, features, tree, AUTO_MAX_DEPTH, *common, select_depth=True).at_selected_depth()
+    depth = AUTO_MAX_DEPTH if selects_depth else max_depth
+    settings = TreeSettings.checked(tree, depth, min_samples_leaf, alpha, select_depth=selects_depth)
+    subgroups = grow_all_trees(X, settings, features, given, kinds, sample_weight, n_jobs)
+    return subgroups.at_selected_depth() if selects_depth else subgroups
 
 
-def subgroups_by_depth(
-    X: Any,
-    features: Any,
-    tree: Any,
-    max_depth: Any,
-    min_samples_leaf: Any,
-    alpha: Any,
-    given: Any,
-    kinds: Any,
-    sample_weight: Any,
-    n_jobs: Any,
-    tolerance: float,
+def grow_all_trees(
+    X: Any, settings: TreeSettings, features: Any, given: Any, kinds: Any, sample_weight: Any, n_jobs: int | None
 ) -> Subgroups:
-    """Return subgroups at the maximum depth, each with its scores by depth."""
-    common = (min_samples_leaf, alpha, given, kinds, sample_weight, n_jobs)
-    return _find(X, features, tree, max_depth, *common, select_depth=True, tolerance=tolerance)
-
-
-def _find(
-    X: Any,
-    features: Any,
-    tree: Any,
-    max_depth: Any,
-    min_samples_leaf: Any,
-    alpha: Any,
-    given: Any,
-    kinds: Any,
-    sample_weight: Any,
-    n_jobs: Any,
-    *,
-    select_depth: bool = False,
-    tolerance: float = 0.0,
-) -> Subgroups:
-    settings = TreeSettings.checked(
-        tree, max_depth, min_samples_leaf, alpha, select_depth=select_depth, tolerance=tolerance
-    )
+    """Grow a tree for each feature; with the selection of the depth, trees have the maximum depth and its scores."""
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     table = read_table(X, kinds=kinds, lenient=True)
     groups, allowed = parse_features(features, table.names), allowed_columns(given, table.names)
@@ -165,15 +134,15 @@ def _find(
     settings.reject_groups(groups)
     reject_another_index(X, sample_weight=sample_weight)
     weights = read_weights(sample_weight, table.n_rows)
-    columns = SortedTable.of(select_columns(table, allowed), shared=tree == "transformation")
+    columns = SortedTable.of(select_columns(table, allowed), shared=settings.tree == "transformation")
     if len(groups) > 1 and effective_jobs(n_jobs) > 1:
-        columns = columns.filled(tree)  # once here instead of in every process
+        columns = columns.filled(settings.tree)  # once here instead of in every process
     task = partial(_partition, columns, table, weights, settings)
     with one_blas_thread():  # around all trees, since threads would reset it for one another
         partitions = tuple(parallel_map(task, groups, n_jobs))
     parameters = {
         "features": None if features is None else [each[0] if len(each) == 1 else [*each] for each in groups],
-        "tree": tree,
+        "tree": settings.tree,
         "max_depth": settings.rules.max_depth,
         "min_samples_leaf": settings.rules.min_samples_leaf,
         "alpha": settings.rules.alpha,

@@ -197,7 +197,7 @@ class Partition:
             members = NamedGroup(values["name"], members) if "name" in values else members
             choice = values.get("choice")
             return cls(members, tree, None if choice is None else DepthChoice.from_dict(choice))
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise FormatError(f"The dictionary is not one of Partition.to_dict(): {error!r}.") from error
 
 

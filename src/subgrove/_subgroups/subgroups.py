@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from subgrove._core.execution import effective_jobs, read_seed
 from subgrove._core.text import html_of
@@ -15,13 +16,12 @@ from subgrove._data.table import ColumnInfo, Floats, Table, fingerprint, read_li
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.stability import regrow_trees
 from subgrove._subgroups.stability_result import Stability
-from subgrove.exceptions import FormatError, InputError, ParameterError
-from subgrove.trees.tree import column_dict, column_from
+from subgrove.exceptions import InputError, ParameterError
+from subgrove.trees.tree import FORMAT, restoring
 
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMAT = 1
 _MAX_LISTED = 20  # features listed in the text of an object
 
 
@@ -250,9 +250,9 @@ class Subgroups(Mapping[str, Partition]):
         """
         return {
             "format": FORMAT,
-            "parameters": deepcopy(dict(self.parameters)),
+            "parameters": msgspec.to_builtins(self.parameters),
             "fingerprint": self.fingerprint,
-            "columns": [column_dict(column) for column in self.columns],
+            "columns": msgspec.to_builtins(self.columns),
             "partitions": [partition.to_dict() for partition in self.partitions],
         }
 
@@ -265,12 +265,8 @@ class Subgroups(Mapping[str, Partition]):
         values : dict
             Output of `to_dict`, possibly after a round trip through JSON.
         """
-        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            received = values.get("format") if isinstance(values, Mapping) else type(values).__name__
-            raise FormatError(f"Expected a dictionary of Subgroups.to_dict() in format {FORMAT}; got {received!r}.")
-        try:
-            columns = tuple(column_from(column) for column in values["columns"])
+        with restoring("Subgroups", values):
             partitions = tuple(Partition.from_dict(partition) for partition in values["partitions"])
-            return cls(partitions, columns, str(values["fingerprint"]), dict(values["parameters"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"The dictionary is not one of Subgroups.to_dict(): {error!r}.") from error
+            columns = msgspec.convert(values["columns"], tuple[ColumnInfo, ...])
+            subgroups = cls(partitions, columns, str(values["fingerprint"]), dict(values["parameters"]))
+        return subgroups

@@ -17,6 +17,7 @@ import numpy as np
 
 from subgrove._core.execution import read_seed, stream
 from subgrove._core.kinds import Floats
+from subgrove._core.validate import whole_number
 from subgrove._data.table import read_table
 from subgrove._models.predictor import read_model
 from subgrove.datasets import Dataset
@@ -50,17 +51,16 @@ class Process:
 
 def sampled(process: Process, title: str, p: int, n: Any, seed: Any, about: str) -> Dataset:
     """Draw rows of a process and their target."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise ParameterError(f"n must be a whole number >= 1; got {n!r}.")
+    n = whole_number("n", n, least=1)
     rng = stream(read_seed(seed), f"simulate {title}")
-    x = rng.standard_normal((int(n), p))
+    x = rng.standard_normal((n, p))
     names = column_names(p)
-    codes = {name: rng.integers(len(levels), size=int(n)) for name, levels in process.levels.items()}
+    codes = {name: rng.integers(len(levels), size=n) for name, levels in process.levels.items()}
     for name, code in codes.items():
         x[:, names.index(name)] = np.array(list(process.levels[name].values()))[code]
     mean, sd = process.given_rest(x)
     x[:, 0] = mean + sd * x[:, 0]
-    y = process.target(x) + rng.standard_normal(int(n))
+    y = process.target(x) + rng.standard_normal(n)
     return _as_dataset(x, y, process, codes, about)
 
 

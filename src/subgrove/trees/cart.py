@@ -168,13 +168,9 @@ class _CartGrower:
 
     def with_histograms(self, histogram: Histogram) -> dict[int, Node]:
         """Return the nodes, each with the histogram of the target in it."""
-        by_node = histogram.counts(self.leaf_of_row - 1, len(self.nodes), self.training.weights)
-        for id_ in range(len(self.nodes), 1, -1):
-            parent = self.nodes[id_].parent
-            if parent is not None:
-                by_node[parent - 1] += by_node[id_ - 1]
-        by_node.flags.writeable = False
-        return {id_: replace(node, counts=by_node[id_ - 1]) for id_, node in self.nodes.items()}
+        parents = [None if node.parent is None else node.parent - 1 for node in self.nodes.values()]
+        counts = histogram.node_counts(self.leaf_of_row - 1, parents, self.training.weights)
+        return {id_: replace(node, counts=counts[id_ - 1]) for id_, node in self.nodes.items()}
 
 
 def _sum_of_squares(values: Floats, weights: Floats | None) -> float:

@@ -25,7 +25,7 @@ from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import ColumnInfo, Floats
 from subgrove.trees.candidates import Block, Candidates
 from subgrove.trees.column_tests import BlockTests, WhitenedScores, best_columns, test_columns, whiten
-from subgrove.trees.nodes import ColumnTests, Node
+from subgrove.trees.nodes import ColumnTests, Node, renumber
 from subgrove.trees.split_points import SplitPoint, best_level_split, best_split_with_missing, best_splits
 from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
 from subgrove.trees.target_scores import TargetScores
@@ -72,6 +72,17 @@ class _Draft:
     p_value: float | None = None
     theta: tuple[float, ...] | None = None
     log_likelihood: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class _TestedBlock:
+    """Nodes of a block, with the tests of all columns in them and the minimum weight of a child."""
+
+    nodes: list[int]
+    block: Block
+    white: WhitenedScores
+    tests: BlockTests
+    min_weight: Floats
 
 
 @dataclass(eq=False)
@@ -161,13 +172,12 @@ class _Grower:
                 )
             else:
                 draft.stop = "not fitted" if scored.varies[k] else "constant"
-        self._select_columns(nodes, block, white, tests, usable)
-
-    def _select_columns(
-        self, nodes: list[int], block: Block, white: WhitenedScores, tests: BlockTests, usable: npt.NDArray[np.bool_]
-    ) -> None:
-        """Split each node on its best column, or on the second best if that has no admissible split."""
         min_weight = np.maximum(float(self.rules.min_samples_leaf), np.ceil(MIN_SHARE * block.n))
+        self._select_columns(_TestedBlock(nodes, block, white, tests, min_weight), usable)
+
+    def _select_columns(self, tested: _TestedBlock, usable: npt.NDArray[np.bool_]) -> None:
+        """Split each node on its best column, or on the second best if that has no admissible split."""
+        nodes, tests, n = tested.nodes, tested.tests, tested.block.n
         threshold = np.log1p(-self.rules.alpha) if self.rules.alpha < 1 else -np.inf
         criterion = np.where(usable[:, None], tests.criterion, -np.inf)
         best = best_columns(criterion, tests.statistic).tolist()
@@ -181,52 +191,38 @@ class _Grower:
             draft.p_value = -math.expm1(top)
             if not top > threshold:
                 draft.stop = "not significant"
-            elif block.n[k] < 2 * min_weight[k]:
+            elif n[k] < 2 * tested.min_weight[k]:
                 draft.stop = "few rows"
             else:
                 selected[k] = column
-        without_split = self._split_nodes(nodes, selected, block, white, tests, min_weight)
+        without_split = self._split_nodes(tested, selected)
         if without_split:
             # No admissible split of the best column: the second best is tried, if it is significant too.
             for k, column in without_split.items():
                 criterion[k, column] = -np.inf
             second = best_columns(criterion, tests.statistic).tolist()
             selected = {k: second[k] for k in without_split if second[k] >= 0 and criterion[k, second[k]] > threshold}
-            self._split_nodes(nodes, selected, block, white, tests, min_weight)
+            self._split_nodes(tested, selected)
             for k in without_split:
                 if self.drafts[nodes[k]].split is None:
                     self.drafts[nodes[k]].stop = "no admissible cut"
 
-    def _split_nodes(
-        self,
-        nodes: list[int],
-        selected: dict[int, int],
-        block: Block,
-        white: WhitenedScores,
-        tests: BlockTests,
-        min_weight: Floats,
-    ) -> dict[int, int]:
+    def _split_nodes(self, tested: _TestedBlock, selected: dict[int, int]) -> dict[int, int]:
         """Split nodes on their selected columns; return those without an admissible split."""
-        points = self._split_points(selected, block, white, tests, min_weight)
+        points = self._split_points(tested, selected)
         for k, point in points.items():
             if point is not None:
-                self._split(nodes[k], selected[k], point, float(tests.criterion[k, selected[k]]))
+                self._split(tested.nodes[k], selected[k], point, float(tested.tests.criterion[k, selected[k]]))
         return {k: selected[k] for k, point in points.items() if point is None}
 
-    def _split_points(
-        self,
-        selected: dict[int, int],
-        block: Block,
-        white: WhitenedScores,
-        tests: BlockTests,
-        min_weight: Floats,
-    ) -> dict[int, SplitPoint | None]:
+    def _split_points(self, tested: _TestedBlock, selected: dict[int, int]) -> dict[int, SplitPoint | None]:
         """Return the best split point of each node in its selected column."""
+        block, white, tests = tested.block, tested.white, tested.tests
         points: dict[int, SplitPoint | None] = {}
         complete = []
         partial = {index for index, _ in self.candidates.partial}
         for k, column in selected.items():
-            n, least = float(block.n[k]), float(min_weight[k])
+            n, least = float(block.n[k]), float(tested.min_weight[k])
             if column in tests.sums:
                 points[k] = best_level_split(tests.sums[column][k], tests.counts[column][k], n, least)
             elif column in partial:
@@ -237,20 +233,21 @@ class _Grower:
             else:
                 complete.append(k)
         if complete:
-            points.update(self._numeric_split_points(complete, selected, block, white, min_weight))
+            points.update(self._numeric_split_points(tested, complete, selected))
         return points
 
     def _numeric_split_points(
-        self, nodes: list[int], selected: dict[int, int], block: Block, white: WhitenedScores, min_weight: Floats
+        self, tested: _TestedBlock, nodes: list[int], selected: dict[int, int]
     ) -> dict[int, SplitPoint | None]:
+        block, stacked = tested.block, tested.white.stacked
         m = block.rows.shape[1]
         values = np.empty((len(nodes), m))
         for line, k in zip(values, nodes, strict=True):
             line[:] = self.candidates.numeric_values(selected[k])[block.rows[k]]
             line[int(block.sizes[k]) :] = np.inf
-        stacked = white.stacked if len(nodes) == len(block.n) else white.stacked[nodes]
+        stacked = stacked if len(nodes) == len(block.n) else stacked[nodes]
         order = self.candidates.order_of_nodes([selected[k] for k in nodes], block, nodes, values)
-        points = best_splits(values, order, stacked, block.sizes[nodes], block.n[nodes], min_weight[nodes])
+        points = best_splits(values, order, stacked, block.sizes[nodes], block.n[nodes], tested.min_weight[nodes])
         return dict(zip(nodes, points, strict=True))
 
     def _split(self, node: int, column: int, point: SplitPoint, criterion: float) -> None:
@@ -301,47 +298,26 @@ def grow(
 
 def _freeze(drafts: list[_Draft], histogram: Histogram, training: Training) -> tuple[Node, ...]:
     """Return the drafts as frozen nodes, numbered in pre-order."""
-    counts = _counts(drafts, histogram, training)
-    counts.flags.writeable = False
-    order: list[int] = []
-    stack = [0]
-    while stack:
-        index = stack.pop()
-        order.append(index)
-        stack.extend(reversed(drafts[index].children or ()))
-    number = {index: id_ for id_, index in enumerate(order, start=1)}
-    nodes = []
-    for index in order:
-        draft = drafts[index]
-        children = None if draft.children is None else (number[draft.children[0]], number[draft.children[1]])
-        nodes.append(
-            Node(
-                id=number[index],
-                parent=None if draft.parent is None else number[draft.parent],
-                depth=draft.depth,
-                n=draft.n,
-                counts=counts[index],
-                children=children,
-                split=draft.split,
-                stop=draft.stop,
-                tests=draft.tests,
-                p_value=draft.p_value,
-                theta=draft.theta,
-                log_likelihood=draft.log_likelihood,
-            )
-        )
-    return tuple(nodes)
-
-
-def _counts(drafts: list[_Draft], histogram: Histogram, training: Training) -> Floats:
-    """Return the weight of each node in the cells of the target: counted in leaves, summed up to the root."""
     leaf = np.empty(training.n_rows, dtype=np.intp)
     for index, draft in enumerate(drafts):
         if draft.children is None:
             leaf[draft.rows] = index
-    counts = histogram.counts(leaf, len(drafts), training.weights)
-    for index in range(len(drafts) - 1, -1, -1):
-        children = drafts[index].children
-        if children is not None:
-            counts[index] = counts[children[0]] + counts[children[1]]
-    return counts
+    counts = histogram.node_counts(leaf, [draft.parent for draft in drafts], training.weights)
+    nodes = {
+        index + 1: Node(
+            id=index + 1,
+            parent=None if draft.parent is None else draft.parent + 1,
+            depth=draft.depth,
+            n=draft.n,
+            counts=counts[index],
+            children=None if draft.children is None else (draft.children[0] + 1, draft.children[1] + 1),
+            split=draft.split,
+            stop=draft.stop,
+            tests=draft.tests,
+            p_value=draft.p_value,
+            theta=draft.theta,
+            log_likelihood=draft.log_likelihood,
+        )
+        for index, draft in enumerate(drafts)
+    }
+    return renumber(nodes)

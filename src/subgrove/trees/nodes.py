@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -108,36 +107,6 @@ class ColumnTests(Mapping[str, ColumnTest]):
             float(self.log_p[at]),
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain values, without the column names."""
-        return {
-            "statistic": _plain(self.statistic),
-            "df": self.df.tolist(),
-            "log_p": _plain(self.log_p),
-            "log1m_p_adjusted": _plain(self.log1m_p_adjusted),
-        }
-
-    @classmethod
-    def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> ColumnTests:
-        """Restore tests from `to_dict`.
-
-        Parameters
-        ----------
-        columns : tuple of str
-            Names of the candidate columns of the tree.
-        values : dict
-            Output of `to_dict`, possibly after a round trip through JSON.
-        """
-        df = np.array(values["df"], dtype=np.int64)
-        criterion = np.array(values["log1m_p_adjusted"], dtype=np.float64)
-        return cls(
-            columns,
-            np.array(values["statistic"], dtype=np.float64),
-            df,
-            np.array(values["log_p"], dtype=np.float64),
-            np.where(df > 0, criterion, -np.inf),
-        )
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
@@ -210,44 +179,6 @@ class Node:
         """Whether the node has no split."""
         return self.children is None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain values."""
-        return {
-            "id": self.id,
-            "parent": self.parent,
-            "depth": self.depth,
-            "n": self.n,
-            "counts": self.counts.tolist(),
-            "children": None if self.children is None else list(self.children),
-            "split": None if self.split is None else self.split.to_dict(),
-            "stop": self.stop,
-            "tests": None if self.tests is None else self.tests.to_dict(),
-            "p_value": self.p_value,
-            "theta": None if self.theta is None else list(self.theta),
-            "log_likelihood": self.log_likelihood,
-            "risk": self.risk,
-        }
-
-    @classmethod
-    def from_dict(cls, columns: tuple[str, ...], values: Mapping[str, Any]) -> Node:
-        """Restore a node from `to_dict`.
-
-        Parameters
-        ----------
-        columns : tuple of str
-            Names of the candidate columns of the tree.
-        values : dict
-            Output of `to_dict`, possibly after a round trip through JSON.
-        """
-        plain = dict(values)
-        plain["counts"] = np.array(values["counts"], dtype=np.float64)
-        plain["counts"].flags.writeable = False
-        plain["children"] = None if values["children"] is None else tuple(values["children"])
-        plain["split"] = None if values["split"] is None else Split.from_dict(values["split"])
-        plain["tests"] = None if values["tests"] is None else ColumnTests.from_dict(columns, values["tests"])
-        plain["theta"] = None if values["theta"] is None else tuple(values["theta"])
-        return cls(**plain)
-
 
 def renumber(nodes: Mapping[int, Node]) -> tuple[Node, ...]:
     """Return the nodes reachable from the root (id 1), renumbered in pre-order."""
@@ -314,7 +245,3 @@ def _reachable(nodes: Mapping[int, Node]) -> dict[int, Node]:
         if parent is None or (parent in reached and not reached[parent].is_leaf):
             reached[id_] = nodes[id_]
     return reached
-
-
-def _plain(values: npt.NDArray[np.float64]) -> list[float | None]:
-    return [float(value) if np.isfinite(value) else None for value in values]

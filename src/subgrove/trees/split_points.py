@@ -225,7 +225,7 @@ def refine_split_points(tree: Tree, training: Training, least: int) -> Tree:
     refiner.refine(tree.nodes[0], np.arange(training.n_rows))
     leaf = refiner.leaf_of_rows()
     sizes = np.bincount(leaf, minlength=len(tree.leaves))
-    return tree if sizes.min() < least else refiner.refined_tree(leaf, sizes)
+    return tree if sizes.min() < least else refiner.refined_tree(leaf)
 
 
 def _can_move(split: Split) -> bool:
@@ -298,20 +298,13 @@ class _SplitPointRefiner:
         """Return whether each row would go left."""
         return goes_left(split, self.columns[split.column], self.training.table.values(split.column))
 
-    def refined_tree(self, leaf: Rows, sizes: Rows) -> Tree:
+    def refined_tree(self, leaf: Rows) -> Tree:
         """Return the tree with the new split points and updated counts."""
-        counts = Histogram.of(self.tree.target, self.training.values).counts(leaf, len(sizes), None)
-        counts.flags.writeable = False
-        totals: dict[int, tuple[float, Any]] = {
-            node.id: (float(size), line) for node, size, line in zip(self.tree.leaves, sizes, counts, strict=True)
-        }
-        for node in reversed(self.tree.nodes):  # children come after their parents
-            if node.children is not None:
-                one, two = (totals[child] for child in node.children)
-                totals[node.id] = one[0] + two[0], one[1] + two[1]
-                totals[node.id][1].flags.writeable = False
+        place = np.array([node.id - 1 for node in self.tree.leaves], dtype=np.intp)
+        parents = [None if node.parent is None else node.parent - 1 for node in self.tree.nodes]
+        counts = Histogram.of(self.tree.target, self.training.values).node_counts(place[leaf], parents, None)
         nodes = [
-            replace(node, split=self.splits.get(node.id), n=totals[node.id][0], counts=totals[node.id][1])
-            for node in self.tree.nodes
+            replace(node, split=self.splits.get(node.id), n=float(line.sum()), counts=line)
+            for node, line in zip(self.tree.nodes, counts, strict=True)
         ]
         return replace(self.tree, nodes=tuple(nodes))

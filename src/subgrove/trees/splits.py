@@ -5,7 +5,6 @@ The printed rule and the condition applied to rows are the same object, so they 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -63,31 +62,6 @@ class Split:
     levels: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     missing: Side = "left"
     larger: Side = "left"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return a dictionary of plain values."""
-        return {
-            "column": self.column,
-            "kind": self.kind,
-            "threshold": self.threshold,
-            "strict": self.strict,
-            "below": self.below,
-            "levels": [list(levels) for levels in self.levels],
-            "missing": self.missing,
-            "larger": self.larger,
-        }
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Split:
-        """Restore a split from `to_dict`.
-
-        Parameters
-        ----------
-        values : dict
-            Output of `to_dict`, possibly after a round trip through JSON.
-        """
-        left, right = values["levels"]
-        return cls(**{**values, "levels": (tuple(left), tuple(right))})
 
 
 def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

@@ -164,6 +164,20 @@ class Histogram:
         flat = np.bincount(group * self.n_cells + self.cell, weights=weights, minlength=n_groups * self.n_cells)
         return flat.reshape(n_groups, self.n_cells).astype(np.float64)
 
+    def node_counts(self, leaf: npt.NDArray[np.intp], parents: Sequence[int | None], weights: Floats | None) -> Floats:
+        """Return the weight of each node in each cell: counted in leaves, summed up to the root.
+
+        `leaf` is the position of the leaf of each row among the nodes, `parents` that of the parent of each node, which
+        comes before the node.
+        """
+        counts = self.counts(leaf, len(parents), weights)
+        for node in range(len(parents) - 1, -1, -1):
+            parent = parents[node]
+            if parent is not None:
+                counts[parent] += counts[node]
+        counts.flags.writeable = False
+        return counts
+
 
 def read_training(
     X: Any,
@@ -283,8 +297,7 @@ class BaseTree(ParamsMixin):
     def _single_leaf(self, training: Training, stop: str) -> Tree:
         """Return a tree with all rows in one leaf; `stop` is the reason."""
         histogram = Histogram.of(training.target, training.values)
-        (counts,) = histogram.counts(np.zeros(training.n_rows, dtype=np.intp), 1, training.weights)
-        counts.flags.writeable = False
+        (counts,) = histogram.node_counts(np.zeros(training.n_rows, dtype=np.intp), [None], training.weights)
         n = float(training.n_rows if training.weights is None else training.weights.sum())
         parameters = self.plain_params()
         # At depth 0 the depth limit is the reason, as in a grown tree; so pruning equals growing with less depth.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, UNSEEN
+from subgrove._core.validate import whole_number
 from subgrove._data.table import ColumnInfo, Table, read_like
-from subgrove.exceptions import FormatError, ParameterError, UnseenValueWarning
+from subgrove.exceptions import FormatError, UnseenValueWarning
 from subgrove.trees.nodes import Node, collapse, renumber
 from subgrove.trees.splits import ALL_ROWS, SIDES, Condition, goes_left, merge, rule_text, split_condition
 
@@ -70,8 +73,8 @@ class Tree:
     target: ColumnInfo
     columns: tuple[ColumnInfo, ...]
     nodes: tuple[Node, ...]
-    edges: tuple[float, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    edges: tuple[float, ...]
+    parameters: Mapping[str, Any]
 
     @cached_property
     def leaves(self) -> tuple[Node, ...]:
@@ -230,8 +233,7 @@ class Tree:
         >>> tree.prune(1).rules
         {2: 'season in {WINTER, SPRING, FALL}', 3: 'season in {SUMMER}'}
         """
-        if isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 0:
-            raise ParameterError(f"depth must be a whole number >= 0; got {depth!r}.")
+        depth = whole_number("depth", depth, least=0)
         if depth >= self.parameters["max_depth"]:
             return self
         nodes = {
@@ -241,7 +243,7 @@ class Tree:
         }
         if self.method == "cart":
             nodes = collapse(nodes, self.parameters["cp"])
-        return replace(self, nodes=renumber(nodes), parameters={**self.parameters, "max_depth": int(depth)})
+        return replace(self, nodes=renumber(nodes), parameters={**self.parameters, "max_depth": depth})
 
     def text(self) -> str:
         """Return the tree as indented lines.
@@ -288,15 +290,12 @@ class Tree:
         >>> sg.trees.Tree.from_dict(json.loads(json.dumps(tree.to_dict()))) == tree
         True
         """
-        return {
-            "format": FORMAT,
-            "method": self.method,
-            "parameters": dict(self.parameters),
-            "target": column_dict(self.target),
-            "columns": [column_dict(column) for column in self.columns],
-            "edges": list(self.edges),
-            "nodes": [node.to_dict() for node in self.nodes],
-        }
+        values = msgspec.to_builtins(self, enc_hook=_numbers_or_none)
+        nodes = list(values["nodes"])
+        for node in nodes:
+            if node["tests"] is not None:
+                del node["tests"]["columns"]  # the columns of the tree
+        return {"format": FORMAT, **values, "nodes": nodes}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Tree:
@@ -307,18 +306,46 @@ class Tree:
         values : dict
             Output of `to_dict`, possibly after a round trip through JSON.
         """
-        if not isinstance(values, Mapping) or values.get("format") != FORMAT:
-            received = values.get("format") if isinstance(values, Mapping) else type(values).__name__
-            raise FormatError(f"Expected a dictionary of Tree.to_dict() in format {FORMAT}; got {received!r}.")
-        try:
-            columns = tuple(column_from(column) for column in values["columns"])
-            names = tuple(column.name for column in columns)
-            nodes = tuple(Node.from_dict(names, node) for node in values["nodes"])
-            _check_nodes(nodes, names)
-            edges, parameters = tuple(values["edges"]), dict(values["parameters"])
-            return cls(values["method"], column_from(values["target"]), columns, nodes, edges, parameters)
-        except (KeyError, TypeError, ValueError) as error:
-            raise FormatError(f"The dictionary is not one of Tree.to_dict(): {error!r}.") from error
+        with restoring("Tree", values):
+            names = tuple(column["name"] for column in values["columns"])
+            nodes = [_with_columns(node, names) for node in values["nodes"]]
+            tree = msgspec.convert({**values, "nodes": nodes}, cls, dec_hook=_frozen_array)
+            _check_nodes(tree.nodes, names)
+        return tree
+
+
+@contextmanager
+def restoring(name: str, values: Any) -> Iterator[None]:
+    """Check the format of a dictionary of `to_dict`; report errors in it as a `FormatError`."""
+    if not isinstance(values, Mapping) or values.get("format") != FORMAT:
+        received = values.get("format") if isinstance(values, Mapping) else type(values).__name__
+        raise FormatError(f"Expected a dictionary of {name}.to_dict() in format {FORMAT}; got {received!r}.")
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise FormatError(f"The dictionary is not one of {name}.to_dict(): {error!r}.") from error
+
+
+def _numbers_or_none(array: npt.NDArray[Any]) -> list[Any]:
+    """Return an array as a list, with None for what JSON cannot hold."""
+    return [number if np.isfinite(number) else None for number in array.tolist()]
+
+
+def _frozen_array(array_type: Any, values: list[Any]) -> npt.NDArray[Any]:
+    """Return a list as an array of this type; None becomes NaN."""
+    (dtype,) = get_args(get_args(array_type)[1])
+    array = np.array(values, dtype=dtype)
+    array.flags.writeable = False
+    return array
+
+
+def _with_columns(node: Mapping[str, Any], columns: tuple[str, ...]) -> Mapping[str, Any]:
+    """Return a node with the columns of its tests, and with the criterion of columns that were not tested."""
+    tests = node["tests"]
+    if tests is None:
+        return node
+    criterion = [each if df else -np.inf for each, df in zip(tests["log1m_p_adjusted"], tests["df"], strict=True)]
+    return {**node, "tests": {**tests, "columns": columns, "log1m_p_adjusted": criterion}}
 
 
 def _leaves(count: int) -> str:
@@ -359,21 +386,3 @@ def _check_nodes(nodes: tuple[Node, ...], columns: tuple[str, ...]) -> None:
             raise ValueError(f"node {node.id} splits {node.split.column!r}, which is not among the columns")
     if expected:
         raise ValueError("nodes are missing")
-
-
-def column_dict(column: ColumnInfo) -> dict[str, Any]:
-    """Return a dictionary of plain values."""
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "levels": list(column.levels),
-        "has_missing": column.has_missing,
-        "is_date": column.is_date,
-        "is_integer": column.is_integer,
-        "is_duration": column.is_duration,
-    }
-
-
-def column_from(values: Mapping[str, Any]) -> ColumnInfo:
-    """Restore a column from `column_dict`."""
-    return ColumnInfo(**{**values, "levels": tuple(values["levels"])})
