@@ -128,7 +128,7 @@ def test_held_out_scores_are_proper_and_larger_than_those_of_fitted_rows() -> No
 
 def test_draws_have_the_probabilities() -> None:
     series = TABLE.series("kind")
-    one = LevelSampler.of(found(), series, np.arange(1500))
+    one = LevelSampler.of(found(), series, np.arange(1500), TABLE.columns)
     n_repeats, test = 400, TRAIN.head(30)
     redraw = one.resample(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
     drawn = np.array([TRAIN["kind"].to_numpy()[donors(change["kind"])] for change in redraw.draws()])
@@ -139,7 +139,7 @@ def test_draws_have_the_probabilities() -> None:
 
 
 def test_exact_steps_have_the_probabilities_of_other_levels() -> None:
-    one = LevelSampler.of(found(), TABLE.series("kind"), np.arange(1500))
+    one = LevelSampler.of(found(), TABLE.series("kind"), np.arange(1500), TABLE.columns)
     redraw = one.resample(TABLE, ("kind",), Streams(0, "kind", 5), exact=True)
     assert redraw.exact is not None
     changed = np.zeros(1500)

@@ -26,15 +26,6 @@ _SHUFFLED = 1000  # held-out rows for permutation importance; more would only co
 _NUMERIC_NODE, _LEVELS_NODE = 5, 1  # nodes of at most this many rows are not split, as in R's forests
 
 
-@dataclass(frozen=True)
-class DependenceForests:
-    """Settings of the forests."""
-
-    n_trees: int
-    n_repeats: int
-    n_jobs: int | None
-
-
 @dataclass(frozen=True, eq=False)
 class RegressionTask:
     """Regression of one feature on the other columns.
@@ -58,7 +49,9 @@ class RegressionTask:
     numeric: bool
 
 
-def feature_dependence(table: Table, name: str, settings: DependenceForests, streams: Streams) -> FeatureDependence:
+def feature_dependence(
+    table: Table, name: str, n_trees: int, n_jobs: int | None, streams: Streams
+) -> FeatureDependence:
     """Return how well a feature is predicted by the other columns, for each half."""
     info = table.columns[table.names.index(name)]
     columns = tuple(each for each in table.names if each != name)
@@ -67,12 +60,12 @@ def feature_dependence(table: Table, name: str, settings: DependenceForests, str
     values = series.values[rows]
     note = _reason_undefined(values, info.kind == "numeric")
     if note:
-        undefined = np.full((2 * settings.n_repeats, len(columns) + 1), np.nan)
+        undefined = np.full((2 * len(streams), len(columns) + 1), np.nan)
         return FeatureDependence(name, info.kind, len(rows), columns, undefined, note)
     numeric = info.kind == "numeric"
     outputs = _standardized(values) if numeric else _indicators(values, info.levels)
     task = RegressionTask(table.rows(rows), columns, outputs, numeric)
-    folds = np.array([fold for rng in streams for fold in _both_halves(task, settings, rng)])
+    folds = np.array([fold for rng in streams for fold in _both_halves(task, n_trees, n_jobs, rng)])
     return FeatureDependence(name, info.kind, len(rows), columns, folds, _notes(folds, len(rows), table.n_rows))
 
 
@@ -114,25 +107,25 @@ def _indicators(values: Any, levels: Sequence[str]) -> Floats:
     return np.asarray(place[code][:, None] == np.arange(len(present)), dtype=np.float64)
 
 
-def _both_halves(task: RegressionTask, settings: DependenceForests, rng: np.random.Generator) -> Iterator[Floats]:
+def _both_halves(task: RegressionTask, n_trees: int, n_jobs: int | None, rng: np.random.Generator) -> Iterator[Floats]:
     order = rng.permutation(len(task.outputs))
     halves = np.array_split(order, 2)
     for train, test in (halves, halves[::-1]):
-        yield _fit_and_score(task, np.sort(train), np.sort(test), settings, rng)
+        yield _fit_and_score(task, np.sort(train), np.sort(test), n_trees, n_jobs, rng)
 
 
 def _fit_and_score(
-    task: RegressionTask, train: Rows, test: Rows, settings: DependenceForests, rng: np.random.Generator
+    task: RegressionTask, train: Rows, test: Rows, n_trees: int, n_jobs: int | None, rng: np.random.Generator
 ) -> Floats:
     """Return the share of loss explained in the rows `test`, then its decrease when each column is permuted there."""
     predictors = rank_encoded(task.table, task.columns, task.outputs, train)
     forest = grow_forest(
         predictors[train],
         task.outputs[train],
-        n_trees=settings.n_trees,
+        n_trees=n_trees,
         min_node_size=_NUMERIC_NODE if task.numeric else _LEVELS_NODE,
         seed=int(rng.integers(2**31)),
-        n_jobs=settings.n_jobs,
+        n_jobs=n_jobs,
     )
     held_out = predictors[test]
     predicted = forest.predict(held_out)
@@ -245,9 +238,8 @@ def dependence(
     temp: 66% explained by season. Use subgroups.
     """
     start = read_seed(random_state)
-    settings = DependenceForests(
-        whole_number("n_trees", n_trees, least=1), whole_number("n_repeats", n_repeats, least=1), n_jobs
-    )
+    n_trees = whole_number("n_trees", n_trees, least=1)
+    n_repeats = whole_number("n_repeats", n_repeats, least=1)
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
     least = number_in("threshold", threshold, low=0.0, high=1.0)
     table = read_table(X, kinds=kinds, lenient=True)
@@ -260,9 +252,9 @@ def dependence(
     found = []
     with progress_bar(progress, len(names), "Growing forests") as done:
         for name in names:
-            found.append(feature_dependence(table, name, settings, Streams(start, name, settings.n_repeats)))
+            found.append(feature_dependence(table, name, n_trees, n_jobs, Streams(start, name, n_repeats)))
             done(1)
-    used = {"n_trees": settings.n_trees, "n_repeats": settings.n_repeats, "random_state": start}
+    used = {"n_trees": n_trees, "n_repeats": n_repeats, "random_state": start}
     return Dependence(tuple(found), table.names, least, used, backend_of(X))
 
 

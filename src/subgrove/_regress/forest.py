@@ -64,19 +64,19 @@ class RandomForest:
     n_jobs: int | None = None
 
     def predict(self, predictors: Floats) -> Floats:
-        """The mean over trees, a row for each row and a column for each output."""
-        given = np.ascontiguousarray(predictors, dtype=np.float64)
-        if given.ndim != 2 or given.shape[1] != self.n_columns:  # the loops in C would read beyond the rows
-            raise ValueError(f"the forest was grown on {self.n_columns} columns; got an array of shape {given.shape}.")
-        sums = np.zeros((len(given), self.values.shape[1]))
-        size = max(64, _NUMBERS_AT_ONCE // given.shape[1])
-        chunks = [slice(at, at + size) for at in range(0, len(given), size)]
-        for _ in _in_threads(lambda rows: self._add(given[rows], sums[rows]), chunks, self.n_jobs):
+        """Return the mean over trees: a row for each row, a column for each output."""
+        rows = np.ascontiguousarray(predictors, dtype=np.float64)
+        if rows.ndim != 2 or rows.shape[1] != self.n_columns:  # the loops in C would read beyond the rows
+            raise ValueError(f"the forest was grown on {self.n_columns} columns; got an array of shape {rows.shape}.")
+        sums = np.zeros((len(rows), self.values.shape[1]))
+        size = max(64, _NUMBERS_AT_ONCE // rows.shape[1])
+        chunks = [slice(at, at + size) for at in range(0, len(rows), size)]
+        for _ in _in_threads(lambda chunk: self._add(rows[chunk], sums[chunk]), chunks, self.n_jobs):
             pass
         return sums / len(self.roots)
 
     def tree(self, number: int) -> RandomForest:
-        """One tree as a forest of its own; what it says of rows out of the bag is not kept."""
+        """Return one tree as a forest, without out-of-bag predictions."""
         first = self.roots[number]
         last = self.roots[number + 1] if number + 1 < len(self.roots) else len(self.feature)
         here = slice(first, last)
@@ -94,7 +94,7 @@ class RandomForest:
         )
 
     def drawn(self, number: int) -> npt.NDArray[np.int64]:
-        """How often each training row is in the bag of a tree: the first random numbers of the tree, once more."""
+        """Return how often each training row is in the bootstrap sample of a tree, from the tree's random numbers."""
         n = len(self.out_of_bag)
         with np.errstate(over="ignore"):  # whole numbers modulo 2^64, as in `next_random` of `forest_split.h`
             z = self.seeds[number] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -104,7 +104,7 @@ class RandomForest:
         return np.bincount(rows.astype(np.intp), minlength=n)
 
     def _add(self, rows: Floats, sums: Floats) -> None:
-        """Add the predictions of the trees, one after the other."""
+        """Add the predictions of each tree."""
         n, p = rows.shape
         if loader.forest is None:
             self._add_in_numpy(rows, sums)
@@ -167,29 +167,15 @@ def grow_forest(
     seeds = np.random.default_rng(seed).integers(2**64, size=n_trees, dtype=np.uint64)
     shares = [seeds[at : at + _TREES_AT_ONCE] for at in range(0, n_trees, _TREES_AT_ONCE)]
 
-    def work(share: npt.NDArray[np.uint64]) -> _Trees:
+    def work(share: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
         return _grow_some(ranked, centred, share, min_node_size + 1.0, tried)
 
     return _joined(list(_in_threads(work, shares, n_jobs)), mean, seeds, n_columns, n_jobs)
 
 
 @dataclass(frozen=True, eq=False)
-class _Trees:
-    """Some trees, each with its own node numbers, and the sums of their out-of-bag predictions."""
-
-    sizes: npt.NDArray[np.int32]
-    feature: npt.NDArray[np.int32]
-    child: npt.NDArray[np.int32]
-    threshold: Floats
-    missing_left: npt.NDArray[np.uint8]
-    values: Floats
-    unseen: Floats
-    times: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class _Ranked:
-    """Columns as ranks of their values: column by column, the number after the last rank standing for missing."""
+    """Ranks of the values in each column; missing values have the rank after the last one."""
 
     ranks: npt.NDArray[np.uint32]
     missing: npt.NDArray[np.uint32]
@@ -218,39 +204,40 @@ def _ranked(predictors: Floats) -> _Ranked:
     return _Ranked(ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes)
 
 
-def _grow_some(ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int) -> _Trees:
+def _grow_some(
+    ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int
+) -> tuple[Any, ...]:
+    """Return the arrays of some trees, each with its own node numbers, and the sums of out-of-bag predictions."""
     assert loader.forest is not None
     (p, n), k, trees = ranked.ranks.shape, outputs.shape[1], len(seeds)
     room = (trees, 2 * n)
     feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
     threshold, missing_left, values = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
     sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
-    given = (ranked.ranks, ranked.missing, ranked.values, ranked.starts, outputs, seeds)
+    inputs = (ranked.ranks, ranked.missing, ranked.values, ranked.starts, outputs, seeds)
     written = (feature, child, threshold, missing_left, values, sizes, unseen, times)
-    loader.forest.grow(n, p, k, tried, least, trees, len(ranked.values), *given, *written)
+    loader.forest.grow(n, p, k, tried, least, trees, len(ranked.values), *inputs, *written)
     used = np.arange(2 * n) < sizes[:, None]
-    return _Trees(sizes, feature[used], child[used], threshold[used], missing_left[used], values[used], unseen, times)
+    return sizes, feature[used], child[used], threshold[used], missing_left[used], values[used], unseen, times
 
 
 def _joined(
-    parts: list[_Trees], mean: Floats, seeds: npt.NDArray[np.uint64], n_columns: int, n_jobs: int | None
+    parts: list[tuple[Any, ...]], mean: Floats, seeds: npt.NDArray[np.uint64], n_columns: int, n_jobs: int | None
 ) -> RandomForest:
-    sizes = np.concatenate([part.sizes for part in parts])
+    *arrays, out_of_bag_sums, out_of_bag_counts = zip(*parts, strict=True)
+    sizes, feature, child, threshold, missing_left, values = map(np.concatenate, arrays)
     if int(sizes.sum(dtype=np.int64)) >= 2**31:
         raise MemoryError("the forest has more nodes than 32 bits can count; grow fewer trees, or larger leaves.")
     starts = (np.cumsum(sizes) - sizes).astype(np.int32)
-    child = np.concatenate([part.child for part in parts])
-    shift = np.repeat(starts, sizes)
-    unseen, times = sum(part.unseen for part in parts), sum(part.times for part in parts)
     with np.errstate(invalid="ignore"):
-        out_of_bag = unseen / np.asarray(times)[:, None] + mean
+        out_of_bag = sum(out_of_bag_sums) / np.asarray(sum(out_of_bag_counts))[:, None] + mean
     return RandomForest(
         roots=starts,
-        feature=np.concatenate([part.feature for part in parts]),
-        child=np.where(child >= 0, child + shift, -1).astype(np.int32),
-        threshold=np.concatenate([part.threshold for part in parts]),
-        missing_left=np.concatenate([part.missing_left for part in parts]),
-        values=np.concatenate([part.values for part in parts]) + mean,
+        feature=feature,
+        child=np.where(child >= 0, child + np.repeat(starts, sizes), -1).astype(np.int32),
+        threshold=threshold,
+        missing_left=missing_left,
+        values=values + mean,
         out_of_bag=out_of_bag,
         seeds=seeds,
         n_columns=n_columns,
@@ -259,7 +246,7 @@ def _joined(
 
 
 def _in_threads(work: Any, tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:
-    """Results in order; threads, for the loops in C let go of the interpreter's lock."""
+    """Yield results in order; threads, because the loops in C release the interpreter lock."""
     workers = min(effective_jobs(n_jobs), len(tasks))
     if workers <= 1:
         yield from map(work, tasks)
@@ -274,16 +261,16 @@ _MOST = 1e30
 
 @dataclass(frozen=True, eq=False)
 class SklearnForest:
-    """A forest of scikit-learn that speaks like `Forest`."""
+    """Forest of scikit-learn with the interface of `RandomForest`, for installations without a compiler."""
 
     forest: Any
     out_of_bag: Floats
     n_columns: int
 
     def predict(self, predictors: Floats) -> Floats:
-        """The mean over trees, a row for each row and a column for each output."""
-        found: Floats = np.asarray(self.forest.predict(_single(predictors)), dtype=np.float64)
-        return found.reshape(len(predictors), self.out_of_bag.shape[1])
+        """Return the mean over trees: a row for each row, a column for each output."""
+        predicted: Floats = np.asarray(self.forest.predict(_single(predictors)), dtype=np.float64)
+        return predicted.reshape(len(predictors), self.out_of_bag.shape[1])
 
 
 def grow_sklearn_forest(
@@ -301,15 +288,15 @@ def grow_sklearn_forest(
     settings = {"min_samples_split": min_node_size + 1, "max_features": tried, "n_jobs": n_jobs}
     start = int(np.random.default_rng(seed).integers(2**31))
     forest = RandomForestRegressor(n_trees, **settings, random_state=start)
-    given = _single(predictors)
-    forest.fit(given, outputs if outputs.shape[1] > 1 else outputs[:, 0])
+    rows = _single(predictors)
+    forest.fit(rows, outputs if outputs.shape[1] > 1 else outputs[:, 0])
     # Trees then predict one after the other: sums over them depend on the order in the last digit.
     forest.set_params(n_jobs=None)
-    return SklearnForest(forest, _out_of_bag(forest, given, outputs.shape[1]), predictors.shape[1])
+    return SklearnForest(forest, _out_of_bag(forest, rows, outputs.shape[1]), predictors.shape[1])
 
 
 def _single(predictors: Floats) -> npt.NDArray[np.float32]:
-    """As trees take numbers, in single precision; what is too large for sums in it is cut off."""
+    """Return single-precision numbers, as trees take them; numbers too large for sums are clipped."""
     return np.clip(predictors, -_MOST, _MOST).astype(np.float32)
 
 
@@ -319,7 +306,7 @@ def _out_of_bag(forest: Any, predictors: npt.NDArray[np.float32], n_outputs: int
         unseen = np.ones(len(predictors), dtype=np.bool_)
         unseen[seen] = False
         if unseen.any():
-            found = tree.predict(predictors[unseen], check_input=False)
-            total[unseen] += np.asarray(found).reshape(-1, n_outputs)
+            predicted = tree.predict(predictors[unseen], check_input=False)
+            total[unseen] += np.asarray(predicted).reshape(-1, n_outputs)
         count += unseen
     return np.where(count[:, None] > 0, total / np.maximum(count, 1)[:, None], np.nan)

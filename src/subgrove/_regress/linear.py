@@ -42,20 +42,15 @@ class LinearTerm:
         In units of the feature per unit of the factor (of each factor).
     size : float
         Change of the feature for one standard deviation of the term, by which terms are ranked.
-    mean : float
-        Mean of the product in training; 0 for a single factor.
     """
 
     parts: tuple[DesignColumn, ...]
     coefficient: float
     size: float
-    mean: float = 0.0
 
     @property
     def label(self) -> str:
         """Label of the factors."""
-        if len(self.parts) == 1:
-            return self.parts[0].label
         return " x ".join(part.label for part in self.parts)
 
     @property
@@ -172,30 +167,28 @@ def fit_sparse_linear(
     if problem is None:
         return None
     selected = _cross_validated_lasso(problem)
-    pairs: list[tuple[int, int]] = []
+    pairs = _significant_products(problem, selected) if products else []
     means = scales = np.zeros(0)
-    candidates = _significant_products(problem, selected) if products else []
-    if candidates:
-        extra, means, scales = _standardized_products(problem.values, candidates)
+    if pairs:
+        extra, means, scales = _standardized_products(problem.values, pairs)
         larger = _cross_validated_lasso(problem.with_columns(extra))
         uses_products = larger.coefficients[len(problem.parts) :].any()
         if uses_products and exceeds_standard_error(selected.errors - larger.errors):
-            selected, pairs = larger, candidates
+            selected = larger
     if not selected.coefficients.any():
         return None
     terms, intercept = [], problem.mean
     for at in np.flatnonzero(selected.coefficients):
         size = float(selected.coefficients[at]) * problem.scale
         if at < len(problem.parts):
-            part = grams.design.parts[problem.parts[at]]
-            terms.append(LinearTerm((part,), size / part.scale, abs(size)))
-            intercept -= size / part.scale * part.mean
+            term, constant = _single_term(problem, int(at), size)
         else:
             k = int(at) - len(problem.parts)
             one, two = (grams.design.parts[problem.parts[place]] for place in pairs[k])
-            coefficient = size / (scales[k] * one.scale * two.scale)
-            terms.append(LinearTerm((one, two), coefficient, abs(size), float(means[k])))
-            intercept -= size / scales[k] * float(means[k])
+            term = LinearTerm((one, two), size / (scales[k] * one.scale * two.scale), abs(size))
+            constant = size / scales[k] * float(means[k])
+        terms.append(term)
+        intercept -= constant
     return _linear_fit(problem, feature, intercept, terms, selected.residuals, selected.noise)
 
 
@@ -212,11 +205,16 @@ def fit_dense_linear(grams: FoldGrams, feature: str, x: Floats, names: Sequence[
     residuals, b = problem.held_out_residuals(paths[:-1, best]), paths[-1, best]
     terms, intercept = [], problem.mean
     for at in range(len(problem.parts)):
-        part = grams.design.parts[problem.parts[at]]
-        size = float(b[at]) * problem.scale
-        terms.append(LinearTerm((part,), size / part.scale, abs(size)))
-        intercept -= size / part.scale * part.mean
+        term, constant = _single_term(problem, at, float(b[at]) * problem.scale)
+        terms.append(term)
+        intercept -= constant
     return _linear_fit(problem, feature, intercept, terms, residuals, _noise_variance(problem, b))
+
+
+def _single_term(problem: CrossValidatedLeastSquares, at: int, size: float) -> tuple[LinearTerm, float]:
+    """Return the term of one column, and its mean, which is part of the intercept."""
+    part = problem.grams.design.parts[problem.parts[at]]
+    return LinearTerm((part,), size / part.scale, abs(size)), size / part.scale * part.mean
 
 
 def _linear_fit(

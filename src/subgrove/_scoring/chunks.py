@@ -273,7 +273,7 @@ class ChunkWork:
         for number, (feature, fitted) in enumerate(self.samplers.items()):
             cache = self.cache.setdefault(title(feature), {"columns": {}})
             streams = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=cache)
-            resampled = resample(fitted.for_feature(feature), scorer.batch.read_by(fitted), feature, streams, None)
+            resampled = resample(fitted, scorer.batch.read_by(fitted), feature, streams, None)
             frames = scorer.batch.frames_for(fitted, cache["columns"])
             total.add(number, scorer.score(feature, resampled, frames, self.n_repeats))
 

@@ -108,7 +108,7 @@ class PilotRows:
         resampled: dict[Feature, ResampledFeature] = {}
         for feature, fitted in work.samplers.items():
             streams = KeyedStreams(work.seed, title(feature), work.n_repeats, rows=self.keys)
-            resampled[feature] = resample(fitted.for_feature(feature), batch.read_by(fitted), feature, streams, None)
+            resampled[feature] = resample(fitted, batch.read_by(fitted), feature, streams, None)
         return resampled
 
     def fidelity_checks(

@@ -28,7 +28,6 @@ from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_featu
 from subgrove.samplers.candidates import (
     Candidate,
     CandidateSet,
-    ConditionalSampler,
     best_candidate,
     present,
     training_subgroups,
@@ -45,6 +44,7 @@ from subgrove.samplers.location_shift import (
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 
 
+@dataclass(eq=False, repr=False)
 class Auto(Sampler):
     """Selects for each feature the sampler with the best score on held-out training rows.
 
@@ -87,25 +87,14 @@ class Auto(Sampler):
     accepts_groups = True
     accepts_any_column = True
 
-    def __init__(
-        self,
-        max_depth: int = NO_LIMIT,
-        min_samples_leaf: int = 30,
-        alpha: float = 0.05,
-        given: Any = None,
-        report_depth: int = REPORT_DEPTH,
-        max_rows: int = MAX_ROWS,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.alpha = alpha
-        self.given = given
-        self.report_depth = report_depth
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    max_depth: int = NO_LIMIT
+    min_samples_leaf: int = 30
+    alpha: float = 0.05
+    given: Any = None
+    report_depth: int = REPORT_DEPTH
+    max_rows: int = MAX_ROWS
+    random_state: int | None = 0
+    n_jobs: int | None = None
 
     def fit(self, X: Any, features: Any = None) -> FittedAuto:
         """Compare the candidates of each feature on training rows, and fit the selected one.
@@ -145,7 +134,7 @@ class FittedAuto(FittedSampler):
     """
 
     row_wise: ClassVar[bool] = True
-    learned: Mapping[str, ConditionalSampler] = field(kw_only=True)
+    learned: Mapping[str, FittedSampler] = field(kw_only=True)
     choices: Mapping[str, SamplerChoice] = field(kw_only=True)
     reported: Mapping[str, Partition] = field(kw_only=True, default_factory=dict)
 
@@ -182,11 +171,11 @@ class FittedAuto(FittedSampler):
         pruned = self._sampler(feature).restricted(feature, columns)
         return replace(self, learned={**self.learned, title(feature): pruned})
 
-    def _sampler(self, feature: Feature) -> ConditionalSampler:
+    def _sampler(self, feature: Feature) -> FittedSampler:
         return lookup_feature(self.learned, feature, Auto.name)
 
 
-Selected = tuple[ConditionalSampler, SamplerChoice]
+Selected = tuple[FittedSampler, SamplerChoice]
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +184,7 @@ class SamplerSelector:
 
     training: SharedTraining
 
-    def __call__(self, feature: Feature) -> tuple[ConditionalSampler, SamplerChoice, Partition | None]:
+    def __call__(self, feature: Feature) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
         """Return the sampler, its choice, and subgroups for reporting if it does not resample within subgroups."""
         predictors = self.training.predictors(feature)
         if len(feature) > 1:
@@ -222,7 +211,12 @@ class SamplerSelector:
         series = tuple(self.training.table.series(name) for name in feature)
         tree = self._grow(feature, series, predictors)
         sampler = training_subgroups(self.training, tree)
-        return sampler, _with_details(SamplerChoice.of_group(title(feature), len(tree)), sampler)
+        if len(tree) == 1:
+            choice = SamplerChoice.only(title(feature), "marginal", "no column is significantly associated with them")
+        else:
+            why = f"a group of features has one tree, here with {len(tree)} subgroups"
+            choice = SamplerChoice.only(title(feature), "training_subgroups", why)
+        return sampler, _with_details(choice, sampler)
 
     def _without_scores(self, series: TypedColumn, predictors: Table) -> Selected:
         """Select by the tests of a tree, for numbers whose squared differences over- or underflow."""
@@ -252,14 +246,14 @@ class SamplerSelector:
         scored = [replace(one, make=self._maker(one.name, tree)) for one in scored]
         return self._select(series, scored, has_few_levels(series))
 
-    def _maker(self, name: str, tree: Partition) -> Callable[[], ConditionalSampler]:
+    def _maker(self, name: str, tree: Partition) -> Callable[[], FittedSampler]:
         return lambda: training_subgroups(self.training, tree if name == "training_subgroups" else tree.at_depth(0))
 
     def _grow(self, feature: Feature, series: tuple[TypedColumn, ...], predictors: Table) -> Partition:
         return grow_partition(predictors, feature, series, None, self.training.settings, self.training.sorted_table)
 
 
-def _with_details(choice: SamplerChoice, sampler: ConditionalSampler) -> SamplerChoice:
+def _with_details(choice: SamplerChoice, sampler: FittedSampler) -> SamplerChoice:
     """Return the choice with a description of the fitted sampler."""
     return replace(choice, **sampler.choice_details())
 

@@ -19,9 +19,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from subgrove._core.execution import Streams, UserStreams
 from subgrove._core.kinds import KINDS, Floats, Kind
@@ -71,7 +70,6 @@ class FittedSampler(ABC):
     user_defined: ClassVar[bool] = False
     cross_fitted: ClassVar[bool] = False
     keeps_marginal: ClassVar[bool] = False  # resamples from all rows, without conditioning
-    has_subgroups: ClassVar[bool] = False  # as a candidate of `auto`: draws within subgroups that results can report
 
     @abstractmethod
     def resample(
@@ -92,6 +90,11 @@ class FittedSampler(ABC):
         exact : bool
             Whether exact expectations may replace draws.
         """
+
+    @property
+    def has_subgroups(self) -> bool:
+        """Whether values are drawn within subgroups by which results can be reported."""
+        return False
 
     @property
     def uses_training_donors(self) -> bool:
@@ -139,16 +142,6 @@ class FittedSampler(ABC):
         """Return the sampler in a form that resamples each row independently, as data in chunks need it."""
         if not self.row_wise:
             raise needs_all_rows(type(self).__name__)
-        return self
-
-    def for_feature(self, feature: Feature) -> FittedSampler:
-        """Return the sampler of one feature, if features have different samplers.
-
-        Parameters
-        ----------
-        feature : str or tuple of str
-            The feature, or the features of a group.
-        """
         return self
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
@@ -295,18 +288,6 @@ class Sampler(ParamsMixin, ABC):
     def unconditional(self) -> Sampler | None:
         """Return the sampler without conditioning columns; None for the default, the marginal sampler."""
         return None
-
-    def conditioned_on(self, given: list[str] | None) -> Self:
-        """Return a copy with other conditioning columns.
-
-        Parameters
-        ----------
-        given : list of str or None
-            Names of the conditioning columns; None for all other columns.
-        """
-        changed = copy(self)
-        changed.given = given  # type: ignore[attr-defined]  # only called if `accepts_given`
-        return changed
 
     def for_chunks(self) -> Sampler:
         """Return the sampler in a form that resamples each row independently, as data in chunks need it."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import Streams, stream
+from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, TypedColumn
@@ -18,11 +18,10 @@ from subgrove._regress.multinomial import MultinomialFit, fit_sparse_multinomial
 from subgrove._subgroups import Partition
 from subgrove._subgroups.depth import leaf_scores, leave_one_out_scores
 from subgrove._subgroups.partition import TreeSettings, grow_partition
-from subgrove.samplers.base import Feature
+from subgrove.samplers.base import FittedSampler
 from subgrove.samplers.choice import UNREADABLE
 from subgrove.samplers.imputation import FittedImputation, Imputation
 from subgrove.samplers.location_shift import LevelSampler, ResidualSampler, SharedTraining, residual_column
-from subgrove.samplers.resampled_feature import ResampledFeature
 from subgrove.samplers.subgroups import TrainingSubgroups
 from subgrove.trees.split_points import refine_split_points
 from subgrove.trees.training import select_columns, training_rows
@@ -38,29 +37,6 @@ _FOREST_FROM = {"training_subgroups": 6, "shifted_subgroups": 4}  # splits of th
 _DENSE_FROM = 5  # terms of a sparse predictor from which one of all columns is tried
 _ENOUGH_SCORED = 1000  # rows on which regrown trees are scored; more would cost more than they add
 _NORMAL_POOL = 2001  # quantiles that represent a normal distribution
-
-
-class ConditionalSampler(Protocol):
-    """Fitted sampler of one feature: subgroups, linear prediction, levels or imputation."""
-
-    @property
-    def has_subgroups(self) -> bool:
-        """Whether results can be reported by its own subgroups."""
-
-    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
-        """Resample the feature."""
-
-    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """Return the split columns of its tree; None if values depend on more than a tree."""
-
-    def reporting_subgroups(self, feature: Feature) -> Partition | None:
-        """Return the subgroups by which results are reported."""
-
-    def restricted(self, feature: Feature, columns: Collection[str]) -> Any:
-        """Return the sampler with its tree pruned to splits on some columns."""
-
-    def choice_details(self) -> dict[str, Any]:
-        """Return the fields of a `SamplerChoice` that describe this sampler."""
 
 
 def training_subgroups(training: SharedTraining, partition: Partition) -> TrainingSubgroups:
@@ -93,7 +69,7 @@ class Candidate:
     name: str
     scores: Floats
     complexity: int
-    make: Callable[[], ConditionalSampler]
+    make: Callable[[], FittedSampler]
     splits: int = 0
     rescore: Callable[[], Floats] | None = None
     columns: int = 1
@@ -265,7 +241,7 @@ class CandidateSet:
             "shifted_subgroups",
             scores,
             len(fit.predictor.parts),
-            lambda: LevelSampler.of(fit, self.series, self.training.rows),
+            lambda: LevelSampler.of(fit, self.series, self.training.rows, self.training.table.columns),
         )
 
     @staticmethod

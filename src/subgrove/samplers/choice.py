@@ -140,23 +140,6 @@ class SamplerChoice:
         """
         return cls(feature, selected, "", (), f"{feature} is resampled from {DESCRIPTIONS[selected]}: {why}.")
 
-    @classmethod
-    def of_group(cls, feature: str, n_subgroups: int) -> SamplerChoice:
-        """Select the sampler of a group of features.
-
-        Parameters
-        ----------
-        feature : str
-            Names of the features, joined by " + ".
-        n_subgroups : int
-            Number of leaves of their tree.
-        """
-        if n_subgroups == 1:
-            return cls.only(feature, "marginal", "no column is significantly associated with them")
-        return cls.only(
-            feature, "training_subgroups", f"a group of features has one tree, here with {n_subgroups} subgroups"
-        )
-
     @property
     def table(self) -> Any:
         """Scores of the candidates as a pandas frame, best first."""

@@ -64,11 +64,6 @@ class CrossFitted(FittedSampler):
             population,
         )
 
-    def for_feature(self, feature: Feature) -> FittedSampler:
-        """Return the samplers of this feature in all folds."""
-        folds = tuple(replace(fold, fitted=fold.fitted.for_feature(feature)) for fold in self.folds)
-        return replace(self, folds=folds)
-
     def selections(self) -> dict[str, list[Any]]:
         """Return the `SamplerChoice` of each feature, one per fold."""
         return merge_selections(fold.fitted for fold in self.folds)

@@ -315,9 +315,7 @@ def accepts_given(sampler: Any) -> bool:
 
 def _with(sampler: Any, given: list[str] | None) -> Any:
     if is_dataclass(sampler) and not isinstance(sampler, type):
-        return replace(sampler, given=given)  # user-defined, with a field `given`
-    if isinstance(sampler, Sampler):
-        return sampler.conditioned_on(given)
+        return replace(sampler, given=given)
     changed = copy(sampler)
     changed.given = given
     return changed
@@ -390,5 +388,5 @@ def sampler_of(fitted: FittedSampler, table: Table, feature: Feature) -> tuple[F
     """Return the sampler of a feature, and the rows as it reads them."""
     if isinstance(fitted, PerFeatureSampler):
         part = next(part for part in fitted.parts if feature in part.features)
-        fitted, table = part.fitted, part.table
-    return fitted.for_feature(feature), table
+        return part.fitted, part.table
+    return fitted, table

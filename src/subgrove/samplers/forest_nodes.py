@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -25,6 +25,7 @@ from subgrove.trees.training import select_columns, training_rows
 _CELLS = {"grid": grid_cells, "nodes": node_cells}
 
 
+@dataclass(eq=False, repr=False)
 class ForestNodes(Sampler):
     """Gives each row the value of another row in the same cell of a tree of your forest.
 
@@ -81,23 +82,13 @@ class ForestNodes(Sampler):
     name = "forest_nodes"
     row_wise = False
 
-    def __init__(
-        self,
-        forest: Any = None,
-        target: Any = None,
-        threshold: float = 0.95,
-        partition: Literal["grid", "nodes"] = "grid",
-        association: Literal["test", "train"] = "test",
-        tree: ConditionalInferenceTree | None = None,
-        fixed_points: bool = False,
-    ) -> None:
-        self.forest = forest
-        self.target = target
-        self.threshold = threshold
-        self.partition = partition
-        self.association = association
-        self.tree = tree
-        self.fixed_points = fixed_points
+    forest: Any = None
+    target: Any = None
+    threshold: float = 0.95
+    partition: Literal["grid", "nodes"] = "grid"
+    association: Literal["test", "train"] = "test"
+    tree: ConditionalInferenceTree | None = None
+    fixed_points: bool = False
 
     @property
     def learns(self) -> bool:  # type: ignore[override]  # a forest is fitted already, a target is not
@@ -114,7 +105,7 @@ class ForestNodes(Sampler):
         """
         if self.forest is not None or self.target is not None:
             return self
-        return type(self)(**{**self.get_params(), "forest": model})
+        return replace(self, forest=model)
 
     def fit(self, X: Any, features: Any = None) -> FittedForestNodes | FittedTargetLeaves:
         """Read the forest, or grow trees that predict the target.

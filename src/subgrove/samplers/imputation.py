@@ -26,6 +26,7 @@ from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
 ResidualSource = Literal["oob", "train", "test"]
 
 
+@dataclass(eq=False, repr=False)
 class Imputation(Sampler):
     """Draws each value around the prediction of a random forest from the other columns.
 
@@ -75,29 +76,19 @@ class Imputation(Sampler):
 
     name = "imputation"
 
+    n_trees: int = 500
+    min_node_size: int = 5
+    max_features: Any = "sqrt"
+    residuals: ResidualSource = "oob"
+    n_jobs: int | None = None
+    random_state: int | None = 0
+    given: Any = None
+
     def for_chunks(self) -> Imputation:
         """Return the sampler itself, unless it needs residuals of X."""
         if self.residuals == "test":
             raise _needs_other_residuals()
         return self
-
-    def __init__(
-        self,
-        n_trees: int = 500,
-        min_node_size: int = 5,
-        max_features: Any = "sqrt",
-        residuals: ResidualSource = "oob",
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-        given: Any = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.min_node_size = min_node_size
-        self.max_features = max_features
-        self.residuals = residuals
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.given = given
 
     def fit(self, X: Any, features: Any = None) -> FittedImputation:
         """Grow a forest for each feature on training rows.

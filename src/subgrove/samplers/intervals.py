@@ -20,6 +20,7 @@ from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_featu
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 
+@dataclass(eq=False, repr=False)
 class Intervals(Sampler):
     """Moves each row to the left or right border of the interval that its value lies in.
 
@@ -56,8 +57,7 @@ class Intervals(Sampler):
     feature_kinds = frozenset({"numeric", "ordered"})
     accepts_missing = False
 
-    def __init__(self, n_intervals: int = 30) -> None:
-        self.n_intervals = n_intervals
+    n_intervals: int = 30
 
     def fit(self, X: Any, features: Any = None) -> FittedIntervals:
         """Find the borders of each feature.

@@ -24,6 +24,7 @@ _MIN_EIGENVALUE = 1e-6  # of the correlation matrix; below it, results would be 
 _CONSTANT = 16 * np.finfo(np.float64).eps  # relative deviations from the mean that are rounding error
 
 
+@dataclass(eq=False, repr=False)
 class Knockoffs(Sampler):
     """Draws each value given the other numeric columns, as if all of them were jointly normal.
 
@@ -69,9 +70,8 @@ class Knockoffs(Sampler):
     feature_kinds = frozenset({"numeric"})
     accepts_missing = False
 
-    def __init__(self, method: Literal["sdp", "equi"] = "sdp", shrink: float | Literal["auto"] = "auto") -> None:
-        self.method = method
-        self.shrink = shrink
+    method: Literal["sdp", "equi"] = "sdp"
+    shrink: float | Literal["auto"] = "auto"
 
     def fit(self, X: Any, features: Any = None) -> FittedKnockoffs:
         """Estimate mean and covariance of all numeric columns, and compute s.

@@ -12,9 +12,9 @@ Old and new value are then exchangeable up to second moments (`docs/decisions/00
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from subgrove._regress import FoldGrams, LinearFit, LinearPredictor
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
-from subgrove.samplers.base import Feature, read_training_table
+from subgrove.samplers.base import Feature, FittedSampler, read_training_table
 from subgrove.samplers.donors import SortedPools, balanced_points
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 from subgrove.trees.candidates import SortedTable
@@ -179,8 +179,8 @@ class ValueBounds:
         return np.maximum(low, np.fmin(self.floor, own)), np.fmax(self.high, own) + self.margin_high
 
 
-@dataclass(frozen=True, eq=False)
-class ResidualSampler:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ResidualSampler(FittedSampler):
     """Resamples one numeric feature: linear prediction plus a residual from the same subgroup.
 
     Attributes
@@ -231,6 +231,7 @@ class ResidualSampler:
         values, first = np.unique(series.values, return_index=True)
         rounded = series.info.is_integer or 2 * len(values) < len(series.values)
         return cls(
+            training.table.columns,
             predictor=fit.predictor,
             partition=partition,
             shown=partition.at_depth(report_depth),
@@ -243,7 +244,9 @@ class ResidualSampler:
             representatives=training.rows[first] if rounded else None,
         )
 
-    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
         """Resample the feature; new numbers have no exact expectation."""
         (name,) = feature
         own = table.values(name)
@@ -275,17 +278,9 @@ class ResidualSampler:
         """Whether results can be reported by subgroups of the residuals."""
         return len(self.shown) > 1
 
-    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """Return None: new values depend on more than the splits of a tree."""
-        return None
-
     def reporting_subgroups(self, feature: Feature) -> Partition | None:
         """Return the subgroups by which results are reported."""
         return self.shown
-
-    def restricted(self, feature: Feature, columns: Collection[str]) -> ResidualSampler:
-        """Raise: called only for samplers with split columns."""
-        raise NotImplementedError
 
     def choice_details(self) -> dict[str, Any]:
         """Return the fields of a `SamplerChoice` that describe this sampler."""
@@ -310,8 +305,8 @@ def _residual_retention(fit: LinearFit, code: Codes, centre: Floats, counts: Row
     return float(np.clip(1.0 - fit.noise / variance, 0.0, _MAX_RETENTION)) if variance > 0 else 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class LevelSampler:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelSampler(FittedSampler):
     """Resamples one feature by the predicted probabilities of its levels.
 
     Attributes
@@ -324,19 +319,19 @@ class LevelSampler:
         A training row with each level.
     """
 
-    has_subgroups: ClassVar[bool] = False
-
     predictor: MultinomialPredictor
     values: npt.NDArray[np.generic]
     representatives: Rows
 
     @classmethod
-    def of(cls, fit: MultinomialFit, series: TypedColumn, rows: Rows) -> LevelSampler:
+    def of(cls, fit: MultinomialFit, series: TypedColumn, rows: Rows, columns: tuple[ColumnInfo, ...]) -> LevelSampler:
         """Build from a multinomial fit; `rows` are the positions of the rows in X."""
         _, first = np.unique(series.values, return_index=True)
-        return cls(fit.predictor, fit.values, rows[first])
+        return cls(columns, predictor=fit.predictor, values=fit.values, representatives=rows[first])
 
-    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
         """Resample the feature."""
         probabilities = self.predictor.predict(table)
         groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.predictor.columns)
@@ -344,18 +339,6 @@ class LevelSampler:
         return sample_levels(
             probabilities, self.values, self.representatives, own, feature[0], rngs, exact=exact, groups=groups
         )
-
-    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
-        """Return None: there is no tree."""
-        return None
-
-    def reporting_subgroups(self, feature: Feature) -> Partition | None:
-        """Return None: there are no subgroups."""
-        return None
-
-    def restricted(self, feature: Feature, columns: Collection[str]) -> LevelSampler:
-        """Raise: called only for samplers with split columns."""
-        raise NotImplementedError
 
     def choice_details(self) -> dict[str, Any]:
         """Return the fields of a `SamplerChoice` that describe this sampler."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from subgrove.samplers.donors import cyclic_shifts, training_donors, weighted_do
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups, exact_among, exact_from
 
 
+@dataclass(eq=False, repr=False)
 class Marginal(Sampler):
     """Gives each row the value of any other row.
 
@@ -50,9 +50,8 @@ class Marginal(Sampler):
     accepts_groups = True
     conditional = False
 
-    def __init__(self, fixed_points: bool = False, donors: Literal["test", "train"] = "test") -> None:
-        self.fixed_points = fixed_points
-        self.donors = donors
+    fixed_points: bool = False
+    donors: Literal["test", "train"] = "test"
 
     @property
     def learns(self) -> bool:  # type: ignore[override]  # donors from training must not be the rows of X
@@ -112,9 +111,7 @@ def with_training_donors(sampler: Any) -> Any:
             "fixed_points=True has no meaning for data in chunks: values come from training rows, and no row is its "
             "own donor. Omit it."
         )
-    changed = copy(sampler)
-    changed.donors = "train"
-    return changed
+    return replace(sampler, donors="train")
 
 
 @dataclass(frozen=True, eq=False)

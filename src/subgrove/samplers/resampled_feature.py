@@ -196,7 +196,8 @@ def exact_among(
         return None  # levels that are absent from training share one code, so they cannot be distinguished here
     if not _maybe_few(table, feature, code, n_groups, n_repeats):
         return None
-    cells = _few_values(code, n_groups, value_codes(table, feature), n_repeats, weights)
+    values = _ValueCoding.of(table, feature).codes(table, feature)
+    cells = _few_values(code, n_groups, values, n_repeats, weights)
     if cells is None:
         return None
     mass = np.bincount(cells.group, weights=cells.mass, minlength=n_groups)
@@ -249,19 +250,6 @@ def exact_from(
             yield ExpectationTerm(rows, dict.fromkeys(feature, donors), cells.mass[cell] / mass[code[rows]])
 
     return ExactExpectation(few[code], terms)
-
-
-def value_codes(table: Table, feature: Members) -> Rows:
-    """Return an integer for each row, equal for rows with equal values (of all columns of a group)."""
-    joined: Rows | None = None
-    for name in feature:
-        _, codes = np.unique(table.values(name), return_inverse=True)
-        if joined is None:
-            joined = codes
-        else:
-            _, joined = np.unique(joined * (int(codes.max()) + 1) + codes, return_inverse=True)
-    assert joined is not None
-    return joined
 
 
 def _known_values(

@@ -34,6 +34,7 @@ from subgrove.samplers.resampled_feature import ResampledFeature
 from subgrove.trees.training import select_columns
 
 
+@dataclass(eq=False, repr=False)
 class ShiftedSubgroups(Sampler):
     """Predicts each value by a linear model of the other columns, and resamples the residual within subgroups.
 
@@ -86,27 +87,15 @@ class ShiftedSubgroups(Sampler):
     name = "shifted_subgroups"
     accepts_missing = False
 
-    def __init__(
-        self,
-        max_depth: int = NO_LIMIT,
-        min_samples_leaf: int = 30,
-        alpha: float = 0.05,
-        given: Any = None,
-        residual_retention: float | Literal["auto"] = "auto",
-        report_depth: int = REPORT_DEPTH,
-        max_rows: int = MAX_ROWS,
-        random_state: int | None = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.alpha = alpha
-        self.given = given
-        self.residual_retention = residual_retention
-        self.report_depth = report_depth
-        self.max_rows = max_rows
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    max_depth: int = NO_LIMIT
+    min_samples_leaf: int = 30
+    alpha: float = 0.05
+    given: Any = None
+    residual_retention: float | Literal["auto"] = "auto"
+    report_depth: int = REPORT_DEPTH
+    max_rows: int = MAX_ROWS
+    random_state: int | None = 0
+    n_jobs: int | None = None
 
     def fit(self, X: Any, features: Any = None) -> FittedShiftedSubgroups:
         """Fit the linear model of each feature on training rows, and find the subgroups of its residuals.
@@ -143,7 +132,8 @@ class _FitFeature:
         predictors = tuple(each for each in training.allowed if each != name)
         series = training.table.series(name)
         if has_few_levels(series):
-            return LevelSampler.of(fit_sparse_multinomial(training.grams, series, predictors), series, training.rows)
+            levels = fit_sparse_multinomial(training.grams, series, predictors)
+            return LevelSampler.of(levels, series, training.rows, training.table.columns)
         if is_extreme(series.values):
             raise ColumnError(
                 f"Column {name!r} of train has numbers above 1e70, or differences below 1e-70, for which no linear "

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,6 +34,7 @@ from subgrove.samplers.marginal import (
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups, exact_from
 
 
+@dataclass(eq=False, repr=False)
 class SubgroupSampler(Sampler):
     """Gives each row the value of another row of its subgroup; a tree for each feature defines the subgroups.
 
@@ -74,27 +74,15 @@ class SubgroupSampler(Sampler):
     name = "subgroups"
     accepts_groups = True
 
-    def __init__(
-        self,
-        tree: Literal["transformation", "cart"] = "transformation",
-        max_depth: int | Literal["auto"] = 2,
-        min_samples_leaf: int = 30,
-        alpha: float = 0.05,
-        given: Any = None,
-        donors: Literal["test", "train"] = "test",
-        fixed_points: bool = False,
-        groups: FoundSubgroups | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.tree = tree
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.alpha = alpha
-        self.given = given
-        self.donors = donors
-        self.fixed_points = fixed_points
-        self.groups = groups
-        self.n_jobs = n_jobs
+    tree: Literal["transformation", "cart"] = "transformation"
+    max_depth: int | Literal["auto"] = 2
+    min_samples_leaf: int = 30
+    alpha: float = 0.05
+    given: Any = None
+    donors: Literal["test", "train"] = "test"
+    fixed_points: bool = False
+    groups: FoundSubgroups | None = None
+    n_jobs: int | None = None
 
     @property
     def accepts_given(self) -> bool:
@@ -157,9 +145,7 @@ class SubgroupSampler(Sampler):
     def unconditional(self) -> Sampler:
         """Return the marginal sampler with the same donors and fixed points."""
         if self.donors == "train":
-            changed = copy(self)
-            changed.given = []
-            return changed
+            return replace(self, given=[])
         return Marginal(self.fixed_points)
 
     def fit(self, X: Any, features: Any = None) -> FittedSubgroups:
@@ -285,8 +271,8 @@ def _partition(groups: FoundSubgroups, feature: Feature) -> Partition:
         ) from None
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingSubgroups:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TrainingSubgroups(FittedSampler):
     """Resamples one feature, or several jointly, from training rows of the same leaf; a candidate of `auto`.
 
     Attributes
@@ -305,8 +291,6 @@ class TrainingSubgroups:
         Depth of the subgroups by which results are reported.
     """
 
-    has_subgroups: ClassVar[bool] = True
-
     partition: Partition
     shown: Partition
     table: Table
@@ -318,9 +302,24 @@ class TrainingSubgroups:
     def of(cls, partition: Partition, table: Table, rows: Rows, report_depth: int) -> TrainingSubgroups:
         """Build from subgroups and training rows; `rows` are the positions of the rows in X."""
         code = partition._assign_table(table).astype(np.int32)
-        return cls(partition, partition.at_depth(report_depth), table, rows, code, report_depth)
+        return cls(
+            table.columns,
+            partition=partition,
+            shown=partition.at_depth(report_depth),
+            table=table,
+            rows=rows,
+            code=code,
+            report_depth=report_depth,
+        )
 
-    def resample(self, table: Table, feature: Feature, rngs: Streams, *, exact: bool = True) -> ResampledFeature:
+    @property
+    def has_subgroups(self) -> bool:
+        """Whether values are drawn within subgroups: always."""
+        return True
+
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
         """Resample the feature."""
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)

@@ -16,6 +16,7 @@ from subgrove.samplers.base import Feature, FittedSampler, Sampler, read_trainin
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
 
 
+@dataclass(eq=False, repr=False)
 class Unchanged(Sampler):
     """Leaves all values unchanged.
 
@@ -37,9 +38,6 @@ class Unchanged(Sampler):
     accepts_groups = True
     conditional = False
     learns = False
-
-    def __init__(self) -> None:
-        """Take no parameters; without this constructor, `get_params` would inspect that of `object`."""
 
     def fit(self, X: Any, features: Any = None) -> FittedUnchanged:
         """Record the columns; nothing is learned.
