@@ -92,7 +92,7 @@ def test_unused_but_correlated_feature_has_flat_curves_in_subgroups() -> None:
     curves = effect(uses_x1, test, "x2", subgroups=groups).curves
     height = curves.groupby("subgroup")["estimate"]
     assert (height.max() - height.min()).max() < 1e-12
-    # The heights rise with x1, which the rules are about: they tell what the M-plot mixes up.
+    # The heights rise with x1, which the rules are about: they show what the M-plot mixes up.
     assert height.mean().max() - height.mean().min() > 1
 
 

@@ -1,6 +1,6 @@
 """What the paper proves of cs-PFI, and closed forms: Theorem 1, Appendix A, 2 beta^2 Var(x | rest), balanced redraws.
 
-Samples are had by columns: a table of 100 and more columns drawn alike, a model that adds them up, and a target from
+The sample is one of columns: a table of 100 and more i.i.d. columns, a model that sums them, and a target from
 which it differs by noise. The increase of column j is (r_i + b (x_ij - x_dj))^2 - r_i^2, whose expectation does not
 depend on the residuals r; so the estimates of the columns are as good as estimates of independent samples.
 """
@@ -155,7 +155,7 @@ def test_fixed_points_take_one_part_in_n_k_off(size: int) -> None:
     expected = 2 * BETA**2 * (size - 1) / size
     margin = 4 * shuffled.std() / np.sqrt(columns)
     assert abs(shuffled.mean() - expected) < margin
-    if size <= 5:  # there the margin tells the two apart
+    if size <= 5:  # there the margin separates the two
         assert expected + margin < 2 * BETA**2
     ours = estimates(X, y, groups, n_repeats=2).overall["estimate"]
     assert abs(ours.mean() - 2 * BETA**2) < 4 * ours.std() / np.sqrt(columns)

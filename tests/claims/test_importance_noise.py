@@ -1,4 +1,4 @@
-"""Do the errors that a result tells hold? Estimates are made again and again, and their spread is compared.
+"""Standard errors of a result agree with the spread of estimates over repeated samples.
 
 x1 ~ N(0, 1) where x0 <= 0 and N(2, 4) elsewhere, the model is f(x) = x1, y = x1 + noise, squared error: the marginal
 importance of x1 is 2 Var(x1) = 2 (1 + 2.5) = 7, the conditional one 2 E Var(x1 | x0) = 5, in the first subgroup 2.

@@ -97,7 +97,7 @@ def test_noise_of_the_partition_is_that_of_other_training_rows() -> None:
 def test_correction_makes_the_interval_over_refits_cover_more_though_not_enough() -> None:
     """Linear models of 150 rows; the truth is the mean over 400 fresh models and test rows. 100 runs of 10 refits.
 
-    A row moves the importance of a linear model alike as a training and as a test row, which is the worst case of the
+    A row changes the importance of a linear model equally as training and as test row, which is the worst case of the
     correction (docs/inference.md). 68 % of intervals covered when this was written, 4 sqrt(.68 * .32 / 100) = 19 %.
     """
     scenario = sg.simulate.null_scenario("linear", strength=0.5)

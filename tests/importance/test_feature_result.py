@@ -1,4 +1,4 @@
-"""A result that holds sums in place of rows tells the same as one that holds rows."""
+"""A result that holds sums has the same tables as one that holds rows."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def model(X: pd.DataFrame) -> pd.Series:
 
 
 def as_sums(score: FeatureResult, weights: np.ndarray | None) -> FeatureResult:
-    """What a device or partitions would have added up, in three parts."""
+    """The sums that a device or partitions compute, in three chunks."""
     code = score.code.astype(int)
-    parts = np.array_split(np.arange(len(code)), 3)
+    chunks = np.array_split(np.arange(len(code)), 3)
     moments = merged(
         Moments.of(score.rows[:, rows], code[rows], len(score.rules), None if weights is None else weights[rows])
-        for rows in parts
+        for rows in chunks
     )
     m = score.overall.shape[1]
     left = score.excess * score.sizes * (m - 1) * m  # as if no draw had been without replacement

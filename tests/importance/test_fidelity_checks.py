@@ -19,7 +19,7 @@ BIKE_EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "bike.py"
 
 
 def rows(n: int, seed: int) -> pd.DataFrame:
-    """`a` and `b` depend on each other, `c` on nothing; `kind` tells most of `d`, which is missing at times."""
+    """`a` and `b` depend on each other, `c` on nothing; `kind` predicts most of `d`, which has missing values."""
     rng = np.random.default_rng(seed)
     a = rng.normal(size=n)
     kind = rng.choice(["ash", "elm", "oak"], n)

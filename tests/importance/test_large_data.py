@@ -211,7 +211,7 @@ def test_the_noise_of_the_draws_is_learned_from_all_rows(path: Path, n_repeats: 
     found = [importance(model, path, "y", **{**call, "random_state": seed}) for seed in range(30)]
     estimates = np.array([one.overall["estimate"][0] for one in found])
     stated = np.array([one.overall["mc_error"][0] for one in found])
-    assert stated.std() < 0.2 * stated.mean()  # two repeats alone would tell it within a factor of several
+    assert stated.std() < 0.2 * stated.mean()  # two repeats alone would estimate it within a factor of several
     # Points of a row over repeats are spread evenly, so that the noise is at most what is said: a standard deviation of
     # 30 runs is itself known to 1 / sqrt(58) = 13 %, of which three are allowed.
     assert estimates.std(ddof=1) < 1.4 * stated.mean()
@@ -347,7 +347,7 @@ def test_a_checkpoint_of_data_that_changed_since_is_rejected(path: Path, tmp_pat
     of_frame, now = (pl.from_pandas(rows).lazy() for rows in (pd.read_parquet(path), changed))
     importance(lambda X: X["a"], of_frame, "y", **call)
     with pytest.raises(sg.exceptions.ParameterError, match="holds another run: rows looked at: "):
-        importance(lambda X: X["a"], now, "y", **call)  # where nothing but the rows can tell
+        importance(lambda X: X["a"], now, "y", **call)  # where only the rows differ
 
 
 def test_a_result_of_chunks_is_saved_shown_and_reported(path: Path, tmp_path: Path) -> None:

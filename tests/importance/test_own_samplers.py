@@ -53,7 +53,7 @@ class Sampler:
 
 
 class Spy:
-    """A model that keeps the tables it was asked for."""
+    """A model that stores the tables it predicts."""
 
     def __init__(self) -> None:
         self.tables: list[Any] = []
@@ -114,7 +114,7 @@ def test_whole_numbers_given_as_floats_stay_whole_numbers(table: Any) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int32, np.bool_])
 def test_array_of_another_dtype_stays_of_it(dtype: Any) -> None:
-    """The user saw: a model trained on float32 asked for float64."""
+    """The user saw: a model trained on float32 was given float64."""
     array = RNG.integers(0, 2, size=(N, 2)).astype(dtype)
     seen: set[Any] = set()
 

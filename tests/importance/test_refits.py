@@ -64,7 +64,7 @@ def test_models_are_fitted_on_rows_that_they_are_not_judged_on() -> None:
             seen.append((self.rows_, set(X["c"])))
             return super().predict(X)
 
-    # c is not redrawn, and tells which rows these are.
+    # c is not resampled, and identifies the rows.
     options: dict[str, Any] = {"sampler": "marginal", "features": ["a"], "n_repeats": 2, "random_state": 1}
     sg.importance_over_refits(Spy(), X, Y, n_refits=3, test_share=0.25, **options)
     assert len({frozenset(train) for train, _ in seen}) == 3

@@ -1,4 +1,4 @@
-"""The subgroups of a result are those that its table tells features by."""
+"""The subgroups of a result are those of its table `by_subgroup`."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ PLAIN = run()
 WITH_PARTITION = PLAIN.with_sampler_variance(6)
 
 
-def test_default_covers_test_rows_and_redraw() -> None:
+def test_default_covers_test_rows_and_monte_carlo_draws() -> None:
     assert PLAIN.covered == ("test rows", "Monte Carlo")
     assert set(PLAIN.overall["noise"]) == {"test rows + Monte Carlo"}
     assert set(PLAIN.by_subgroup["noise"]) == {"test rows + Monte Carlo"}
@@ -84,7 +84,7 @@ def test_noise_names_the_largest_source() -> None:
     assert list(PLAIN.variance_components.columns) == ["feature", "test rows", "Monte Carlo", "largest"]
 
 
-def test_partition_is_covered_on_request_only() -> None:
+def test_sampler_variance_is_covered_on_request_only() -> None:
     every = WITH_PARTITION.with_noise("sampler", "Monte Carlo", "test rows")
     assert set(every.overall["noise"]) == {"test rows + Monte Carlo + sampler"}
     squares = (WITH_PARTITION.variance_components[["test rows", "Monte Carlo", "sampler"]] ** 2).sum(axis=1)
@@ -156,7 +156,7 @@ def test_resamples_predict_the_documented_number_of_rows() -> None:
     assert many.rows == 150 * (1 + 15 + 3 * 10)
 
 
-def test_sampler_that_learns_nothing_has_no_noise_of_the_partition_and_no_cost() -> None:
+def test_sampler_that_learns_nothing_has_no_sampler_variance_and_no_cost() -> None:
     counting = Counting()
     result = sg.importance(counting, X, Y, sampler="marginal", n_repeats=4, features=["a"], random_state=1)
     result = result.with_sampler_variance(3)
@@ -178,7 +178,7 @@ def test_resamples_do_not_depend_on_jobs_or_other_features() -> None:
     assert PLAIN.with_sampler_variance(3, n_jobs=2).variance_components["sampler"][1] == pytest.approx(alone, rel=1e-12)
 
 
-def test_several_losses_keep_their_own_noise_of_the_partition() -> None:
+def test_several_losses_keep_their_own_sampler_variance() -> None:
     both = run(loss=["squared_error", "absolute_error"]).with_sampler_variance(3)
     for loss in both.losses:
         one = run(loss=loss).with_sampler_variance(3)

@@ -51,7 +51,7 @@ def run(X: Any, y: Any, /, **options: Any) -> sg.ImportanceResult:
 
 @each_sampler
 @pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
-def test_weights_are_repeated_rows_where_the_expectation_is_exact(options: dict[str, Any], loss: str) -> None:
+def test_weights_are_duplicated_rows_where_the_expectation_is_exact(options: dict[str, Any], loss: str) -> None:
     weighted = run(X, Y, features=["level"], sample_weight=TIMES, loss=loss, **options)
     repeated = run(X.iloc[REPEATED], Y[REPEATED], features=["level"], loss=loss, **options)
     assert weighted.scores[0].n_exact == N
@@ -64,7 +64,7 @@ def test_weights_are_repeated_rows_where_the_expectation_is_exact(options: dict[
 
 
 @each_sampler
-def test_weights_are_repeated_rows_in_expectation_where_rows_are_drawn(options: dict[str, Any]) -> None:
+def test_weights_are_duplicated_rows_in_expectation_where_rows_are_drawn(options: dict[str, Any]) -> None:
     """60 seeds each: four standard errors of the difference."""
     weighted, repeated = (
         [

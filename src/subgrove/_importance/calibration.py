@@ -136,7 +136,7 @@ def _warn_of_covariate_shift(features: Sequence[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _JointVariates:
-    """Control variates of all losses of a feature, side by side; `independence_test` is centred."""
+    """Control variates of all losses of a feature, side by side; `test` is centred."""
 
     test: Floats  # (n, q)
     inverse: Floats  # of its covariance

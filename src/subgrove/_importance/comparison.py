@@ -43,7 +43,7 @@ def _variance(
     place: int,
 ) -> float:
     mine, yours = losses[place]
-    paired = _same_rows(one, two)
+    paired = same_rows(one, two)
     same_draws = paired and _same_seed(one, two)
     same_draws = same_draws and np.array_equal(first.code, second.code) and first.overall.shape == second.overall.shape
     if paired:
@@ -56,7 +56,8 @@ def _variance(
     return variance
 
 
-def _same_rows(one: ImportanceData, two: ImportanceData) -> bool:
+def same_rows(one: ImportanceData, two: ImportanceData) -> bool:
+    """Return whether two results are of the same rows, with the same weights."""
     return (
         one.settings.get("fingerprint") == two.settings.get("fingerprint")
         and one.n_rows == two.n_rows

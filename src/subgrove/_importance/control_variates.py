@@ -92,14 +92,6 @@ class RowFeatures:
             matrix[at] = one.of(table.series(one.column))
         return matrix.T
 
-    def both(self, feature: RowFeature) -> tuple[Floats, Floats]:
-        """Return a feature of the test rows, and of the additional rows."""
-        return feature.of(self.test.series(feature.column)), feature.of(self.further.series(feature.column))
-
-    def allowed(self, without: Collection[str]) -> npt.NDArray[np.bool_]:
-        """Return which features are not computed from these columns."""
-        return np.array([one.column not in without for one in self.features], dtype=np.bool_)
-
 
 def _powers(name: str, values: npt.NDArray[Any]) -> list[RowFeature]:
     values = values[np.isfinite(values)]
@@ -159,7 +151,7 @@ class ControlVariateFit:
 
     def predict(self, values: Floats, without: Collection[str]) -> ControlVariate | None:
         """Predict values of the rows from other columns than these; None where no column is predictive."""
-        usable = self.features.allowed(without)
+        usable = np.array([one.column not in without for one in self.features.features], dtype=np.bool_)
         largest = float(np.abs(values).max(initial=0.0))
         if len(self.rows) < _MIN_ROWS or not usable.any() or not 0 < largest < np.inf:
             return None
@@ -181,9 +173,9 @@ class ControlVariateFit:
         test = np.full(self.features.test.n_rows, intercepts.mean())
         further = np.full(self.features.further.n_rows, intercepts.mean())
         for at in used:
-            here, there = self.features.both(self.features.features[at])
-            test += slopes[:, at].mean() * here
-            further += slopes[:, at].mean() * there
+            one, slope = self.features.features[at], slopes[:, at].mean()
+            test += slope * one.of(self.features.test.series(one.column))
+            further += slope * one.of(self.features.further.series(one.column))
         own = slopes[:, used][self.fold]
         test[self.rows] = intercepts[self.fold] + (self.matrix[:, used] * own).sum(axis=1)
         return ControlVariate(test, further, tuple(dict.fromkeys(self.features.features[at].column for at in often)))

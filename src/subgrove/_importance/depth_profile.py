@@ -12,6 +12,7 @@ from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Kind
 from subgrove._importance.importance import importance
 from subgrove._importance.result import ImportanceResult
+from subgrove._importance.spec import read_pair
 from subgrove._subgroups import Subgroups
 from subgrove._subgroups.depth import DepthChoice
 from subgrove._subgroups.find import grow_all_trees
@@ -178,7 +179,7 @@ class DepthProfile:
         estimates = {
             (line["feature"], depth): {name: line[name] for name in _COLUMNS}
             for depth, result in self.importance.items()
-            for line in _lines(result)
+            for line in replace(result, backend="pandas").overall.to_dict("records")
         }
         rows = [estimates[key] for key in zip(table["feature"], table["depth"], strict=True)]
         return table.join(pd.DataFrame(rows, columns=list(_COLUMNS)))
@@ -218,11 +219,7 @@ def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:
         raise ParameterError(
             f"{given} was given without {lacking}. Importance by depth needs both; pass {lacking} too."
         )
-    if hasattr(test, "X") and hasattr(test, "y"):
-        return test.X, test.y
-    if isinstance(test, tuple | list) and len(test) == 2:
-        return test[0], test[1]
-    raise ParameterError(f"test must be a pair (X, y), or have X and y; got {type(test).__name__}.")
+    return read_pair("test", test)
 
 
 def _by_depth(groups: Subgroups, model: Any, test: tuple[Any, Any], **options: Any) -> dict[int, ImportanceResult]:
@@ -236,10 +233,3 @@ def _by_depth(groups: Subgroups, model: Any, test: tuple[Any, Any], **options: A
         previous = {score.title: score for score in results[depth - 1].scores} if depth else {}
         results[depth] = replace(result, scores=tuple((previous | fresh)[name] for name in depths))
     return results
-
-
-def _lines(result: ImportanceResult) -> list[dict[str, Any]]:
-    """Return the rows of `overall`, which is in the library of the user's tables."""
-    import narwhals as nw
-
-    return list(nw.from_native(result.overall, eager_only=True).iter_rows(named=True))

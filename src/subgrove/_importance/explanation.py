@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.text import first_of, html_of, number
-from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, subgroup_lines
+from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, score_of, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove.exceptions import ParameterError
-from subgrove.samplers.base import title
 
 _ALPHA = 0.05
 
@@ -43,12 +41,7 @@ class Explanation:
 
 def explained(result: ImportanceData, feature: Any) -> Explanation:
     """Return how a feature was resampled, what that costs, where, and whether the estimate is reliable."""
-    name = title(tuple(feature)) if isinstance(feature, list | tuple) else str(feature)
-    score = next((one for one in result.scores if one.title == name), None)
-    if score is None:
-        raise ParameterError(
-            f"feature={feature!r} is not among the features of this result: {', '.join(result.features)}."
-        )
+    score = score_of(result.scores, feature)
     losses = range(len(result.losses))
     sentences = [*resampling_sentences(result, score)]
     sentences += [sentence for at in losses for sentence in _cost_sentences(result, score, at)]
@@ -98,7 +91,7 @@ def _cost(result: ImportanceData, score: FeatureResult, at: int, line: dict[str,
     baseline, estimate = result.baseline[at], line["estimate"]
     start = f"{'Refitting without' if _is_loco(result) else 'Resampling'} {score.title}"
     if result.per_row_losses[at]:
-        verb, change = ("increases" if estimate >= 0 else "decreases"), ""
+        verb = "increases" if estimate >= 0 else "decreases"
         change = f", from {number(baseline)} to {number(baseline + estimate)}"
     else:  # of some scores more is better: estimates have the sign of a loss
         verb, change = ("worsens" if estimate >= 0 else "improves"), ""

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import stream
+from subgrove._importance.comparison import same_rows
 from subgrove._importance.gap_result import OTHER_DRAWS, Gap, GapStep
 from subgrove._importance.intervals import combined_variance
 from subgrove._importance.recompute import ScoringSource, stored_inputs
 from subgrove._importance.relative import Block, block_title, conditioning_blocks
-from subgrove._importance.tables import ImportanceData
+from subgrove._importance.tables import ImportanceData, score_of
 from subgrove._scoring.estimate_variance import monte_carlo_variance
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import ParameterError
@@ -45,7 +46,7 @@ def gap_between(imp: ImportanceData, marginal: ImportanceData, feature: Any, los
             f"The two results are of different models: the baseline {name} is {one.baseline[0]:.6g} here and "
             f"{base.baseline[0]:.6g} in marginal. Compute both for the same model, rows and loss."
         )
-    score = score_of(one, feature, "explain_gap")
+    score = score_of(with_rows(one.scores, "explain_gap"), feature)
     conditional, start = score.uncalibrated(), _marginal_score(base, score).uncalibrated()
     walk = _Walk(one, score.feature, name, conditional, start)
     coefficients, orders = _steps(walk.names, walk.seed, average=average)
@@ -85,8 +86,7 @@ def _reject_other_results(imp: ImportanceData, marginal: Any) -> None:
     _reject_unconditional(imp.settings.get("sampler"))
     for result in (imp, marginal):
         with_rows(result.scores, "explain_gap")
-    ours, theirs = (np.ones(one.n_rows) if one.weights is None else one.weights for one in (imp, marginal))
-    if imp.settings.get("fingerprint") != marginal.settings.get("fingerprint") or not np.array_equal(ours, theirs):
+    if not same_rows(imp, marginal):
         raise ParameterError("The two results are of different rows or weights. Compute both on the same ones.")
 
 
@@ -105,18 +105,6 @@ def _for_loss(marginal: ImportanceData, name: str) -> ImportanceData:
             f"marginal has no loss {name!r}; it has {', '.join(marginal.losses)}. Compute it with both."
         )
     return marginal.for_loss(name)
-
-
-def score_of(result: ImportanceData, feature: Any, method: str) -> FeatureResult:
-    """Return the scores of a feature or group of features by its name."""
-    scores = with_rows(result.scores, method)
-    if feature is None and len(scores) == 1:
-        return scores[0]
-    members = frozenset(map(str, feature)) if isinstance(feature, list | tuple) else None
-    for score in scores:
-        if score.title == str(feature) or frozenset(score.feature) == members:
-            return score
-    raise ParameterError(f"feature={feature!r} is not among the features of this result: {', '.join(result.features)}.")
 
 
 def _marginal_score(marginal: ImportanceData, like: FeatureResult) -> FeatureResult:

@@ -29,7 +29,7 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import MONTE_CARLO, TEST_ROWS, interval_columns, label
-from subgrove._importance.tables import ImportanceData
+from subgrove._importance.tables import ImportanceData, subgroup_columns
 from subgrove._regress import grow_forest
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import InputError, ParameterError
@@ -58,8 +58,7 @@ def independence_lines(result: ImportanceData, X: Any, *, by_subgroup: bool) -> 
         products = _products(score, result.predictions, result.residuals, table, given, seed)
         for k in range(len(score.rules)) if by_subgroup else [None]:
             rows = slice(None) if k is None else score.code == k
-            fold = {} if k is None or not score.folds else {"fold": score.folds[k]}
-            name = {} if k is None else {**fold, "subgroup": k, "rule": score.rules[k]}
+            name = {} if k is None else subgroup_columns(score, k)
             own = None if result.weights is None else result.weights[rows]
             lines.append({"feature": score.title, **name, **_line(products[rows], own, result.level)})
     return lines

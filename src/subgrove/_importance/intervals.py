@@ -197,21 +197,12 @@ def adjusted_p_values(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def holm(p_values: Any) -> Floats:
     """Return p-values adjusted by Holm's method; NaN stays NaN and does not count."""
-
-    def step_down(ascending: Floats) -> Floats:
-        return np.maximum.accumulate(ascending * (len(ascending) - np.arange(len(ascending))))
-
-    return _adjusted(p_values, step_down)
+    return _adjusted(p_values, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1)))
 
 
 def benjamini_hochberg(p_values: Any) -> Floats:
     """Return p-values adjusted by Benjamini and Hochberg's method; NaN stays NaN and does not count."""
-
-    def step_up(ascending: Floats) -> Floats:
-        n = len(ascending)
-        return np.minimum.accumulate((ascending * n / np.arange(1, n + 1))[::-1])[::-1]
-
-    return _adjusted(p_values, step_up)
+    return _adjusted(p_values, lambda p: np.minimum.accumulate((p * len(p) / np.arange(1, len(p) + 1))[::-1])[::-1])
 
 
 def _adjusted(p_values: Any, method: Callable[[Floats], Floats]) -> Floats:

@@ -17,7 +17,7 @@ from subgrove._data.table import fingerprint, read_table
 from subgrove._data.to_containers import copied, without_columns
 from subgrove._importance.importance import make_result
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.spec import read_counts, reject_weighted_scores
+from subgrove._importance.spec import read_counts, read_pair, reject_weighted_scores
 from subgrove._models.predictor import default_loss, gives_probabilities, read_model, read_target, response_for
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, weighted_mean
@@ -177,12 +177,7 @@ def unfitted(model: Any) -> Any:
 
 
 def _training(train: Any) -> tuple[Any, Any]:
-    pair = (train.X, train.y) if hasattr(train, "X") and hasattr(train, "y") else train
-    if not isinstance(pair, tuple | list) or len(pair) != 2:
-        raise ParameterError(
-            f"train must be a pair (X, y), or have .X and .y; got {type(train).__name__}. Models are refitted on it."
-        )
-    rows, y = pair
+    rows, y = read_pair("train", train, " Models are refitted on it.")
     n_rows = read_table(rows, argument="train", lenient=True).n_rows
     if len(y) != n_rows:
         raise InputError(f"train has {n_rows} rows and {len(y)} values of y. Their numbers must agree.")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from subgrove._importance.importance import importance
 from subgrove._importance.intervals import SOURCES, adjusted_p_values, interval_columns, label, monte_carlo_variances
 from subgrove._importance.loco import Refit, unfitted
 from subgrove._importance.result import ImportanceResult
-from subgrove._importance.storage import REFITS, read_values, readable, write_values
+from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import checked_level, loss_column
 from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
 
@@ -127,7 +127,7 @@ class RefitsResult:
         path : str or path
             Where to write, such as "refits.json".
         """
-        write_values(REFITS, {one.name: getattr(self, one.name) for one in fields(self)}, path)
+        write_result("importance over refits", self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> RefitsResult:
@@ -138,8 +138,8 @@ class RefitsResult:
         path : str or path
             The file.
         """
-        with readable(path):
-            return cls(**read_values(REFITS, path))
+        result: RefitsResult = read_result("importance over refits", cls, path)
+        return result
 
     def __repr__(self) -> str:
         lines = [f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>"]
@@ -297,7 +297,7 @@ def _read_splits(X: Any, y: Any, test_share: Any, seed: int) -> _Splits:
         raise InputError(
             f"y has {len(y)} values, but X has {table.n_rows} rows. Pass one value of y for each row of X."
         )
-    return _Splits(Frames(X, table.columns), X, y, table.n_rows, _n_test(test_share, table.n_rows), seed)
+    return _Splits(Frames(X, table.columns), y, table.n_rows, _n_test(test_share, table.n_rows), seed)
 
 
 def _n_test(test_share: Any, n_rows: int) -> int:
@@ -317,7 +317,6 @@ class _Splits:
     """Random splits into training and test rows, one for each refit."""
 
     frames: Frames
-    X: Any
     y: Any
     n_rows: int
     n_test: int

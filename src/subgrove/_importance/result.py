@@ -18,14 +18,14 @@ from subgrove._importance.calibration import (
 from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap_result import Gap
-from subgrove._importance.gap_steps import gap_between, score_of
+from subgrove._importance.gap_steps import gap_between
 from subgrove._importance.independence_test import independence_lines
 from subgrove._importance.intervals import adjusted_p_values, known_sources, read_sources
 from subgrove._importance.recompute import read_resamples, stored_inputs
 from subgrove._importance.relative import RelativeImportance, relative_steps
 from subgrove._importance.result_tables import ImportanceTables
-from subgrove._importance.storage import read_result, readable, write_result
-from subgrove._importance.tables import result_text
+from subgrove._importance.storage import read_result, write_result
+from subgrove._importance.tables import result_text, score_of
 from subgrove._scoring.feature_result import with_rows
 from subgrove.exceptions import ParameterError
 
@@ -329,7 +329,7 @@ class ImportanceResult(ImportanceTables):
         2     2                  hum     157.4    -7.0
         3     3  the other 6 columns     157.4     0.0
         """
-        score = score_of(self, feature, "relative")
+        score = score_of(with_rows(self.scores, "relative"), feature)
         return relative_steps(self, stored_inputs(self._source, "relative"), score.feature, order)
 
     def save(self, path: str | Path) -> None:
@@ -342,7 +342,7 @@ class ImportanceResult(ImportanceTables):
         path : str or path
             Where to write, such as "importance.json".
         """
-        write_result(self, path)
+        write_result("importance", self, path)
 
     @classmethod
     def load(cls, path: str | Path) -> ImportanceResult:
@@ -353,8 +353,8 @@ class ImportanceResult(ImportanceTables):
         path : str or path
             The file.
         """
-        with readable(path):
-            return cls(**read_result(path))
+        result: ImportanceResult = read_result("importance", cls, path)
+        return result
 
     def __repr__(self) -> str:
         return result_text(self)

@@ -13,19 +13,8 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._data.to_containers import make_table, table_of_lines
 from subgrove._importance.calibration import CALIBRATION_COLUMNS, calibration_lines
-from subgrove._importance.intervals import adjusted_p_values, reject_sampler_source
-from subgrove._importance.tables import (
-    CHOICE_COLUMNS,
-    FIDELITY_COLUMNS,
-    ImportanceData,
-    choice_lines,
-    component_lines,
-    fidelity_lines,
-    overall_line,
-    quantile_lines,
-    repeat_lines,
-    subgroup_lines,
-)
+from subgrove._importance.intervals import adjusted_p_values, known_sources, overall_components, reject_sampler_source
+from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, subgroup_columns, subgroup_lines
 from subgrove._scoring.feature_result import with_rows
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
@@ -79,7 +68,13 @@ class ImportanceTables(ImportanceData):
     @property
     def repeats(self) -> Any:
         """One row for each feature and repeat (and loss)."""
-        return table_of_lines(self.backend, repeat_lines(self))
+        lines = [
+            {**self.loss_column(at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
+            for at in range(len(self.losses))
+            for score in self.scores
+            for repeat, value in enumerate(score.overall[at])
+        ]
+        return table_of_lines(self.backend, lines)
 
     def over_repeats(self, *, quantiles: Sequence[float] = (0.05, 0.95), by_subgroup: bool = False) -> Any:
         """Return mean, median and quantiles over repeats: the Monte Carlo noise, as in the paper's tables.
@@ -96,7 +91,16 @@ class ImportanceTables(ImportanceData):
                 raise ParameterError(f"quantiles must be numbers from 0 to 1; got {level!r}.")
         if by_subgroup:
             self._reject_scores("over_repeats(by_subgroup=True)", "a value for each subgroup")
-        return table_of_lines(self.backend, quantile_lines(self, quantiles, by_subgroup=by_subgroup))
+        lines = []
+        for at in range(len(self.losses)):
+            for score in self.scores:
+                for k in range(len(score.rules)) if by_subgroup else [None]:
+                    values = score.overall[at] if k is None else score.repeats[at, :, k]
+                    own = {} if k is None else subgroup_columns(score, k)
+                    line = {**self.loss_column(at), "feature": score.title, **own}
+                    line |= {"mean": float(values.mean()), "median": float(np.median(values))}
+                    lines.append(line | {f"q{100 * level:g}": float(np.quantile(values, level)) for level in quantiles})
+        return table_of_lines(self.backend, lines)
 
     @property
     def subgroups(self) -> dict[str, Partition]:
@@ -120,7 +124,16 @@ class ImportanceTables(ImportanceData):
     @property
     def variance_components(self) -> Any:
         """One row for each feature (and loss): the standard error due to each source of noise, and the largest."""
-        return table_of_lines(self.backend, component_lines(self))
+        sources = known_sources(self.scores, self.settings)
+        lines = []
+        for at, per_row in enumerate(self.per_row_losses):
+            for score in self.scores:
+                components = overall_components(score, at, self.weights, per_row=per_row)
+                errors = {name: float(np.sqrt(components[name][0])) for name in sources}
+                known = {name: error for name, error in errors.items() if error > 0}
+                largest = max(known, key=lambda name: known[name]) if known else "none"
+                lines.append({**self.loss_column(at), "feature": score.title, **errors, "largest": largest})
+        return table_of_lines(self.backend, lines)
 
     @property
     def fidelity_checks(self) -> Any:
@@ -130,7 +143,13 @@ class ImportanceTables(ImportanceData):
         distance, 1 being that of marginal resampling. `fidelity` is "passed", "failed" or "unknown". Empty if
         `importance` was called with check_fidelity=False.
         """
-        return table_of_lines(self.backend, fidelity_lines(self.scores), FIDELITY_COLUMNS)
+        columns = ("feature", "n", "auc", "auc_std_error", "mmd", "fidelity", "reason")
+        checks = [(score.title, score.fidelity_check) for score in self.scores if score.fidelity_check is not None]
+        lines = [
+            (name, check.n, check.auc, check.auc_std_error, check.mmd, check.verdict, check.reason)
+            for name, check in checks
+        ]
+        return table_of_lines(self.backend, [dict(zip(columns, line, strict=True)) for line in lines], columns)
 
     @property
     def choices(self) -> Any:
@@ -140,7 +159,13 @@ class ImportanceTables(ImportanceData):
         `score_gap` the difference to the best, with its `std_error`; `complexity` the number of terms and splits. The
         least complex candidate within one standard error of the best is selected. Empty for other samplers.
         """
-        return table_of_lines(self.backend, choice_lines(self), CHOICE_COLUMNS)
+        columns = ("feature", "sampler", "score", "score_gap", "std_error", "complexity", "selected")
+        lines: list[dict[str, Any]] = []
+        for name, choices in sampler_choices(self).items():
+            for fold, choice in enumerate(choices):
+                own = {"fold": fold} if len(choices) > 1 else {}
+                lines += [{"feature": name, **own, **line} for line in choice.lines()]
+        return table_of_lines(self.backend, lines, columns)
 
     @property
     def calibration(self) -> Any:

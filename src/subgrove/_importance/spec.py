@@ -77,16 +77,16 @@ class ImportanceSpec:
         self, fitted: Mapping[str, Any], given: Mapping[Feature, Given] | None, **others: Any
     ) -> dict[str, Any]:
         """Return the settings of the result; `fitted` has what a fitted sampler adds to them."""
-        columns = (
-            None if given is None else {title(one): None if own is None else list(own) for one, own in given.items()}
-        )
+        columns = None
+        if given is not None:
+            columns = {title(one): None if own is None else list(own) for one, own in given.items()}
         return {
             "method": "importance",
             "sampler": sampler_name(self.sampler),
             "n_repeats": self.n_repeats,
             "random_state": self.seed,
             **fitted,
-            "given": None if given is None else columns,
+            "given": columns,
             **others,
         }
 
@@ -292,3 +292,13 @@ def reject_weighted_scores(losses: RowLosses, weights: Floats | None) -> None:
 def versions() -> dict[str, str]:
     """Return the versions that results were computed with."""
     return {"subgrove": __version__, "numpy": np.__version__, "python": platform.python_version()}
+
+
+def read_pair(argument: str, value: Any, remedy: str = "") -> tuple[Any, Any]:
+    """Return the rows and the target of a data set or of a pair."""
+    pair = (value.X, value.y) if hasattr(value, "X") and hasattr(value, "y") else value
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ParameterError(
+            f"{argument} must be a pair (X, y), or have .X and .y; got {type(value).__name__}.{remedy}"
+        )
+    return pair[0], pair[1]

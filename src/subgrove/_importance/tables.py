@@ -16,7 +16,6 @@ from subgrove._importance.intervals import (
     TEST_ROWS,
     default_sources,
     interval_columns,
-    known_sources,
     label,
     overall_components,
     subgroup_components,
@@ -31,8 +30,6 @@ from subgrove.samplers.choice import SamplerChoice
 
 MARK = "!"
 NOT_REALISTIC = "resampled rows are not realistic"
-FIDELITY_COLUMNS = ("feature", "n", "auc", "auc_std_error", "mmd", "fidelity", "reason")
-CHOICE_COLUMNS = ("feature", "sampler", "score", "score_gap", "std_error", "complexity", "selected")
 _MAX_SHOWN = 20  # features in the text of a result
 
 
@@ -167,7 +164,7 @@ def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> lis
         {
             **result.loss_column(at),
             "feature": score.title,
-            **_subgroup_columns(score, k),
+            **subgroup_columns(score, k),
             "n": as_count(score.sizes[k]),
             **{name: float(values[k]) for name, values in columns.items()},
             "mc_error": float(np.sqrt(score.mc_variance[at, k])),
@@ -182,68 +179,10 @@ def _is_calibrated(score: FeatureResult) -> bool:
     return score.calibration is not None and score.calibration.is_used
 
 
-def _subgroup_columns(score: FeatureResult, k: int) -> dict[str, Any]:
+def subgroup_columns(score: FeatureResult, k: int) -> dict[str, Any]:
+    """Return the columns that name a subgroup of a feature."""
     fold = {"fold": score.folds[k]} if score.folds else {}
     return {**fold, "subgroup": k, "rule": score.rules[k]}
-
-
-def component_lines(result: ImportanceData) -> list[dict[str, Any]]:
-    """Return one line for each loss and feature: the standard error due to each source, and the largest source."""
-    lines = []
-    for at in range(len(result.losses)):
-        for score in result.scores:
-            components = overall_components(score, at, result.weights, per_row=result.per_row_losses[at])
-            sources = known_sources(result.scores, result.settings)
-            errors = {name: float(np.sqrt(components[name][0])) for name in sources}
-            known = {name: error for name, error in errors.items() if error > 0}
-            largest = max(known, key=lambda name: known[name]) if known else "none"
-            lines.append({**result.loss_column(at), "feature": score.title, **errors, "largest": largest})
-    return lines
-
-
-def repeat_lines(result: ImportanceData) -> list[dict[str, Any]]:
-    """Return one line for each loss, feature and repeat."""
-    return [
-        {**result.loss_column(at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
-        for at in range(len(result.losses))
-        for score in result.scores
-        for repeat, value in enumerate(score.overall[at])
-    ]
-
-
-def quantile_lines(result: ImportanceData, quantiles: Sequence[float], *, by_subgroup: bool) -> list[dict[str, Any]]:
-    """Return one line for each loss and feature (or subgroup): mean, median and quantiles over repeats."""
-    lines = []
-    for at in range(len(result.losses)):
-        for score in result.scores:
-            for k in range(len(score.rules)) if by_subgroup else [None]:
-                values = score.overall[at] if k is None else score.repeats[at, :, k]
-                name = {} if k is None else _subgroup_columns(score, k)
-                own = {**result.loss_column(at), "feature": score.title, **name}
-                lines.append({**own, **_over_repeats(values, quantiles)})
-    return lines
-
-
-def _over_repeats(values: Floats, quantiles: Sequence[float]) -> dict[str, float]:
-    columns = {"mean": float(values.mean()), "median": float(np.median(values))}
-    return columns | {f"q{100 * level:g}": float(np.quantile(values, level)) for level in quantiles}
-
-
-def fidelity_lines(scores: Sequence[FeatureResult]) -> list[dict[str, Any]]:
-    """Return one line for each feature whose resampled rows were checked."""
-    return [
-        {
-            "feature": score.title,
-            "n": check.n,
-            "auc": check.auc,
-            "auc_std_error": check.auc_std_error,
-            "mmd": check.mmd,
-            "fidelity": check.verdict,
-            "reason": check.reason,
-        }
-        for score in scores
-        if (check := score.fidelity_check) is not None
-    ]
 
 
 def is_unrealistic(score: FeatureResult) -> bool:
@@ -251,20 +190,22 @@ def is_unrealistic(score: FeatureResult) -> bool:
     return score.fidelity_check is not None and score.fidelity_check.verdict == "failed"
 
 
+def score_of(scores: Sequence[FeatureResult], feature: Any) -> FeatureResult:
+    """Return the scores of a feature or group of features by its name; None stands for the only one."""
+    if feature is None and len(scores) == 1:
+        return scores[0]
+    members = frozenset(map(str, feature)) if isinstance(feature, list | tuple) else None
+    for score in scores:
+        if score.title == str(feature) or frozenset(score.feature) == members:
+            return score
+    names = ", ".join(score.title for score in scores)
+    raise ParameterError(f"feature={feature!r} is not among the features of this result: {names}.")
+
+
 def sampler_choices(result: ImportanceData) -> dict[str, list[SamplerChoice]]:
     """Return feature -> the choice of `sampler="auto"`, one for each fold of cross-fitting."""
     stored = result.settings.get("choices") or {}
     return {name: [SamplerChoice.from_dict(one) for one in choices] for name, choices in stored.items()}
-
-
-def choice_lines(result: ImportanceData) -> list[dict[str, Any]]:
-    """Return one line for each feature, fold and candidate."""
-    lines: list[dict[str, Any]] = []
-    for name, choices in sampler_choices(result).items():
-        for fold, choice in enumerate(choices):
-            own = {"fold": fold} if len(choices) > 1 else {}
-            lines += [{"feature": name, **own, **line} for line in choice.lines()]
-    return lines
 
 
 def result_text(result: ImportanceData) -> str:
