@@ -11,7 +11,7 @@ import numpy.typing as npt
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.moments import Moments, interval_ends
 from subgrove._data.table import Table, read_table
-from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveRequest, CurveSummary
+from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveSummary
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
 from subgrove._effects.predict import PredictionRequest
 from subgrove._effects.subgroup_rows import SubgroupRows
@@ -44,15 +44,40 @@ class AccumulatedEffects(CurveKind):
         edges = edges_of(info, rows.x[0], rows.weights, grid, grid_resolution)
         return CurveLayout(rows.subgroup, (edges,), user_grid=not isinstance(grid, str))
 
-    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
-        """Request each row at the borders of its interval, or at its own level and the adjacent ones."""
+    def used_rows(self, rows: SubgroupRows, layout: CurveLayout) -> SubgroupRows:
+        """Return the rows with a value on the axis, or within the user's grid."""
         rows, (axis,) = rows.with_value(), layout.axes
         if has_levels(axis.info):
-            rows = rows.where(np.isin(rows.x[0], axis.points))
-            return _LevelRequest(rows, axis, in_memory) if len(rows.rows) else None
-        if layout.user_grid:
-            rows = rows.where((rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1]))
-        return _IntervalRequest(rows, axis.points, in_memory) if len(rows.rows) else None
+            return rows.where(np.isin(rows.x[0], axis.points))
+        inside = (rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1])
+        return rows.where(inside) if layout.user_grid else rows
+
+    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+        """Request each row at the borders of its interval, or at its own level and the adjacent ones."""
+        (axis,) = layout.axes
+        if has_levels(axis.info):
+            return _level_requests(rows, axis)
+        interval, upper = interval_ends(axis.points, rows.x[0])
+        blocks = [
+            rows.block_of(axis.points[interval], "left borders of intervals"),
+            rows.block_of(axis.points[upper], "right borders of intervals"),
+        ]
+        return [PredictionRequest(rows.frames, blocks, np.array)]
+
+    def summary(
+        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
+    ) -> CurveSummary:
+        """Return moments of the steps, (outputs, intervals), or the steps between levels."""
+        (axis,) = layout.axes
+        if has_levels(axis.info):
+            return _level_summary(rows, axis, predictions, in_memory)
+        left, right = predictions[0]
+        interval, _ = interval_ends(axis.points, rows.x[0])
+        cells = (interval, max(len(axis) - 1, 1), rows.weights)
+        if in_memory:
+            return CurveSummary(rows.n, *_two_pass_moments(right - left, *cells))
+        moments = Moments.of(right - left, *cells)
+        return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Accumulate the mean steps, and centre the curve."""
@@ -66,76 +91,41 @@ class AccumulatedEffects(CurveKind):
         return Curve(layout.subgroup, layout.axes, np.full(len(axis), n), estimate, error)
 
 
-@dataclass(frozen=True, eq=False)
-class _IntervalRequest(CurveRequest):
-    """Each row at both borders of its interval: two predictions for each row."""
-
-    rows: SubgroupRows
-    edges: Floats
-    in_memory: bool
-
-    @property
-    def requests(self) -> Sequence[PredictionRequest]:
-        interval, upper = interval_ends(self.edges, self.rows.x[0])
-        blocks = [
-            self.rows.block_of(self.edges[interval], "left borders of intervals"),
-            self.rows.block_of(self.edges[upper], "right borders of intervals"),
-        ]
-        return [PredictionRequest(self.rows.frames, blocks, np.array)]
-
-    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
-        """Return moments of the steps, (outputs, intervals)."""
-        left, right = predictions[0]
-        interval, _ = interval_ends(self.edges, self.rows.x[0])
-        cells = (interval, max(len(self.edges) - 1, 1), self.rows.weights)
-        if self.in_memory:
-            return CurveSummary(self.rows.n, *_two_pass_moments(right - left, *cells))
-        moments = Moments.of(right - left, *cells)
-        return CurveSummary(self.rows.n, moments.n, moments.mean, moments.m2)
+def _level_requests(rows: SubgroupRows, axis: GridAxis) -> list[PredictionRequest]:
+    """Request each row at its own level, the next and the previous one: at most three predictions for each row."""
+    requests = [PredictionRequest(rows.frames, [rows.unchanged()], np.array)]
+    rank, moves = _moves(rows, axis)
+    for mask, offset, text in moves:
+        if mask.any():
+            some, points = rows.where(mask), axis.points[rank[mask] + offset]
+            requests.append(PredictionRequest(some.frames, [some.block_of(points, text)], np.array))
+    return requests
 
 
-@dataclass(frozen=True, eq=False)
-class _LevelRequest(CurveRequest):
-    """Each row at its own level, the next and the previous one: at most three predictions for each row."""
+def _level_summary(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Floats], in_memory: bool) -> CurveSummary:
+    """Return the steps of rows in memory, or moments of steps up, down and of their sum by level.
 
-    rows: SubgroupRows
-    axis: GridAxis
-    in_memory: bool
+    The moments of the sum are needed for the covariance of steps up and down.
+    """
+    remaining = iter(predictions)
+    own = next(remaining)[0]
+    rank, moves = _moves(rows, axis)
+    steps = np.zeros((2, *own.shape))
+    for line, (mask, offset, _) in zip(steps, moves, strict=True):
+        if mask.any():
+            line[:, mask] = offset * (next(remaining)[0] - own[:, mask])
+    if not in_memory:
+        moments = Moments.of(np.concatenate([*steps, steps[0] + steps[1]]), rank, len(axis), rows.weights)
+        return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
+    none = np.zeros((3 * len(own), len(axis)))
+    weights = np.ones(len(rank)) if rows.weights is None else rows.weights
+    return LevelSummary(rows.n, none, none, none, rank=rank, steps=steps, weights=weights)
 
-    @property
-    def requests(self) -> Sequence[PredictionRequest]:
-        requests = [PredictionRequest(self.rows.frames, [self.rows.unchanged()], np.array)]
-        for mask, offset, text in self._moves():
-            if mask.any():
-                some, points = self.rows.where(mask), self.axis.points[self._rank()[mask] + offset]
-                requests.append(PredictionRequest(some.frames, [some.block_of(points, text)], np.array))
-        return requests
 
-    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
-        """Return the steps of rows in memory, or moments of steps up, down and of their sum by level.
-
-        The moments of the sum are needed for the covariance of steps up and down.
-        """
-        remaining = iter(predictions)
-        own = next(remaining)[0]
-        steps = np.zeros((2, *own.shape))
-        for line, (mask, offset, _) in zip(steps, self._moves(), strict=True):
-            if mask.any():
-                line[:, mask] = offset * (next(remaining)[0] - own[:, mask])
-        n, rank, weights = self.rows.n, self._rank(), self.rows.weights
-        if not self.in_memory:
-            moments = Moments.of(np.concatenate([*steps, steps[0] + steps[1]]), rank, len(self.axis), weights)
-            return CurveSummary(n, moments.n, moments.mean, moments.m2)
-        none = np.zeros((3 * len(own), len(self.axis)))
-        weights = np.ones(len(rank)) if weights is None else weights
-        return LevelSummary(n, none, none, none, rank=rank, steps=steps, weights=weights)
-
-    def _rank(self) -> Rows:
-        return positions_of(self.axis)[self.rows.x[0].astype(np.intp)]
-
-    def _moves(self) -> tuple[tuple[npt.NDArray[np.bool_], int, str], ...]:
-        rank = self._rank()
-        return (rank < len(self.axis) - 1, 1, "next level"), (rank > 0, -1, "previous level")
+def _moves(rows: SubgroupRows, axis: GridAxis) -> tuple[Rows, tuple[tuple[npt.NDArray[np.bool_], int, str], ...]]:
+    """Return the position of each row's level, and the rows that move to the next and to the previous level."""
+    rank = positions_of(axis)[rows.x[0].astype(np.intp)]
+    return rank, ((rank < len(axis) - 1, 1, "next level"), (rank > 0, -1, "previous level"))
 
 
 def _accumulate_intervals(n: float, mass: Floats, mean: Floats, squares: Floats) -> tuple[Floats, Floats]:

@@ -116,19 +116,6 @@ class CurveSummary:
     ice: IceCurves | None = None
 
 
-class CurveRequest(ABC):
-    """Predictions for one curve and the rows of one chunk, and their summary."""
-
-    @property
-    @abstractmethod
-    def requests(self) -> Sequence[PredictionRequest]:
-        """The predictions that are needed."""
-
-    @abstractmethod
-    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
-        """Summarize the predictions, one array for each request."""
-
-
 class CurveKind(ABC):
     """A kind of curve."""
 
@@ -136,9 +123,19 @@ class CurveKind(ABC):
     def layout(self, rows: SubgroupRows, grids: Sequence[GridSpec], grid_resolution: int) -> CurveLayout | None:
         """Choose the grid points; None if no row lies on the user's grid."""
 
+    def used_rows(self, rows: SubgroupRows, layout: CurveLayout) -> SubgroupRows:
+        """Return the rows that contribute to the curve; all by default."""
+        return rows
+
     @abstractmethod
-    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
-        """Request predictions for the rows of a chunk, or for all rows in memory; None if no row is used."""
+    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+        """Request predictions for the used rows of a chunk, or for those of all rows in memory."""
+
+    @abstractmethod
+    def summary(
+        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
+    ) -> CurveSummary:
+        """Summarize the predictions of the used rows, one array for each request."""
 
     @abstractmethod
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
@@ -154,10 +151,16 @@ class PartialDependence(CurveKind):
         axes = tuple(axis_of(info, x, rows.weights, grid, grid_resolution) for info, x, grid in each)
         return CurveLayout(rows.subgroup, axes)
 
-    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
-        """Request all rows at each point, or at each pair of points."""
+    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+        """Request all rows at each point, or at each pair of points; the predictions are summarized at once."""
         box = in_memory and len(layout.axes) == 1 and has_levels(layout.axes[0].info)
-        return _PointRequest(rows, layout, PointSummary(rows.weights, in_memory, box))
+        return [PredictionRequest(rows.frames, _blocks(rows, layout), PointSummary(rows.weights, in_memory, box))]
+
+    def summary(
+        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
+    ) -> CurveSummary:
+        """Return the moments at each point."""
+        return _summary_of_points(rows.n, predictions[0])
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Return mean and standard error at each point."""
@@ -167,10 +170,15 @@ class PartialDependence(CurveKind):
 class IndividualCurves(PartialDependence):
     """ICE curves: the predictions of each row at each grid point, and their means."""
 
-    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
+    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
         """Request the same predictions, without summarizing them."""
-        assert in_memory
-        return _IceRequest(rows, layout)
+        return [PredictionRequest(rows.frames, _blocks(rows, layout), np.array)]
+
+    def summary(
+        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
+    ) -> CurveSummary:
+        """Return the moments at each point, and the curves."""
+        return _summary_of_ice(layout, IceCurves(predictions[0], rows.rows, rows.weights))
 
 
 class ConditionalMean(CurveKind):
@@ -193,12 +201,30 @@ class ConditionalMean(CurveKind):
         sums = np.bincount(cell, weights=x if weights is None else x * weights)
         return CurveLayout(rows.subgroup, (GridAxis(info, sums / np.bincount(cell, weights=weights)),), edges)
 
-    def request(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> CurveRequest | None:
-        """Request the observed rows with a value on the grid."""
+    def used_rows(self, rows: SubgroupRows, layout: CurveLayout) -> SubgroupRows:
+        """Return the rows with a value on the grid."""
         rows, (axis,) = rows.with_value(), layout.axes
-        if has_levels(axis.info):
-            rows = rows.where(np.isin(rows.x[0], axis.points))
-        return _CellRequest(rows, layout, in_memory) if len(rows.rows) else None
+        return rows.where(np.isin(rows.x[0], axis.points)) if has_levels(axis.info) else rows
+
+    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+        """Request the observed rows."""
+        return [PredictionRequest(rows.frames, [rows.unchanged()], np.array)]
+
+    def summary(
+        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
+    ) -> CurveSummary:
+        """Return the moments of the rows that are assigned to each point."""
+        values, (axis,), w = predictions[0], layout.axes, rows.weights
+        cell = _cells(rows, layout)
+        if not in_memory:
+            moments = Moments.of(np.ascontiguousarray(values[0]), cell, len(axis), w)
+            return CurveSummary(rows.n, moments.n.T, moments.mean.T, moments.m2.T)
+        points = []
+        for point in range(len(axis)):
+            mine = cell == point
+            summarize = PointSummary(None if w is None else w[mine], True, has_levels(axis.info))
+            points.append(summarize(np.ascontiguousarray(values[:, :, mine])))
+        return _summary_of_points(rows.n, np.concatenate(points))
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Return mean and standard error of the rows at each point."""
@@ -247,69 +273,14 @@ class PointSummary:
         return boxes
 
 
-@dataclass(frozen=True, eq=False)
-class _PointRequest(CurveRequest):
-    """All rows at each point of the grid."""
-
-    rows: SubgroupRows
-    layout: CurveLayout
-    summarize: PointSummary
-
-    @property
-    def requests(self) -> Sequence[PredictionRequest]:
-        return [PredictionRequest(self.rows.frames, _blocks(self.rows, self.layout), self.summarize)]
-
-    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
-        return _summary_of_points(self.rows.n, predictions[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _IceRequest(CurveRequest):
-    """All rows at each point of the grid, not summarized."""
-
-    rows: SubgroupRows
-    layout: CurveLayout
-
-    @property
-    def requests(self) -> Sequence[PredictionRequest]:
-        return [PredictionRequest(self.rows.frames, _blocks(self.rows, self.layout), np.array)]
-
-    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
-        return _summary_of_ice(self.layout, IceCurves(predictions[0], self.rows.rows, self.rows.weights))
-
-
-@dataclass(frozen=True, eq=False)
-class _CellRequest(CurveRequest):
-    """Observed rows, each assigned to a point of the grid."""
-
-    rows: SubgroupRows
-    layout: CurveLayout
-    in_memory: bool
-
-    @property
-    def requests(self) -> Sequence[PredictionRequest]:
-        return [PredictionRequest(self.rows.frames, [self.rows.unchanged()], np.array)]
-
-    def summary(self, predictions: Sequence[Floats]) -> CurveSummary:
-        values, (axis,), w = predictions[0], self.layout.axes, self.rows.weights
-        cell = self._cells()
-        if not self.in_memory:
-            moments = Moments.of(np.ascontiguousarray(values[0]), cell, len(axis), w)
-            return CurveSummary(self.rows.n, moments.n.T, moments.mean.T, moments.m2.T)
-        points = []
-        for point in range(len(axis)):
-            mine = cell == point
-            summarize = PointSummary(None if w is None else w[mine], True, has_levels(axis.info))
-            points.append(summarize(np.ascontiguousarray(values[:, :, mine])))
-        return _summary_of_points(self.rows.n, np.concatenate(points))
-
-    def _cells(self) -> Rows:
-        (axis,), x = self.layout.axes, self.rows.x[0]
-        if has_levels(axis.info):
-            return positions_of(axis)[x.astype(np.intp)]
-        if self.layout.edges is not None:
-            return interval_ends(self.layout.edges, x)[0]
-        return np.searchsorted(axis.points[:-1] / 2 + axis.points[1:] / 2, x, side="left")
+def _cells(rows: SubgroupRows, layout: CurveLayout) -> Rows:
+    """Return the point of an M-plot that each row is assigned to."""
+    (axis,), x = layout.axes, rows.x[0]
+    if has_levels(axis.info):
+        return positions_of(axis)[x.astype(np.intp)]
+    if layout.edges is not None:
+        return interval_ends(layout.edges, x)[0]
+    return np.searchsorted(axis.points[:-1] / 2 + axis.points[1:] / 2, x, side="left")
 
 
 def mean_of_ice(subgroup: int, axes: tuple[GridAxis, ...], ice: IceCurves) -> Curve:

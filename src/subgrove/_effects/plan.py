@@ -222,14 +222,13 @@ class EffectPlan:
         self, predictor: EffectPredictor, rows: Sequence[SubgroupRows], in_memory: bool
     ) -> dict[int, CurveSummary]:
         """Predict the rows of each subgroup, and return the summary of each layout with rows, by its index."""
-        requested = {}
-        for number, layout in enumerate(self.layouts):
-            own = rows[layout.subgroup]
-            request = self.kind.request(own, layout, in_memory) if len(own.rows) else None
-            if request is not None:
-                requested[number] = (request, list(request.requests))
-        predictions = iter(predictor.run([each for _, requests in requested.values() for each in requests]))
+        used = {number: self.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(self.layouts)}
+        used = {number: own for number, own in used.items() if len(own.rows)}
+        requests = {number: self.kind.requests(own, self.layouts[number], in_memory) for number, own in used.items()}
+        predictions = iter(predictor.run([each for some in requests.values() for each in some]))
         return {
-            number: request.summary([next(predictions) for _ in requests])
-            for number, (request, requests) in requested.items()
+            number: self.kind.summary(
+                own, self.layouts[number], [next(predictions) for _ in requests[number]], in_memory
+            )
+            for number, own in used.items()
         }

@@ -105,8 +105,8 @@ _BOOSTING = {"max_iter": 50, "max_leaf_nodes": 15, "min_samples_leaf": 10, "earl
 
 
 @dataclass(frozen=True, eq=False)
-class ComparisonData:
-    """The rows that are compared.
+class FidelityComparison:
+    """The rows that are compared, and how.
 
     Attributes
     ----------
@@ -116,21 +116,28 @@ class ComparisonData:
         The user's test rows.
     test, reference : Table
         Test rows and reference rows; without reference rows, half of the test rows serve as reference.
-    max_rows : int
-        Largest number of rows of both together.
     with_missing : set of str
         Numeric columns with missing values in any of the tables.
+    max_rows : int
+        Largest number of resampled and reference rows together.
+    n_repeats, seed : int
+        Number of repeats, and the seed of their random streams.
+    classifier : bool or object
+        Whether to compute the AUC of a classifier, or the classifier to use.
     """
 
     encoding: PointEncoding
     rows: Any
     test: Table
     reference: Table | None
-    max_rows: int
     with_missing: frozenset[str]
+    max_rows: int
+    n_repeats: int
+    seed: int
+    classifier: Any
 
     @classmethod
-    def of(cls, train: Table, rows: Any, reference: Any, max_rows: int) -> ComparisonData:
+    def of(cls, train: Table, rows: Any, reference: Any, **options: Any) -> FidelityComparison:
         """Read test and reference rows with the column types of the training rows."""
         test = read_like(rows, train.columns, argument="test")
         if test.n_rows < _MIN_TEST_ROWS:
@@ -139,17 +146,11 @@ class ComparisonData:
         if other is not None and other.n_rows < 2:
             raise InputError(f"reference needs at least 2 rows; got {other.n_rows}.")
         tables = [train, test, *([] if other is None else [other])]
-        return cls(PointEncoding.of(train), rows, test, other, max_rows, columns_with_missing(tables))
+        return cls(PointEncoding.of(train), rows, test, other, columns_with_missing(tables), **options)
 
-    @property
-    def sizes(self) -> tuple[int, int]:
-        """Number of resampled rows and of reference rows."""
-        resampled, reference = self.split(np.random.default_rng(0))
-        return len(resampled), len(reference)
-
-    def split(self, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    def split(self, repeat: int) -> tuple[Rows, Rows]:
         """Select the test rows to resample, and the rows of the reference (or of the test rows) to compare with."""
-        n = self.test.n_rows
+        n, rng = self.test.n_rows, stream(self.seed, f"halves {repeat}")
         if self.reference is None:
             shuffled = rng.permutation(n)[: self.max_rows]
             half = len(shuffled) // 2
@@ -157,135 +158,63 @@ class ComparisonData:
         reference, test = subsample_two(self.reference.n_rows, n, self.max_rows, rng)
         return np.arange(n)[test], np.arange(self.reference.n_rows)[reference]
 
+    def compare(
+        self, fits: Mapping[str, Mapping[Feature, Fit]], task: tuple[Feature, Sequence[str]]
+    ) -> tuple[Floats, Floats, dict[str, str]]:
+        """Compare resampled with reference rows, for one feature and some samplers.
 
-@dataclass(frozen=True, eq=False)
-class FidelityComparison:
-    """A comparison of samplers.
+        Returns squared MMD and AUC, (samplers, repeats), NaN for samplers that failed, and the reasons of failures.
+        """
+        feature, samplers = task
+        squared, auc = np.full((2, len(samplers), self.n_repeats), np.nan)
+        notes = {name: fit for name in samplers if isinstance(fit := fits[name][feature], str)}
+        with one_blas_thread():
+            for repeat in range(self.n_repeats):
+                halves = self._halves(feature, repeat)
+                for place, name in enumerate(samplers):
+                    fit = fits[name][feature]
+                    if name in notes or isinstance(fit, str):
+                        continue
+                    try:
+                        squared[place, repeat], auc[place, repeat] = self._compare_once(fit, feature, repeat, *halves)
+                    except SubgroveError as error:
+                        notes[name] = str(error)
+                        squared[place] = auc[place] = np.nan
+        return squared, auc, notes
 
-    Attributes
-    ----------
-    data : ComparisonData
-        The rows.
-    fits : mapping
-        Sampler -> feature -> fitted sampler, or the reason why it could not be fitted.
-    n_repeats, seed : int
-        Number of repeats, and the seed of their random streams.
-    classifier : bool or object
-        Whether to compute the AUC of a classifier, or the classifier to use.
-    """
+    def _halves(self, feature: Feature, repeat: int) -> tuple[Any, Table, SamplePairs]:
+        """Return the rows to resample, those to compare with, and pairs of both by the columns not resampled."""
+        resampled, compared = self.split(repeat)
+        reference = (self.test if self.reference is None else self.reference).rows(compared)
+        fixed = [name for name in self.test.names if name not in feature]
+        tables = (reference, self.test.rows(resampled))
+        points = [self.encoding.points(table, fixed, self.with_missing) for table in tables]
+        return Frames(self.rows, self.test.columns).changed(resampled, {}), reference, SamplePairs.of(*points)
 
-    data: ComparisonData
-    fits: Mapping[str, Mapping[Feature, Fit]]
-    n_repeats: int
-    seed: int
-    classifier: Any
-
-
-@dataclass(frozen=True)
-class ComparisonTask:
-    """One feature and the samplers that resample it."""
-
-    feature: Feature
-    samplers: tuple[str, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class ComparisonResult:
-    """Arrays (samplers, repeats) for one feature, NaN for samplers that failed, and the reasons of failures."""
-
-    squared_mmd: Floats
-    auc: Floats
-    notes: Mapping[str, str]
-
-
-def comparison_tasks(fits: Mapping[str, Mapping[Feature, Fit]]) -> list[ComparisonTask]:
-    """List a task for each feature, after one for unchanged rows, which do not depend on the feature."""
-    features = list(fits[UNCHANGED])
-    resamplers = tuple(name for name in fits if name != UNCHANGED)
-    return [
-        ComparisonTask(features[0], (UNCHANGED,)),
-        *(ComparisonTask(feature, resamplers) for feature in features),
-    ]
-
-
-def compare(comparison: FidelityComparison, task: ComparisonTask) -> ComparisonResult:
-    """Compare resampled with reference rows, for one feature and each sampler of a task."""
-    squared, auc = np.full((2, len(task.samplers), comparison.n_repeats), np.nan)
-    fits = [comparison.fits[name][task.feature] for name in task.samplers]
-    notes = {name: fit for name, fit in zip(task.samplers, fits, strict=True) if isinstance(fit, str)}
-    with one_blas_thread():
-        for repeat in range(comparison.n_repeats):
-            rows = _ComparisonRepeat.of(comparison, task.feature, repeat)
-            for place, (name, fit) in enumerate(zip(task.samplers, fits, strict=True)):
-                if name in notes or isinstance(fit, str):
-                    continue
-                try:
-                    squared[place, repeat], auc[place, repeat] = rows.compare(fit)
-                except SubgroveError as error:
-                    notes[name] = str(error)
-                    squared[place] = auc[place] = np.nan
-    return ComparisonResult(squared, auc, notes)
-
-
-@dataclass(frozen=True, eq=False)
-class _ComparisonRepeat:
-    """One repeat for one feature.
-
-    Attributes
-    ----------
-    rows : frame, table or 2-d array
-        The rows to resample.
-    reference : Table
-        The rows to compare them with.
-    pairs : SamplePairs
-        Pairs of both, by the columns that are not resampled.
-    """
-
-    comparison: FidelityComparison
-    feature: Feature
-    repeat: int
-    rows: Any
-    reference: Table
-    pairs: SamplePairs
-
-    @classmethod
-    def of(cls, comparison: FidelityComparison, feature: Feature, repeat: int) -> _ComparisonRepeat:
-        """Split the rows for a repeat, in the same way for all features."""
-        data = comparison.data
-        resampled, compared = data.split(stream(comparison.seed, f"halves {repeat}"))
-        reference = (data.test if data.reference is None else data.reference).rows(compared)
-        fixed = [name for name in data.test.names if name not in feature]
-        tables = (reference, data.test.rows(resampled))
-        points = [data.encoding.points(table, fixed, data.with_missing) for table in tables]
-        rows = Frames(data.rows, data.test.columns).changed(resampled, {})
-        return cls(comparison, feature, repeat, rows, reference, SamplePairs.of(*points))
-
-    def compare(self, fitted: FittedSampler) -> tuple[float, float]:
+    def _compare_once(
+        self, fitted: FittedSampler, feature: Feature, repeat: int, rows: Any, reference: Table, pairs: SamplePairs
+    ) -> tuple[float, float]:
         """Return squared MMD and held-out AUC of the rows that a sampler generates."""
-        data = self.comparison.data
-        resampled = read_like(self._resample(fitted), data.test.columns, argument="test")
-        tables = (self.reference, resampled)
-        reference, drawn = (data.encoding.points(table, self.feature, self.feature) for table in tables)
-        squared = self.pairs.squared_mmd(reference, [drawn])
-        if self.comparison.classifier is False:
+        resampled = self._resample(fitted, feature, repeat, rows)
+        tables = (reference, read_like(resampled, self.test.columns, argument="test"))
+        real, drawn = (self.encoding.points(table, feature, feature) for table in tables)
+        squared = pairs.squared_mmd(real, [drawn])
+        if self.classifier is False:
             return squared, float("nan")
-        with_missing = {*data.with_missing, *self.feature}
-        reference, drawn = (data.encoding.points(table, data.test.names, with_missing) for table in tables)
-        seed = int(stream(self.comparison.seed, f"classifier {self.repeat}").integers(2**31))
-        return squared, held_out_auc(reference, drawn, self.comparison.classifier, seed)
+        with_missing = {*self.with_missing, *feature}
+        real, drawn = (self.encoding.points(table, self.test.names, with_missing) for table in tables)
+        seed = int(stream(self.seed, f"classifier {repeat}").integers(2**31))
+        return squared, held_out_auc(real, drawn, self.classifier, seed)
 
-    def _resample(self, fitted: FittedSampler) -> Any:
+    def _resample(self, fitted: FittedSampler, feature: Feature, repeat: int, rows: Any) -> Any:
         """Return the rows in their own container, with the feature resampled."""
-        frames = Frames(self.rows, fitted.columns, fitted.train)
+        frames, name = Frames(rows, fitted.columns, fitted.train), title(feature)
         if isinstance(fitted, UserSampler):
-            fitted, streams, at = replace(fitted, X=self.rows), self._streams(1, f" {self.repeat}"), 0
+            fitted, streams, at = replace(fitted, X=rows), Streams(self.seed, f"{name} {repeat}", 1), 0
         else:  # the draw with the number of this repeat: some samplers use another tree in each draw
-            streams, at = self._streams(self.comparison.n_repeats), self.repeat
-        draws = fitted.resample(fitted.read(self.rows), self.feature, streams, exact=False).draws()
+            streams, at = Streams(self.seed, name, self.n_repeats), repeat
+        draws = fitted.resample(fitted.read(rows), feature, streams, exact=False).draws()
         return frames.changed(slice(0, frames.n_rows), next(islice(draws, at, None)))
-
-    def _streams(self, n: int, suffix: str = "") -> Streams:
-        return Streams(self.comparison.seed, title(self.feature) + suffix, n)
 
 
 def check_classifier(classifier: Any) -> None:

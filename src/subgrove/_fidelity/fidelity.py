@@ -15,19 +15,11 @@ from subgrove._core.validate import whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import backend_of
-from subgrove._fidelity.compare import (
-    ComparisonData,
-    FidelityComparison,
-    check_classifier,
-    compare,
-    comparison_tasks,
-    fit_each,
-    name_samplers,
-)
+from subgrove._fidelity.compare import FidelityComparison, Fit, check_classifier, fit_each, name_samplers
 from subgrove._fidelity.mmd import MAX_ROWS
 from subgrove._fidelity.result import MARGINAL, UNCHANGED, Fidelity
 from subgrove.exceptions import SameRowsWarning, SamplerError
-from subgrove.samplers.base import title
+from subgrove.samplers.base import Feature, title
 
 _SAMPLERS = ("subgroups", "knockoffs", "imputation", "intervals")
 
@@ -128,16 +120,16 @@ def fidelity(
     train_table = read_table(train_rows, argument="train", lenient=True)
     test_table = read_table(test_rows, argument="test", lenient=True)
     parsed = parse_features(features, test_table.names)
-    data = ComparisonData.of(train_table, test_rows, reference_rows, max_rows)
+    options = {"max_rows": max_rows, "n_repeats": n_repeats, "seed": seed, "classifier": classifier}
+    comparison = FidelityComparison.of(train_table, test_rows, reference_rows, **options)
     _warn_of_same_rows(train_table, test_table)
     fits = {
         name: fit_each(sampler, test_rows, test_table, train_rows, parsed, model, seed)
         for name, sampler in named.items()
     }
-    comparison = FidelityComparison(data, fits, n_repeats, seed, classifier)
-    squared, auc, notes = _compare_all(comparison, n_jobs, progress)
+    squared, auc, notes = _compare_all(comparison, fits, n_jobs, progress)
     _reject_if_all_failed(squared, tuple(fits), notes)
-    n, n_reference = data.sizes
+    n, n_reference = map(len, comparison.split(0))
     return Fidelity(
         features=tuple(title(feature) for feature in parsed),
         samplers=tuple(fits),
@@ -163,18 +155,22 @@ def _table_of(data: Any) -> Any:
 
 
 def _compare_all(
-    comparison: FidelityComparison, n_jobs: int | None, progress: bool | None
+    comparison: FidelityComparison,
+    fits: Mapping[str, Mapping[Feature, Fit]],
+    n_jobs: int | None,
+    progress: bool | None,
 ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
     """Return arrays (features, samplers, repeats) of squared MMD and AUC, and the reasons of failures."""
-    tasks, names = comparison_tasks(comparison.fits), list(comparison.fits)
-    squared, auc = np.full((2, len(tasks) - 1, len(names), comparison.n_repeats), np.nan)
+    features, names = list(fits[UNCHANGED]), list(fits)
+    # The first task, of unchanged rows, does not depend on the feature, so it is shared by all features.
+    tasks = [(features[0], [UNCHANGED]), *((feature, names[1:]) for feature in features)]
+    squared, auc = np.full((2, len(features), len(names), comparison.n_repeats), np.nan)
     notes: dict[tuple[str, str], str] = {}
     with progress_bar(progress, len(tasks), "Resampling") as done:
-        for at, result in enumerate(parallel_map(partial(compare, comparison), tasks, n_jobs)):
-            rows = slice(None) if at == 0 else at - 1  # the first task, of unchanged rows, is shared by all features
-            places = [names.index(name) for name in tasks[at].samplers]
-            squared[rows, places], auc[rows, places] = result.squared_mmd, result.auc
-            notes |= {(title(tasks[at].feature), name): reason for name, reason in result.notes.items()}
+        for at, result in enumerate(parallel_map(partial(comparison.compare, fits), tasks, n_jobs)):
+            rows, places = (slice(None), slice(1)) if at == 0 else (at - 1, slice(1, None))
+            squared[rows, places], auc[rows, places], failures = result
+            notes |= {(title(tasks[at][0]), name): reason for name, reason in failures.items()}
             done(1)
     return squared, auc, notes
 
