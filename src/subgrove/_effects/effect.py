@@ -195,12 +195,13 @@ def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) 
         raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
     partition, rows, reasons, heterogeneity = plan.partition, plan.rows, ("",) * len(plan.rows), None
     if spec.interaction_depth and partition is not None:
-        groups = split_further(
+        partition, groups, heterogeneity = split_further(
             partition, X, [each.rows for each in rows], curves, spec.interaction_depth, data.row_weights
         )
-        partition, reasons, heterogeneity = groups.partition, groups.reasons, groups.heterogeneity
-        curves = groups.curves if spec.kind == "ice" else [replace(curve, ice=None) for curve in groups.curves]
-        rows = [SubgroupRows(data, k, rule, groups.rows[k]) for k, rule in enumerate(partition.rules)]
+        numbered = [(at, each.curve) for at, each in enumerate(groups) if each.curve is not None]
+        curves = [replace(curve, subgroup=at, ice=curve.ice if spec.kind == "ice" else None) for at, curve in numbered]
+        reasons = tuple(each.reason for each in groups)
+        rows = [SubgroupRows(data, k, rule, groups[k].rows) for k, rule in enumerate(partition.rules)]
         if spec.subgroups is None and len(partition) == 1:
             partition = None  # there was no split
     if spec.kind == "ice" and partition is not None and spec.subgroups is not None:

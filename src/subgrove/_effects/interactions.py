@@ -52,38 +52,12 @@ ALPHA = 0.05  # level of the permutation tests, over all subgroups
 
 
 @dataclass(frozen=True, eq=False)
-class InteractionGroups:
-    """Curves of the groups after interaction splits.
+class InteractionGroup:
+    """A group after interaction splits: its rows, its curve if it has one, and the reason of its last split."""
 
-    Attributes
-    ----------
-    partition : Partition
-        The groups; the numbers of rows in its tree are those of the effect.
-    curves : list of Curve
-        One for each group with a curve.
-    reasons : tuple of str
-        For each group the reason of its last split.
-    rows : list of int arrays
-        For each group its rows.
-    heterogeneity : Heterogeneity
-        Shares that the splits explain.
-    """
-
-    partition: Partition
-    curves: list[Curve]
-    reasons: tuple[str, ...]
-    rows: list[Rows]
-    heterogeneity: Heterogeneity
-
-
-@dataclass(frozen=True, eq=False)
-class _GrownNode:
-    """A node below a subgroup: its rows by their position in the subgroup, and its split."""
-
-    inside: Rows
-    split: BestSplit | None = None
-    p_value: float | None = None
-    children: tuple[_GrownNode, _GrownNode] | None = None
+    rows: Rows
+    curve: Curve | None
+    reason: str
 
 
 def one_subgroup(X: Any, feature: ColumnInfo) -> Partition:
@@ -104,8 +78,8 @@ def one_subgroup(X: Any, feature: ColumnInfo) -> Partition:
 
 def split_further(
     partition: Partition, X: Any, rows: Sequence[Rows], curves: Sequence[Curve], depth: int, weights: Floats
-) -> InteractionGroups:
-    """Split subgroups where curves differ in shape.
+) -> tuple[Partition, list[InteractionGroup], Heterogeneity]:
+    """Split subgroups where curves differ in shape; the numbers of rows in the new tree are those of the effect.
 
     Parameters
     ----------
@@ -126,143 +100,106 @@ def split_further(
     shapes = {leaf: CurveShapes.of(curve, units) for leaf, curve in by_leaf.items()}
     within = {leaf: shape.heterogeneity() for leaf, shape in shapes.items()}
     total, dependence = _dependence_splits(partition.tree, by_leaf, within, units, rows, weights)
-    table = read_like(X, partition.tree.columns)
-    search = _Search(table, total, depth, ALPHA / max(len(curves), 1), partition.feature)
-    with one_blas_thread():
-        grown = {
-            leaf: search.grow(shapes[leaf], curve.ice.rows, np.arange(len(curve.ice.rows)), 0, f"{leaf}")
-            for leaf, curve in by_leaf.items()
-            if curve.ice is not None
-        }
-    extended = _ExtendedTree.of(partition.tree, rows, grown, by_leaf)
-    tree, groups = extended.renumbered()
-    paths = tree._paths()
-    interaction = [
-        ExplainedSplit(
-            node=rule_text(paths[node.id]),
-            column=split.split.column,
-            reason=INTERACTION,
-            n=float(weights[own].sum()),
-            share=split.gain / total,
-            p_value=p_value,
-        )
-        for node, own, split, p_value in extended.splits_by_depth(tree)
-    ]
-    n = float(sum(shape.weights.sum() for shape in shapes.values()))
-    group_rows = [group.rows for group in groups]
-    return InteractionGroups(
-        partition=Partition(partition.members, _with_counts(tree, group_rows, weights)),
-        curves=[replace(each.curve, subgroup=at) for at, each in enumerate(groups) if each.curve is not None],
-        reasons=tuple(group.reason for group in groups),
-        rows=group_rows,
-        heterogeneity=Heterogeneity(partition.feature, (*dependence, *interaction), not total > 0, n),
+    growth = _Growth(
+        table=read_like(X, partition.tree.columns),
+        feature=partition.feature,
+        total=total,
+        max_depth=depth,
+        alpha=ALPHA / max(len(curves), 1),
+        weights=weights,
+        nodes={node.id: node for node in partition.tree.nodes},
     )
+    reason = NONE if len(partition) == 1 else DEPENDENCE
+    with one_blas_thread():
+        for leaf, node in enumerate(partition.tree.leaves):
+            if leaf in by_leaf:
+                everything = np.arange(len(shapes[leaf].rows))
+                growth.grow(node, by_leaf[leaf], shapes[leaf], everything, 0, f"{leaf}", reason)
+            else:
+                growth.groups.append(InteractionGroup(rows[leaf], None, reason))
+    splits = (*dependence, *growth.explained(partition.tree))
+    n = float(sum(shape.weights.sum() for shape in shapes.values()))
+    heterogeneity = Heterogeneity(partition.feature, splits, not total > 0, n)
+    return Partition(partition.members, growth.tree(partition.tree)), growth.groups, heterogeneity
 
 
-@dataclass(frozen=True, eq=False)
-class _Search:
-    """Search for interaction splits; `total` is the heterogeneity of all curves."""
+@dataclass(eq=False, kw_only=True)
+class _Growth:
+    """Growth of interaction splits below the leaves of a tree; `total` is the heterogeneity of all curves.
+
+    `nodes` are those of the tree and the new ones, by temporary number; `groups` the leaves from left to right.
+    `splits` are the new splits by node: the number of their rows, the heterogeneity that they explain, and the p-value.
+    """
 
     table: Table
-    total: float
-    depth: int
-    alpha: float
     feature: str
-
-    def grow(self, shapes: CurveShapes, rows: Rows, inside: Rows, depth: int, place: str) -> _GrownNode:
-        """Split some rows of a subgroup recursively."""
-        own = shapes.some(inside)
-        threshold = MIN_SHARE * self.total
-        if depth >= self.depth or own.weights.sum() < 2 * MIN_ROWS or not own.heterogeneity() >= threshold > 0:
-            return _GrownNode(inside)
-        columns: list[SplitColumn] = [
-            (column, self.table.values(column.name)[rows[inside]]) for column in self.table.columns
-        ]
-        residuals = own.residuals()
-        split = best_split(residuals, own.weights, columns, MIN_ROWS)
-        if split is None or split.gain < threshold:
-            return _GrownNode(inside)
-        alpha = max(self.alpha / 2**depth, 2 / (MAX_PERMUTATIONS + 1))
-        rng = stream(0, f"interaction/{self.feature}/{place}")
-        p_value = permutation_p_value(split, residuals, own.weights, columns, MIN_ROWS, alpha, rng)
-        if p_value > alpha:
-            return _GrownNode(inside)
-        left, right = (
-            self.grow(shapes, rows, inside[side], depth + 1, f"{place}{name}")
-            for side, name in ((split.left, "l"), (~split.left, "r"))
-        )
-        return _GrownNode(inside, split, p_value, (left, right))
-
-
-@dataclass(frozen=True, eq=False)
-class _LeafGroup:
-    """A leaf of the extended tree: its rows, its curve, and the reason of its last split."""
-
-    rows: Rows
-    curve: Curve | None
-    reason: str
-
-
-@dataclass(frozen=True, eq=False)
-class _ExtendedTree:
-    """A tree with interaction splits below its leaves; nodes, groups and splits by temporary node number."""
-
-    tree: Tree
+    total: float
+    max_depth: int
+    alpha: float
+    weights: Floats
     nodes: dict[int, Node]
-    groups: dict[int, _LeafGroup] = field(default_factory=dict)
-    splits: dict[int, tuple[Rows, BestSplit, float | None]] = field(default_factory=dict)
+    groups: list[InteractionGroup] = field(default_factory=list)
+    splits: dict[int, tuple[float, float, float]] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls, tree: Tree, rows: Sequence[Rows], grown: Mapping[int, _GrownNode], curves: Mapping[int, Curve]
-    ) -> _ExtendedTree:
-        """Add the splits below each leaf."""
-        extended = cls(tree, {node.id: node for node in tree.nodes})
-        reason = NONE if len(tree.leaves) == 1 else DEPENDENCE
-        for at, leaf in enumerate(tree.leaves):
-            if at in grown:
-                extended._add(leaf, grown[at], curves[at], reason)
-            else:
-                extended.groups[leaf.id] = _LeafGroup(rows[at], None, reason)
-        return extended
-
-    def _add(self, node: Node, here: _GrownNode, curve: Curve, reason: str) -> None:
+    def grow(
+        self, node: Node, curve: Curve, shapes: CurveShapes, inside: Rows, depth: int, place: str, reason: str
+    ) -> None:
+        """Split a node recursively; `inside` are its rows, by their position in the subgroup of the curve."""
         assert curve.ice is not None
-        if here.children is None or here.split is None:
-            self.nodes[node.id] = node
-            own = _curve_of_rows(curve, here.inside)
-            self.groups[node.id] = _LeafGroup(curve.ice.rows[here.inside], own, reason)
+        rows = curve.ice.rows[inside]
+        split, p_value = self._significant_split(shapes.some(inside), rows, depth, place)
+        if split is None:
+            self.groups.append(InteractionGroup(rows, _curve_of_rows(curve, inside), reason))
             return
         ids = len(self.nodes) + 1, len(self.nodes) + 2
-        self.nodes[node.id] = replace(node, split=here.split.split, children=ids, stop=None, p_value=here.p_value)
-        self.splits[node.id] = (curve.ice.rows[here.inside], here.split, here.p_value)
+        self.nodes[node.id] = replace(node, split=split.split, children=ids, stop=None, p_value=p_value)
+        self.splits[node.id] = float(self.weights[rows].sum()), split.gain, p_value
         # The feature hardly depends on other columns in a leaf, so children have the distribution of their parent.
         blank = replace(node, parent=node.id, depth=node.depth + 1, tests=None, p_value=None, stop="no interaction")
-        for id_ in ids:
-            self.nodes[id_] = replace(blank, id=id_)
-        for id_, child in zip(ids, here.children, strict=True):
-            self._add(self.nodes[id_], child, curve, INTERACTION)
+        self.nodes |= {id_: replace(blank, id=id_) for id_ in ids}
+        for id_, side, name in zip(ids, (split.left, ~split.left), "lr", strict=True):
+            self.grow(self.nodes[id_], curve, shapes, inside[side], depth + 1, f"{place}{name}", INTERACTION)
 
-    def renumbered(self) -> tuple[Tree, list[_LeafGroup]]:
-        """Return the tree with nodes numbered in pre-order, and the groups in the order of its leaves."""
+    def _significant_split(
+        self, shapes: CurveShapes, rows: Rows, depth: int, place: str
+    ) -> tuple[BestSplit | None, float]:
+        """Return the best split of some rows and its p-value; None if it explains too little."""
+        threshold = MIN_SHARE * self.total
+        enough = shapes.weights.sum() >= 2 * MIN_ROWS
+        if depth >= self.max_depth or not enough or not shapes.heterogeneity() >= threshold > 0:
+            return None, 1.0
+        columns: list[SplitColumn] = [(column, self.table.values(column.name)[rows]) for column in self.table.columns]
+        residuals = shapes.residuals()
+        split = best_split(residuals, shapes.weights, columns, MIN_ROWS)
+        if split is None or split.gain < threshold:
+            return None, 1.0
+        alpha = max(self.alpha / 2**depth, 2 / (MAX_PERMUTATIONS + 1))
+        rng = stream(0, f"interaction/{self.feature}/{place}")
+        p_value = permutation_p_value(split, residuals, shapes.weights, columns, MIN_ROWS, alpha, rng)
+        return (split if p_value <= alpha else None), p_value
+
+    def tree(self, tree: Tree) -> Tree:
+        """Return the extended tree, with nodes in pre-order and the number of rows of the effect in each."""
         nodes = renumber(self.nodes)
-        max_depth = max(int(self.tree.parameters["max_depth"]), *(node.depth for node in nodes))
-        parameters = {**self.tree.parameters, "max_depth": max_depth}
-        groups = [self.groups[id_] for id_ in self._pre_order() if id_ in self.groups]
-        return replace(self.tree, nodes=nodes, parameters=parameters), groups
+        leaves = [node.id for node in nodes if node.is_leaf]
+        n = {leaf: float(self.weights[group.rows].sum()) for leaf, group in zip(leaves, self.groups, strict=True)}
+        for node in reversed(nodes):
+            if node.children is not None:
+                n[node.id] = sum(n[child] for child in node.children)
+        max_depth = max(int(tree.parameters["max_depth"]), *(node.depth for node in nodes))
+        counted = tuple(replace(node, n=n[node.id]) for node in nodes)
+        return replace(tree, nodes=counted, parameters={**tree.parameters, "max_depth": max_depth})
 
-    def splits_by_depth(self, tree: Tree) -> list[tuple[Node, Rows, BestSplit, float | None]]:
-        """Return the interaction splits with their nodes in the renumbered tree, from the root downwards."""
-        order = self._pre_order()
-        splits = [(tree.nodes[at], *self.splits[id_]) for at, id_ in enumerate(order) if id_ in self.splits]
-        return sorted(splits, key=lambda each: each[0].depth)
-
-    def _pre_order(self) -> list[int]:
-        order, stack = [], [1]
-        while stack:
-            order.append(stack.pop())
-            stack.extend(reversed(self.nodes[order[-1]].children or ()))
-        return order
+    def explained(self, tree: Tree) -> list[ExplainedSplit]:
+        """Return the interaction splits and the shares that they explain, from the root downwards."""
+        paths = replace(tree, nodes=tuple(self.nodes.values()))._paths()
+        splits = []
+        for id_, (n, gain, p_value) in sorted(self.splits.items(), key=lambda item: self.nodes[item[0]].depth):
+            split = self.nodes[id_].split
+            assert split is not None
+            rule, share = rule_text(paths[id_]), gain / self.total
+            splits.append(ExplainedSplit(rule, split.column, INTERACTION, n, share, p_value))
+        return splits
 
 
 def _curve_of_rows(curve: Curve, inside: Rows) -> Curve:
@@ -273,15 +210,6 @@ def _curve_of_rows(curve: Curve, inside: Rows) -> Curve:
         return curve
     weights = None if ice.weights is None else ice.weights[inside]
     return mean_of_ice(curve.subgroup, curve.axes, IceCurves(ice.values[:, :, inside], ice.rows[inside], weights))
-
-
-def _with_counts(tree: Tree, rows: Sequence[Rows], weights: Floats) -> Tree:
-    """Return the tree with the number of rows of the effect in each node, in place of those of training."""
-    n = dict(zip((leaf.id for leaf in tree.leaves), (float(weights[own].sum()) for own in rows), strict=True))
-    for node in reversed(tree.nodes):
-        if node.children is not None:
-            n[node.id] = sum(n[child] for child in node.children)
-    return replace(tree, nodes=tuple(replace(node, n=n[node.id]) for node in tree.nodes))
 
 
 def _dependence_splits(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_weights
 from subgrove._data.to_containers import Backend, as_count, backend_of, make_table
-from subgrove._effects.predict import ModelOutputs, batch_rows, model_for_effect
+from subgrove._effects.predict import GridBlock, ModelOutputs, batch_rows, model_for_effect, predict_in_batches
 from subgrove._effects.result import Effect
 from subgrove._models.predictor import Predictions, Predictor, Target, read_target
 from subgrove.exceptions import InputError, ParameterError
@@ -97,14 +97,12 @@ class ModelFidelity:
     @property
     def table(self) -> Any:
         """Mean squared difference of each curve, with its standard error."""
-        columns: dict[str, Any] = {
-            name: [getattr(loss, name) for loss in self.losses]
-            for name in ("feature", "method", "subgroups", "output", "against")
-            if name != "output" or self._several_outputs
-        }
-        columns["n"] = [as_count(loss.n) for loss in self.losses]
-        columns |= {name: [getattr(loss, name) for loss in self.losses] for name in ("estimate", "std_error")}
-        return make_table(self.backend, columns | {"off_curve": [as_count(loss.off_curve) for loss in self.losses]})
+        columns = {each.name: [getattr(loss, each.name) for loss in self.losses] for each in fields(CurveLoss)}
+        if not self._several_outputs:
+            del columns["output"]
+        return make_table(
+            self.backend, columns | {name: [*map(as_count, columns[name])] for name in ("n", "off_curve")}
+        )
 
     @property
     def overall(self) -> Any:
@@ -214,7 +212,8 @@ def model_fidelity(
     reject_another_index(X, sample_weight=sample_weight)
     weights = read_weights(sample_weight, n_rows)
     predictor = model_for_effect(model, response_method)
-    predictions = _predict_once(predictor, Frames(X, ()), batch_rows(len(names)))
+    everything = GridBlock(dict, lambda: "unchanged rows")
+    predictions = predict_in_batches(predictor, Frames(X, ()), everything, batch_rows(len(names)))
     outputs = ModelOutputs.of(predictor, None)
     labels = outputs.labels(1 if predictions.ndim == 1 else predictions.shape[1])
     numbers = _numbers(predictions, predictor.method)
@@ -262,17 +261,6 @@ def _method_name(effect: Effect) -> str:
         return effect.kind
     tree = effect.subgroups.tree
     return f"{effect.kind}, {tree.method} tree of depth {tree.parameters['max_depth']}"
-
-
-def _predict_once(model: Predictor, frames: Frames, batch: int) -> Predictions:
-    """Predict each row once, in batches."""
-    predictions = []
-    for start in range(0, frames.n_rows, batch):
-        rows = slice(start, min(start + batch, frames.n_rows))
-        table = frames.changed(rows, {})
-        predictions.append(model.predict(table, rows.stop - rows.start, lambda row: "unchanged rows"))
-        model.writes = model.writes or not frames.holds(table, rows)
-    return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 
 
 def _numbers(predictions: Predictions, method: str) -> Floats:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from subgrove._core.execution import effective_jobs, parallel_map
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
-from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Tile
+from subgrove._data.replace_columns import Changes, Frames, Tile, changes_of
 from subgrove._models.predictor import Predictions, Predictor, is_classifier, read_model, response_for
 from subgrove.exceptions import ModelError, ParameterError
 
@@ -76,53 +77,39 @@ class EffectPredictor:
         """Return the summarized predictions of each request."""
         n_jobs = effective_jobs(self.n_jobs)
         split = [request.split(n_jobs) for request in requests]
-        jobs = [_Job(self.model.fresh(), self.outputs, part, self.batch_rows) for parts in split for part in parts]
-        results = list(parallel_map(_run_job, jobs, self.n_jobs))
-        for result in results:
-            self.model.n_rows += result.n_rows
-            self.model.n_calls += result.n_calls
-            self.labels = self.labels or result.labels
-        summaries = iter(result.summary for result in results)
-        return [np.concatenate([next(summaries) for _ in parts]) for parts in split]
+        parts = [part for some in split for part in some]
+        results = list(parallel_map(self._predict, parts, self.n_jobs))
+        for _, labels, n_rows, n_calls in results:
+            self.model.n_rows += n_rows
+            self.model.n_calls += n_calls
+            self.labels = self.labels or labels
+        summaries = iter(result[0] for result in results)
+        return [np.concatenate([next(summaries) for _ in some]) for some in split]
+
+    def _predict(self, request: PredictionRequest) -> tuple[Floats, tuple[Any, ...], int, int]:
+        """Return the summarized predictions of a request, the labels, and the numbers of predicted rows and calls."""
+        model, summaries = self.model.fresh(), []
+        labels: tuple[Any, ...] = ()
+        for blocks, predictions in _predict_blocks(model, request, self.batch_rows):
+            labels = labels or self.outputs.selected(1 if predictions.ndim == 1 else predictions.shape[1])[0]
+            numbers = self.outputs.numbers(predictions, blocks[0].text)
+            # Rows are the last, contiguous axis, so that sums over them do not depend on the number of blocks.
+            numbers = numbers.reshape(len(blocks), -1, numbers.shape[1]).transpose(0, 2, 1)
+            summaries.append(request.summarize(np.ascontiguousarray(numbers)))
+        return np.concatenate(summaries), labels, model.n_rows, model.n_calls
 
 
-@dataclass(frozen=True, eq=False)
-class _Job:
-    model: Predictor
-    outputs: ModelOutputs
-    request: PredictionRequest
-    batch_rows: int
-
-
-@dataclass(frozen=True, eq=False)
-class _JobResult:
-    summary: Floats
-    labels: tuple[Any, ...]
-    n_rows: int
-    n_calls: int
-
-
-def _run_job(job: _Job) -> _JobResult:
-    summaries: list[Floats] = []
-    labels: tuple[Any, ...] = ()
-    for blocks, predictions in _predict_blocks(job):
-        labels = labels or job.outputs.selected(1 if predictions.ndim == 1 else predictions.shape[1])[0]
-        numbers = job.outputs.numbers(predictions, blocks[0].text)
-        # Rows are the last, contiguous axis, so that sums over them do not depend on the number of blocks.
-        numbers = numbers.reshape(len(blocks), -1, numbers.shape[1]).transpose(0, 2, 1)
-        summaries.append(job.request.summarize(np.ascontiguousarray(numbers)))
-    return _JobResult(np.concatenate(summaries), labels, job.model.n_rows, job.model.n_calls)
-
-
-def _predict_blocks(job: _Job) -> Iterator[tuple[Sequence[GridBlock], Predictions]]:
+def _predict_blocks(
+    model: Predictor, request: PredictionRequest, batch_rows: int
+) -> Iterator[tuple[Sequence[GridBlock], Predictions]]:
     """Yield some blocks at a time with their predictions."""
-    frames, blocks = job.request.frames, job.request.blocks
+    frames, blocks = request.frames, request.blocks
     n = frames.n_rows
-    if n > job.batch_rows:
+    if n > batch_rows:
         for block in blocks:
-            yield [block], _predict_in_batches(job.model, frames, block, job.batch_rows)
+            yield [block], predict_in_batches(model, frames, block, batch_rows)
         return
-    n_batches = -(-len(blocks) // (job.batch_rows // n))
+    n_batches = -(-len(blocks) // (batch_rows // n))
     times = -(-len(blocks) // n_batches)  # batches of about the same size
     tile = frames.tile(times)
     for start in range(0, len(blocks), times):
@@ -130,7 +117,7 @@ def _predict_blocks(job: _Job) -> Iterator[tuple[Sequence[GridBlock], Prediction
         table = _filled(tile, frames, some)
         check_writes = frames.is_matrix and start == 0 and len(some) < len(blocks)
         copy = np.array(np.asarray(table)[:n]) if check_writes else None
-        predictions = job.model.predict(table, n * len(some), _BatchText(some, n))
+        predictions = model.predict(table, n * len(some), partial(_describe_batch, some, n))
         if copy is not None and copy.tobytes() != np.asarray(table)[:n].tobytes():
             # The following batches are written into the same table.
             raise ModelError(
@@ -148,32 +135,22 @@ def _filled(tile: Tile, frames: Frames, blocks: Sequence[GridBlock]) -> Any:
     return tile.fill([block.changes() for block in blocks])
 
 
-@dataclass(frozen=True, eq=False)
-class _BatchText:
-    """Description of the rows of a batch, for error messages."""
-
-    blocks: Sequence[GridBlock]
-    n_rows: int
-
-    def __call__(self, row: int | None) -> str:
-        if row is not None:
-            return self.blocks[row // self.n_rows].text()
-        first, last = self.blocks[0].text(), self.blocks[-1].text()
-        return first if len(self.blocks) == 1 else f"{first}, to {last}"
+def _describe_batch(blocks: Sequence[GridBlock], n_rows: int, row: int | None) -> str:
+    """Describe a row of a batch, or the batch, for error messages."""
+    if row is not None:
+        return blocks[row // n_rows].text()
+    first, last = blocks[0].text(), blocks[-1].text()
+    return first if len(blocks) == 1 else f"{first}, to {last}"
 
 
-def _predict_in_batches(model: Predictor, frames: Frames, block: GridBlock, batch_rows: int) -> Predictions:
-    """Predict a block that is larger than a batch."""
+def predict_in_batches(model: Predictor, frames: Frames, block: GridBlock, batch_rows: int) -> Predictions:
+    """Predict one block in batches, as those that are larger than a batch."""
     changes, predictions = block.changes(), []
     for start in range(0, frames.n_rows, batch_rows):
         rows = slice(start, min(start + batch_rows, frames.n_rows))
-        table = frames.changed(rows, {name: _part(column, rows) for name, column in changes.items()})
+        table = frames.changed(rows, changes_of(changes, rows))
         predictions.append(model.predict(table, rows.stop - rows.start, lambda row: block.text()))
     return np.concatenate(predictions)
-
-
-def _part(column: Column, rows: slice) -> Column:
-    return column.part(rows) if isinstance(column, Donors) else column[rows]
 
 
 def batch_rows(n_columns: int) -> int:

@@ -183,11 +183,10 @@ class Effect:
             its ends; for a categorical feature the value of the level. NaN where the feature is missing or has a level
             without a value, and in a subgroup without a curve.
         """
-        table = is_table(x)
-        if not table and (self.subgroups is not None or len(self.infos) > 1):
+        if not _is_table(x) and (self.subgroups is not None or len(self.infos) > 1):
             reason = "subgroups depend on other columns" if self.subgroups is not None else "there are two features"
             raise ParameterError(f"predict needs a table here, since {reason}; got {type(x).__name__}. Pass rows of X.")
-        values = read_columns(x, self.infos) if table else [read_column(x, self.infos[0])]
+        values = _read_values(x, self.infos)
         group = np.zeros(len(values[0]), dtype=np.intp) if self.subgroups is None else self.subgroups.assign(x)
         predicted = np.full((len(group), max(len(self.outputs), 1)), np.nan)
         for curve in self.lines:
@@ -273,40 +272,29 @@ def _corners(located: Sequence[tuple[Places, Places, Floats]]) -> list[tuple[tup
     return corners
 
 
-def read_column(x: Any, info: ColumnInfo) -> Floats:
-    """Read values of the feature from a column."""
-    column, _ = untyped_column(x, "x")
-    values, strange = values_like(column, info, "x")
-    _warn(info, strange)
-    return as_points(info, values)
-
-
-def read_columns(X: Any, infos: Sequence[ColumnInfo]) -> list[Floats]:
-    """Read values of the features from a table."""
+def _read_values(x: Any, infos: Sequence[ColumnInfo]) -> list[Floats]:
+    """Read values of the features from a table, or those of one feature from a column."""
     wanted = [info.name for info in infos]
-    found = untyped_columns(X, "X", only=wanted)
-    absent = [name for name in wanted if name not in found]
+    argument = "X" if _is_table(x) else "x"
+    columns = untyped_columns(x, "X", only=wanted) if _is_table(x) else {wanted[0]: untyped_column(x, "x")[0]}
+    absent = [name for name in wanted if name not in columns]
     if absent:
-        raise InputError(f"X lacks {quote(absent)}. It has {quote(names_and_rows(X)[0])}. Pass a table that has it.")
-    read = []
+        raise InputError(f"X lacks {quote(absent)}. It has {quote(names_and_rows(x)[0])}. Pass a table that has it.")
+    points = []
     for info in infos:
-        values, strange = values_like(found[info.name], info, "X")
-        _warn(info, strange)
-        read.append(as_points(info, values))
-    return read
+        values, strange = values_like(columns[info.name], info, argument)
+        if strange:
+            warnings.warn(
+                f"{info.name!r} has levels without a point on the curves: {quote(strange)}. Their rows get NaN.",
+                UnseenValueWarning,
+                stacklevel=3,
+            )
+        points.append(as_points(info, values))
+    return points
 
 
-def is_table(x: Any) -> bool:
+def _is_table(x: Any) -> bool:
     """Return whether x is a table, not a column."""
     if isinstance(x, np.ndarray):
         return x.ndim == 2 and x.shape[1] > 1
     return hasattr(x, "columns") or hasattr(x, "column_names")
-
-
-def _warn(info: ColumnInfo, strange: Sequence[str]) -> None:
-    if strange:
-        warnings.warn(
-            f"{info.name!r} has levels without a point on the curves: {quote(strange)}. Their rows get NaN.",
-            UnseenValueWarning,
-            stacklevel=4,
-        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -111,34 +110,26 @@ def box_statistics(x: Floats, weights: Floats | None) -> Floats:
     The quartiles are hinges: medians of the halves, both including the middle row. Whiskers extend to the last value
     within 1.5 times the distance of the hinges from the box.
     """
-    values, total = _cumulated(x, weights)
-    n = float(len(x)) if total is None else float(total[-1])
+    if weights is None:
+        values, total = np.sort(x), np.arange(1.0, len(x) + 1)
+    else:
+        order = np.argsort(x, kind="stable")
+        values, total = x[order], np.cumsum(weights[order])
+    n = float(total[-1])
     whole = weights is None or not (weights % 1).any()
     half = float(np.ceil(n / 2)) if whole else n / 2
-    q1, median, q3 = (_middle(values, total, n, mass) for mass in (half / 2, n / 2, n - half / 2))
+    q1, median, q3 = (_middle(values, total, mass) for mass in (half / 2, n / 2, n - half / 2))
     reach = 1.5 * (q3 - q1)  # infinite on overflow, without outliers then
     first = values[np.searchsorted(values, q1 - reach, side="left")]
     last = values[np.searchsorted(values, q3 + reach, side="right") - 1]
     return np.array([values[0], first, q1, median, q3, last, values[-1]])
 
 
-def _cumulated(x: Floats, weights: Floats | None) -> tuple[Floats, Floats | None]:
-    """Return sorted values and the cumulative weights; None without weights."""
-    if weights is None:
-        return np.sort(x), None
-    order = np.argsort(x, kind="stable")
-    return x[order], np.cumsum(weights[order])
-
-
-def _middle(values: Floats, total: Floats | None, n: float, mass: float) -> float:
+def _middle(values: Floats, total: Floats, mass: float) -> float:
     """Return the quantile at a cumulative weight; the mean of two values if it lies between them."""
-    low, high = mass - _CLOSE * n, mass + _CLOSE * n
-    last = len(values) - 1
-    if total is None:  # cumulative weights are 1, 2, ...
-        first, second = min(max(ceil(low) - 1, 0), last), min(floor(high), last)
-    else:
-        first = min(int(np.searchsorted(total, low, side="left")), last)
-        second = min(int(np.searchsorted(total, high, side="right")), last)
+    close, last = _CLOSE * total[-1], len(values) - 1
+    first = min(int(np.searchsorted(total, mass - close, side="left")), last)
+    second = min(int(np.searchsorted(total, mass + close, side="right")), last)
     return float(values[first] / 2 + values[second] / 2) if first != second else float(values[first])
 
 

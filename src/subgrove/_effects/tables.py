@@ -29,19 +29,26 @@ def curves_table(
         for at, output in enumerate(outputs)
         for curve in curves
     ]
-    return _joined(backend, parts, several=len(outputs) > 1)
+    return _joined(backend, parts, () if len(outputs) > 1 else ("output",))
 
 
 def _curve_columns(curve: Curve, group: EffectGroup, at: int, output: Any, level: float) -> dict[str, Any]:
     estimate, error = curve.estimate[:, at], curve.std_error[:, at]
     margin = _quantile(level, curve.n) * error
-    m = len(estimate)
-    columns: dict[str, Any] = {"feature": [TOGETHER.join(axis.info.name for axis in curve.axes)] * m}
-    columns |= _head(output, curve.subgroup, group, m) | {"n": counts_as_integers(curve.n)} | _points(curve.axes)
-    columns |= {"estimate": estimate, "std_error": error, "conf_low": estimate - margin, "conf_high": estimate + margin}
-    columns["noise"] = [NOISE] * m
-    for name, whiskers in (("in_box", False), ("in_whiskers", True)):
-        columns[name] = _inside(curve.axes, group.supports, whiskers)
+    columns: dict[str, Any] = {
+        "feature": TOGETHER.join(axis.info.name for axis in curve.axes),
+        "output": output,
+        **_group_columns(curve.subgroup, group),
+        "n": counts_as_integers(curve.n),
+        **_points(curve.axes),
+        "estimate": estimate,
+        "std_error": error,
+        "conf_low": estimate - margin,
+        "conf_high": estimate + margin,
+        "noise": NOISE,
+        "in_box": _inside(curve.axes, group.supports, False),
+        "in_whiskers": _inside(curve.axes, group.supports, True),
+    }
     if curve.spread is not None:
         columns |= {name: curve.spread[:, BOX.index(name), at] for name in SPREAD}
     return columns
@@ -53,15 +60,15 @@ def ice_table(backend: Backend, outputs: Sequence[Any], groups: Sequence[EffectG
     for at, output in enumerate(outputs):
         for curve in curves:
             assert curve.ice is not None
-            grid_resolution, n_rows = len(curve.ice.values), len(curve.ice.rows)
-            columns = _head(output, curve.subgroup, groups[curve.subgroup], grid_resolution * n_rows)
-            columns["row"] = np.repeat(curve.ice.rows, grid_resolution)
-            columns["x"] = _tiled(values_of(curve.axes[0].info, curve.axes[0].points), n_rows)
+            n_rows, (axis,) = len(curve.ice.rows), curve.axes
+            columns = {"output": output, **_group_columns(curve.subgroup, groups[curve.subgroup])}
+            columns["row"] = np.repeat(curve.ice.rows, len(axis))
+            columns["x"] = values_of(axis.info, np.tile(axis.points, n_rows))
             columns["estimate"] = curve.ice.values[:, at].T.ravel()
             if curve.opacity is not None:
                 columns["opacity"] = np.tile(curve.opacity, n_rows)
             parts.append(columns)
-    return _joined(backend, parts, several=len(outputs) > 1)
+    return _joined(backend, parts, () if len(outputs) > 1 else ("output",))
 
 
 def support_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
@@ -70,46 +77,31 @@ def support_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
     parts = []
     for which, info in enumerate(infos):
         for subgroup, group in enumerate(groups):
-            support = group.supports[which]
-            m = len(info.levels) if has_levels(info) else 1
-            columns = {"feature": [info.name] * m, "subgroup": [subgroup] * m, **_rule(group, m)}
-            columns |= {
-                "n": counts_as_integers(np.full(m, group.n)),
-                "missing": counts_as_integers(np.full(m, support.missing)),
-            }
-            parts.append(columns | _support_columns(infos, support))
-    return _joined(backend, parts, drop=() if len(infos) > 1 else ("feature",))
-
-
-def _support_columns(infos: Sequence[ColumnInfo], support: FeatureSupport) -> dict[str, Any]:
-    columns: dict[str, Any] = {}
-    levels = has_levels(support.info)
-    m = len(support.info.levels) if levels else 1
-    if not all(map(has_levels, infos)):
-        columns |= {
-            name: [None] * m if levels else values_of(support.info, support.box[at : at + 1])
-            for at, name in enumerate(BOX)
-        }
-    if any(map(has_levels, infos)):
-        columns["level"] = list(support.info.levels) if levels else [None]
-        columns["count"] = counts_as_integers(support.counts) if levels else [None]
-    return columns
+            support, levels = group.supports[which], has_levels(info)
+            columns = {"feature": info.name, **_group_columns(subgroup, group)}
+            counts = np.full((len(info.levels) if levels else 1, 2), [group.n, support.missing])
+            columns |= {"n": counts_as_integers(counts[:, 0]), "missing": counts_as_integers(counts[:, 1])}
+            if not all(map(has_levels, infos)):
+                for at, name in enumerate(BOX):
+                    columns[name] = None if levels else values_of(info, support.box[at : at + 1])
+            if any(map(has_levels, infos)):
+                columns["level"] = list(info.levels) if levels else [None]
+                columns["count"] = counts_as_integers(support.counts) if levels else [None]
+            parts.append(columns)
+    return _joined(backend, parts, () if len(infos) > 1 else ("feature",))
 
 
 def outliers_table(backend: Backend, groups: Sequence[EffectGroup]) -> Any:
     """Return one row for each distinct value beyond the whiskers."""
     parts = []
-    for which in range(len(groups[0].supports)):
+    for which, first in enumerate(groups[0].supports):
         for subgroup, group in enumerate(groups):
             support = group.supports[which]
-            m = len(support.outliers)
-            columns = {"feature": [support.info.name] * m, "subgroup": [subgroup] * m, **_rule(group, m)}
-            columns |= {
-                "x": values_of(support.info, support.outliers),
-                "n": counts_as_integers(support.outlier_weights),
-            }
+            columns = {"feature": first.info.name, **_group_columns(subgroup, group)}
+            columns["x"] = values_of(first.info, support.outliers)
+            columns["n"] = counts_as_integers(support.outlier_weights)
             parts.append(columns)
-    return _joined(backend, parts, drop=() if len(groups[0].supports) > 1 else ("feature",))
+    return _joined(backend, parts, () if len(groups[0].supports) > 1 else ("feature",))
 
 
 def values_of(info: ColumnInfo, points: Floats) -> npt.NDArray[Any] | list[Any]:
@@ -129,13 +121,9 @@ def counts_as_integers(values: Floats) -> npt.NDArray[Any]:
     return values if (values % 1).any() else values.astype(np.int64)
 
 
-def _head(output: Any, subgroup: int, group: EffectGroup, m: int) -> dict[str, Any]:
-    return {"output": [output] * m, "subgroup": np.full(m, subgroup), **_rule(group, m)}
-
-
-def _rule(group: EffectGroup, m: int) -> dict[str, Any]:
-    """Return the rule of a group, and the reason of its last split with `interactions`."""
-    return {"rule": [group.rule] * m} | ({"reason": [group.reason] * m} if group.reason else {})
+def _group_columns(subgroup: int, group: EffectGroup) -> dict[str, Any]:
+    """Return the number and rule of a group, and the reason of its last split with `interactions`."""
+    return {"subgroup": subgroup, "rule": group.rule} | ({"reason": group.reason} if group.reason else {})
 
 
 def _points(axes: tuple[GridAxis, ...]) -> dict[str, Any]:
@@ -161,22 +149,21 @@ def _quantile(level: float, n: Floats) -> Floats:
     return np.asarray(stdtrit(np.maximum(n - 1, 1e-9), (1 + level) / 2), dtype=np.float64)
 
 
-def _tiled(values: npt.NDArray[Any] | list[Any], times: int) -> npt.NDArray[Any] | list[Any]:
-    return values * times if isinstance(values, list) else np.tile(values, times)
-
-
-def _joined(
-    backend: Backend, parts: Sequence[dict[str, Any]], *, several: bool = True, drop: Sequence[str] = ()
-) -> Any:
-    """Concatenate the columns of several parts."""
-    dropped = {*drop} | (set() if several else {"output"})
+def _joined(backend: Backend, parts: Sequence[dict[str, Any]], dropped: Sequence[str]) -> Any:
+    """Concatenate the columns of several parts; a single value stands for a column of it."""
+    lengths = [max(len(column) for column in part.values() if _is_column(column)) for part in parts]
     names = [name for name in (parts[0] if parts else ()) if name not in dropped]
-    columns = {name: _column(backend, [part[name] for part in parts]) for name in names}
+    columns = {name: _column(backend, [part[name] for part in parts], lengths) for name in names}
     return make_table(backend, columns)
 
 
-def _column(backend: Backend, parts: Sequence[Any]) -> Any:
-    if all(isinstance(part, np.ndarray) for part in parts):
-        joined = np.concatenate(parts)
+def _column(backend: Backend, parts: Sequence[Any], lengths: Sequence[int]) -> Any:
+    columns = [part if _is_column(part) else [part] * m for part, m in zip(parts, lengths, strict=True)]
+    if all(isinstance(column, np.ndarray) for column in columns):
+        joined = np.concatenate(columns)
         return joined if backend == "pandas" else joined.tolist()
-    return [value for part in parts for value in (part.tolist() if isinstance(part, np.ndarray) else part)]
+    return [value for column in columns for value in (column.tolist() if isinstance(column, np.ndarray) else column)]
+
+
+def _is_column(values: Any) -> bool:
+    return isinstance(values, list | np.ndarray)

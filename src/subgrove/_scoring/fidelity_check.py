@@ -15,14 +15,14 @@ import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
-from subgrove._data.replace_columns import Changes, Donors, Frames
+from subgrove._data.replace_columns import Changes, Frames, changes_of
 from subgrove._data.table import Table, read_like
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
 from subgrove.samplers.base import Feature, title
@@ -180,8 +180,7 @@ class FidelityChecker:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the same values cause the same warnings in the predictions
-                part = {name: _part(column, self.rows) for name, column in changes.items()}
-                return read_like(self.frames.changed(self.rows, part), columns)
+                return read_like(self.frames.changed(self.rows, changes_of(changes, self.rows)), columns)
         except Exception as error:  # the predictions raise it for the same values, with more context
             return f"the resampled values could not be read: {error}"
 
@@ -227,10 +226,6 @@ def _verdict(separable: bool, distant: bool, auc: float, position: float, n: int
     if np.isnan(position):
         return "passed", "resampled rows are realistic; the feature does not significantly depend on the others"
     return "passed", "resampled rows are realistic"
-
-
-def _part(column: Any, rows: Rows) -> Any:
-    return column.part(rows) if isinstance(column, Donors) else column[rows]
 
 
 def _select_columns(table: Table, names: Feature) -> Table:
