@@ -52,7 +52,7 @@ class AccumulatedEffects(CurveKind):
         inside = (rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1])
         return rows.where(inside) if layout.user_grid else rows
 
-    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+    def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request each row at the borders of its interval, or at its own level and the adjacent ones."""
         (axis,) = layout.axes
         if has_levels(axis.info):
@@ -64,17 +64,15 @@ class AccumulatedEffects(CurveKind):
         ]
         return [PredictionRequest(rows.frames, blocks, np.array)]
 
-    def summary(
-        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
-    ) -> CurveSummary:
+    def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return moments of the steps, (outputs, intervals), or the steps between levels."""
         (axis,) = layout.axes
         if has_levels(axis.info):
-            return _level_summary(rows, axis, predictions, in_memory)
+            return _level_summary(rows, axis, predictions)
         left, right = predictions[0]
         interval, _ = interval_ends(axis.points, rows.x[0])
         cells = (interval, max(len(axis) - 1, 1), rows.weights)
-        if in_memory:
+        if not rows.is_chunk:
             return CurveSummary(rows.n, *_two_pass_moments(right - left, *cells))
         moments = Moments.of(right - left, *cells)
         return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
@@ -102,7 +100,7 @@ def _level_requests(rows: SubgroupRows, axis: GridAxis) -> list[PredictionReques
     return requests
 
 
-def _level_summary(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Floats], in_memory: bool) -> CurveSummary:
+def _level_summary(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Floats]) -> CurveSummary:
     """Return the steps of rows in memory, or moments of steps up, down and of their sum by level.
 
     The moments of the sum are needed for the covariance of steps up and down.
@@ -114,7 +112,7 @@ def _level_summary(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Flo
     for line, (mask, offset, _) in zip(steps, moves, strict=True):
         if mask.any():
             line[:, mask] = offset * (next(remaining)[0] - own[:, mask])
-    if not in_memory:
+    if rows.is_chunk:
         moments = Moments.of(np.concatenate([*steps, steps[0] + steps[1]]), rank, len(axis), rows.weights)
         return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
     none = np.zeros((3 * len(own), len(axis)))

@@ -22,10 +22,10 @@ from subgrove._core.moments import Moments
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
 from subgrove._data.table import digest_of, fingerprint, read_table, read_weights
+from subgrove._effects.ale import AccumulatedEffects
 from subgrove._effects.curves import Curve, CurveSummary
 from subgrove._effects.grid import as_points, has_levels
 from subgrove._effects.plan import EffectPlan, EffectSpec
-from subgrove._effects.predict import EffectPredictor
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, count_values, rows_by_subgroup
 from subgrove._scale import LargeData
@@ -94,8 +94,8 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     plan = EffectPlan.of(model, spec.read_data(large.table, large.weights), spec)
     sums = _sum_chunks(plan, large, spec)
     _warn_of_unseen_levels(spec.names, sums["unseen"])
-    extra = EffectPredictor(plan.model.fresh(), plan.outputs, plan.batch_rows, 1)
-    spreads = _spreads(plan, spec, extra)
+    sampled = replace(plan, predictor=plan.predictor.fresh())
+    spreads = _spreads(sampled)
     curves = [
         _curve(plan, sums, number, spreads.get(layout.subgroup))
         for number, layout in enumerate(plan.layouts)
@@ -107,9 +107,9 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     return Effect(
         feature=spec.title,
         kind=spec.kind,
-        outputs=plan.outputs.labels_of_selected(n_outputs),
-        n_rows_predicted=n_rows + extra.model.n_rows,
-        n_calls=n_calls + extra.model.n_calls,
+        outputs=plan.predictor.outputs.labels_of_selected(n_outputs),
+        n_rows_predicted=n_rows + sampled.predictor.model.n_rows,
+        n_calls=n_calls + sampled.predictor.model.n_calls,
         subgroups=plan.partition,
         infos=plan.data.infos,
         groups=tuple(_group(rows, sums, k) for k, rows in enumerate(plan.rows)),
@@ -147,13 +147,13 @@ class _ChunkWork:
         """Return moments of each curve, counts of each subgroup, and the number of predictions."""
         data, n_unseen = self._read(chunk)
         rows = rows_by_subgroup(data, self.plan.partition)
-        predictor = EffectPredictor(self.plan.model.fresh(), self.plan.outputs, self.plan.batch_rows, 1)
+        plan = replace(self.plan, predictor=self.plan.predictor.fresh())
         sums = _counts(data.infos, rows)
-        for number, summary in self.plan.summaries(predictor, rows, in_memory=False).items():
+        for number, summary in plan.summaries(rows).items():
             sums[f"curve {number}"] = np.array([summary.counts, summary.mean, summary.m2])
             sums[f"rows {number}"] = np.array(summary.n)
         sums["unseen"] = np.array(n_unseen, dtype=np.float64)
-        counts = [predictor.model.n_rows, predictor.model.n_calls, len(predictor.labels)]
+        counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, len(plan.predictor.labels)]
         return sums | {"predicted": np.array(counts, dtype=np.float64)}
 
     def _read(self, chunk: Chunk) -> tuple[FeatureData, list[int]]:
@@ -208,7 +208,7 @@ def _sum_chunks(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[st
     for _, sums in run_chunks(work, large.data.chunks, **options):
         for name, array in sums.items():
             if name.startswith("curve "):
-                moments = _second_moments(array)
+                moments = Moments(*array, *np.zeros((2, *array.shape[1:])))  # curves do not use the last two
                 total[name] = total[name].merged(moments) if name in total else moments
             elif name == "predicted" and name in total:
                 total[name] = np.append(total[name][:2] + array[:2], max(total[name][2], array[2]))
@@ -217,18 +217,12 @@ def _sum_chunks(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[st
     return total
 
 
-def _second_moments(array: Floats) -> Moments:
-    """Return moments without the third and fourth, which curves do not use."""
-    none = np.zeros(array.shape[1:])
-    return Moments(array[0], array[1], array[2], none, none)
-
-
 def _checkpoint_key(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> str:
     """Return everything that the sums depend on, one line each; the model is identified by its predictions."""
     frames = plan.data.frames
     n = min(_FINGERPRINT_ROWS, frames.n_rows)
     rows = frames.changed(np.arange(n), {})
-    predictions = plan.model.fresh().predict(rows, n, lambda row: "sampled rows")
+    predictions = plan.predictor.model.fresh().predict(rows, n, lambda row: "sampled rows")
     points = [axis.points.tobytes() for layout in plan.layouts for axis in layout.axes]
     edges = [b"" if layout.edges is None else layout.edges.tobytes() for layout in plan.layouts]
     lines = {
@@ -237,7 +231,7 @@ def _checkpoint_key(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> str
         "columns": ", ".join(large.columns),
         "subgroups": "; ".join(plan.partition.rules) if plan.partition else "none",
         "model": digest_of(predictions),
-        "output": str(plan.outputs.wanted),
+        "output": str(plan.predictor.outputs.wanted),
         "weights": str(large.weight),
         "data": f"{large.data.description}, {large.data.n_rows} rows",
         "files": large.data.stamp,
@@ -261,12 +255,12 @@ def _group(rows: SubgroupRows, sums: dict[str, Any], k: int) -> EffectGroup:
     return EffectGroup(rows.rule, float(sums["n"][k]), tuple(supports))
 
 
-def _spreads(plan: EffectPlan, spec: EffectSpec, predictor: EffectPredictor) -> dict[int, Floats]:
+def _spreads(plan: EffectPlan) -> dict[int, Floats]:
     """Return box statistics of the predictions at each level, from the sampled rows, by subgroup."""
     infos = plan.data.infos
-    if len(infos) > 1 or not has_levels(infos[0]) or spec.kind == "ale":
+    if len(infos) > 1 or not has_levels(infos[0]) or isinstance(plan.kind, AccumulatedEffects):
         return {}
-    return {curve.subgroup: curve.spread for curve in plan.curves(predictor) if curve.spread is not None}
+    return {curve.subgroup: curve.spread for curve in plan.curves() if curve.spread is not None}
 
 
 def _warn_of_unseen_levels(names: Sequence[str], n_unseen: Floats) -> None:

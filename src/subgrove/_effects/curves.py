@@ -128,13 +128,11 @@ class CurveKind(ABC):
         return rows
 
     @abstractmethod
-    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+    def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request predictions for the used rows of a chunk, or for those of all rows in memory."""
 
     @abstractmethod
-    def summary(
-        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
-    ) -> CurveSummary:
+    def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Summarize the predictions of the used rows, one array for each request."""
 
     @abstractmethod
@@ -151,14 +149,12 @@ class PartialDependence(CurveKind):
         axes = tuple(axis_of(info, x, rows.weights, grid, grid_resolution) for info, x, grid in each)
         return CurveLayout(rows.subgroup, axes)
 
-    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+    def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request all rows at each point, or at each pair of points; the predictions are summarized at once."""
-        box = in_memory and len(layout.axes) == 1 and has_levels(layout.axes[0].info)
-        return [PredictionRequest(rows.frames, _blocks(rows, layout), PointSummary(rows.weights, in_memory, box))]
+        box = not rows.is_chunk and len(layout.axes) == 1 and has_levels(layout.axes[0].info)
+        return [PredictionRequest(rows.frames, _blocks(rows, layout), PointSummary(rows.weights, rows.is_chunk, box))]
 
-    def summary(
-        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
-    ) -> CurveSummary:
+    def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point."""
         return _summary_of_points(rows.n, predictions[0])
 
@@ -170,13 +166,11 @@ class PartialDependence(CurveKind):
 class IndividualCurves(PartialDependence):
     """ICE curves: the predictions of each row at each grid point, and their means."""
 
-    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+    def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request the same predictions, without summarizing them."""
         return [PredictionRequest(rows.frames, _blocks(rows, layout), np.array)]
 
-    def summary(
-        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
-    ) -> CurveSummary:
+    def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point, and the curves."""
         return _summary_of_ice(layout, IceCurves(predictions[0], rows.rows, rows.weights))
 
@@ -206,23 +200,21 @@ class ConditionalMean(CurveKind):
         rows, (axis,) = rows.with_value(), layout.axes
         return rows.where(np.isin(rows.x[0], axis.points)) if has_levels(axis.info) else rows
 
-    def requests(self, rows: SubgroupRows, layout: CurveLayout, in_memory: bool) -> Sequence[PredictionRequest]:
+    def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request the observed rows."""
         return [PredictionRequest(rows.frames, [rows.unchanged()], np.array)]
 
-    def summary(
-        self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats], in_memory: bool
-    ) -> CurveSummary:
+    def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments of the rows that are assigned to each point."""
         values, (axis,), w = predictions[0], layout.axes, rows.weights
         cell = _cells(rows, layout)
-        if not in_memory:
+        if rows.is_chunk:
             moments = Moments.of(np.ascontiguousarray(values[0]), cell, len(axis), w)
             return CurveSummary(rows.n, moments.n.T, moments.mean.T, moments.m2.T)
         points = []
         for point in range(len(axis)):
             mine = cell == point
-            summarize = PointSummary(None if w is None else w[mine], True, has_levels(axis.info))
+            summarize = PointSummary(None if w is None else w[mine], box=has_levels(axis.info))
             points.append(summarize(np.ascontiguousarray(values[:, :, mine])))
         return _summary_of_points(rows.n, np.concatenate(points))
 
@@ -240,11 +232,11 @@ class PointSummary:
     """
 
     weights: Floats | None
-    in_memory: bool
+    is_chunk: bool = False
     box: bool = False
 
     def __call__(self, values: Floats) -> Floats:
-        moments = self._two_pass(values) if self.in_memory else self._mergeable(values)
+        moments = self._mergeable(values) if self.is_chunk else self._two_pass(values)
         return np.concatenate([moments, self._box(values)], axis=1) if self.box else moments
 
     def _two_pass(self, values: Floats) -> Floats:
@@ -302,7 +294,7 @@ def _blocks(rows: SubgroupRows, layout: CurveLayout) -> list[GridBlock]:
 
 def _summary_of_ice(layout: CurveLayout, ice: IceCurves) -> CurveSummary:
     n = float(len(ice.rows) if ice.weights is None else ice.weights.sum())
-    points = PointSummary(ice.weights, True, has_levels(layout.axes[0].info))(ice.values)
+    points = PointSummary(ice.weights, box=has_levels(layout.axes[0].info))(ice.values)
     return replace(_summary_of_points(n, points), ice=ice)
 
 

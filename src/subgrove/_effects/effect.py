@@ -13,7 +13,6 @@ from subgrove._data.to_containers import backend_of
 from subgrove._effects.curves import Curve
 from subgrove._effects.interactions import split_further
 from subgrove._effects.plan import EffectPlan, EffectSpec
-from subgrove._effects.predict import EffectPredictor
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, SubgroupRows, opacity_of
 from subgrove._scale import as_large, is_large
@@ -189,8 +188,7 @@ def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) 
     data = spec.read_data(X, sample_weight)
     plan = EffectPlan.of(model, data, spec)
     _warn_of_same_rows(X, spec.subgroups)
-    predictor = EffectPredictor(plan.model, plan.outputs, plan.batch_rows, spec.n_jobs)
-    curves = plan.curves(predictor)
+    curves = plan.curves()
     if not curves and spec.subgroups is None:
         raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
     partition, rows, reasons, heterogeneity = plan.partition, plan.rows, ("",) * len(plan.rows), None
@@ -209,9 +207,9 @@ def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) 
     return Effect(
         feature=spec.title,
         kind=spec.kind,
-        outputs=predictor.labels,
-        n_rows_predicted=plan.model.n_rows,
-        n_calls=plan.model.n_calls,
+        outputs=plan.predictor.labels,
+        n_rows_predicted=plan.predictor.model.n_rows,
+        n_calls=plan.predictor.model.n_calls,
         subgroups=partition,
         infos=data.infos,
         groups=tuple(

@@ -91,18 +91,13 @@ def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:
     if not has_levels(info):
         return np.unique(points)
     points = np.array(list(dict.fromkeys(points.tolist())))
-    _reject_absent(
-        [*strange, *(info.levels[int(point)] for point in points if point == point and point not in x)], info
-    )
-    return points
-
-
-def _reject_absent(levels: Sequence[str], info: ColumnInfo) -> None:
-    if levels:
+    absent = [*strange, *(info.levels[int(point)] for point in points if point == point and point not in x)]
+    if absent:
         raise InputError(
-            f"grid has {quote(levels)}, which does not occur in {info.name!r} of X. "
+            f"grid has {quote(absent)}, which does not occur in {info.name!r} of X. "
             f"Values of levels are copied from rows of X, so at least one row must have it."
         )
+    return points
 
 
 def axis_of(info: ColumnInfo, x: Floats, weights: Floats | None, grid: GridSpec, grid_resolution: int) -> GridAxis:

@@ -11,7 +11,7 @@ its mean over its points.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -204,7 +204,7 @@ class Heterogeneity:
         """Return a row for each split and one for the unexplained share: feature, node, column, reason, n, ..."""
         rows = [*self.splits, ExplainedSplit("", "", NONE, self.n, self.left)]
         columns: dict[str, Any] = {"feature": [self.feature] * len(rows)}
-        columns |= {name: [getattr(row, name) for row in rows] for name in ("node", "column", "reason", "n", "share")}
+        columns |= {each.name: [getattr(row, each.name) for row in rows] for each in fields(ExplainedSplit)}
         columns["n"] = counts_as_integers(np.array(columns["n"]))
         columns["p_value"] = [np.nan if row.p_value is None else row.p_value for row in rows]
         return make_table(backend, columns)

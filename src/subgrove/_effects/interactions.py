@@ -187,8 +187,8 @@ class _Growth:
             if node.children is not None:
                 n[node.id] = sum(n[child] for child in node.children)
         max_depth = max(int(tree.parameters["max_depth"]), *(node.depth for node in nodes))
-        counted = tuple(replace(node, n=n[node.id]) for node in nodes)
-        return replace(tree, nodes=counted, parameters={**tree.parameters, "max_depth": max_depth})
+        with_counts = tuple(replace(node, n=n[node.id]) for node in nodes)
+        return replace(tree, nodes=with_counts, parameters={**tree.parameters, "max_depth": max_depth})
 
     def explained(self, tree: Tree) -> list[ExplainedSplit]:
         """Return the interaction splits and the shares that they explain, from the root downwards."""

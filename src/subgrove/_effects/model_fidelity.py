@@ -232,27 +232,22 @@ def model_fidelity(
 
 def _named_effects(effects: Any) -> Iterator[tuple[str, Effect]]:
     """Yield each effect with the name of its method."""
-    if isinstance(effects, Effect):
-        effects = [effects]
     pairs = effects.items() if isinstance(effects, Mapping) else [(None, effects)]
-    empty = True
-    for name, some in pairs:
-        listed = [some] if isinstance(some, Effect) else some
-        for effect in listed if isinstance(listed, list | tuple) else [listed]:
-            if not isinstance(effect, Effect):
-                raise ParameterError(
-                    f"effects must be a result of effect, a list of these or a mapping from names to them; "
-                    f"got {type(effect).__name__}."
-                )
-            if any(curve.ice is not None and curve.ice.centred for curve in effect.lines):
-                raise ParameterError(
-                    f"The effect of {effect.feature!r} is centred, so its height is not that of predictions. "
-                    f"Pass it without centring."
-                )
-            empty = False
-            yield (_method_name(effect) if name is None else str(name)), effect
-    if empty:
+    named = [(name, one) for name, some in pairs for one in (some if isinstance(some, list | tuple) else [some])]
+    if not named:
         raise ParameterError("effects is empty. Pass at least one result of effect.")
+    for name, effect in named:
+        if not isinstance(effect, Effect):
+            raise ParameterError(
+                f"effects must be a result of effect, a list of these or a mapping from names to them; "
+                f"got {type(effect).__name__}."
+            )
+        if any(curve.ice is not None and curve.ice.centred for curve in effect.lines):
+            raise ParameterError(
+                f"The effect of {effect.feature!r} is centred, so its height is not that of predictions. "
+                f"Pass it without centring."
+            )
+        yield (_method_name(effect) if name is None else str(name)), effect
 
 
 def _method_name(effect: Effect) -> str:

@@ -25,9 +25,8 @@ from subgrove._effects.curves import (
 )
 from subgrove._effects.grid import GridSpec, read_grid, read_values, shared_points
 from subgrove._effects.interactions import DEPTH, one_subgroup
-from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
+from subgrove._effects.predict import EffectPredictor
 from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows, rows_by_subgroup
-from subgrove._models.predictor import Predictor
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, ParameterError
 
@@ -163,8 +162,8 @@ class EffectPlan:
 
     Attributes
     ----------
-    model, outputs, batch_rows
-        The model, its outputs with a curve, and the number of rows in a batch.
+    predictor : EffectPredictor
+        The model, and its outputs with a curve.
     kind : CurveKind
         The kind of curve.
     data : FeatureData
@@ -177,9 +176,7 @@ class EffectPlan:
         Grid points of each subgroup with a curve.
     """
 
-    model: Predictor
-    outputs: ModelOutputs
-    batch_rows: int
+    predictor: EffectPredictor
     kind: CurveKind
     data: FeatureData
     partition: Partition | None
@@ -190,8 +187,7 @@ class EffectPlan:
     def of(cls, model: Any, data: FeatureData, spec: EffectSpec) -> EffectPlan:
         """Plan the curves of a model."""
         grids, depth = spec.read_grids(data), spec.interaction_depth
-        predictor = model_for_effect(model, spec.response_method)
-        outputs = ModelOutputs.of(predictor, spec.output)
+        predictor = EffectPredictor.of(model, spec.response_method, spec.output, len(data.frames.names), spec.n_jobs)
         partition = spec.partition(data.infos)
         if depth and partition is None:
             partition = one_subgroup(data.X, data.infos[0])
@@ -203,9 +199,7 @@ class EffectPlan:
             by_subgroup = [[points] for points in own]
         layouts = [kind.layout(each, own, spec.grid_resolution) for each, own in zip(usable, by_subgroup, strict=True)]
         return cls(
-            model=predictor,
-            outputs=outputs,
-            batch_rows=batch_rows(len(data.frames.names)),
+            predictor=predictor,
             kind=kind,
             data=data,
             partition=partition,
@@ -213,22 +207,18 @@ class EffectPlan:
             layouts=[layout for layout in layouts if layout is not None],
         )
 
-    def curves(self, predictor: EffectPredictor) -> list[Curve]:
+    def curves(self) -> list[Curve]:
         """Predict and compute the curves, for all rows in memory."""
-        summaries = self.summaries(predictor, self.rows, in_memory=True)
+        summaries = self.summaries(self.rows)
         return [self.kind.curve(self.layouts[number], summary) for number, summary in summaries.items()]
 
-    def summaries(
-        self, predictor: EffectPredictor, rows: Sequence[SubgroupRows], in_memory: bool
-    ) -> dict[int, CurveSummary]:
+    def summaries(self, rows: Sequence[SubgroupRows]) -> dict[int, CurveSummary]:
         """Predict the rows of each subgroup, and return the summary of each layout with rows, by its index."""
         used = {number: self.kind.used_rows(rows[each.subgroup], each) for number, each in enumerate(self.layouts)}
         used = {number: own for number, own in used.items() if len(own.rows)}
-        requests = {number: self.kind.requests(own, self.layouts[number], in_memory) for number, own in used.items()}
-        predictions = iter(predictor.run([each for some in requests.values() for each in some]))
+        requests = {number: self.kind.requests(own, self.layouts[number]) for number, own in used.items()}
+        predictions = iter(self.predictor.run([each for some in requests.values() for each in some]))
         return {
-            number: self.kind.summary(
-                own, self.layouts[number], [next(predictions) for _ in requests[number]], in_memory
-            )
+            number: self.kind.summary(own, self.layouts[number], [next(predictions) for _ in requests[number]])
             for number, own in used.items()
         }

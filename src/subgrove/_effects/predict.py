@@ -11,14 +11,14 @@ Requirements this design meets:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import effective_jobs, parallel_map
+from subgrove._core.execution import effective_jobs, parallel_map, working_memory
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
 from subgrove._data.replace_columns import Changes, Frames, Tile, changes_of
@@ -70,8 +70,20 @@ class EffectPredictor:
     model: Predictor
     outputs: ModelOutputs
     batch_rows: int
-    n_jobs: int | None = None
-    labels: tuple[Any, ...] = field(default=(), init=False)
+    n_jobs: int | None
+    labels: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(
+        cls, model: Any, response_method: str | None, output: Any, n_columns: int, n_jobs: int | None
+    ) -> EffectPredictor:
+        """Select the method and the outputs of a model."""
+        predictor = model_for_effect(model, response_method)
+        return cls(predictor, ModelOutputs.of(predictor, output), batch_rows(n_columns), n_jobs)
+
+    def fresh(self) -> EffectPredictor:
+        """Return a predictor with its counters at zero, which runs in the worker of a chunk."""
+        return EffectPredictor(self.model.fresh(), self.outputs, self.batch_rows, 1)
 
     def run(self, requests: Sequence[PredictionRequest]) -> list[Floats]:
         """Return the summarized predictions of each request."""
@@ -155,10 +167,7 @@ def predict_in_batches(model: Predictor, frames: Frames, block: GridBlock, batch
 
 def batch_rows(n_columns: int) -> int:
     """Return the number of rows in a batch, limited by the `working_memory` of scikit-learn's configuration."""
-    from sklearn import get_config
-
-    memory = float(get_config()["working_memory"])
-    return int(max(1, min(BATCH_ROWS, memory * _MIB // (_COPIES * 8 * max(n_columns, 1)))))
+    return int(max(1, min(BATCH_ROWS, working_memory() * _MIB // (_COPIES * 8 * max(n_columns, 1)))))
 
 
 def model_for_effect(model: Any, response_method: str | None) -> Predictor:

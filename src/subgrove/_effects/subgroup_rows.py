@@ -80,14 +80,10 @@ def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> FeatureSu
     if has_levels(info):
         return FeatureSupport(info, missing, none, none, none, counts)
     present = ~np.isnan(x)
-    w = np.ones(len(x)) if weights is None else weights
-    values, w = (x, w) if present.all() else (x[present], w[present])
-    if not len(values):
-        return FeatureSupport(info, missing, np.full(len(BOX), np.nan), none, none, none)
-    box = box_statistics(values, None if weights is None else w)
+    values = x[present]
+    w = np.ones(len(values)) if weights is None else weights[present]
+    box = box_statistics(values, None if weights is None else w) if len(values) else np.full(len(BOX), np.nan)
     beyond = (values < box[1]) | (values > box[5])
-    if not beyond.any():
-        return FeatureSupport(info, missing, box, none, none, none)
     outliers, place = np.unique(values[beyond], return_inverse=True)
     outlier_weights = np.bincount(place, weights=w[beyond]).astype(np.float64)
     return FeatureSupport(info, missing, box, outliers, outlier_weights, none)
@@ -274,6 +270,11 @@ class SubgroupRows:
     def weights(self) -> Floats | None:
         """Sample weights of the rows."""
         return None if self.data.weights is None else self.data.weights[self.rows]
+
+    @property
+    def is_chunk(self) -> bool:
+        """Whether these are rows of a chunk of large data, whose moments are merged with those of other chunks."""
+        return self.data.level_data is not None
 
     @property
     def n(self) -> float:

@@ -6,7 +6,6 @@ Samplers are fitted one feature at a time where one fit cannot serve all feature
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -30,19 +29,29 @@ from subgrove.samplers.user_defined import UserSampler, check_user_sampler
 
 Fit = FittedSampler | str  # a fitted sampler, or the reason why fitting failed
 
+_MIN_TEST_ROWS = 4
+_N_FOLDS = 2
+_MIN_CLASSIFIER_ROWS = 10  # rows of each sample
+_BOOSTING = {"max_iter": 50, "max_leaf_nodes": 15, "min_samples_leaf": 10, "early_stopping": False}
+
 
 def name_samplers(samplers: Any) -> dict[str, Any]:
     """Return a dict from name to sampler, from the upper bound "unchanged" to the lower bound "marginal"."""
+    if isinstance(samplers, str) or not isinstance(samplers, Iterable) or hasattr(samplers, "partitions"):
+        samplers = [samplers]
     if isinstance(samplers, Mapping):
         pairs = [(str(name), _read(sampler)) for name, sampler in samplers.items()]
     else:
-        read = [_read(sampler) for sampler in _listed(samplers)]
-        pairs = [(sampler_name(sampler), sampler) for sampler in read]
+        pairs = [(sampler_name(read), read) for read in map(_read, samplers)]
     named: dict[str, Any] = {UNCHANGED: Unchanged()}
     for name, sampler in pairs:
         if isinstance(sampler, Unchanged) or (isinstance(sampler, Marginal) and not sampler.fixed_points):
             continue  # the bounds are always included
-        named[_unique_name(name, {*named, MARGINAL})] = sampler
+        label, number = name, 1
+        while label in (*named, MARGINAL):
+            number += 1
+            label = f"{name} ({number})"
+        named[label] = sampler
     return {**named, MARGINAL: Marginal()}
 
 
@@ -51,7 +60,8 @@ def fit_each(
 ) -> dict[Feature, Fit]:
     """Return the fitted sampler for each feature, or the reason why it cannot resample that feature."""
     try:
-        training = None if _needs_no_training(sampler) else train
+        ignores_train = isinstance(sampler, Sampler) and sampler.prefitted and sampler.ignores_train
+        training = None if ignores_train or isinstance(sampler, FittedSampler) else train
         fitted, _ = fitted_sampler(sampler, rows, table, training, features, model, seed)
     except SubgroveError as error:
         if len(features) == 1:
@@ -60,12 +70,6 @@ def fit_each(
         parts = [fit_each(sampler, rows, table, train, [feature], model, seed) for feature in features]
         return {feature: fit for part in parts for feature, fit in part.items()}
     return dict.fromkeys(features, fitted)
-
-
-def _listed(samplers: Any) -> list[Any]:
-    if isinstance(samplers, str) or not isinstance(samplers, Iterable) or hasattr(samplers, "partitions"):
-        samplers = [samplers]
-    return list(samplers)
 
 
 def _read(sampler: Any) -> Any:
@@ -80,28 +84,6 @@ def _read(sampler: Any) -> Any:
     except ParameterError as error:
         raise ParameterError(f"samplers: {error}") from None
     return sampler
-
-
-def _needs_no_training(sampler: Any) -> bool:
-    """Whether the sampler is already fitted, on rows of the user's choice."""
-    return isinstance(sampler, FittedSampler) or (
-        isinstance(sampler, Sampler) and sampler.prefitted and sampler.ignores_train
-    )
-
-
-def _unique_name(name: str, taken: Iterable[str]) -> str:
-    """Return the name, with a number appended if it is already taken."""
-    label, number = name, 1
-    while label in taken:
-        number += 1
-        label = f"{name} ({number})"
-    return label
-
-
-_MIN_TEST_ROWS = 4
-_N_FOLDS = 2
-_MIN_CLASSIFIER_ROWS = 10  # rows of each sample
-_BOOSTING = {"max_iter": 50, "max_leaf_nodes": 15, "min_samples_leaf": 10, "early_stopping": False}
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +240,7 @@ def _unfitted(classifier: Any, seed: int) -> Any:
         return HistGradientBoostingClassifier(random_state=seed, **_BOOSTING)
     from sklearn.base import clone
 
-    return clone(classifier) if hasattr(classifier, "get_params") else deepcopy(classifier)
+    return clone(classifier, safe=False)
 
 
 def _folds(n: int, m: int, rng: np.random.Generator) -> list[tuple[Rows, Rows]]:

@@ -27,6 +27,7 @@ from subgrove._data.table import Table, read_like
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
 from subgrove.samplers.base import Feature, title
 from subgrove.samplers.resampled_feature import ResampledFeature
+from subgrove.trees.training import select_columns
 
 Verdict = Literal["passed", "failed", "unknown"]
 
@@ -200,7 +201,7 @@ class FidelityChecker:
         return FidelityCheck(verdict, reason, auc, error, position, len(pairs))
 
     def _pair(self, feature: Feature, drawn: Table) -> PairedRows:
-        own = _select_columns(self.table, feature)
+        own = select_columns(self.table, feature)
         with_missing, encoding = columns_with_missing([own, drawn]), PointEncoding.of(own)
         real, resampled = (encoding.points(table, feature, with_missing) for table in (own, drawn))
         others = [name for name in self.table.names if name not in feature]
@@ -226,12 +227,3 @@ def _verdict(separable: bool, distant: bool, auc: float, position: float, n: int
     if np.isnan(position):
         return "passed", "resampled rows are realistic; the feature does not significantly depend on the others"
     return "passed", "resampled rows are realistic"
-
-
-def _select_columns(table: Table, names: Feature) -> Table:
-    """Return some columns of a table, in its order."""
-    places = zip(table.columns, table.positions(), strict=True)
-    selected = [(column, at) for column, at in places if column.name in names]
-    numbers = [at for column, at in selected if not column.is_nominal]
-    codes = [at for column, at in selected if column.is_nominal]
-    return Table(tuple(column for column, _ in selected), table.numbers[:, numbers], table.codes[:, codes])
