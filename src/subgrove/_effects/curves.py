@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -152,7 +153,8 @@ class PartialDependence(CurveKind):
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request all rows at each point, or at each pair of points; the predictions are summarized at once."""
         box = not rows.is_chunk and len(layout.axes) == 1 and has_levels(layout.axes[0].info)
-        return [PredictionRequest(rows.frames, _blocks(rows, layout), PointSummary(rows.weights, rows.is_chunk, box))]
+        summarize = partial(summarize_points, weights=rows.weights, is_chunk=rows.is_chunk, box=box)
+        return [PredictionRequest(rows.frames, _blocks(rows, layout), summarize)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point."""
@@ -214,8 +216,8 @@ class ConditionalMean(CurveKind):
         points = []
         for point in range(len(axis)):
             mine = cell == point
-            summarize = PointSummary(None if w is None else w[mine], box=has_levels(axis.info))
-            points.append(summarize(np.ascontiguousarray(values[:, :, mine])))
+            own = np.ascontiguousarray(values[:, :, mine])
+            points.append(summarize_points(own, None if w is None else w[mine], box=has_levels(axis.info)))
         return _summary_of_points(rows.n, np.concatenate(points))
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
@@ -223,46 +225,39 @@ class ConditionalMean(CurveKind):
         return _mean_curve(layout, summary.counts[:, 0], summary)
 
 
-@dataclass(frozen=True, eq=False)
-class PointSummary:
-    """Summary of predictions over rows: (blocks, outputs, rows) to (blocks, 3, outputs).
+def summarize_points(values: Floats, weights: Floats | None, is_chunk: bool = False, box: bool = False) -> Floats:
+    """Summarize predictions over rows: (blocks, outputs, rows) to (blocks, 3, outputs).
 
     The three are number of rows, mean and sum of squared deviations; with `box`, Tukey's statistics follow.
     Moments that are merged over chunks are corrected for rounding first; those of a single table are not.
     """
+    moments = _mergeable_moments(values, weights) if is_chunk else _two_pass_moments(values, weights)
+    if not box:
+        return moments
+    boxes = np.full((len(values), len(BOX), values.shape[1]), np.nan)
+    if values.shape[2]:
+        for block, output in np.ndindex(values.shape[:2]):
+            boxes[block, :, output] = box_statistics(values[block, output], weights)
+    return np.concatenate([moments, boxes], axis=1)
 
-    weights: Floats | None
-    is_chunk: bool = False
-    box: bool = False
 
-    def __call__(self, values: Floats) -> Floats:
-        moments = self._mergeable(values) if self.is_chunk else self._two_pass(values)
-        return np.concatenate([moments, self._box(values)], axis=1) if self.box else moments
+def _two_pass_moments(values: Floats, weights: Floats | None) -> Floats:
+    n = float(values.shape[2]) if weights is None else float(weights.sum())
+    if not n:
+        return np.zeros((len(values), 3, values.shape[1]))
+    mean = (values if weights is None else values * weights).sum(axis=2) / n
+    squares = values - mean[:, :, None]
+    with np.errstate(over="ignore"):
+        squares *= squares
+    if weights is not None:
+        squares *= weights
+    return np.stack([np.full(mean.shape, n), mean, squares.sum(axis=2)], axis=1)
 
-    def _two_pass(self, values: Floats) -> Floats:
-        w = self.weights
-        n = float(values.shape[2]) if w is None else float(w.sum())
-        if not n:
-            return np.zeros((len(values), 3, values.shape[1]))
-        mean = (values if w is None else values * w).sum(axis=2) / n
-        squares = values - mean[:, :, None]
-        with np.errstate(over="ignore"):
-            squares *= squares
-        if w is not None:
-            squares *= w
-        return np.stack([np.full(mean.shape, n), mean, squares.sum(axis=2)], axis=1)
 
-    def _mergeable(self, values: Floats) -> Floats:
-        moments = Moments.of(values.reshape(-1, values.shape[2]), weights=self.weights)
-        shape = values.shape[:2]
-        return np.stack([part.reshape(shape) for part in (moments.n, moments.mean, moments.m2)], axis=1)
-
-    def _box(self, values: Floats) -> Floats:
-        boxes = np.full((len(values), len(BOX), values.shape[1]), np.nan)
-        if values.shape[2]:
-            for block, output in np.ndindex(values.shape[:2]):
-                boxes[block, :, output] = box_statistics(values[block, output], self.weights)
-        return boxes
+def _mergeable_moments(values: Floats, weights: Floats | None) -> Floats:
+    moments = Moments.of(values.reshape(-1, values.shape[2]), weights=weights)
+    shape = values.shape[:2]
+    return np.stack([part.reshape(shape) for part in (moments.n, moments.mean, moments.m2)], axis=1)
 
 
 def _cells(rows: SubgroupRows, layout: CurveLayout) -> Rows:
@@ -294,12 +289,12 @@ def _blocks(rows: SubgroupRows, layout: CurveLayout) -> list[GridBlock]:
 
 def _summary_of_ice(layout: CurveLayout, ice: IceCurves) -> CurveSummary:
     n = float(len(ice.rows) if ice.weights is None else ice.weights.sum())
-    points = PointSummary(ice.weights, box=has_levels(layout.axes[0].info))(ice.values)
+    points = summarize_points(ice.values, ice.weights, box=has_levels(layout.axes[0].info))
     return replace(_summary_of_points(n, points), ice=ice)
 
 
 def _summary_of_points(n: float, points: Floats) -> CurveSummary:
-    """Unpack the result of `PointSummary`."""
+    """Unpack the result of `summarize_points`."""
     spread = points[:, 3:] if points.shape[1] > 3 else None
     return CurveSummary(n, points[:, 0], points[:, 1], points[:, 2], spread)
 

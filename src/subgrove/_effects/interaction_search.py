@@ -1,4 +1,11 @@
-"""The split that reduces the heterogeneity of curves most, and a permutation test of it.
+"""Heterogeneity of ICE curves, the split that reduces it most, and a permutation test of the split.
+
+The curve of a row is f_i(x) = a_i + m(x) + residual, with a height of its own and the common curve of its group.
+Without interactions, the residuals are 0. If all rows of a group have the same grid points, the least-squares fit is
+the mean of the centred curves. Groups have grid points of their own, over the range of the feature in the group; the
+heterogeneity between groups is then the least-squares residual of their mean curves at shared points. So each set of
+rows has one number H, and a split explains H(all) - H(left) - H(right), which is never negative. Each curve contributes
+its mean over its points.
 
 The criterion is that of REPID (Herbinger et al. 2022): the curves on each side of a cut should be as homogeneous as
 possible. The best of many columns and cuts always explains something, even if no column is related to the curves. So
@@ -17,13 +24,116 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, Floats, Rows
 from subgrove._data.columns import ColumnInfo
+from subgrove._effects.curves import Curve
 from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
 
 MAX_PERMUTATIONS = 999
 _BATCH_SIZE = 1 << 19  # numbers of permuted curves that are processed at once
 _TOLERANCE = 1e-6  # share of heterogeneity that the reduction of dimension may lose
+_ROUNDING = 1e-13  # share of the sum of squares of predictions that is rounding, also for 32-bit numbers
 
 SplitColumn = tuple[ColumnInfo, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class CurveShapes:
+    """Centred ICE curves of one subgroup.
+
+    Attributes
+    ----------
+    rows : float array (rows, points times outputs)
+        Centred curves, scaled so that their sum of squares is the mean over points.
+    weights : float array
+        Sample weights.
+    """
+
+    rows: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, curve: Curve, units: Floats) -> CurveShapes:
+        """Centre the ICE curves of a subgroup, each output in its unit."""
+        assert curve.ice is not None
+        values = curve.ice.values
+        shapes = (values - values.mean(axis=0)) / units[:, None] / np.sqrt(len(values))
+        flat = shapes.reshape(-1, shapes.shape[2]).T
+        weights = np.ones(len(flat)) if curve.ice.weights is None else curve.ice.weights
+        return cls(np.ascontiguousarray(flat), weights)
+
+    def residuals(self) -> Floats:
+        """Return deviations from the mean shape."""
+        return np.asarray(self.rows - np.average(self.rows, axis=0, weights=self.weights))
+
+    def heterogeneity(self) -> float:
+        """Return H of these rows."""
+        return float(self.weights @ (self.residuals() ** 2).sum(axis=1))
+
+    def some(self, rows: Rows) -> CurveShapes:
+        """Select rows."""
+        return CurveShapes(self.rows[rows], self.weights[rows])
+
+
+def output_units(curves: Sequence[Curve]) -> Floats:
+    """Return the square root of the total heterogeneity of each output, so that outputs have equal weight.
+
+    Infinite for an output without heterogeneity, apart from rounding.
+    """
+    n_outputs = curves[0].estimate.shape[1] if curves else 0
+    total, size = np.zeros(n_outputs), np.zeros(n_outputs)
+    for at in range(n_outputs):
+        single = np.where(np.arange(n_outputs) == at, 1.0, np.inf)
+        total[at] = heterogeneity_between(curves, single, union_of_points(curves))
+        for curve in curves:
+            assert curve.ice is not None
+            shapes = CurveShapes.of(curve, single)
+            total[at] += shapes.heterogeneity()
+            size[at] += float((curve.ice.values[:, at] ** 2).mean(axis=0) @ shapes.weights)
+    return np.where(total > _ROUNDING * size, np.sqrt(np.maximum(total, np.finfo(float).tiny)), np.inf)
+
+
+def union_of_points(curves: Sequence[Curve]) -> Floats:
+    """Return the grid points of all curves."""
+    return np.unique(np.concatenate([curve.axes[0].points for curve in curves]))
+
+
+def heterogeneity_between(curves: Sequence[Curve], units: Floats, grid: Floats) -> float:
+    """Return the heterogeneity of the mean curves of subgroups at shared points.
+
+    With the same `grid` for all sets of subgroups, the shares of splits are additive.
+    """
+    if len(curves) < 2:
+        return 0.0
+    n = np.array([curve.n[0] for curve in curves])
+    means, inside = zip(*(_on_grid(curve, grid) for curve in curves), strict=True)
+    known = np.array(inside)
+    weights = known * (n / known.sum(axis=1))[:, None]
+    total = 0.0
+    for at, unit in enumerate(units):
+        if np.isfinite(unit):
+            total += _residual_squares(np.array([mean[:, at] for mean in means]) / unit, weights)
+    return total
+
+
+def _on_grid(curve: Curve, grid: Floats) -> tuple[Floats, Floats]:
+    """Return the mean curve on a grid, and an indicator (1 or 0) of the points that it has."""
+    place = np.searchsorted(grid, curve.axes[0].points)
+    means, known = np.zeros((len(grid), curve.estimate.shape[1])), np.zeros(len(grid))
+    means[place], known[place] = curve.estimate, 1.0
+    return means, known
+
+
+def _residual_squares(values: Floats, weights: Floats) -> float:
+    """Return the weighted residual sum of squares of values (groups, points) after fitting heights and a curve."""
+    mass = weights.sum(axis=0)
+    used = mass > 0
+    values, weights, mass = values[:, used], weights[:, used], mass[used]
+    # Given the heights, the common curve is a mean, which leaves a linear system for the heights.
+    around = values - (weights * values).sum(axis=0) / mass
+    system = np.diag(weights.sum(axis=1)) - (weights / mass) @ weights.T
+    heights = np.linalg.pinv(system, hermitian=True) @ (weights * around).sum(axis=1)
+    residuals = values - heights[:, None]
+    residuals -= (weights * residuals).sum(axis=0) / mass
+    return float((weights * residuals**2).sum())
 
 
 @dataclass(frozen=True, eq=False)

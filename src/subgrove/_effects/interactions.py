@@ -21,24 +21,18 @@ from subgrove._core.kinds import MAX_LEVELS, Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._effects.curves import Curve, IceCurves, mean_of_ice
-from subgrove._effects.heterogeneity import (
-    DEPENDENCE,
-    INTERACTION,
-    NONE,
-    CurveShapes,
-    ExplainedSplit,
-    Heterogeneity,
-    heterogeneity_between,
-    output_units,
-    union_of_points,
-)
 from subgrove._effects.interaction_search import (
     MAX_PERMUTATIONS,
     BestSplit,
+    CurveShapes,
     SplitColumn,
     best_split,
+    heterogeneity_between,
+    output_units,
     permutation_p_value,
+    union_of_points,
 )
+from subgrove._effects.result import DEPENDENCE, INTERACTION, NONE, ExplainedSplit, Heterogeneity
 from subgrove._subgroups import Partition
 from subgrove.trees import Node, Tree
 from subgrove.trees.nodes import renumber

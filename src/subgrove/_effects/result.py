@@ -1,4 +1,4 @@
-"""The result of `effect`, and its evaluation by linear interpolation, constant beyond the ends of a curve."""
+"""The result of `effect`, its evaluation by linear interpolation, and the heterogeneity that splits explain."""
 
 from __future__ import annotations
 
@@ -14,14 +14,99 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import html_of, quote
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import names_and_rows, untyped_column, untyped_columns
-from subgrove._data.to_containers import Backend
+from subgrove._data.to_containers import Backend, make_table
 from subgrove._effects.curves import Curve, centre_ice
 from subgrove._effects.grid import GridAxis, as_points, has_levels
-from subgrove._effects.heterogeneity import Heterogeneity
 from subgrove._effects.subgroup_rows import EffectGroup
-from subgrove._effects.tables import curves_table, ice_table, outliers_table, support_table
+from subgrove._effects.tables import counts_as_integers, curves_table, ice_table, outliers_table, support_table
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError, UnseenValueWarning
+
+DEPENDENCE, INTERACTION, NONE = "dependence", "interaction", "none"  # reasons of splits
+
+
+@dataclass(frozen=True)
+class ExplainedSplit:
+    """One split, its reason, and the share of heterogeneity that it explains.
+
+    Attributes
+    ----------
+    node : str
+        Rule of the rows that are split.
+    column : str
+        Column of the split.
+    reason : {"dependence", "interaction"}
+        Whether the feature depends on the column, or the shape of the curves does.
+    n : float
+        Number of rows that are split.
+    share : float
+        Share of the heterogeneity of ICE curves that the split explains.
+    p_value : float or None
+        Permutation p-value, for interaction splits.
+    """
+
+    node: str
+    column: str
+    reason: str
+    n: float
+    share: float
+    p_value: float | None = None
+
+
+@dataclass(frozen=True)
+class Heterogeneity:
+    """Heterogeneity of ICE curves, and the shares that splits explain.
+
+    Attributes
+    ----------
+    feature : str
+        The feature.
+    splits : tuple of ExplainedSplit
+        Splits due to dependence first, then those due to interaction, each from the root downwards.
+    additive : bool
+        Whether all curves have the same shape, so that there is no heterogeneity.
+    n : float
+        Number of rows with curves.
+    """
+
+    feature: str
+    splits: tuple[ExplainedSplit, ...]
+    additive: bool
+    n: float
+
+    def explained(self, reason: str) -> float:
+        """Return the share of heterogeneity that splits with this reason explain."""
+        return sum(split.share for split in self.splits if split.reason == reason)
+
+    @property
+    def left(self) -> float:
+        """Share that no split explains."""
+        return 0.0 if self.additive else max(1.0 - self.explained(DEPENDENCE) - self.explained(INTERACTION), 0.0)
+
+    @property
+    def sentence(self) -> str:
+        """Summary in one sentence."""
+        if self.additive:
+            return f"{self.feature}: all curves have the same shape, so there is no interaction to split on."
+        parts = []
+        if any(split.reason == DEPENDENCE for split in self.splits):
+            parts.append(f"by dependence splits {self.explained(DEPENDENCE):.0%}")
+        interactions = [split for split in self.splits if split.reason == INTERACTION]
+        if interactions:
+            n, columns = len(interactions), ", ".join(dict.fromkeys(split.column for split in interactions))
+            parts.append(f"by {n} interaction split{'s' * (n > 1)} on {columns} {self.explained(INTERACTION):.0%}")
+        else:
+            parts.append("no significant interaction split")
+        return f"{self.feature}: heterogeneity of curves explained {', '.join(parts)}; unexplained {self.left:.0%}."
+
+    def table(self, backend: Backend) -> Any:
+        """Return a row for each split and one for the unexplained share: feature, node, column, reason, n, ..."""
+        rows = [*self.splits, ExplainedSplit("", "", NONE, self.n, self.left)]
+        columns: dict[str, Any] = {"feature": [self.feature] * len(rows)}
+        columns |= {each.name: [getattr(row, each.name) for row in rows] for each in fields(ExplainedSplit)}
+        columns["n"] = counts_as_integers(np.array(columns["n"]))
+        columns["p_value"] = [np.nan if row.p_value is None else row.p_value for row in rows]
+        return make_table(backend, columns)
 
 
 @dataclass(frozen=True, eq=False)

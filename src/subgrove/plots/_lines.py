@@ -11,7 +11,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._effects import Effect
 from subgrove._effects.curves import Curve
-from subgrove._effects.heterogeneity import INTERACTION
+from subgrove._effects.result import INTERACTION
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureSupport
 from subgrove.exceptions import ParameterError
 from subgrove.plots._palette import COLORS, STYLES
