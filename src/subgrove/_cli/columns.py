@@ -39,18 +39,38 @@ _DATE_FORMATS = {  # with notes
     _DAY_FIRST: "day/month/year",
 }
 
-DeclaredType = Literal["any", "number", "text", "boolean", "date", "duration", "none", "other"]
+DeclaredType = Literal["any", "number", "text", "boolean", "date", "duration", "other"]
+_DECLARED_TYPES: dict[str, DeclaredType] = {  # by the type of Python values that pandas infers
+    "boolean": "boolean",
+    "integer": "number",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "decimal": "number",
+    "empty": "number",
+    "string": "text",
+    "date": "date",
+    "datetime": "date",
+    "timedelta": "duration",
+}
 SelectColumns = Callable[[Sequence[str]], Sequence[str]]  # from the column names of a file to those that are read
 
 
 @dataclass(frozen=True)
 class RawColumn:
-    """A column as stored in a file. `declared` "any" is text of undeclared type; `type` is the file's own name."""
+    """A column as stored in a file. `declared` "any" is text of undeclared type; `type` is the type by pandas."""
 
     name: str
     declared: DeclaredType
     values: Sequence[Any]
     type: str = ""
+
+
+def raw_column(name: str, values: Sequence[Any]) -> RawColumn:
+    """Return a column of Python values, whose type is that of the values."""
+    from pandas.api.types import infer_dtype
+
+    inferred = infer_dtype(values, skipna=True)
+    return RawColumn(name, _DECLARED_TYPES.get(inferred, "other"), values, inferred)
 
 
 @dataclass(frozen=True)
@@ -145,7 +165,7 @@ def _typed_values(raw: RawColumn, distinct: Any, codes: Any, overrides: ColumnOv
         return np.full(len(codes), np.nan), f"columns of type {raw.type} are not supported"
     if raw.declared == "boolean":
         return _levels([str(value) for value in distinct], codes), ""
-    if raw.declared in ("number", "none"):
+    if raw.declared == "number":
         numbers = _expand(np.array([float(value) for value in distinct]), codes)
         return (_numbers_as_levels(numbers), "") if raw.name in overrides.nominal else _finite(numbers)
     if raw.declared == "duration":

@@ -129,18 +129,7 @@ class DemoOptions(ReportOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions(TerminalOptions):
-    """A fitted model in a file, and what may be loaded from it."""
-
-    model: Annotated[Path | None, _file("Fitted model: .skops, .onnx, .joblib or .pkl.", "--model", "-m")] = None
-    trust: Annotated[list[str], _option("Type that may be loaded from a .skops file.", metavar="TYPE")] = field(
-        default_factory=list
-    )
-    trust_pickle: Annotated[bool, _option("Load a pickle, which can run any code.", "--trust-pickle")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExplainOptions(ReportOptions, ModelOptions, DataOptions):
+class ExplainOptions(ReportOptions, DataOptions):
     """Options of `subgrove explain`."""
 
     target: Annotated[str, Target]
@@ -157,6 +146,11 @@ class ExplainOptions(ReportOptions, ModelOptions, DataOptions):
     n_repeats: Annotated[int | None, _option("Number of times each feature is resampled.", min=1)] = None
     loss: Annotated[str | None, _option("Loss that importance is measured in.")] = None
     title: Annotated[str | None, _option("Title of the report.")] = None
+    model: Annotated[Path | None, _file("Fitted model: .skops, .onnx, .joblib or .pkl.", "--model", "-m")] = None
+    trust: Annotated[list[str], _option("Type that may be loaded from a .skops file.", metavar="TYPE")] = field(
+        default_factory=list
+    )
+    trust_pickle: Annotated[bool, _option("Load a pickle, which can run any code.", "--trust-pickle")] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Read a sample of the rows of a Parquet file as plain Python values, by pyarrow or polars.
 
-Both give the same result: the declared type of each column, and its values, None where missing.
+Both give the same values, None where missing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from subgrove._cli.columns import DeclaredType, RawColumn, RawTable, SelectColumns
+from subgrove._cli.columns import RawTable, SelectColumns, raw_column
 from subgrove._cli.options import DataOptions
 from subgrove.exceptions import InputError, SubgroveError
 
@@ -63,43 +63,9 @@ def _read_with_pyarrow(source: io.BytesIO | Path, select: SelectColumns, options
             if within:
                 chunks.append(content.read_row_group(group, columns=names, use_threads=False).take(within))
             start += n
-        table = pa.concat_tables(chunks) if chunks else schema.empty_table().select(names)
-    return RawTable(raw_columns(table), tuple(rows), total)
-
-
-def raw_columns(table: Any) -> tuple[RawColumn, ...]:
-    """Return the columns of a pyarrow table as plain values."""
-    import pyarrow as pa
-
-    return tuple(
-        RawColumn(field.name, _arrow_type(field.type, pa), _arrow_values(table[field.name], pa), str(field.type))
-        for field in table.schema
-    )
-
-
-def _arrow_values(column: Any, pa: Any) -> list[Any]:
-    if pa.types.is_timestamp(column.type) or pa.types.is_duration(column.type):
-        # pyarrow converts nanoseconds to pandas objects, polars does not; microseconds are precise enough.
-        timestamp = pa.types.is_timestamp(column.type)
-        coarse = pa.timestamp("us", tz=column.type.tz) if timestamp else pa.duration("us")
-        column = column.cast(coarse, safe=False)
-    values: list[Any] = column.to_pylist()
-    return values
-
-
-def _arrow_type(kind: Any, pa: Any) -> DeclaredType:
-    types = pa.types
-    if types.is_dictionary(kind):
-        return _arrow_type(kind.value_type, pa)
-    predicates: dict[DeclaredType, tuple[Any, ...]] = {
-        "boolean": (types.is_boolean,),
-        "number": (types.is_integer, types.is_floating, types.is_decimal),
-        "text": (types.is_string, types.is_large_string, types.is_string_view),
-        "date": (types.is_date, types.is_timestamp),
-        "duration": (types.is_duration,),
-        "none": (types.is_null,),
-    }
-    return next((name for name, tests in predicates.items() if any(test(kind) for test in tests)), "other")
+        table = pa.concat_tables(chunks) if chunks else schema.empty_table()
+    columns = (raw_column(name, table[name].to_pylist()) for name in names)
+    return RawTable(tuple(columns), tuple(rows), total)
 
 
 def _read_with_polars(source: io.BytesIO | Path, select: SelectColumns, options: DataOptions) -> RawTable:
@@ -116,24 +82,8 @@ def _read_with_polars(source: io.BytesIO | Path, select: SelectColumns, options:
         places = pl.Series(rows, dtype=pl.UInt32).implode()
         query = query.with_row_index("\0").filter(pl.col("\0").is_in(places)).drop("\0")
     frame = query.collect()
-    columns = (RawColumn(name, _polars_type(schema[name]), frame[name].to_list(), str(schema[name])) for name in names)
+    columns = (raw_column(name, frame[name].to_list()) for name in names)
     return RawTable(tuple(columns), tuple(rows), total)
-
-
-def _polars_type(kind: Any) -> DeclaredType:
-    import polars as pl
-
-    named: dict[Any, DeclaredType] = {
-        pl.String: "text",
-        pl.Categorical: "text",
-        pl.Enum: "text",
-        pl.Boolean: "boolean",
-        pl.Date: "date",
-        pl.Datetime: "date",
-        pl.Duration: "duration",
-        pl.Null: "none",
-    }
-    return "number" if kind.is_numeric() else named.get(kind.base_type(), "other")
 
 
 def _selected(names: list[str], select: SelectColumns) -> list[str]:

@@ -25,10 +25,11 @@ from subgrove._cli.columns import (
     SelectColumns,
     infer,
     merge_levels,
+    raw_column,
 )
 from subgrove._cli.csv_records import read_csv
 from subgrove._cli.options import DataOptions
-from subgrove._cli.parquet import raw_columns, read_parquet
+from subgrove._cli.parquet import read_parquet
 from subgrove._cli.terminal import Output, quoted
 from subgrove._core.text import count_of
 from subgrove.exceptions import InputError, ParameterError
@@ -256,15 +257,14 @@ def _head(path: Path) -> tuple[bytes, bool]:
 
 def _read_folder(options: DataOptions, select: SelectColumns) -> RawTable:
     """Read a sample of the rows of several Parquet files."""
-    import pyarrow as pa
-
     from subgrove._scale.large_data import read_chunks
     from subgrove._scale.readers import sample_rows
 
     data = read_chunks(str(options.data), argument="DATA")
     sample = sample_rows(data, select(data.columns), options.sample_size, options.random_state)
-    table = pa.Table.from_pandas(sample.table, preserve_index=False)
-    return RawTable(raw_columns(table), tuple(range(sample.n)), sample.of)
+    table = sample.table.astype(object).where(sample.table.notna(), None)
+    columns = (raw_column(str(name), table[name].tolist()) for name in table.columns)
+    return RawTable(tuple(columns), tuple(range(sample.n)), sample.of)
 
 
 def _reasons(columns: tuple[InferredColumn, ...]) -> str:
