@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 NEEDS = {
-    "_models/device/model.py": "torch",
+    "_models/device_model.py": "torch",
     "_scale/engines/with_dask.py": "distributed",
     "_scale/engines/with_ray.py": "ray",
 }

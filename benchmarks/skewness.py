@@ -17,8 +17,8 @@ from scipy.special import stdtrit
 
 import subgrove as sg
 from subgrove._core.kinds import Floats
+from subgrove._scoring.estimate_variance import interval_multipliers, skewness_correction
 from subgrove._scoring.feature_result import with_rows
-from subgrove._scoring.skewness import interval_multipliers, skewness_correction
 
 _BOOTSTRAPPED = 600  # samples at most, because it is slow
 _RESAMPLES = 400

@@ -16,7 +16,7 @@ from subgrove._importance import (
     importance_over_refits,
     loco,
 )
-from subgrove._models.device import DeviceModel
+from subgrove._models.device_model import DeviceModel
 from subgrove._native.versions import show_versions
 from subgrove._report import Report, report
 from subgrove._scale import LargeData

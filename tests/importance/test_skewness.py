@@ -8,7 +8,7 @@ from scipy.stats import kurtosis, skew
 from scipy.stats import t as student
 
 from subgrove._importance.intervals import interval_columns
-from subgrove._scoring.skewness import interval_multipliers, skewness_correction
+from subgrove._scoring.estimate_variance import interval_multipliers, skewness_correction
 
 RIGHT = np.random.default_rng(1).exponential(size=(1, 200)) ** 2
 ERROR = RIGHT.std(axis=1, ddof=1) / np.sqrt(200)

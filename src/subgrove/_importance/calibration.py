@@ -27,9 +27,8 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._importance.control_variates import ControlVariate, ControlVariateFit, RowFeatures
-from subgrove._scoring.arrays import to_float32
 from subgrove._scoring.estimate_variance import mean_variance, overall_variance, subgroup_variance
-from subgrove._scoring.feature_result import Calibration, FeatureResult
+from subgrove._scoring.feature_result import Calibration, FeatureResult, to_float32
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 from subgrove.samplers.fit import reject_other_kinds, training_rows
 

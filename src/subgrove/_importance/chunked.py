@@ -25,7 +25,8 @@ from subgrove._scale import as_large, is_large
 from subgrove._scale.engines import run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns
 from subgrove._scale.readers import ChunkedData, SampledRows, sample_rows
-from subgrove._scoring.chunks import ChunkSums, ChunkWork, ColumnRoles
+from subgrove._scoring.chunk_sums import ChunkSums
+from subgrove._scoring.chunks import ChunkWork, ColumnRoles
 from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
 from subgrove._subgroups import Partition

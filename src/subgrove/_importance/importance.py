@@ -24,15 +24,22 @@ from subgrove._importance.spec import (
     versions,
     warn_of_singletons,
 )
-from subgrove._models.device import DeviceModel, on_host
+from subgrove._models.device_model import DeviceModel
+from subgrove._models.device_table import on_host
 from subgrove._models.predictor import gives_probabilities, read_model, response_for
 from subgrove._scale import is_large
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats, reject_scores, repeats_used, warn_of_max_repeats
 from subgrove._scoring.context import ScoringContext, batch_size, fits_copy, predict_baseline
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.fidelity_check import FidelityChecker
-from subgrove._scoring.prediction_shifts import predictions_and_residuals
-from subgrove._scoring.row_losses import ALL, RowLosses, describe_baseline_row, names_of, weighted_mean
+from subgrove._scoring.row_losses import (
+    ALL,
+    RowLosses,
+    describe_baseline_row,
+    names_of,
+    predictions_and_residuals,
+    weighted_mean,
+)
 from subgrove._scoring.score import score_features
 
 
@@ -199,7 +206,8 @@ def _context(
     predictions = predict_baseline(predictor, frames, batch_rows)
     losses = RowLosses(spec.losses, data.target, probabilities).settled(predictions)
     reject_weighted_scores(losses, data.weights)
-    reject_scores(spec.adaptive, losses.per_row)
+    if spec.adaptive is not None:
+        reject_scores(losses.per_row)
     checker = FidelityChecker.of(frames, data.table, data.weights, spec.seed) if spec.check_fidelity else None
     values, residuals = predictions_and_residuals(predictions, data.target, probabilities=probabilities)
     context = ScoringContext(
@@ -232,9 +240,9 @@ def _result(
     residuals: Any,
 ) -> ImportanceResult:
     warn_of_singletons(results, level=4)
-    warn_of_max_repeats(spec.adaptive, results, data.weights)
     adaptive = {}
     if spec.adaptive is not None:
+        warn_of_max_repeats(spec.adaptive, results, data.weights)
         adaptive = {"adaptive_share": spec.adaptive.share, "repeats_used": repeats_used(results)}
     settings = spec.settings(
         {**adaptive, **fitted.settings},

@@ -24,9 +24,15 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
-from subgrove._scoring.estimate_variance import mean_variance, monte_carlo_variance, overall_variance, subgroup_variance
+from subgrove._scoring.estimate_variance import (
+    SkewnessCorrection,
+    interval_multipliers,
+    mean_variance,
+    monte_carlo_variance,
+    overall_variance,
+    subgroup_variance,
+)
 from subgrove._scoring.feature_result import FeatureResult
-from subgrove._scoring.skewness import SkewnessCorrection, interval_multipliers
 from subgrove.exceptions import ParameterError
 
 TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL = "test rows", "Monte Carlo", "sampler", "model"

@@ -21,12 +21,9 @@ from subgrove._importance.spec import (
     warn_of_same_rows,
     warn_of_singletons,
 )
-from subgrove._models.device.arrays import TensorArrays
-from subgrove._models.device.host import host_table, on_host
-from subgrove._models.device.losses import on_tensors
-from subgrove._models.device.matrix import DeviceMatrix, Sender, matrix_of
-from subgrove._models.device.model import DeviceModel
-from subgrove._models.device.torch import is_tensor
+from subgrove._models.device_arrays import TensorArrays, on_tensors
+from subgrove._models.device_model import DeviceModel
+from subgrove._models.device_table import DeviceMatrix, Sender, host_table, is_tensor, matrix_of, on_host
 from subgrove._scoring.device import DevicePredictor, score_on_device
 from subgrove._scoring.fidelity_check import FidelityChecker
 from subgrove._scoring.row_losses import names_of

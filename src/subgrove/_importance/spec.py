@@ -20,8 +20,7 @@ from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.columns import parse_features
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_once, read_table, read_weights
-from subgrove._models.device import as_model
-from subgrove._models.predictor import Target, default_loss, read_target
+from subgrove._models.predictor import Target, as_model, default_loss, read_target
 from subgrove._scoring.adaptive_repeats import AdaptiveRepeats
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import RowLosses

@@ -11,6 +11,7 @@ Requirements this design meets:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
@@ -20,7 +21,6 @@ import numpy.typing as npt
 
 from subgrove._data.from_containers import is_missing
 from subgrove._data.to_containers import copied
-from subgrove._models.device import as_model
 from subgrove.exceptions import InputError, LengthError, ModelError, ParameterError
 from subgrove.losses import Loss
 
@@ -98,6 +98,16 @@ def read_model(model: Any, response: str, *, argument: str = "model") -> Predict
     raise ParameterError(
         f"{argument} must have predict or predict_proba, or be a function of a table; got {type(model).__name__}."
     )
+
+
+def as_model(model: Any) -> Any:
+    """Return a `torch.nn.Module` without `predict` as a `DeviceModel`; anything else unchanged."""
+    nn = getattr(sys.modules.get("torch"), "nn", None)  # PyTorch is not imported to find out
+    if nn is None or not isinstance(model, nn.Module) or hasattr(model, "predict") or hasattr(model, "predict_proba"):
+        return model
+    from subgrove._models.device_model import DeviceModel
+
+    return DeviceModel(model)
 
 
 def is_classifier(model: Any) -> bool:

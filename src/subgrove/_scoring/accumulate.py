@@ -9,14 +9,14 @@ For n rows and M repeats these are accumulated, for each loss:
 With donors among the same rows the estimate is a U-statistic, and its noise has a contribution from both roles of a
 row: `influence` is their sum, and `estimate_variance` turns it into standard errors.
 
-The same class serves a table in memory (NumPy), a chunk of large data (NumPy, `RunningAccumulator`) and a table on a
-device (tensors): it is written against the methods of `NumpyArrays`.
+The class is written against the methods of `NumpyArrays`; `TensorArrays` has the same ones for a table on a device. How
+sums are ordered is part of an implementation, so that each gives the same bits for any batches.
 """
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,10 +24,136 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Column, CyclicShift, Donors
-from subgrove._scoring.arrays import to_float32
-from subgrove._scoring.feature_result import FeatureResult, result_from_sums
+from subgrove._scoring.feature_result import (
+    FeatureResult,
+    finite_population_correction,
+    result_from_sums,
+    spread_from_sums,
+    to_float32,
+)
+from subgrove._scoring.row_losses import PredictionShifts
 from subgrove.samplers.base import Feature
 from subgrove.samplers.resampled_feature import ExpectationTerm, ResampledFeature
+
+
+class GroupSums:
+    """Sums of values (..., n) by subgroup: rows are sorted by subgroup once, then each subgroup is one segment.
+
+    Parameters
+    ----------
+    code : int array
+        Subgroup of each row.
+    n_groups : int
+        Number of subgroups.
+    """
+
+    def __init__(self, code: Rows, n_groups: int) -> None:
+        self.code, self.n_groups = code, n_groups
+        self.order: Rows | None = None  # rows by subgroup, once known
+        if n_groups > 1:
+            counts = np.bincount(code, minlength=n_groups)
+            self.nonempty = np.flatnonzero(counts)
+            self.starts = (np.cumsum(counts) - counts)[self.nonempty]
+
+    def __call__(self, values: Floats) -> Floats:
+        """Return the sums of values in the order of the rows."""
+        if self.n_groups == 1:
+            return self.ordered(values)
+        if self.order is None:
+            # NumPy sorts small integers by counting, which is several times as fast.
+            small = self.code.astype(np.min_scalar_type(self.n_groups - 1)) if self.n_groups <= 65536 else self.code
+            self.order = np.argsort(small, kind="stable")
+        return self.ordered(values.take(self.order, axis=-1))
+
+    def ordered(self, values: Floats) -> Floats:
+        """Return the sums of values in the order of the subgroups."""
+        if self.n_groups == 1:
+            return np.asarray(values.sum(axis=-1, keepdims=True))
+        segments: Floats = np.add.reduceat(values, self.starts, axis=-1)
+        if segments.shape[-1] == self.n_groups:
+            return segments
+        sums = np.zeros((*values.shape[:-1], self.n_groups))
+        sums[..., self.nonempty] = segments
+        return sums
+
+
+class NumpyArrays:
+    """Arrays of the rows of a table in memory.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of rows.
+    weights : float array (n,) or None
+        Weights of the rows.
+    sums : class
+        How values are summed by subgroup.
+    """
+
+    xp: Any = np
+
+    def __init__(self, n_rows: int, weights: Floats | None, sums: Any = GroupSums) -> None:
+        self.n_rows, self.weights, self.host_weights, self.sums = n_rows, weights, weights, sums
+
+    def zeros(self, *shape: int) -> Floats:
+        """Return zeros in float64."""
+        return np.zeros(shape)
+
+    def repeats(self, n_losses: int, n_repeats: int, n_groups: int) -> Floats:
+        """Return zeros for sums of each loss, repeat and subgroup."""
+        return np.zeros((n_losses, n_repeats, n_groups))
+
+    def array(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return an array of the host."""
+        return values
+
+    index = array
+
+    def group_sums(self, code: Rows, n_groups: int) -> Any:
+        """Return a function that sums values of all rows by subgroup."""
+        return self.sums(code, n_groups)
+
+    def subset_sums(self, by_group: Any, rows: Rows) -> Any:
+        """Return a function that sums values of some rows by subgroup."""
+        return self.sums(by_group.code[rows], by_group.n_groups)
+
+    def scatter(self, index: Rows, values: Floats, n: int) -> Floats:
+        """Return sums (L, n) of values (L, m) by index."""
+        return np.array([np.bincount(index, weights=line, minlength=n) for line in values])
+
+    def take(self, values: Floats, index: Rows) -> Floats:
+        """Return values at an index of the last axis."""
+        return values.take(index, axis=-1)
+
+    def to_rows(self, values: Floats, code: Rows) -> Floats:
+        """Return the values (..., K) of the subgroup of each row; one subgroup is broadcast."""
+        return values if values.shape[-1] == 1 else values.take(code, axis=-1)
+
+    def same_group(self, code: Rows, donors: Rows, rows: Rows | None) -> Any:
+        """Return whether all donors are in the subgroup of their row."""
+        return bool((code[donors] == (code if rows is None else code[rows])).all())
+
+    def estimates(self, sums: Floats, sizes: Floats) -> Floats:
+        """Return the mean increase of each loss and subgroup."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean: Floats = (sums / sizes).mean(axis=1)
+            return mean
+
+    def squares_by_group(self, by_group: Any, squares: Floats, rows: Rows | None) -> Floats:
+        """Return squares of rows summed by subgroup, in the order of the rows."""
+        code = by_group.code if rows is None else by_group.code[rows]
+        return self.scatter(code, squares, by_group.n_groups)
+
+    def ordered_by(self, shift: CyclicShift, values: Floats) -> tuple[Any, Floats]:
+        """Return a cyclic shift as these arrays use it, and values in its order."""
+        return shift, values.take(shift.order, axis=-1)
+
+    def returned(self, own: CyclicShift, shift: CyclicShift, values: Floats) -> Floats:
+        """Return values of receivers at the positions of their donors, both in the order of the shift."""
+        if len(values) == 1:
+            return shift.returned(values[0])[None]
+        return np.array([shift.returned(line) for line in values])
+
 
 _TINY = 1e-300  # a size that divides the sums of an empty subgroup
 
@@ -80,12 +206,10 @@ class LossAccumulator:
 
         Increases of all rows may have a column of zeros at the end, which sums on a device need.
         """
-        weights = self._weights(rows)
-        shift = column.cyclic_shift if isinstance(column, Donors) else None
-        if shift is not None and rows is None and weights is None:
-            self.total += increase[:, : self.arrays.n_rows]
-            self._add_shifted(shift, repeat, increase)
+        if rows is None and self.arrays.weights is None and isinstance(column, Donors) and column.cyclic_shift:
+            self._add_shifted(column.cyclic_shift, repeat, increase)
             return
+        weights = self._weights(rows)
         weighted = increase if weights is None else increase * weights
         if isinstance(column, Donors) and not (column.train or column.representatives):
             self._add_donors(column.rows, weighted, rows)
@@ -124,6 +248,7 @@ class LossAccumulator:
 
     def _add_shifted(self, shift: CyclicShift, repeat: int, increase: Any) -> None:
         """Add increases with donors by cyclic shifts: in their order each subgroup is one segment."""
+        self.total += increase[:, : self.arrays.n_rows]
         self.shift, ordered = self.arrays.ordered_by(shift, increase)
         returned = self.arrays.returned(self.shift, shift, ordered)
         if self.received is None:
@@ -132,7 +257,8 @@ class LossAccumulator:
             self.received += returned
         self.by_group.order = self.shift.order
         self.sums[:, repeat] = self.by_group.ordered(ordered)
-        self.squares += self.by_group.ordered(ordered * ordered)
+        ordered *= ordered
+        self.squares += self.by_group.ordered(ordered)
 
     def _add_donors(self, donors: Rows, weighted: Any, rows: Rows | None) -> None:
         index, n = self.arrays.index(donors), self.arrays.n_rows
@@ -206,7 +332,7 @@ class LossAccumulator:
         if means.donors is None:
             return means.rows
         arrays, xp = self.arrays, self.arrays.xp
-        factor = arrays.array(self._jackknife_factor())
+        factor = arrays.array(self.jackknife_factor)
         if self.donors_in_group is not None:
             factor = xp.where(self.donors_in_group, factor, 1.0)
         sizes = arrays.array(np.maximum(self.sizes, _TINY))
@@ -222,23 +348,33 @@ class LossAccumulator:
         received += arrays.to_rows(moved, self.code)
         return received
 
-    def _jackknife_factor(self) -> Floats:
+    @cached_property
+    def jackknife_factor(self) -> Floats:
+        """Factor of each subgroup by which pseudo-values are spread about their mean."""
         return np.where(self.sizes > 2, (self.sizes - 1) / np.maximum(self.sizes - 2, 1.0), 1.0)
 
-    def result(self, feature: Feature, score_losses: dict[int, list[float]], **row_values: Any) -> FeatureResult:
+    def result(
+        self, feature: Feature, score_losses: dict[int, list[float]], shifts: PredictionShifts | None
+    ) -> FeatureResult:
         """Return the result with values of single rows, for a table in memory.
 
         `score_losses` has the increases in each repeat of the losses that are scores of all rows together.
         """
-        n_sampled: npt.NDArray[Any] = np.ones(len(self.sizes))
-        exact = self.resampled.exact
-        if exact is not None:
-            n_sampled = np.bincount(self.host_code[~exact.rows], minlength=len(self.sizes))
+        exact = n_sampled = moved = moved_variance = None
+        if self.resampled.exact is not None:
+            exact = self.resampled.exact.rows
+            n_sampled = np.bincount(self.host_code[~exact], minlength=len(self.sizes))
+        correction = finite_population_correction(self.resampled.population, self.n_repeats)
+        if shifts is not None:
+            by_row = correction if correction.size == 1 else correction.take(self.host_code)
+            moved, moved_variance = map(to_float32, shifts.means(self.n_repeats, by_row, exact))
         means = self.row_means()
         with np.errstate(invalid="ignore"):
             spread = spread_from_sums(self.squares, means.squares, self.arrays.weights is not None, self.n_repeats)
             rows = means.rows.copy() if means.donors is None else means.rows
             influence = self.influence(means)
+        for at in score_losses:
+            rows[at] = influence[at] = np.nan
         has_factor = means.donors is not None and self.donors_in_group is not False
         result = result_from_sums(
             feature,
@@ -247,89 +383,17 @@ class LossAccumulator:
             self.sums,
             spread,
             n_sampled,
-            jackknife_factor=self._jackknife_factor() if has_factor else None,
+            correction,
+            jackknife_factor=self.jackknife_factor if has_factor else None,
             code=self.host_code.astype(np.min_scalar_type(max(len(self.sizes) - 1, 1))),
             rows=rows,
-            influence=influence,
-            **row_values,
+            influence=to_float32(influence),
+            moved=moved,
+            moved_variance=moved_variance,
         )
         for at, increases in score_losses.items():
             result.overall[at], result.excess[at] = increases, 0.0
-            for values in (rows, influence, result.repeats, result.mc_variance):
-                values[at] = np.nan
-        for values in (rows, influence, result.repeats, result.overall, result.excess, result.mc_variance, self.sizes):
+            result.repeats[at] = result.mc_variance[at] = np.nan
+        for values in (rows, result.repeats, result.overall, result.excess, result.mc_variance, self.sizes):
             values.flags.writeable = False
-        return replace(result, influence=to_float32(influence))
-
-    def copy(self) -> LossAccumulator:
-        """Return a copy, to compute a provisional result."""
-        twin = copy.copy(self)
-        twin.total, twin.sums = self.total.copy(), self.sums.copy()
-        twin.received = None if self.received is None else self.received.copy()
-        return twin
-
-    def extended(self, resampled: ResampledFeature, n_repeats: int) -> LossAccumulator | None:
-        """Return an accumulator of more repeats that continues this one.
-
-        None where more repeats make the expectation of more rows exact, which were sampled so far.
-        """
-        old, new = self.resampled.exact, resampled.exact
-        if (old is None) != (new is None) or (old and new and not np.array_equal(old.rows, new.rows)):
-            return None
-        twin = copy.copy(self)
-        twin.resampled, twin.n_repeats = resampled, n_repeats
-        more = np.zeros((len(self.sums), n_repeats - self.n_repeats, self.sums.shape[2]))
-        twin.sums = np.concatenate([self.sums, more], axis=1)
-        return twin
-
-
-class RunningAccumulator(LossAccumulator):
-    """The same for a chunk of large data: running means of rows (Welford), whose rounding errors stay small.
-
-    Chunks have donors among training rows only, so that rows have one role.
-    """
-
-    def __init__(self, arrays: Any, resampled: ResampledFeature, n_losses: int, n_repeats: int) -> None:
-        super().__init__(arrays, resampled, n_losses, n_repeats)
-        self.rows: Rows | None = None
-        self.deviations: Any = None  # squared deviations of single increases from the mean of their row
-        self.mean: Any = None
-
-    def _add_rows(self, repeat: int, increase: Any, weighted: Any, rows: Rows | None) -> None:
-        self.rows = rows
-        if self.n_repeats == 1:
-            self.mean = increase
-            return
-        if self.mean is None:
-            self.mean, self.deviations = np.zeros(increase.shape), np.zeros(increase.shape)
-        away = increase - self.mean
-        self.mean += away / (repeat + 1)
-        self.deviations += away * (increase - self.mean)
-
-    def finish(self) -> tuple[Floats, Floats]:
-        """Return the mean increases of rows, and the squared deviations from them, summed by subgroup."""
-        means: Floats = self.total
-        if self.mean is not None:
-            means[:, slice(None) if self.rows is None else self.rows] = self.mean
-        if self.resampled.exact is not None:
-            self._add_exact_to_repeats(means, np.flatnonzero(self.resampled.exact.rows))
-        spread = np.zeros((self.n_losses, len(self.sizes)))
-        if self.deviations is not None:
-            weights = self._weights(self.rows)
-            spread += self._group_sums(self.deviations if weights is None else self.deviations * weights, self.rows)
-        return means, spread
-
-
-def spread_from_sums(squares: Floats, squared_means: Any, weighted: bool, n_repeats: int) -> Floats:
-    """Return the squared deviations of single increases from the means of their row, and of their donor, by subgroup.
-
-    Summed over a subgroup, the squares of single increases are the same whether a row is seen as the receiver or as the
-    donor; the squares of the means differ.
-    """
-    m = n_repeats
-    spread: npt.NDArray[np.float64] = np.maximum(squares - m * squared_means[0], 0.0)
-    if len(squared_means) > 1:
-        of_donors = squared_means[1]
-        # With weights, draws also vary in how many rows a donor gives its value to.
-        spread += of_donors * (m - 1) / m if weighted else np.maximum(squares - m * of_donors, 0.0)
-    return spread
+        return result

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
+from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.estimate_variance import overall_variance
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError, SubgroveWarning
+from subgrove.samplers.resampled_feature import ResampledFeature
 
 
 @dataclass(frozen=True)
@@ -82,26 +85,47 @@ class AdaptiveRepeats:
         return bool((draws[known] <= self.share**2 * rows[known]).all())
 
 
+def copy_sums(accumulator: LossAccumulator) -> LossAccumulator:
+    """Return a copy of an accumulator, to compute a provisional result."""
+    twin = copy(accumulator)
+    twin.total, twin.sums = accumulator.total.copy(), accumulator.sums.copy()
+    twin.received = None if accumulator.received is None else accumulator.received.copy()
+    return twin
+
+
+def continued(accumulator: LossAccumulator, resampled: ResampledFeature, n_repeats: int) -> LossAccumulator | None:
+    """Return an accumulator of more repeats that continues another.
+
+    None where more repeats make the expectation of more rows exact, which were sampled so far.
+    """
+    old, new = accumulator.resampled.exact, resampled.exact
+    if (old is None) != (new is None) or (old and new and not np.array_equal(old.rows, new.rows)):
+        return None
+    twin = copy(accumulator)
+    twin.resampled, twin.n_repeats = resampled, n_repeats
+    more = np.zeros((len(twin.sums), n_repeats - accumulator.n_repeats, twin.sums.shape[2]))
+    twin.sums = np.concatenate([twin.sums, more], axis=1)
+    return twin
+
+
 def repeats_used(results: Sequence[FeatureResult]) -> dict[str, int]:
     """Return the number of repeats of each feature."""
     return {result.title: int(result.overall.shape[1]) for result in results}
 
 
-def reject_scores(adaptive: AdaptiveRepeats | None, per_row: Sequence[int]) -> None:
+def reject_scores(per_row: Sequence[int]) -> None:
     """Raise if no loss has values of single rows, whose error the Monte-Carlo error is compared with."""
-    if adaptive is not None and not per_row:
+    if not per_row:
         raise ParameterError(
             "AdaptiveRepeats compares the Monte-Carlo error with the error due to the test rows, which is not known "
             "for a score of all rows together. Use a loss that has a value for each row, or pass n_repeats as a number."
         )
 
 
-def warn_of_max_repeats(
-    adaptive: AdaptiveRepeats | None, results: Sequence[FeatureResult], weights: Floats | None
-) -> None:
+def warn_of_max_repeats(adaptive: AdaptiveRepeats, results: Sequence[FeatureResult], weights: Floats | None) -> None:
     """Warn about features that reached `max_repeats` and would have needed more."""
-    short = [] if adaptive is None else [result.title for result in results if not adaptive.is_met(result, weights)]
-    if adaptive is not None and short:
+    short = [result.title for result in results if not adaptive.is_met(result, weights)]
+    if short:
         more = f" and {len(short) - 5} more" if len(short) > 5 else ""
         warnings.warn(
             f"After max_repeats={adaptive.max_repeats} repeats the Monte-Carlo error is still above {adaptive.share:g} "

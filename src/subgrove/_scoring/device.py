@@ -27,13 +27,12 @@ from subgrove._core.kinds import Floats
 from subgrove._core.moments import Moments
 from subgrove._data.replace_columns import Changes, Donors, changes_of
 from subgrove._data.table import Table
-from subgrove._models.device.arrays import TensorArrays, central_moments
-from subgrove._models.device.losses import TensorLoss
-from subgrove._models.device.model import DeviceModel
-from subgrove._models.device.torch import Tensor
-from subgrove._scoring.accumulate import LossAccumulator, spread_from_sums
+from subgrove._models.device_arrays import TensorArrays, TensorLoss, central_moments
+from subgrove._models.device_model import DeviceModel
+from subgrove._models.device_table import Tensor
+from subgrove._scoring.accumulate import LossAccumulator
 from subgrove._scoring.context import resample
-from subgrove._scoring.feature_result import FeatureResult, result_from_sums
+from subgrove._scoring.feature_result import FeatureResult, result_from_sums, spread_from_sums
 from subgrove._scoring.fidelity_check import FidelityCheck, FidelityChecker
 from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -159,7 +158,7 @@ def _result(drawn: DrawnFeature, sums: dict[str, Floats], weights: Floats | None
     if len(sums["squared_means"]) > 1 and sums["donors_in_group"]:
         spread *= np.where(sizes > 2, (sizes - 1) / np.maximum(sizes - 2, 1.0), 1.0) ** 2
     sampled = groups.code if resampled.exact is None else groups.code[~resampled.exact.rows]
-    n_sampled = np.bincount(sampled, minlength=len(groups)).astype(np.float64)
+    n_sampled = np.bincount(sampled, minlength=len(groups))
     moments = sums["moments"]
     n = np.broadcast_to(sizes, moments[:, 0].shape).copy()
     moments_by_group = Moments(n, *(moments[:, at] for at in range(4)))

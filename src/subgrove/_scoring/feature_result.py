@@ -190,7 +190,8 @@ def result_from_sums(
     sizes: Floats,
     sums: Floats,
     spread: Floats,
-    n_sampled: Floats,
+    n_sampled: npt.NDArray[Any] | None,
+    correction: Floats | None = None,
     *,
     jackknife_factor: Floats | None = None,
     independent: bool = False,
@@ -212,8 +213,10 @@ def result_from_sums(
     spread : float array (L, K)
         Squared deviations of single increases from the mean of their row, summed over repeats and sampled rows (times
         weight); where rows are donors, too, plus the same about the mean of the rows that received their value.
-    n_sampled : array (K,)
-        Number of sampled (not exact) rows of each subgroup.
+    n_sampled : array (K,) or None
+        Number of sampled (not exact) rows of each subgroup; None if all rows are sampled.
+    correction : float array (K,), optional
+        Finite population correction, if it has been computed.
     jackknife_factor : float array (K,), optional
         Factor by which `influence` was spread about its mean.
     independent : bool, default False
@@ -223,7 +226,8 @@ def result_from_sums(
         More fields of the result.
     """
     m, groups = sums.shape[1], resampled.groups
-    correction = finite_population_correction(resampled.population, m)
+    if correction is None:
+        correction = finite_population_correction(resampled.population, m)
     with np.errstate(invalid="ignore", divide="ignore"):
         repeats, overall = sums / sizes, sums.sum(axis=2) / sizes.sum()
         if m < 2:
@@ -231,7 +235,8 @@ def result_from_sums(
         else:
             excess = np.where(sizes > 0, spread / sizes, 0.0) / (m - 1) / m * correction
             variance = excess / sizes if independent else repeats.var(axis=1, ddof=1) / m * correction
-    variance = np.where(np.asarray(n_sampled) == 0, 0.0, variance)  # exact, but for rounding
+    if n_sampled is not None:
+        variance = np.where(n_sampled == 0, 0.0, variance)  # exact, but for rounding
     exact = resampled.exact
     return FeatureResult(
         feature=feature,
@@ -262,3 +267,28 @@ def with_rows(results: Sequence[FeatureResult], caller: str) -> tuple[FeatureRes
             f"DeviceModel(model).predict."
         )
     return tuple(results)
+
+
+def spread_from_sums(squares: Floats, squared_means: Any, weighted: bool, n_repeats: int) -> Floats:
+    """Return the squared deviations of single increases from the means of their row, and of their donor, by subgroup.
+
+    Summed over a subgroup, the squares of single increases are the same whether a row is seen as the receiver or as the
+    donor; the squares of the means differ.
+    """
+    m = n_repeats
+    spread: npt.NDArray[np.float64] = np.maximum(squares - m * squared_means[0], 0.0)
+    if len(squared_means) > 1:
+        of_donors = squared_means[1]
+        # With weights, draws also vary in how many rows a donor gives its value to.
+        spread += of_donors * (m - 1) / m if weighted else np.maximum(squares - m * of_donors, 0.0)
+    return spread
+
+
+_FLOAT32_MAX = 1e30
+
+
+def to_float32(values: Floats) -> npt.NDArray[np.floating[Any]]:
+    """Return values in half the memory if they allow it: a standard error needs no more than seven digits."""
+    with np.errstate(invalid="ignore"):
+        largest = max(float(np.max(values, initial=0.0)), -float(np.min(values, initial=0.0)))
+        return values if largest > _FLOAT32_MAX else values.astype(np.float32)

@@ -19,8 +19,7 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import digest_of, exact_digest, fingerprint, read_like, read_table, rounded
 from subgrove._models.predictor import Predictions, Predictor, missing_in, read_target
 from subgrove._scale.readers import ChunkedData
-from subgrove._scoring.chunk_table import ChunkBatch, raw_column
-from subgrove._scoring.chunks import ChunkWork, ColumnRoles
+from subgrove._scoring.chunks import ChunkBatch, ChunkWork, ColumnRoles, raw_column
 from subgrove._scoring.context import resample
 from subgrove._scoring.fidelity_check import FidelityCheck, FidelityChecker
 from subgrove._scoring.row_losses import RowLosses, describe_baseline_row

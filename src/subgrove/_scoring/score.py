@@ -1,23 +1,36 @@
-"""The loop over features: resample, predict, accumulate."""
+"""The loop over features: resample, predict in batches, accumulate.
+
+Requirements this design meets:
+
+- the model predicts large batches, with several repeats, and several features where tables are small;
+- no table is copied for a repeat: only the resampled column is written;
+- duplicate rows are predicted once, where they are many (`deduplicate.py`);
+- memory is bounded: a batch has a maximum number of rows, however many rows there are;
+- predictions of a feature are yielded in the same order whatever the batches are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from subgrove._core.execution import effective_jobs, one_blas_thread, parallel_map, progress_bar
 from subgrove._core.kinds import Floats
+from subgrove._data.replace_columns import Donors, Rows, changes_of
 from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
-from subgrove._scoring.accumulate import LossAccumulator
-from subgrove._scoring.arrays import NumpyArrays, to_float32
-from subgrove._scoring.context import PredictionJob, ScoringContext
-from subgrove._scoring.feature_result import FeatureResult, finite_population_correction
-from subgrove._scoring.predict import predict, prediction_jobs
-from subgrove._scoring.prediction_shifts import PredictionShifts
+from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
+from subgrove._scoring.adaptive_repeats import continued, copy_sums
+from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext
+from subgrove._scoring.deduplicate import lookup_for
+from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.row_losses import PredictionShifts
+from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature
 from subgrove.samplers.resampled_feature import ResampledFeature
 
@@ -95,10 +108,13 @@ def _one_round(
             waiting[feature] = scorer
             yield feature, scorer.accumulator.resampled, scorer.jobs()
 
+    current: Feature | None = None
     for job, predictions in predict(context, resampled_features(), n_repeats, progress):
-        waiting[job.feature].add(job, predictions)
-        for feature in [feature for feature, scorer in waiting.items() if scorer.is_complete]:
-            yield waiting.pop(feature)
+        if job.feature != current:
+            current = job.feature
+            for feature in [feature for feature, scorer in waiting.items() if scorer.n_jobs == scorer.n_added]:
+                yield waiting.pop(feature)
+        waiting[current].add(job, predictions)
     yield from waiting.values()
 
 
@@ -124,7 +140,7 @@ class FeatureScorer:
         """Return the scorer of a feature; `earlier` has fewer repeats."""
         resampled = context.resample(feature, n_repeats)
         if earlier is not None:
-            more = earlier.accumulator.extended(resampled, n_repeats)
+            more = continued(earlier.accumulator, resampled, n_repeats)
             if more is not None:
                 done = earlier.accumulator.n_repeats
                 return replace(earlier, accumulator=more, n_done=done, n_jobs=None, n_added=0)
@@ -140,11 +156,6 @@ class FeatureScorer:
             n_jobs += 1
             yield job
         self.n_jobs = n_jobs
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all predictions are accumulated."""
-        return self.n_jobs == self.n_added
 
     def add(self, job: PredictionJob, predictions: Predictions) -> None:
         """Accumulate the predictions of one job."""
@@ -166,7 +177,7 @@ class FeatureScorer:
 
     def provisional(self) -> FeatureResult:
         """Return the result so far."""
-        return self._result(self.accumulator.copy())
+        return self._result(copy_sums(self.accumulator))
 
     def finish(self) -> None:
         """Replace sums by the result."""
@@ -183,14 +194,174 @@ class FeatureScorer:
             for at, loss in enumerate(losses)
             if not loss.per_row
         }
-        return accumulator.result(self.feature, scores, **self._prediction_shifts(accumulator))
+        return accumulator.result(self.feature, scores, self.shifts)
 
-    def _prediction_shifts(self, accumulator: LossAccumulator) -> dict[str, Any]:
-        if self.shifts is None:
-            return {}
-        resampled, m = accumulator.resampled, accumulator.n_repeats
-        correction = finite_population_correction(resampled.population, m)
-        by_row = np.broadcast_to(correction, len(accumulator.sizes)).take(accumulator.host_code)
-        exact = None if resampled.exact is None else resampled.exact.rows
-        moved, variance = self.shifts.means(m, by_row, exact)
-        return {"moved": to_float32(moved), "moved_variance": to_float32(variance)}
+
+Predicted = Iterator[tuple[PredictionJob, Predictions]]
+
+
+def prediction_jobs(feature: Feature, resampled: ResampledFeature, done: int = 0) -> Iterator[PredictionJob]:
+    """Yield what is to be predicted for a feature after `done` repeats."""
+    if resampled.exact is not None and not done:
+        for term in resampled.exact.terms():
+            if len(term.rows):
+                yield PredictionJob(feature, term.changes, term.rows, term=term)
+    sampled = resampled.sampled
+    if sampled is not None and not sampled.any():
+        return
+    rows = None if sampled is None else np.flatnonzero(sampled)
+    for repeat, changes in enumerate(resampled.draws()):
+        if repeat >= done:
+            own = changes if rows is None else changes_of(changes, rows)
+            yield PredictionJob(feature, own, rows, repeat, draw=changes if repeat == 0 else None)
+
+
+def predict(
+    context: ScoringContext,
+    features: Iterable[tuple[Feature, ResampledFeature, Iterator[PredictionJob]]],
+    n_repeats: int,
+    progress: Callable[[int], None],
+) -> Predicted:
+    """Yield the predictions of all jobs of some features, with batches that may hold several features."""
+    batches = BatchPredictor(context, progress)
+    for feature, resampled, jobs in features:
+        first = next(jobs, None)
+        if first is None:
+            continue
+        lookup = lookup_for(context, feature, resampled, first, n_repeats, progress)
+        if lookup is None:
+            for job in chain([first], jobs):
+                yield from batches.add(job)
+            continue
+        for job in chain([first], jobs):
+            if lookup.takes(job):
+                yield from lookup.add(job)
+            else:
+                yield from lookup.finish()  # so that sums have the same order whatever the batches are
+                yield from batches.add(job)
+                yield from batches.finish()
+        yield from lookup.finish()
+    yield from batches.finish()
+
+
+@dataclass(eq=False)
+class BatchPredictor:
+    """Collects jobs until a batch is full, then predicts."""
+
+    context: ScoringContext
+    progress: Callable[[int], None]
+    whole: list[PredictionJob] = field(default_factory=list)  # jobs of all rows
+    subsets: list[PredictionJob] = field(default_factory=list)  # jobs of some rows
+    n_waiting: int = 0
+    tile: Any = None
+
+    def __post_init__(self) -> None:
+        self.times = max(1, self.context.batch_rows // self.context.frames.n_rows)
+
+    def add(self, job: PredictionJob) -> Iterable[tuple[PredictionJob, Predictions]]:
+        """Take a job; return predictions once there is enough for a batch."""
+        if job.rows is None and self.context.frames.n_rows <= self.context.batch_rows:
+            self.whole.append(job)
+            return self._predict_whole() if len(self.whole) == self.times else ()
+        return self._add_other(job)
+
+    def _add_other(self, job: PredictionJob) -> Predicted:
+        """Take a job of some rows, or of more rows than a batch."""
+        batch_rows, n = self.context.batch_rows, job.n_rows(self.context.frames.n_rows)
+        if job.rows is None or n > batch_rows:
+            yield from self.finish()  # jobs that wait come first, so that sums have the same order
+            yield job, self._predict_large(job, n)
+            return
+        if self.subsets and (self.n_waiting + n > batch_rows or self.subsets[0].changes.keys() != job.changes.keys()):
+            yield from self._predict_subsets()
+        self.subsets.append(job)
+        self.n_waiting += n
+
+    def finish(self) -> Predicted:
+        """Yield the predictions of all jobs that wait."""
+        if self.whole:
+            yield from self._predict_whole()
+        if self.subsets:
+            yield from self._predict_subsets()
+
+    def _predict_whole(self) -> Predicted:
+        """Predict all rows once for each job."""
+        n, jobs, self.whole = self.context.frames.n_rows, self.whole, []
+        if self.tile is None:
+            self.tile = self.context.frames.tile(len(jobs))
+        table = self._built(jobs, lambda: self.tile.fill([job.changes for job in jobs]))
+        predictions = self._predict(table, jobs)
+        for at, job in enumerate(jobs):
+            yield job, predictions[at * n : (at + 1) * n]
+
+    def _predict_subsets(self) -> Predicted:
+        """Predict some rows for each of several jobs of the same feature."""
+        jobs, self.subsets, self.n_waiting = self.subsets, [], 0
+        rows = np.concatenate([job.rows for job in jobs if job.rows is not None])
+        changes = {name: _concatenate([job.changes[name] for job in jobs]) for name in jobs[0].changes}
+        table = self._built(jobs, lambda: self.context.frames.changed(rows, changes))
+        predictions = self._predict(table, jobs)
+        start = 0
+        for job in jobs:
+            assert job.rows is not None
+            yield job, predictions[start : start + len(job.rows)]
+            start += len(job.rows)
+
+    def _predict_large(self, job: PredictionJob, n_rows: int) -> Predictions:
+        """Predict a job larger than a batch."""
+        batches = []
+        tile = self._filled_tile(job) if job.rows is None and self.context.copies_table else None
+        for start in range(0, n_rows, self.context.batch_rows):
+            batch = slice(start, min(start + self.context.batch_rows, n_rows))
+            if tile is not None:
+                table = tile.rows(batch)
+            else:
+                rows = batch if job.rows is None else job.rows[batch]
+                table = self._built([job], partial(self.context.frames.changed, rows, changes_of(job.changes, batch)))
+            n = batch.stop - batch.start
+            batches.append(self.context.predictor.predict(table, n, job.about))
+            self.progress(n)
+        return np.concatenate(batches)
+
+    def _filled_tile(self, job: PredictionJob) -> Any:
+        """Return the copy of the whole table with the columns of a job; batches are views of its rows."""
+        if self.tile is None:
+            self.tile = self.context.frames.tile(1)
+        self._built([job], lambda: self.tile.fill([job.changes]))
+        return self.tile
+
+    def _built(self, jobs: list[PredictionJob], build: Callable[[], Any]) -> Any:
+        """Return a table for the model; values that its columns cannot hold are an error of the sampler."""
+        try:
+            return build()
+        except (SubgroveError, SubgroveWarning):
+            raise
+        except Exception as error:
+            about = BatchDescription(jobs, self.context.frames.n_rows)
+            raise SamplerError(
+                f"The sampler gave values that the table cannot hold ({about(None)}): {error}"
+            ) from error
+
+    def _predict(self, table: Any, jobs: list[PredictionJob]) -> Predictions:
+        about = BatchDescription(jobs, self.context.frames.n_rows)
+        try:
+            predictions = self.context.predictor.predict(table, about.n_rows, about)
+        except ModelError:
+            self._predict_one_by_one(jobs)
+            raise
+        self.progress(about.n_rows)
+        return predictions
+
+    def _predict_one_by_one(self, jobs: list[PredictionJob]) -> None:
+        """Predict each job of a failed batch alone, so that the error names the feature and the repeat."""
+        for job in jobs if len(jobs) > 1 else ():
+            rows: slice | Rows = slice(None) if job.rows is None else job.rows
+            table = self.context.frames.changed(rows, job.changes)
+            self.context.predictor.predict(table, job.n_rows(self.context.frames.n_rows), job.about)
+
+
+def _concatenate(columns: list[Any]) -> Any:
+    first = columns[0]
+    if isinstance(first, Donors):
+        return Donors(np.concatenate([column.rows for column in columns]), first.train, first.representatives)
+    return np.concatenate(columns)

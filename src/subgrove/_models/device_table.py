@@ -1,7 +1,11 @@
-"""A table as one matrix on a device, and the columns that replace its own."""
+"""A table as one matrix on a device, the columns that replace its own, and the same rows on the host.
+
+PyTorch is optional: it is imported here, when a tensor is needed.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,8 +15,40 @@ import numpy.typing as npt
 from subgrove._core.text import quote
 from subgrove._data.from_containers import names_and_rows, untyped_columns
 from subgrove._data.replace_columns import CyclicShift, Donors
-from subgrove._models.device.torch import Tensor, is_tensor, tensor_of, torch_of
-from subgrove.exceptions import ColumnError, InputError
+from subgrove.exceptions import ColumnError, InputError, ParameterError
+
+Tensor = Any  # torch.Tensor; PyTorch may not be installed
+
+
+def torch_of() -> Any:
+    """The module torch; an error with the install line if it is missing."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ParameterError(
+            "Models on a device are computed by PyTorch, which is not installed. "
+            "Install it with: pip install 'subgrove[torch]'"
+        ) from error
+    return torch
+
+
+def tensor_of(array: npt.NDArray[Any]) -> Tensor:
+    """An array as a tensor on the host, without a copy if rows lie one after the other and may be written to."""
+    plain = np.ascontiguousarray(array)
+    return torch_of().from_numpy(plain if plain.flags.writeable else plain.copy())
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether something is a tensor; torch is not imported to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def is_module(value: Any) -> bool:
+    """Whether something is a `torch.nn.Module`; torch is not imported to find out."""
+    torch = sys.modules.get("torch")
+    nn = getattr(torch, "nn", None)
+    return nn is not None and isinstance(value, nn.Module)
 
 
 def matrix_of(X: Any, columns: Sequence[str] | None, device: Any, dtype: Any) -> Tensor:
@@ -170,3 +206,40 @@ class DeviceMatrix:
         if name not in self._pool:
             self._pool[name] = self.send(np.asarray(self.train_column(name), dtype=np.float64), self.values.dtype)
         return self._pool[name]
+
+
+def host_table(X: Any, columns: Sequence[str] | None, argument: str = "X") -> Any:
+    """A table that samplers read: tensors and arrays become frames if their columns are named, arrays if not.
+
+    Numbers of 32 bits become float64 here, once, since every reader would make them so.
+    """
+    if is_tensor(X):
+        reject_other_tensors(X, columns, argument)
+        array = _by_columns(X.detach())
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f" and X.dtype != np.float64:
+        array = _by_columns(tensor_of(X))
+    elif isinstance(X, np.ndarray) and columns is not None:
+        array = X
+    else:
+        return X
+    if columns is None:
+        return array
+    if array.ndim != 2 or array.shape[1] != len(columns):
+        raise InputError(
+            f"{argument} has shape {array.shape}, but columns names {len(columns)} columns. Name each of them."
+        )
+    import pandas as pd
+
+    return pd.DataFrame(array, columns=list(columns), copy=False)
+
+
+def _by_columns(tensor: Any) -> npt.NDArray[np.float64]:
+    """A tensor as float64 on the host, with contiguous columns; it is transposed on its device, which is fastest."""
+    torch = torch_of()
+    turned: npt.NDArray[np.float64] = tensor.t().contiguous().cpu().to(torch.float64).numpy()
+    return turned.T
+
+
+def on_host(values: Any) -> Any:
+    """A tensor as an array; anything else as it is."""
+    return values.detach().cpu().numpy() if is_tensor(values) else values

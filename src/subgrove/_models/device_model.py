@@ -10,12 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.validate import whole_number
-from subgrove._models.device.host import host_table
-from subgrove._models.device.matrix import matrix_of
-from subgrove._models.device.torch import Tensor, is_module, torch_of
+from subgrove._models.device_table import Tensor, host_table, is_module, matrix_of, torch_of
 from subgrove.exceptions import ModelError, ParameterError
 
-__all__ = ["DeviceClassifier", "DeviceModel", "as_model"]
+__all__ = ["DeviceClassifier", "DeviceModel"]
 
 Output = Literal["value", "probability", "logit"]
 _OUTPUTS = ("value", "probability", "logit")
@@ -226,12 +224,6 @@ def _fitting_rows(predict: Callable[[Tensor], Tensor], matrix: Tensor) -> int:
     free = torch.cuda.mem_get_info(device)[0] * _FREE_SHARE
     rows = max(min(_BATCH_BYTES, free) / each, 1.0)
     return int(2 ** int(np.log2(rows)))
-
-
-def as_model(model: Any) -> Any:
-    """Return a `torch.nn.Module` without `predict` as a `DeviceModel`; anything else unchanged."""
-    plain = is_module(model) and not (hasattr(model, "predict") or hasattr(model, "predict_proba"))
-    return DeviceModel(model) if plain else model
 
 
 def _check_model(model: Any) -> None:
