@@ -22,7 +22,7 @@ from subgrove._report.notebook_cards import (
     folded,
     table,
 )
-from subgrove._report.svg import number
+from subgrove._report.svg import number, template_text
 
 NASTY = "<script>alert('x')</script> & \"quoted\""
 
@@ -130,6 +130,6 @@ def test_pictures_stand_out_from_light_and_dark_notebooks(colour: str, backgroun
 
 
 def test_style_touches_nothing_but_the_card() -> None:
-    rules = re.findall(r"([^{}]+)\{", notebook_cards._STYLE)
+    rules = re.findall(r"([^{}]+)\{", template_text("notebook.css"))
     assert rules
     assert all(part.strip().startswith("div.subgrove-card") for rule in rules for part in rule.split(","))

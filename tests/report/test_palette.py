@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from subgrove._report import render
-from subgrove._report.svg import letter, subgroup_class
+from subgrove._report.svg import letter, subgroup_class, template_text
 from subgrove.plots._palette import LIGHT, N_COLORS
 
 Floats = npt.NDArray[np.float64]
 WORDS = ("ink", "soft", "link", "good", "warn", "bad")
 MARKS = ("conditional", "marginal", *(f"s{at}" for at in range(1, N_COLORS + 1)))
-DARK_STYLE = (Path(render.__file__).parent / "templates" / "dark.css").read_text(encoding="utf-8")
-THEMES = {"light": LIGHT, "dark": dict(re.findall(r"--(\w+):(#\w+);", DARK_STYLE))}
+THEMES = {"light": LIGHT, "dark": dict(re.findall(r"--(\w+):(#\w+);", template_text("dark.css")))}
 each = pytest.mark.parametrize("theme", THEMES)
 
 # How people without long-, middle- or short-wave cones see linear colours: Machado, Oliveira and Fernandes (2009),

@@ -20,7 +20,7 @@ from subgrove._data.table import TypedColumn
 from subgrove._effects import Effect, effect
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._effects.subgroup_rows import EffectGroup, FeatureSupport
+from subgrove._effects.subgroup_rows import EffectGroup
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import Distribution, ReportCurve
 from subgrove._report.wording import short, tidy
@@ -72,7 +72,9 @@ def curves_of(inputs: ReportInputs, feature: str, partition: Partition | None) -
 
 
 def _curves(inputs: ReportInputs, feature: str, partition: Partition | None) -> FeatureCurves:
-    model, X = _model_for_curves(inputs), inputs.drawn.X
+    model, X = inputs.model, inputs.drawn.X
+    if inputs.task == "classification" and hasattr(model, "predict") and not hasattr(model, "predict_proba"):
+        model = LabelShares(model, inputs.classes)
     more: dict[str, Any] = {"n_jobs": inputs.n_jobs}
     series = inputs.drawn.table.series(feature)
     if series.info.kind != "numeric":
@@ -85,14 +87,6 @@ def _curves(inputs: ReportInputs, feature: str, partition: Partition | None) -> 
         lines += _lines(inputs, effects[-1], all_rows=False)
     labels = _labels(effects[0].infos[0], [line for line in lines if line.kind == "pdp"])
     return FeatureCurves(tuple(lines), labels, sum(one.n_rows_predicted for one in effects))
-
-
-def _model_for_curves(inputs: ReportInputs) -> Any:
-    """Return the model, or its labels as shares where it predicts classes without probabilities."""
-    model = inputs.model
-    if inputs.task == "classification" and hasattr(model, "predict") and not hasattr(model, "predict_proba"):
-        return LabelShares(model, inputs.classes)
-    return model
 
 
 def level_codes(series: TypedColumn) -> npt.NDArray[np.intp]:
@@ -113,10 +107,9 @@ def _shown_levels(series: TypedColumn) -> tuple[list[int], bool]:
 
 def _lines(inputs: ReportInputs, result: Effect, *, all_rows: bool) -> list[ReportCurve]:
     """Return the curves of the shown outputs of an effect."""
-    outputs = _shown(inputs, len(result.outputs))
     return [
         _line(result.kind, curve, result.groups[curve.subgroup], at, name, all_rows=all_rows)
-        for at, name in outputs
+        for at, name in _shown(inputs, len(result.outputs))
         for curve in result.lines
     ]
 
@@ -139,9 +132,9 @@ def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | No
     axis, estimate = curve.axes[0], curve.estimate[:, at]
     margin = np.asarray(stdtrit(np.maximum(curve.n - 1, 1e-9), (1 + LEVEL) / 2)) * curve.std_error[:, at]
     known = np.isfinite(estimate)
-    x: list[float | str] = [
-        point_text(axis.info, point) if has_levels(axis.info) else float(point) for point in axis.points[known].tolist()
-    ]
+    points, support = axis.points[known], group.supports[0]
+    inside_box, inside_whiskers = support.holds(points, False), support.holds(points, True)
+    x = [point_text(axis.info, point) if has_levels(axis.info) else float(point) for point in points.tolist()]
     return ReportCurve(
         kind,
         output,
@@ -150,14 +143,9 @@ def _line(kind: str, curve: Curve, group: EffectGroup, at: int, output: str | No
         tuple(_rounded(estimate[known])),
         tuple(_or_none((estimate - margin)[known])),
         tuple(_or_none((estimate + margin)[known])),
-        _support(group.supports[0], axis.points[known]),
+        tuple((inside_box.astype(int) + inside_whiskers.astype(int)).tolist()),
         round(group.n),
     )
-
-
-def _support(support: FeatureSupport, points: Floats) -> tuple[int, ...]:
-    box, whiskers = support.holds(points, False), support.holds(points, True)
-    return tuple((box.astype(int) + whiskers.astype(int)).tolist())
 
 
 def _rounded(values: Floats) -> list[float]:

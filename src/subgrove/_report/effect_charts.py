@@ -10,31 +10,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 from markupsafe import Markup
 from msgspec.structs import replace
 
 from subgrove._core.text import count_of
+from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, ReportCurve
-from subgrove._report.svg import (
-    LinearScale,
-    boxes,
-    circle,
-    group,
-    letter,
-    line,
-    number,
-    path,
-    picture,
-    rectangle,
-    scale_of,
-    shorten,
-    strokes,
-    subgroup_class,
-    text,
-    wrap,
-)
 
 MOST_LEVELS = 24
 _WIDTH = 440.0
@@ -79,9 +63,9 @@ def _panel(
     feature: FeatureSummary, title: str, kind: str, lines: list[DrawnLine], values: list[float | None], key: str
 ) -> ChartPanel:
     if feature.distribution.levels:
-        x = scale_of(values, _LEVEL_LEFT, _LEVEL_RIGHT)
+        x = svg.scale_of(values, _LEVEL_LEFT, _LEVEL_RIGHT)
         return ChartPanel(title, kind, _level_picture(feature, lines, x, kind), tuple(lines), key, None)
-    x, y = _x_scale(feature, _LEFT, _RIGHT), scale_of(values, _BOTTOM, _TOP)
+    x, y = _x_scale(feature, _LEFT, _RIGHT), svg.scale_of(values, _BOTTOM, _TOP)
     drawn = _curve_picture(feature, lines, x, y, kind, key)
     return ChartPanel(title, kind, drawn, tuple(lines), key, _points(feature, lines, x, y))
 
@@ -90,7 +74,9 @@ def _of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine
     """Return the cs-PDPs of an output."""
     places = feature.places
     return [
-        DrawnLine(letter(places[one.subgroup]), subgroup_class(places[one.subgroup]), str(one.subgroup), _thinned(one))
+        DrawnLine(
+            svg.letter(places[one.subgroup]), svg.subgroup_class(places[one.subgroup]), str(one.subgroup), _thinned(one)
+        )
         for one in feature.lines
         if one.subgroup is not None and one.subgroup in places and one.output == output and one.y
     ]
@@ -103,7 +89,7 @@ def _of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]
     drawn = [DrawnLine("PDP", "pdp", "pdp", curves["pdp"])] if "pdp" in curves else []
     if "ale" in curves:
         ale = curves["ale"]
-        shift = _mean(curves["pdp"].y) - _mean(ale.y) if drawn else 0.0
+        shift = fmean(curves["pdp"].y) - fmean(ale.y) if drawn else 0.0
         low, high = (tuple(None if value is None else value + shift for value in side) for side in (ale.low, ale.high))
         moved = replace(ale, y=tuple(value + shift for value in ale.y), low=low, high=high)
         drawn.append(DrawnLine("ALE", "ale", "ale", moved, shift))
@@ -133,22 +119,20 @@ def _heights(lines: Sequence[DrawnLine]) -> list[float | None]:
     return values
 
 
-def _mean(values: Sequence[float]) -> float:
-    return sum(values) / len(values)
-
-
 def _x_values(curve: ReportCurve) -> list[float]:
     return [float(value) for value in curve.x if not isinstance(value, str)]
 
 
-def _x_scale(feature: FeatureSummary, start: float, end: float) -> LinearScale:
+def _x_scale(feature: FeatureSummary, start: float, end: float) -> svg.LinearScale:
     """Return the scale of the feature, which includes its rows and its curves."""
     values: list[float | None] = list(feature.distribution.edges)
     values += [value for one in feature.lines for value in _x_values(one)]
-    return scale_of(values, start, end, spare=0.01)
+    return svg.scale_of(values, start, end, spare=0.01)
 
 
-def _points(feature: FeatureSummary, lines: Sequence[DrawnLine], x: LinearScale, y: LinearScale) -> dict[str, Any]:
+def _points(
+    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, y: svg.LinearScale
+) -> dict[str, Any]:
     return {
         "x": [_round(x.low), _round(x.high), x.start, x.end],
         "y": [_round(y.low), _round(y.high), y.start, y.end],
@@ -181,7 +165,7 @@ _SUPPORT_CLASSES = {2: "bold", 1: "thin", 0: "far"}
 
 
 def _curve_picture(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: LinearScale, y: LinearScale, name: str, key: str
+    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, y: svg.LinearScale, name: str, key: str
 ) -> Markup:
     """Return a chart of curves; `key` is where the script finds their points."""
     stacked = any(drawn.line.subgroup is not None for drawn in lines)
@@ -190,33 +174,33 @@ def _curve_picture(
         _histogram(feature, x, stacked=stacked),
         *(_band(drawn, x, y) for drawn in lines),
         *(_curve(drawn, x, y) for drawn in lines),
-        line(_LEFT, _TOP, _LEFT, _BOTTOM, class_="cursor"),
+        svg.line(_LEFT, _TOP, _LEFT, _BOTTOM, class_="cursor"),
     ]
     label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {_described(feature)}"
-    return picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
+    return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
 
 
 def _described(feature: FeatureSummary) -> str:
     edges, n = feature.distribution.edges, count_of(sum(feature.distribution.counts), "row")
-    return f"{n} from {number(edges[0])} to {number(edges[-1])}" if edges else f"{n} at 0 levels"
+    return f"{n} from {svg.number(edges[0])} to {svg.number(edges[-1])}" if edges else f"{n} at 0 levels"
 
 
-def _curve_axes(feature: FeatureSummary, x: LinearScale, y: LinearScale) -> Markup:
+def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
     rows = [(_LEFT, y(value), _RIGHT, y(value)) for value, _ in y.ticks(5)]
-    parts = [text(0, 11, "mean prediction", class_="tick"), strokes(rows, class_="grid")]
+    parts = [svg.text(0, 11, "mean prediction", class_="tick"), svg.strokes(rows, class_="grid")]
     for value, words in y.ticks(5):
-        parts.append(text(_LEFT - 8, y(value) + 4, words, text_anchor="end", class_="tick"))
+        parts.append(svg.text(_LEFT - 8, y(value) + 4, words, text_anchor="end", class_="tick"))
     labels = [(x(value), words) for value, words in feature.x_labels or x.ticks(6) if x.low <= value <= x.high]
     for at, words in labels:
-        parts.append(text(at, _BARS_BOTTOM + 17, words, text_anchor="middle", class_="tick"))
+        parts.append(svg.text(at, _BARS_BOTTOM + 17, words, text_anchor="middle", class_="tick"))
     ticks = [(at, _BARS_BOTTOM, at, _BARS_BOTTOM + 4) for at, _ in labels]
-    parts.append(strokes([(_LEFT, _BARS_BOTTOM, _RIGHT, _BARS_BOTTOM), *ticks], class_="base"))
-    name = shorten(feature.feature, _RIGHT - _LEFT, 12)
-    parts.append(text((_LEFT + _RIGHT) / 2, _HEIGHT - 6, name, text_anchor="middle", class_="name"))
-    return group(*parts)
+    parts.append(svg.strokes([(_LEFT, _BARS_BOTTOM, _RIGHT, _BARS_BOTTOM), *ticks], class_="base"))
+    name = svg.shorten(feature.feature, _RIGHT - _LEFT, 12)
+    parts.append(svg.text((_LEFT + _RIGHT) / 2, _HEIGHT - 6, name, text_anchor="middle", class_="name"))
+    return svg.group(*parts)
 
 
-def _curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
+def _curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
     """Return the curve in segments of the same support."""
     one = drawn.line
     points = [(x(at), y(value)) for at, value in zip(_x_values(one), one.y, strict=True)]
@@ -224,14 +208,14 @@ def _curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
     segments, start = [], 0
     for near, run in itertools.groupby(steps):
         end = start + len(list(run))
-        segments.append(path(points[start : end + 1], class_=_SUPPORT_CLASSES[near]))
+        segments.append(svg.path(points[start : end + 1], class_=_SUPPORT_CLASSES[near]))
         start = end
     if len(points) == 1:
-        segments.append(circle(*points[0], 4.0, class_="point"))
-    return group(*segments, class_=f"curve {drawn.looks}", data_subgroup=drawn.key)
+        segments.append(svg.circle(*points[0], 4.0, class_="point"))
+    return svg.group(*segments, class_=f"curve {drawn.looks}", data_subgroup=drawn.key)
 
 
-def _band(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
+def _band(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
     """Return the interval, where it is supported by rows."""
     one = drawn.line
     upper, lower = [], []
@@ -240,12 +224,12 @@ def _band(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
             upper.append((round(x(at)), round(y(high))))  # a band is pale: whole units are fine enough
             lower.append((round(x(at)), round(y(low))))
     if len(upper) < 2:
-        return group()
-    band = path([*upper, *reversed(lower)], closed=True)
-    return group(band, class_=f"band {drawn.looks}", data_subgroup=drawn.key)
+        return svg.group()
+    band = svg.path([*upper, *reversed(lower)], closed=True)
+    return svg.group(band, class_=f"band {drawn.looks}", data_subgroup=drawn.key)
 
 
-def _histogram(feature: FeatureSummary, x: LinearScale, *, stacked: bool) -> Markup:
+def _histogram(feature: FeatureSummary, x: svg.LinearScale, *, stacked: bool) -> Markup:
     """Return bars of counts between the edges; stacked, each subgroup has its share in its colour."""
     distribution = feature.distribution
     parted = stacked and len(distribution.by_subgroup) == len(feature.subgroups) > 1
@@ -260,10 +244,10 @@ def _histogram(feature: FeatureSummary, x: LinearScale, *, stacked: bool) -> Mar
                 top = _BARS_BOTTOM - height * (floor[at] + n)
                 inside.append((left + 0.4, top, max(right - left - 0.8, 0.6), height * n))
                 floor[at] += n
-        looks = f"bars {subgroup_class(place)}" if parted else "bars all"
+        looks = f"bars {svg.subgroup_class(place)}" if parted else "bars all"
         key = feature.subgroups[place].subgroup if parted else None
-        drawn.append(boxes(inside, class_=looks, data_subgroup=key))
-    return group(*drawn, class_="histogram")
+        drawn.append(svg.boxes(inside, class_=looks, data_subgroup=key))
+    return svg.group(*drawn, class_="histogram")
 
 
 # Dots at the levels of a feature
@@ -280,7 +264,7 @@ def _shown_levels(feature: FeatureSummary) -> list[str]:
     return [spread.levels[at] for at in sorted(order)]
 
 
-def _level_picture(feature: FeatureSummary, lines: Sequence[DrawnLine], x: LinearScale, name: str) -> Markup:
+def _level_picture(feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, name: str) -> Markup:
     """Return a chart of the values of curves at levels."""
     levels = _shown_levels(feature)
     row = _DOT * max(len(lines), 1) + _SPARE
@@ -289,58 +273,58 @@ def _level_picture(feature: FeatureSummary, lines: Sequence[DrawnLine], x: Linea
     for at, level in enumerate(levels):
         inside.append(_level_row(feature, lines, x, level, _LEVEL_TOP + row * at, row))
     label = f"{name} of {feature.feature} at {count_of(len(levels), 'level')}: {', '.join(one.name for one in lines)}"
-    return picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", tabindex=0)
+    return svg.picture(_WIDTH, bottom + _FOOT, label, *inside, class_="levels", tabindex=0)
 
 
-def _level_axes(x: LinearScale, bottom: float) -> Markup:
+def _level_axes(x: svg.LinearScale, bottom: float) -> Markup:
     parts = []
     for value, words in x.ticks(4):
-        parts.append(line(x(value), _LEVEL_TOP, x(value), bottom, class_="grid"))
-        parts.append(text(x(value), bottom + 16, words, text_anchor="middle", class_="tick"))
+        parts.append(svg.line(x(value), _LEVEL_TOP, x(value), bottom, class_="grid"))
+        parts.append(svg.text(x(value), bottom + 16, words, text_anchor="middle", class_="tick"))
     middle = (_LEVEL_LEFT + _LEVEL_RIGHT) / 2
-    parts.append(text(middle, bottom + 34, "mean prediction", text_anchor="middle", class_="name"))
-    parts.append(text(_WIDTH - 2, bottom + 16, "rows", text_anchor="end", class_="tick"))
-    return group(*parts)
+    parts.append(svg.text(middle, bottom + 34, "mean prediction", text_anchor="middle", class_="name"))
+    parts.append(svg.text(_WIDTH - 2, bottom + 16, "rows", text_anchor="end", class_="tick"))
+    return svg.group(*parts)
 
 
 def _level_row(
-    feature: FeatureSummary, lines: Sequence[DrawnLine], x: LinearScale, level: str, top: float, row: float
+    feature: FeatureSummary, lines: Sequence[DrawnLine], x: svg.LinearScale, level: str, top: float, row: float
 ) -> Markup:
     middle, left = top + row / 2, _LEVEL_RIGHT + 12
     spread = feature.distribution
     rows = spread.counts[spread.levels.index(level)]
     share = rows / max([*spread.counts, 1])
-    name = wrap(level, _LEVEL_LEFT - 14, _FONT, 2 if row >= 2 * _LINE + 2 else 1)
+    name = svg.wrap(level, _LEVEL_LEFT - 14, _FONT, 2 if row >= 2 * _LINE + 2 else 1)
     first = middle + 4 - (len(name) - 1) * _LINE / 2
     parts = [
-        line(0, top + row, _WIDTH, top + row, class_="grid"),
+        svg.line(0, top + row, _WIDTH, top + row, class_="grid"),
         *(
-            text(_LEVEL_LEFT - 12, first + _LINE * at, words, text_anchor="end", class_="level")
+            svg.text(_LEVEL_LEFT - 12, first + _LINE * at, words, text_anchor="end", class_="level")
             for at, words in enumerate(name)
         ),
-        rectangle(left, middle - 5, (_WIDTH - left - 2) * share, 10, class_="rows"),
-        group(
-            rectangle(left, top, _WIDTH - left, row, class_="catch"),
+        svg.rectangle(left, middle - 5, (_WIDTH - left - 2) * share, 10, class_="rows"),
+        svg.group(
+            svg.rectangle(left, top, _WIDTH - left, row, class_="catch"),
             data_tip=f"{level}: {count_of(rows, 'row')}",
         ),
     ]
     for place, drawn in enumerate(lines):
         parts.append(_level_dot(drawn, x, level, top + _SPARE / 2 + _DOT * (place + 0.5)))
-    return group(*parts)
+    return svg.group(*parts)
 
 
-def _level_dot(drawn: DrawnLine, x: LinearScale, level: str, y: float) -> Markup:
+def _level_dot(drawn: DrawnLine, x: svg.LinearScale, level: str, y: float) -> Markup:
     one = drawn.line
     if level not in one.x:
-        return group()
+        return svg.group()
     at = one.x.index(level)
     low, high = one.low[at], one.high[at]
-    parts = [line(x(low), y, x(high), y, class_="bar")] if low is not None and high is not None else []
-    parts.append(circle(x(one.y[at]), y, 3.8, class_="dot" if one.support[at] else "dot hollow"))
-    parts.append(rectangle(_LEVEL_LEFT, y - _DOT / 2, _LEVEL_RIGHT - _LEVEL_LEFT, _DOT, class_="catch"))
-    value = number(one.y[at] - drawn.shift)
+    parts = [svg.line(x(low), y, x(high), y, class_="bar")] if low is not None and high is not None else []
+    parts.append(svg.circle(x(one.y[at]), y, 3.8, class_="dot" if one.support[at] else "dot hollow"))
+    parts.append(svg.rectangle(_LEVEL_LEFT, y - _DOT / 2, _LEVEL_RIGHT - _LEVEL_LEFT, _DOT, class_="catch"))
+    value = svg.number(one.y[at] - drawn.shift)
     tip = f"{level}, {drawn.name}: {value}" + ("" if one.support[at] else " (no such rows)")
-    return group(*parts, class_=f"mark {drawn.looks}", data_subgroup=drawn.key, data_tip=tip)
+    return svg.group(*parts, class_=f"mark {drawn.looks}", data_subgroup=drawn.key, data_tip=tip)
 
 
 # Small charts without axes, for lists
@@ -348,11 +332,11 @@ def _level_dot(drawn: DrawnLine, x: LinearScale, level: str, y: float) -> Markup
 _SMALL_WIDTH, _SMALL_HEIGHT = 132.0, 40.0
 
 
-def small_scale(features: Sequence[FeatureSummary]) -> LinearScale:
+def small_scale(features: Sequence[FeatureSummary]) -> svg.LinearScale:
     """Return the common scale of all small charts, on which a flat curve looks flat."""
     curves = [drawn.line for feature in features for drawn in _small_lines(feature)]
     values = [y for one in curves for y, near in zip(one.y, one.support, strict=True) if near]
-    return scale_of(values, _SMALL_HEIGHT - 4, 4)
+    return svg.scale_of(values, _SMALL_HEIGHT - 4, 4)
 
 
 def _small_lines(feature: FeatureSummary) -> list[DrawnLine]:
@@ -360,12 +344,12 @@ def _small_lines(feature: FeatureSummary) -> list[DrawnLine]:
     return _of_subgroups(feature, output) or _of_all_rows(feature, output)[:1]
 
 
-def small_picture(feature: FeatureSummary, y: LinearScale) -> Markup:
+def small_picture(feature: FeatureSummary, y: svg.LinearScale) -> Markup:
     """Return the feature's curves without axes."""
     lines = _small_lines(feature)
     if feature.distribution.levels:
         names = _shown_levels(feature)
-        x = LinearScale(-0.5, max(len(names) - 0.5, 0.5), 2, _SMALL_WIDTH - 2)
+        x = svg.LinearScale(-0.5, max(len(names) - 0.5, 0.5), 2, _SMALL_WIDTH - 2)
         step = min(6.0, 0.8 * (_SMALL_WIDTH - 4) / max(len(names) * len(lines), 1))
         shifts = [step * (at - (len(lines) - 1) / 2) for at in range(len(lines))]
         inside = [_small_stems(drawn, names, x, y, shift) for drawn, shift in zip(lines, shifts, strict=True)]
@@ -373,22 +357,24 @@ def small_picture(feature: FeatureSummary, y: LinearScale) -> Markup:
         x = _x_scale(feature, 2, _SMALL_WIDTH - 2)
         inside = [_small_curve(drawn, x, y) for drawn in lines]
     label = f"Effect of {feature.feature}, small"
-    return picture(_SMALL_WIDTH, _SMALL_HEIGHT, label, *inside, class_="small")
+    return svg.picture(_SMALL_WIDTH, _SMALL_HEIGHT, label, *inside, class_="small")
 
 
-def _small_curve(drawn: DrawnLine, x: LinearScale, y: LinearScale) -> Markup:
+def _small_curve(drawn: DrawnLine, x: svg.LinearScale, y: svg.LinearScale) -> Markup:
     one = drawn.line
     near = [(x(at), y(value)) for at, value, s in zip(_x_values(one), one.y, one.support, strict=True) if s]
     if len(near) == 1:
-        return group(circle(*near[0], 2.5, class_="point"), class_=f"curve {drawn.looks}")
-    return group(path(near, class_="thin"), class_=f"curve {drawn.looks}") if near else group()
+        return svg.group(svg.circle(*near[0], 2.5, class_="point"), class_=f"curve {drawn.looks}")
+    return svg.group(svg.path(near, class_="thin"), class_=f"curve {drawn.looks}") if near else svg.group()
 
 
-def _small_stems(drawn: DrawnLine, names: Sequence[str], x: LinearScale, y: LinearScale, shift: float) -> Markup:
+def _small_stems(
+    drawn: DrawnLine, names: Sequence[str], x: svg.LinearScale, y: svg.LinearScale, shift: float
+) -> Markup:
     places = [
         (x(names.index(level)) + shift, value)
         for level, value in zip(drawn.line.x, drawn.line.y, strict=True)
         if level in names
     ]
-    stems = [line(at, y.start, at, y(value), class_="stem") for at, value in places]
-    return group(*stems, class_=drawn.looks)
+    stems = [svg.line(at, y.start, at, y(value), class_="stem") for at, value in places]
+    return svg.group(*stems, class_=drawn.looks)

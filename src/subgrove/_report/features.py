@@ -92,8 +92,7 @@ def feature_gaps(conditional: ImportanceResult, marginal: ImportanceResult, n_co
 
 
 def _significance(line: dict[str, Any]) -> float:
-    error = line["std_error"]
-    return abs(line["estimate"]) / error if error > 0 else 0.0
+    return abs(line["estimate"]) / line["std_error"] if line["std_error"] > 0 else 0.0
 
 
 def _cost(result: ImportanceResult, feature: str, n_columns: int) -> tuple[int, int]:
@@ -282,9 +281,8 @@ def _effect_sentences(
         return [tidy(f"There are no curves of {score.title}: {curves.error}")]
     numeric = series.info.kind == "numeric"
     bounds = _middle_ranges(series.values, score) if numeric else []
-    ends = None
-    if numeric and (series.info.is_date or series.info.is_duration) and bounds[0] is not None:
-        ends = _date_texts(bounds[0], series)
+    dated = numeric and (series.info.is_date or series.info.is_duration)
+    ends = _date_texts(bounds[0], series) if dated and bounds[0] is not None else None
     sentences = []
     for output in dict.fromkeys(line.output for line in curves.lines):
         own = [line for line in curves.lines if line.output == output]
@@ -306,9 +304,8 @@ def _middle_ranges(values: Floats, score: FeatureResult) -> list[tuple[float, fl
     """Return the range of the middle 90 % of all rows, and of the rows of each subgroup."""
     known = ~np.isnan(values)
     masks = [known] + [known & (score.code == k) for k in range(len(score.rules))]
+    low, high = MIDDLE
     return [
-        None
-        if not mask.any()
-        else (float(np.quantile(values[mask], MIDDLE[0])), float(np.quantile(values[mask], MIDDLE[1])))
+        (float(np.quantile(values[mask], low)), float(np.quantile(values[mask], high))) if mask.any() else None
         for mask in masks
     ]

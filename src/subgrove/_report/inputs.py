@@ -190,12 +190,13 @@ def read_inputs(
     probabilities = gives_probabilities(response_for((row_loss,), None))
     targets = _targets(predictor, row_loss, trained, tested, probabilities=probabilities)
     used = tested.some(_some_rows(tested.n, MOST_ROWS, seed, "rows of the report"))
+    n_curve_rows = int(np.clip(_CURVE_ROWS // len(names), _FEWEST_ROWS, EFFECT_ROWS))
     return ReportInputs(
         model=model,
         train=trained,
         test=tested,
         used=used,
-        drawn=used.some(_some_rows(used.n, _n_curve_rows(len(names)), seed, "rows of curves")),
+        drawn=used.some(_some_rows(used.n, n_curve_rows, seed, "rows of curves")),
         features=names,
         task=task,
         target=target if target is not None else str(getattr(tested.y, "name", None) or "y"),
@@ -334,37 +335,23 @@ def _by_frequency(target: Target) -> tuple[int, ...]:
 
 def _sampler(sampler: Any, max_depth: int) -> Any:
     """Return the sampler; one that is named gets the depth."""
-    if not isinstance(sampler, str):
-        if isinstance(sampler, Sampler):
-            _reject_unconditional(sampler)
-        return sampler
-    method = read_sampler(sampler)
-    _reject_unconditional(method)
-    takes = method.get_params()
-    depth: Mapping[str, int] = {}
-    if "report_depth" in takes:
-        depth = {"report_depth": max_depth}
-    elif "max_depth" in takes:
-        depth = {"max_depth": max_depth}
-    return type(method)(**{**takes, **depth})
-
-
-def _reject_unconditional(method: Sampler) -> None:
-    if not method.conditional:
+    method = read_sampler(sampler) if isinstance(sampler, str) else sampler
+    if isinstance(method, Sampler) and not method.conditional:
         raise ParameterError(
             f"sampler={method.name!r} does not condition on other columns, but a report compares conditional "
             f"with marginal importance. Use 'auto', 'subgroups' or another conditional sampler."
         )
+    if not isinstance(sampler, str):
+        return sampler
+    takes = method.get_params()
+    depth = next((name for name in ("report_depth", "max_depth") if name in takes), None)
+    return type(method)(**{**takes, **({depth: max_depth} if depth else {})})
 
 
 def _repeats(n_repeats: Any, n_rows: int, n_features: int) -> int:
     if n_repeats is not None:
         return whole_number("n_repeats", n_repeats, least=1)
     return int(np.clip(_RESAMPLED_ROWS // max(n_rows * n_features, 1), _FEWEST, _MOST))
-
-
-def _n_curve_rows(n_features: int) -> int:
-    return int(np.clip(_CURVE_ROWS // n_features, _FEWEST_ROWS, EFFECT_ROWS))
 
 
 def _some_rows(n: int, most: int, seed: int, what: str) -> npt.NDArray[np.intp]:

@@ -78,7 +78,9 @@ def _value(value: float, series: TypedColumn) -> str:
 
 
 def _data_sentences(inputs: ReportInputs, columns: tuple[ColumnSummary, ...]) -> tuple[str, ...]:
-    sentences = [f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {_tested(inputs)}."]
+    same = fingerprint(inputs.train.table) == fingerprint(inputs.test.table)
+    tested = "the same rows, so its performance is overstated" if same else count_of(inputs.test.n, "other row")
+    sentences = [f"The model was trained on {count_of(inputs.train.n, 'row')} and is explained on {tested}."]
     sentences += [
         f"The {name} rows are a random sample of {pair.n_total:,} rows."
         for name, pair in (("training", inputs.train), ("test", inputs.test))
@@ -99,12 +101,6 @@ def _data_sentences(inputs: ReportInputs, columns: tuple[ColumnSummary, ...]) ->
             tidy(f"{listed(constant)} {'is' if len(constant) == 1 else 'are'} constant in the training rows.")
         )
     return tuple(sentences)
-
-
-def _tested(inputs: ReportInputs) -> str:
-    if fingerprint(inputs.train.table) == fingerprint(inputs.test.table):
-        return "the same rows, so its performance is overstated"
-    return f"{count_of(inputs.test.n, 'other row')}"
 
 
 def _constant(series: TypedColumn) -> bool:
@@ -296,16 +292,14 @@ def dependence_sentences(summaries: Sequence[DependenceSummary]) -> tuple[str, .
     if not known:
         return ("Dependence between features was not computed: there are too few rows or columns.",)
     strong = sorted((one for one in known if (one.explained or 0) >= DEPENDENT), key=lambda one: -(one.explained or 0))
-    sentences = []
-    if not strong:
-        sentences.append(f"No feature has an R2 of {percent(DEPENDENT)} or more given the others (random forest).")
-    else:
+    sentences = [f"No feature has an R2 of {percent(DEPENDENT)} or more given the others (random forest)."]
+    if strong:
         names = listed([f"{one.feature} ({percent(min(one.explained or 0, 1.0))})" for one in strong])
         verb = "is" if len(strong) == 1 else "are"
-        sentences.append(
+        sentences = [
             f"{len(strong)} of {count_of(len(known), 'feature')} {verb} predicted by the others with an R2 of "
             f"{percent(DEPENDENT)} or more: {names}."
-        )
+        ]
     wrong = [one.feature for one in summaries if one.misleads]
     if wrong:
         sentences.append(

@@ -14,7 +14,7 @@ from subgrove._data.to_containers import as_count
 from subgrove._dependence.result import Dependence
 from subgrove._effects.curves import Curve
 from subgrove._effects.grid import has_levels, point_text
-from subgrove._effects.model_fidelity import CurveLoss, ModelFidelity
+from subgrove._effects.model_fidelity import ModelFidelity
 from subgrove._effects.result import Effect
 from subgrove._fidelity.result import Fidelity
 from subgrove._report.notebook_cards import (
@@ -48,11 +48,11 @@ def subgroups_html(groups: Subgroups) -> str:
     ]
     heads = ["feature", "subgroups", "by", *(["depth"] if selected else [])]
     count = sum(len(each) for each in groups.partitions)
-    lines: list[list[Cell]] = []
-    for each in groups.partitions:
-        if len(lines) >= MOST_ROWS:
-            break
-        lines += [[each.feature, rule, n] for rule, n in zip(each.rules, each.sizes, strict=True)]
+    lines: list[list[Cell]] = [
+        [each.feature, rule, n]
+        for each in groups.partitions[:MOST_ROWS]
+        for rule, n in zip(each.rules, each.sizes, strict=True)
+    ]
     rules = table(["feature", "rule", "training rows"], lines, total=count, source=".table")
     note = f"{groups.parameters['tree'].capitalize()} trees, max_depth {groups.parameters['max_depth']}."
     shown = table(heads, rows, total=len(groups), source="list(...)")
@@ -121,16 +121,11 @@ KINDS = {"pdp": "partial dependence", "ice": "ICE curves, their mean", "ale": "A
 def effect_html(result: Effect) -> str:
     """Return a row for each output and subgroup; all curves of an output have one scale."""
     several = len(result.outputs) > 1
-    rows: list[list[Cell]] = []
-    for at, output in enumerate(result.outputs):
-        for line in result.lines:
-            if len(rows) < MOST_ROWS:
-                head: list[Cell] = [str(output)] if several else []
-                rows.append(head + _row(result, line, at))
+    curves = [(at, line) for at in range(len(result.outputs)) for line in result.lines]
+    rows = [[*[str(result.outputs[at])] * several, *_row(result, line, at)] for at, line in curves[:MOST_ROWS]]
     picture = [_axis_title(result)] if len(result.infos) == 1 else []
     heads = [*(["output"] if several else []), "subgroup", "rows", *picture, "lowest", "highest"]
-    total = len(result.outputs) * len(result.lines)
-    shown = table(heads, rows, total=total, source=".curves")
+    shown = table(heads, rows, total=len(curves), source=".curves")
     words = [] if result.heterogeneity is None else [result.heterogeneity.sentence]
     names = " and ".join(info.name for info in result.infos)
     points = sum(len(line.n) for line in result.lines)
@@ -155,12 +150,9 @@ def _row(result: Effect, line: Curve, at: int) -> list[Cell]:
 def _ends(line: Curve, estimate: Floats) -> list[Cell]:
     """Return the lowest and the highest value of a curve."""
     if np.isnan(estimate).all():
-        return [number(None), number(None)]
-    return [f"{number(estimate[place])} at {_where(line, place)}" for place in _extremes(estimate)]
-
-
-def _extremes(estimate: Floats) -> tuple[int, int]:
-    return int(np.nanargmin(estimate)), int(np.nanargmax(estimate))
+        return [UNKNOWN, UNKNOWN]
+    extremes = int(np.nanargmin(estimate)), int(np.nanargmax(estimate))
+    return [f"{number(estimate[place])} at {_where(line, place)}" for place in extremes]
 
 
 def _where(line: Curve, place: int) -> str:
@@ -237,13 +229,11 @@ def model_fidelity_html(result: ModelFidelity) -> str:
     """Return a row for each method; the single curves are folded away."""
     lines = replace(result, backend="pandas").overall.to_dict("records")
     scale = chart_scale(line["estimate"] for line in lines)
-    methods: list[list[Cell]] = [
-        [line[name] for name in ("method", "against", "curves", "estimate", "median")] for line in lines
-    ]
-    methods = [[*row, bar(scale, 0.0, line["estimate"])] for row, line in zip(methods, lines, strict=True)]
+    names = ("method", "against", "curves", "estimate", "median")
+    methods = [[*(line[name] for name in names), bar(scale, 0.0, line["estimate"])] for line in lines]
     several = result._several_outputs
     curves: list[list[Cell]] = [
-        [loss.feature, loss.method, *_output(loss, several), loss.against, loss.estimate, loss.std_error]
+        [loss.feature, loss.method, *[str(loss.output)] * several, loss.against, loss.estimate, loss.std_error]
         for loss in result.losses[:MOST_ROWS]
     ]
     heads = ["feature", "method", *(["output"] if several else []), "against", "difference", "std. error"]
@@ -252,10 +242,6 @@ def model_fidelity_html(result: ModelFidelity) -> str:
     shown = table(["method", "against", "curves", "mean", "median", ""], methods, source=".overall")
     title = f"Model fidelity of {count_of(result._n_curves, 'curve')}"
     return card(title, note, shown, folded(f"Each curve ({len(result.losses):,})", each))
-
-
-def _output(loss: CurveLoss, several: bool) -> list[Cell]:
-    return [str(loss.output)] if several else []
 
 
 @html_of.register

@@ -17,7 +17,7 @@ from math import isfinite, isnan
 
 from markupsafe import Markup
 
-from subgrove._report.svg import UNKNOWN, LinearScale, Value, circle, line, number, rectangle, scale_of, tag
+from subgrove._report import svg
 from subgrove.plots._palette import LIGHT
 
 MOST_ROWS = 20
@@ -27,29 +27,13 @@ COLOUR = LIGHT["s1"]  # of dots, bars and curves
 WARNING = LIGHT["s2"]  # of unreliable estimates
 WIDTH, HEIGHT, MARGIN = 140, 16, 4  # of a chart, in pixels
 
-_STYLE = """
-div.subgrove-card{color:inherit;background:transparent;margin:.2em 0;max-width:100%;overflow-x:auto;line-height:1.4}
-div.subgrove-card p{margin:.15em 0;max-width:60em;overflow-wrap:anywhere}
-div.subgrove-card p.subgrove-title{font-weight:600}
-div.subgrove-card p.subgrove-note,div.subgrove-card tfoot td,div.subgrove-card thead th{opacity:.75;font-size:.92em}
-div.subgrove-card table{border-collapse:collapse;border:0;margin:.35em 0;table-layout:auto;color:inherit;
-font-size:inherit}
-div.subgrove-card table th,div.subgrove-card table td{padding:.12em 1em .12em 0;border:0;text-align:left;
-vertical-align:baseline;font-weight:400;max-width:40em;white-space:normal;overflow-wrap:anywhere;color:inherit;
-background:transparent}
-div.subgrove-card table thead th{border-bottom:1px solid currentColor;white-space:nowrap}
-div.subgrove-card table .subgrove-number{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
-div.subgrove-card svg{vertical-align:middle;overflow:visible}
-div.subgrove-card summary{cursor:pointer}
-""".replace("\n", "")
-
 
 Cell = str | float | int | None | Markup
 
 
-def chart_scale(values: Iterable[float], *, zero: bool = True) -> LinearScale:
+def chart_scale(values: Iterable[float], *, zero: bool = True) -> svg.LinearScale:
     """Return the horizontal scale of charts, with all finite values, and 0 by default."""
-    return scale_of([*values, *([0.0] * zero)], MARGIN, WIDTH - MARGIN, spare=0.0)
+    return svg.scale_of([*values, *([0.0] * zero)], MARGIN, WIDTH - MARGIN, spare=0.0)
 
 
 def card(title: str, note: str, *blocks: Markup | None) -> str:
@@ -57,7 +41,8 @@ def card(title: str, note: str, *blocks: Markup | None) -> str:
     head = f'<p class="subgrove-title">{_shortened(title)}</p>'
     about = f'<p class="subgrove-note">{_shortened(note, 600)}</p>' if note else ""
     body = "".join(block for block in blocks if block is not None)
-    return f'<div class="subgrove-card"><style>{_STYLE}</style>{head}{about}{body}</div>'
+    style = svg.template_text("notebook.css").replace("\n", "")
+    return f'<div class="subgrove-card"><style>{style}</style>{head}{about}{body}</div>'
 
 
 def table(
@@ -65,7 +50,7 @@ def table(
 ) -> Markup:
     """Return a table of the first rows; of `total` rows, `source` names the attribute that has all."""
     shown = rows[:MOST_ROWS]
-    numeric = [any(_is_number(row[at]) for row in shown) for at in range(len(heads))]
+    numeric = [any(isinstance(row[at], int | float) for row in shown) for at in range(len(heads))]
     kinds = [' class="subgrove-number"' if own else "" for own in numeric]
     head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(heads, kinds, strict=True))
     lines = [
@@ -95,58 +80,54 @@ def folded(title: str, block: Markup) -> Markup:
 
 def between(low: float, high: float) -> str:
     """Return an interval as text."""
-    return UNKNOWN if isnan(low) or isnan(high) else f"{number(low)} to {number(high)}"
+    return svg.UNKNOWN if isnan(low) or isnan(high) else f"{svg.number(low)} to {svg.number(high)}"
 
 
-def dot(scale: LinearScale, value: float, low: float, high: float, *, warning: bool = False) -> Markup:
+def dot(scale: svg.LinearScale, value: float, low: float, high: float, *, warning: bool = False) -> Markup:
     """Return a dot with its interval, and a line at 0 if the scale includes it; empty for an unknown value."""
     if not isfinite(value):
         return Markup("")
     colour, middle = WARNING if warning else COLOUR, HEIGHT / 2
     parts = [_zero(scale)]
     if isfinite(low) and isfinite(high):
-        parts.append(line(_at(scale, low), middle, _at(scale, high), middle, stroke=colour, stroke_width=2))
+        parts.append(svg.line(_at(scale, low), middle, _at(scale, high), middle, stroke=colour, stroke_width=2))
     fill = "none" if warning else colour  # not by colour alone
-    parts.append(circle(_at(scale, value), middle, 3.5, fill=fill, stroke=colour, stroke_width=1.5))
+    parts.append(svg.circle(_at(scale, value), middle, 3.5, fill=fill, stroke=colour, stroke_width=1.5))
     return _svg(*parts)
 
 
-def bar(scale: LinearScale, start: float, end: float) -> Markup:
+def bar(scale: svg.LinearScale, start: float, end: float) -> Markup:
     """Return a bar from one value to another; empty for unknown values."""
     if not (isfinite(start) and isfinite(end)):
         return Markup("")
     left, right = sorted((_at(scale, start), _at(scale, end)))
-    return _svg(_zero(scale), rectangle(left, 4, max(right - left, 1.0), HEIGHT - 8, fill=COLOUR))
+    return _svg(_zero(scale), svg.rectangle(left, 4, max(right - left, 1.0), HEIGHT - 8, fill=COLOUR))
 
 
 def curve(
     x: Sequence[float], y: Sequence[float], all_x: Sequence[float], all_y: Sequence[float], *, points: bool
 ) -> Markup:
     """Return a curve, or points, on scales that include `all_x` and `all_y`; unknown values are left out."""
-    across, up = chart_scale(all_x, zero=False), scale_of(all_y, 2 * HEIGHT - 3, 3, spare=0.0)
+    across, up = chart_scale(all_x, zero=False), svg.scale_of(all_y, 2 * HEIGHT - 3, 3, spare=0.0)
     known = [(_at(across, one), round(up(two), 1)) for one, two in zip(x, y, strict=True) if isfinite(two)]
     if points or len(known) < 2:
-        return _svg(*(circle(a, b, 2.5, fill=COLOUR) for a, b in known), height=2 * HEIGHT)
+        return _svg(*(svg.circle(a, b, 2.5, fill=COLOUR) for a, b in known), height=2 * HEIGHT)
     path = " ".join(f"{a},{b}" for a, b in known)
-    return _svg(tag("polyline", points=path, fill="none", stroke=COLOUR, stroke_width=1.8), height=2 * HEIGHT)
+    return _svg(svg.tag("polyline", points=path, fill="none", stroke=COLOUR, stroke_width=1.8), height=2 * HEIGHT)
 
 
-def _at(scale: LinearScale, value: float) -> float:
+def _at(scale: svg.LinearScale, value: float) -> float:
     return round(min(max(scale(value), scale.start), scale.end), 1)
 
 
-def _svg(*parts: Markup, height: Value = HEIGHT) -> Markup:
-    return tag("svg", *parts, width=WIDTH, height=height, viewBox=f"0 0 {WIDTH} {height}", aria_hidden="true")
+def _svg(*parts: Markup, height: svg.Value = HEIGHT) -> Markup:
+    return svg.tag("svg", *parts, width=WIDTH, height=height, viewBox=f"0 0 {WIDTH} {height}", aria_hidden="true")
 
 
-def _zero(scale: LinearScale) -> Markup:
+def _zero(scale: svg.LinearScale) -> Markup:
     if not scale.low <= 0 <= scale.high:
         return Markup("")
-    return line(_at(scale, 0.0), 0, _at(scale, 0.0), HEIGHT, stroke="currentColor", stroke_opacity=0.5)
-
-
-def _is_number(cell: Cell) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool)
+    return svg.line(_at(scale, 0.0), 0, _at(scale, 0.0), HEIGHT, stroke="currentColor", stroke_opacity=0.5)
 
 
 def _content(cell: Cell) -> str:
@@ -154,7 +135,7 @@ def _content(cell: Cell) -> str:
         return cell
     if isinstance(cell, str):
         return _shortened(cell)
-    return f"{cell:,}" if isinstance(cell, int) else number(cell)
+    return f"{cell:,}" if isinstance(cell, int) else svg.number(cell)
 
 
 def _shortened(text: str, most: int = MOST_CHARACTERS) -> str:

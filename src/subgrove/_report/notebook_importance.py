@@ -90,24 +90,18 @@ def relative_html(result: RelativeImportance) -> str:
 @html_of.register
 def gap_html(gap: Gap) -> str:
     """Return the steps from marginal to conditional importance as bars, and in words."""
-    scale = chart_scale(
-        [
-            gap.marginal,
-            gap.conditional,
-            *(end for part in gap.parts for end in (part.start, part.end)),
-        ]
-    )
-    first: list[Cell] = ["marginal", gap.marginal, total_error(gap.marginal_noise), bar(scale, 0.0, gap.marginal)]
-    last: list[Cell] = [
-        "conditional",
-        gap.conditional,
-        total_error(gap.conditional_noise),
-        bar(scale, 0.0, gap.conditional),
+    scale = chart_scale([gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.start, part.end))])
+    ends: list[list[Cell]] = [
+        [name, value, total_error(noise), bar(scale, 0.0, value)]
+        for name, value, noise in (
+            ("marginal", gap.marginal, gap.marginal_noise),
+            ("conditional", gap.conditional, gap.conditional_noise),
+        )
     ]
     steps: list[list[Cell]] = [
         [f"given {part.column}", 0.0 - part.step, part.noise, bar(scale, part.start, part.end)] for part in gap.parts
     ]
-    rows = [first, *steps[: MOST_ROWS - 2], last]
+    rows = [ends[0], *steps[: MOST_ROWS - 2], ends[1]]
     shown = table(["", "importance", "std. error", ""], rows, total=len(steps) + 2, source=".steps")
     note = f"{_words(gap.loss)}{', mean over ' + gap.orders if gap.orders else ''}."
     return card(f"From marginal to conditional importance of {gap.feature}", note, shown, sentences(gap.sentences))
@@ -141,12 +135,8 @@ def explanation_html(explanation: Explanation) -> str:
 def _at_depths(profile: DepthProfile, feature: str, depth: int) -> list[Cell]:
     if not profile.importance:
         return []
-    estimates: list[Cell] = []
-    for at in (0, min(depth, max(profile.importance))):
-        result = profile.importance[at]
-        score = next(score for score in result.scores if score.title == feature)
-        estimates.append(float(score.overall[0].mean()))
-    return estimates
+    results = [profile.importance[at] for at in (0, min(depth, max(profile.importance)))]
+    return [float(score.overall[0].mean()) for result in results for score in result.scores if score.title == feature]
 
 
 def _about(result: ImportanceResult, lines: Sequence[TableRow]) -> str:
@@ -193,13 +183,8 @@ def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Marku
     """Return importance in the subgroups of the shown features."""
     if not result.per_row_losses[0] or SAMPLER in result.covered:
         return None
-    split = [score for score in best if len(score.rules) > 1]
     total = sum(len(score.rules) for score in result.scores if len(score.rules) > 1)
-    lines: list[TableRow] = []
-    for score in split:
-        lines += subgroup_lines(result, score, 0)
-        if len(lines) >= MOST_ROWS:
-            break
+    lines = [line for score in best if len(score.rules) > 1 for line in subgroup_lines(result, score, 0)]
     if not lines:
         return None
     cells = [

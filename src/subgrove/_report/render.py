@@ -18,7 +18,6 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
@@ -38,6 +37,7 @@ from subgrove._report.svg import (
     prose,
     scale_of,
     subgroup_class,
+    template_text,
     typeset,
 )
 from subgrove._report.tree_chart import tree_picture
@@ -92,7 +92,7 @@ def page(summary: Summary) -> str:
     views = [_view(one, f"feature-{at}", known.get(one.feature)) for at, one in enumerate(summary.features, 1)]
     shown, folded = _split_dependence(summary)
     estimates = [one for each in summary.features for one in (each.conditional, each.marginal)]
-    style, script = _style(), _part("script.js")
+    style, script = _style(), template_text("script.js")
     template = _environment(autoescape=True).get_template("page.html")
     return template.render(
         summary=summary,
@@ -150,14 +150,14 @@ def _points(views: list[FeatureView]) -> Markup:
 @cache
 def _style() -> str:
     """Return the style with the colours of both themes; no part of it comes from data."""
-    light, dark = "".join(f"--{name}:{value};" for name, value in LIGHT.items()), _part("dark.css").strip()
+    light, dark = "".join(f"--{name}:{value};" for name, value in LIGHT.items()), template_text("dark.css").strip()
     numbered = "".join(f".s{at}{{--own:var(--s{at})}}" for at in range(1, N_COLORS + 1))
-    return _part("style.css").replace("/*light*/", light).replace("/*dark*/", dark).replace("/*numbered*/", numbered)
-
-
-@cache
-def _part(name: str) -> str:
-    return files("subgrove").joinpath("_report", "templates", name).read_text(encoding="utf-8")
+    return (
+        template_text("style.css")
+        .replace("/*light*/", light)
+        .replace("/*dark*/", dark)
+        .replace("/*numbered*/", numbered)
+    )
 
 
 @cache

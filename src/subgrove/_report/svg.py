@@ -1,4 +1,4 @@
-"""Elements of the page's charts: typeset numbers, SVG elements, text that fits, scales with round ticks.
+"""Elements of pages and charts: style sheets, typeset numbers, SVG elements, text that fits, scales with round ticks.
 
 Every value of an SVG element is escaped here.
 """
@@ -9,6 +9,8 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 from markupsafe import Markup, escape
 
@@ -23,6 +25,12 @@ _NARROW, _WIDE = frozenset("iljtfrI.,:;|!'()[]{} "), frozenset("mwMW%@")
 DOTS = "\u2026"
 _RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 _N_LINE_STYLES = 3
+
+
+@cache
+def template_text(name: str) -> str:
+    """Return a style sheet or script of the package."""
+    return files("subgrove").joinpath("_report", "templates", name).read_text(encoding="utf-8")
 
 
 def subgroup_class(place: int) -> str:

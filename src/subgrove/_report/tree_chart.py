@@ -13,23 +13,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from subgrove._core.text import count_of
+from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, TreeNode
-from subgrove._report.svg import (
-    LinearScale,
-    circle,
-    group,
-    letter,
-    line,
-    path,
-    picture,
-    shorten,
-    stairs,
-    subgroup_class,
-    tag,
-    text,
-    width_of,
-    wrap,
-)
 from subgrove.plots._tree_layout import node_rows
 
 _ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
@@ -55,12 +40,16 @@ def tree_picture(feature: FeatureSummary) -> Markup:
     places = _layout(feature)
     left = max(place.x + place.width for place in places) + 58
     height = _TOP + _ROW * max(1, _n_leaves(feature.tree)) + _FOOT
-    inside = [_branches(feature.tree, places), *_nodes(feature, places, left - 24)]
-    inside += _panels(feature, places, left, height)
+    nodes = zip(feature.tree, places, strict=True)
+    inside = [
+        _branches(feature.tree, places),
+        *(_node(node, place, feature.places, left - 24) for node, place in nodes),
+        *_panels(feature, places, left, height),
+    ]
     n = count_of(_n_leaves(feature.tree), "subgroup")
     width = left + _PANEL + 6
     looks = "tree fit" if width <= _FITS else "tree"
-    return picture(width, height, f"Tree of {feature.feature} with {n}", *inside, class_=looks)
+    return svg.picture(width, height, f"Tree of {feature.feature} with {n}", *inside, class_=looks)
 
 
 def _n_leaves(tree: Sequence[TreeNode]) -> int:
@@ -70,13 +59,13 @@ def _n_leaves(tree: Sequence[TreeNode]) -> int:
 def _layout(feature: FeatureSummary) -> list[_Place]:
     tree, depths = feature.tree, feature.depths
     rows = node_rows([node.parent for node in tree])
-    lines = [wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
+    lines = [svg.wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
     below = [_below(node) for node in tree]
     widths, starts, x = [], [], 4.0
     for depth in range(max(depths) + 1):
         here = [at for at, one in enumerate(depths) if one == depth]
-        words = [_BOLD * width_of(line, _FONT) for at in here for line in lines[at]]
-        width = max(_LEAST, *words, *(width_of(below[at], _SMALL) for at in here))
+        words = [_BOLD * svg.width_of(line, _FONT) for at in here for line in lines[at]]
+        width = max(_LEAST, *words, *(svg.width_of(below[at], _SMALL) for at in here))
         widths.append(width)
         starts.append(x)
         x += width + 2 * _FORK
@@ -108,38 +97,40 @@ def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Markup:
             parent = places[node.parent]
             start, fork = parent.x + parent.width + 4, place.x - _FORK
             points = [(start, parent.y), (fork, parent.y), (fork, place.y), (place.x - 5, place.y)]
-            drawn.append(path(points, class_="branch"))
-    return group(*drawn)
+            drawn.append(svg.path(points, class_="branch"))
+    return svg.group(*drawn)
 
 
-def _nodes(feature: FeatureSummary, places: Sequence[_Place], badges: float) -> list[Markup]:
-    colors = feature.places
-    return [
-        _node(node, place, colors.get(-1 if node.subgroup is None else node.subgroup, 0), badges)
-        for node, place in zip(feature.tree, places, strict=True)
-    ]
-
-
-def _node(node: TreeNode, place: _Place, color: int, badges: float) -> Markup:
+def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) -> Markup:
     first = place.y - 3 - (len(place.lines) - 1) * 15
     words = [
-        text(place.x, first + 15 * at, words, class_="rule" if node.rule else "rule root")
+        svg.text(place.x, first + 15 * at, words, class_="rule" if node.rule else "rule root")
         for at, words in enumerate(place.lines)
     ]
-    parts = [*words, text(place.x, place.y + 14, place.below, class_="note"), tag("title", node.rule or "all rows")]
+    parts = [
+        *words,
+        svg.text(place.x, place.y + 14, place.below, class_="note"),
+        svg.tag("title", node.rule or "all rows"),
+    ]
     if node.subgroup is not None:
+        color = colors.get(node.subgroup, 0)
         end = place.x + _width_of(place) + 6
-        parts += [line(end, place.y, badges - 14, place.y, class_="leader"), _badge(letter(color), badges, place.y)]
-        return group(*parts, class_=f"leaf {subgroup_class(color)}", data_subgroup=node.subgroup)
-    return group(*parts)
+        parts += [
+            svg.line(end, place.y, badges - 14, place.y, class_="leader"),
+            _badge(svg.letter(color), badges, place.y),
+        ]
+        return svg.group(*parts, class_=f"leaf {svg.subgroup_class(color)}", data_subgroup=node.subgroup)
+    return svg.group(*parts)
 
 
 def _width_of(place: _Place) -> float:
-    return max(_BOLD * max(width_of(words, _FONT) for words in place.lines), width_of(place.below, _SMALL))
+    return max(_BOLD * max(svg.width_of(words, _FONT) for words in place.lines), svg.width_of(place.below, _SMALL))
 
 
 def _badge(name: str, x: float, y: float) -> Markup:
-    return group(circle(x, y, 10, class_="badge"), text(x, y + 4, name, text_anchor="middle", class_="badge-text"))
+    return svg.group(
+        svg.circle(x, y, 10, class_="badge"), svg.text(x, y + 4, name, text_anchor="middle", class_="badge-text")
+    )
 
 
 def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> list[Markup]:
@@ -152,7 +143,7 @@ def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, heig
         return []
     edges = list(spread.edges) or [float(at) for at in range(len(spread.counts) + 1)]
     low, high = (edges[0], edges[-1]) if edges[-1] > edges[0] else (0.0, 1.0)
-    x = LinearScale(low, high, left, left + _PANEL)
+    x = svg.LinearScale(low, high, left, left + _PANEL)
     counts = {subgroup: _counts(feature, subgroup) for subgroup, _ in leaves}
     shares = [max(each) / sum(each) for each in (spread.counts, *counts.values()) if sum(each)]
     tall = (_ROW - 16) / max(shares, default=1.0)
@@ -161,22 +152,22 @@ def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, heig
         base = y + _ROW / 2 - 8
         drawn.append(_outline(edges, spread.counts, x, base, tall, "everyone"))
         if len(leaves) > 1:
-            looks = f"own {subgroup_class(feature.places.get(subgroup, 0))}"
+            looks = f"own {svg.subgroup_class(feature.places.get(subgroup, 0))}"
             shape = _outline(edges, counts[subgroup], x, base, tall, looks)
-            drawn.append(group(shape, data_subgroup=subgroup))
-        drawn.append(line(left, base, left + _PANEL, base, class_="base"))
+            drawn.append(svg.group(shape, data_subgroup=subgroup))
+        drawn.append(svg.line(left, base, left + _PANEL, base, class_="base"))
     return [*drawn, *_foot(feature, x, left, height)]
 
 
 def _outline(
-    edges: Sequence[float], counts: Sequence[int], x: LinearScale, base: float, height: float, looks: str
+    edges: Sequence[float], counts: Sequence[int], x: svg.LinearScale, base: float, height: float, looks: str
 ) -> Markup:
     """Return shares of rows as one filled shape; a share of 1 would be `height` high."""
     total = sum(counts)
     if not total:
-        return group()
+        return svg.group()
     steps = [(x(edges[at]), base - height * n / total) for at, n in enumerate(counts)]
-    return stairs(base, steps, x(edges[-1]), class_=looks)
+    return svg.stairs(base, steps, x(edges[-1]), class_=looks)
 
 
 def _counts(feature: FeatureSummary, subgroup: int) -> Sequence[int]:
@@ -184,7 +175,7 @@ def _counts(feature: FeatureSummary, subgroup: int) -> Sequence[int]:
     return by[place] if place < len(by) else feature.distribution.counts
 
 
-def _foot(feature: FeatureSummary, x: LinearScale, left: float, height: float) -> list[Markup]:
+def _foot(feature: FeatureSummary, x: svg.LinearScale, left: float, height: float) -> list[Markup]:
     """Return ticks below the distributions, or names of levels; and the feature's name."""
     spread, middle, y = feature.distribution, left + _PANEL / 2, height - _FOOT + 12
     if spread.edges:
@@ -194,7 +185,7 @@ def _foot(feature: FeatureSummary, x: LinearScale, left: float, height: float) -
     else:
         room = _PANEL / len(spread.levels)
         labels = [
-            (left + room * (at + 0.5), shorten(level, room - 2, _SMALL)) for at, level in enumerate(spread.levels)
+            (left + room * (at + 0.5), svg.shorten(level, room - 2, _SMALL)) for at, level in enumerate(spread.levels)
         ]
-    name = text(middle, y + 16, shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
-    return [*(text(at, y, words, text_anchor="middle", class_="tick") for at, words in labels), name]
+    name = svg.text(middle, y + 16, svg.shorten(feature.feature, _PANEL, _SMALL), text_anchor="middle", class_="name")
+    return [*(svg.text(at, y, words, text_anchor="middle", class_="tick") for at, words in labels), name]

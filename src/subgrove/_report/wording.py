@@ -194,9 +194,8 @@ def dependence_sentence(
 def fidelity_sentence(name: str, one: FidelitySummary, reason: str, how: str) -> str:
     """Return the result of a fidelity check; `how` is "resampled" or "shuffled"."""
     if one.verdict == "passed":
-        auc = (
-            "" if one.auc is None else f" (AUC {number(one.auc)} of a classifier of real and {how} rows; 0.5 is chance)"
-        )
+        classifier = f"a classifier of real and {how} rows; 0.5 is chance"
+        auc = "" if one.auc is None else f" (AUC {number(one.auc)} of {classifier})"
         return tidy(f"Rows with {how} {name} are realistic{auc}.")
     if one.verdict == "failed":
         return tidy(f"Rows with {how} {name} fail the fidelity check: {reason}.")
@@ -217,8 +216,13 @@ def highlights(
 ) -> tuple[str, ...]:
     """Return the key findings: performance, important features, overstatement, subgroups, reliability."""
     sentences = [_performance(model, data), *_leakage(model, features), _important(features, baseline, loss)]
-    more = (_overstated(features, baseline, loss), _where(features, baseline), _unreliable(features))
-    sentences += [one for one in more if one is not None]
+    contrasts = [contrast(one.feature, one.subgroups, baseline) for one in features]
+    where = next((sentence for sentence in contrasts if sentence), None)
+    sentences += [one for one in (_overstated(features, baseline, loss), where) if one is not None]
+    if failed := _failed(features):
+        sentences.append(
+            f"The conditional importance of {listed(failed)} is unreliable: resampled rows fail the fidelity check."
+        )
     return tuple(tidy(sentence) for sentence in sentences[:_MOST])
 
 
@@ -285,19 +289,8 @@ def _overstated(features: Sequence[FeatureSummary], baseline: float, loss: str) 
     )
 
 
-def _where(features: Sequence[FeatureSummary], baseline: float) -> str | None:
-    return next((found for one in features if (found := contrast(one.feature, one.subgroups, baseline))), None)
-
-
 def _failed(features: Sequence[FeatureSummary]) -> list[str]:
     return [one.feature for one in features if one.fidelity is not None and one.fidelity.verdict == "failed"]
-
-
-def _unreliable(features: Sequence[FeatureSummary]) -> str | None:
-    failed = _failed(features)
-    if not failed:
-        return None
-    return f"The conditional importance of {listed(failed)} is unreliable: resampled rows fail the fidelity check."
 
 
 def cautions(
