@@ -129,8 +129,7 @@ class KeyedStream:
         from scipy.special import ndtri
 
         # Midpoints of the intervals, so that neither 0 nor 1 occurs.
-        normal: npt.NDArray[np.float64] = ndtri(((self._bits(size) >> np.uint64(12)) + 0.5) * (2 * _UNIT))
-        return normal
+        return np.asarray(ndtri(((self._bits(size) >> np.uint64(12)) + 0.5) * (2 * _UNIT)))
 
     def _bits(self, size: int) -> Keys:
         if size != len(self.rows):

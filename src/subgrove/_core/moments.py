@@ -151,8 +151,7 @@ def quantile_rows(x: Floats, weights: Floats | None, shares: Floats) -> Rows:
     order = np.argsort(x, kind="stable")
     total = np.arange(1.0, len(x) + 1) if weights is None else np.cumsum(weights[order])
     at = np.searchsorted(total, shares * total[-1] * (1 - _CLOSE), side="left")
-    rows: Rows = order[np.minimum(at, len(x) - 1)]
-    return rows
+    return np.asarray(order[np.minimum(at, len(x) - 1)])
 
 
 def quantile_values(x: Floats, weights: Floats | None, shares: Floats) -> Floats:

@@ -36,6 +36,13 @@ def first_of(names: Sequence[str], most: int = 4) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def lines_of(head: str, lines: Sequence[tuple[str, str]], most: int = 20) -> str:
+    """Return the text of a result: a head, and a line for each of its first features, with aligned names."""
+    width = max((len(name) for name, _ in lines[:most]), default=0)
+    shown = [f"  {name:<{width}}  {text}" for name, text in lines[:most]]
+    return "\n".join([head, *shown, *([f"  and {len(lines) - most} more"] if len(lines) > most else [])])
+
+
 def count_of(n: float, one: str, several: str = "") -> str:
     """Return a count with its noun, such as "1,204 rows"."""
     return f"{n:,.0f} {one if n == 1 else several or one + 's'}"

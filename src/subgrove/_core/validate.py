@@ -92,9 +92,8 @@ def whole_number(name: str, value: Any, *, least: int) -> int:
 
 def number_in(name: str, value: Any, *, low: float, high: float) -> float:
     """Return `value` as a float in [low, high], or raise an error that names the argument."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ParameterError(f"{name} must be a number from {low:g} to {high:g}; got {value!r}.")
-    if not low <= value <= high:
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool | np.bool_)
+    if not is_number or not low <= value <= high:
         raise ParameterError(f"{name} must be a number from {low:g} to {high:g}; got {value!r}.")
     return float(value)
 

@@ -245,8 +245,7 @@ def _numbers(column: UntypedColumn, name: str, argument: str) -> Floats:
         raise ColumnError(
             f"Column {name!r} of {argument} is to be numeric but holds other values: {error}. Convert it to numbers."
         ) from error
-    numbers: Floats = of_level[column.values]
-    return numbers
+    return np.asarray(of_level[column.values])
 
 
 def _labels(column: UntypedColumn) -> list[str | None]:
@@ -273,8 +272,7 @@ def _codes(column: UntypedColumn, labels: list[str | None], levels: tuple[str, .
     if column.levels == levels:
         return column.values
     own = np.append(encoded(column.levels, levels, other=UNSEEN), np.int32(MISSING))
-    codes: Codes = own[column.values]
-    return codes
+    return np.asarray(own[column.values])
 
 
 def _codes_as_numbers(codes: Codes) -> Floats:

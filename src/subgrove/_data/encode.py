@@ -59,8 +59,7 @@ def _indicators(column: ColumnInfo, codes: npt.NDArray[np.int32]) -> Floats:
     # By name: containers differ in the order of levels, and a forest depends on the order of columns.
     by_name = sorted(range(len(column.levels)), key=lambda code: column.levels[code])
     known = [*by_name, *([MISSING] if column.has_missing else [])]
-    indicators: Floats = (codes[:, None] == np.array(known, dtype=np.int32)).astype(np.float64)
-    return indicators
+    return np.asarray((codes[:, None] == np.array(known, dtype=np.int32)).astype(np.float64))
 
 
 def rank_encoded(table: Table, columns: Sequence[str], outputs: Floats, train: Rows) -> Floats:

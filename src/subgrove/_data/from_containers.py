@@ -90,11 +90,10 @@ def float_matrix(X: Any, argument: str) -> tuple[Floats | None, tuple[str, ...]]
     if isinstance(X, np.ndarray):
         X = unmasked(X)
         _reject_other_than_two_dimensions(X, argument)
-        names = tuple(f"x{index}" for index in range(X.shape[1]))
-        return (X if X.dtype == np.float64 else None), names
+        return (X if X.dtype == np.float64 else None), names_and_rows(X)[0]
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame) and set(X.dtypes.tolist()) == {np.dtype(np.float64)}:
-        names = tuple(map(str, X.columns.tolist()))
+        names, _ = names_and_rows(X)
         _reject_duplicates(names, argument)
         return X.to_numpy(), names
     return None, ()
@@ -105,21 +104,11 @@ def untyped_columns(X: Any, argument: str, only: Sequence[str] | None = None) ->
     if isinstance(X, np.ndarray):
         X = unmasked(X)
         _reject_other_than_two_dimensions(X, argument)
-        names = [f"x{index}" for index in range(X.shape[1])]
-        return {
-            name: _of_array(X[:, index], name, argument)
-            for index, name in enumerate(names)
-            if only is None or name in only
-        }
+        return {name: _of_array(X[:, place], name, argument) for place, name in _wanted(X, only)}
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(X, pandas.DataFrame):
-        names = [str(name) for name in X.columns.tolist()]
-        _reject_duplicates(names, argument)
-        return {
-            name: _of_pandas(X.iloc[:, place], pandas, name, argument)
-            for place, name in enumerate(names)
-            if only is None or name in only
-        }
+        _reject_duplicates(names_and_rows(X)[0], argument)
+        return {name: _of_pandas(X.iloc[:, place], pandas, name, argument) for place, name in _wanted(X, only)}
     import narwhals as nw
 
     # Before narwhals, which has its own message for duplicates.
@@ -131,11 +120,12 @@ def untyped_columns(X: Any, argument: str, only: Sequence[str] | None = None) ->
             f"{argument} must be a pandas or polars frame, a pyarrow table or a 2-d array; got {type(X).__name__}."
             f"{_how_to_read(X)}"
         ) from None
-    return {
-        str(name): _of_series(frame[name], str(name), argument)
-        for name in frame.columns
-        if only is None or name in only
-    }
+    return {name: _of_series(frame[:, place], name, argument) for place, name in _wanted(frame, only)}
+
+
+def _wanted(X: Any, only: Sequence[str] | None) -> list[tuple[int, str]]:
+    """Return position and name of the columns of a table; of those of `only` that exist, if given."""
+    return [(place, name) for place, name in enumerate(names_and_rows(X)[0]) if only is None or name in only]
 
 
 def _how_to_read(X: Any) -> str:

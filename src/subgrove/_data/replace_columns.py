@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -132,16 +132,6 @@ def changes_of(changes: Changes, rows: slice | Rows) -> dict[str, Column]:
     return {name: column.part(rows) if isinstance(column, Donors) else column[rows] for name, column in changes.items()}
 
 
-class Tile(Protocol):
-    """Stacked copies of a table, in which columns are replaced."""
-
-    def fill(self, blocks: Sequence[Changes]) -> Any:
-        """Return the table with one copy per block, with the replacements of the block."""
-
-    def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
-        """Return the table with one copy per number, which is constant in the column of the copy."""
-
-
 class Frames:
     """A table for the model, with columns that can be replaced.
 
@@ -253,6 +243,7 @@ class _ColumnTile:
         self.table = self.container.repeated(times)
 
     def fill(self, blocks: Sequence[Changes]) -> Any:
+        """Return the table with one copy per block, with the replacements of the block."""
         changed = dict.fromkeys(name for block in blocks for name in block)
         columns = {
             self.frames._place[name]: self.frames.mixed(name, [block.get(name) for block in blocks]) for name in changed
@@ -260,6 +251,7 @@ class _ColumnTile:
         return self.container.replaced(self._copies(len(blocks)), columns)
 
     def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """Return the table with one copy per number, which is constant in the column of the copy."""
         native = {
             self.frames._place[name]: self.frames.native(name, np.repeat(numbers, self.frames.n_rows))
             for name, numbers in columns.items()
@@ -284,6 +276,7 @@ class _MatrixTile:
         self.written: list[set[int]] = []
 
     def fill(self, blocks: Sequence[Changes]) -> Any:
+        """Return the table with one copy per block, with the replacements of the block."""
         n = self.frames.n_rows
         if self.buffer.dtype != self.container.array.dtype:  # the last call had to widen it
             self.buffer, self.written = self.container.repeated(self.times), []
@@ -302,6 +295,7 @@ class _MatrixTile:
         return self.container.wrap(self.buffer[: len(blocks) * n])
 
     def fill_numbers(self, columns: Mapping[str, npt.NDArray[Any]]) -> Any:
+        """Return the table with one copy per number, which is constant in the column of the copy."""
         n, n_blocks = self.frames.n_rows, len(next(iter(columns.values())))
         native = {self.frames._place[name]: self.frames.native(name, numbers) for name, numbers in columns.items()}
         if self.buffer.dtype != self.container.array.dtype or any(places - native.keys() for places in self.written):
@@ -321,3 +315,7 @@ class _MatrixTile:
         if column.dtype != self.buffer.dtype:
             self.buffer = self.buffer.astype(common_dtype(self.buffer.dtype, (column,)), copy=False)
         self.buffer[rows, place] = column
+
+
+Tile = _ColumnTile | _MatrixTile
+"""Stacked copies of a table, in which columns are replaced."""

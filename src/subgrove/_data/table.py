@@ -128,8 +128,7 @@ class TypedColumn:
     @property
     def missing(self) -> npt.NDArray[np.bool_]:
         """Rows without a value."""
-        missing: npt.NDArray[np.bool_] = self.values < 0 if self.info.is_nominal else np.isnan(self.values)
-        return missing
+        return np.asarray(self.values < 0 if self.info.is_nominal else np.isnan(self.values))
 
 
 @dataclass(frozen=True, eq=False)

@@ -158,8 +158,7 @@ class DepthChoice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain values that JSON can hold."""
-        values: dict[str, Any] = msgspec.to_builtins(self)
-        return values
+        return dict(msgspec.to_builtins(self))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> DepthChoice:
@@ -187,11 +186,11 @@ def select_depth(training: Training, factory: TreeFactory, tree: Tree, *, tolera
     tolerance : float
         Share of the improvement that a smaller depth may give up.
     """
-    depths = range(tree.depth + 1)
+    depths, measure = range(tree.depth + 1), "log score" if training.target.is_nominal else "CRPS"
     scores, errors = _compare_depths(training, factory, len(depths)) if tree.depth else ((), ())
     return DepthChoice(
         feature=training.target.name,
-        measure=_measure(training),
+        measure=measure if len(training.members) == 1 else "relative score",
         scores=scores,
         std_errors=errors,
         n_subgroups=tuple(len(tree.prune(depth).leaves) for depth in depths),
@@ -211,7 +210,7 @@ def held_out_scores(training: Training, factory: TreeFactory, n_depths: int) -> 
     all_rows = np.arange(training.n_rows)
     for held_out in _folds(training.n_rows):
         rows = np.setdiff1d(all_rows, held_out)
-        subset = _take_rows(training, rows)
+        subset = training.rows(rows)
         tree = factory(subset)._grow_or_stop(subset)
         scores[:, :, held_out] = _scores_by_depth(training, tree, rows, held_out, n_depths)
     if len(scores) == 1:
@@ -239,13 +238,8 @@ def _scores_by_depth(training: Training, tree: Tree, rows: Rows, held_out: Rows,
             key = inside.tobytes()
             if key not in cache:
                 donors, scored = rows[inside[train_leaf]], held_out[test_rows]
-                same = np.zeros(len(donors), dtype=np.intp), np.zeros(len(scored), dtype=np.intp)
-                cache[key] = np.stack(
-                    [
-                        leaf_scores(member, training.weights, donors, same[0], scored, same[1])
-                        for member in training.members
-                    ]
-                )
+                each = [donor_scores(member, training.weights, donors, scored) for member in training.members]
+                cache[key] = np.stack(each)
             scores[:, depth, test_rows] = cache[key]
     return scores
 
@@ -263,21 +257,9 @@ def _compare_depths(
     return tuple(map(float, means)), tuple(map(float, errors))
 
 
-def _measure(training: Training) -> str:
-    if len(training.members) > 1:
-        return "relative score"
-    return "log score" if training.target.is_nominal else "CRPS"
-
-
 def _folds(n_rows: int) -> list[Rows]:
     order = stream(_SEED, "depth").permutation(n_rows)
     return [np.sort(part) for part in np.array_split(order, min(N_FOLDS, max(n_rows, 1)))]
-
-
-def _take_rows(training: Training, rows: Rows) -> Training:
-    members = tuple(TypedColumn(member.info, member.values[rows]) for member in training.members)
-    weights = None if training.weights is None else training.weights[rows]
-    return Training(training.table.rows(rows), members, weights)
 
 
 def crps(values: Floats, weights: Floats | None, y: Floats) -> Floats:
@@ -303,22 +285,23 @@ def log_score(codes: Rows, weights: Floats | None, y: Rows, n_levels: int) -> Fl
     return np.asarray(-np.log(counts[y] / counts.sum()))
 
 
-def leaf_scores(
-    feature: TypedColumn,
-    weights: Floats | None,
-    rows: Rows,
-    leaf: Rows,
-    held_out: Rows,
-    held_out_leaf: Rows,
-) -> Floats:
+def donor_scores(feature: TypedColumn, weights: Floats | None, donors: Rows, scored: Rows) -> Floats:
+    """Return the score of the rows `scored` under the distribution of the feature in the rows `donors`."""
+    donor_weights = None if weights is None else weights[donors]
+    values, y = feature.values[donors], feature.values[scored]
+    if feature.info.is_nominal:
+        levels = max(len(feature.info.levels), 1)
+        return log_score(values.astype(np.intp), donor_weights, y.astype(np.intp), levels)
+    return crps(values, donor_weights, y)
+
+
+def leaf_scores(feature: TypedColumn, rows: Rows, leaf: Rows, held_out: Rows, held_out_leaf: Rows) -> Floats:
     """Return the score of each held-out row under the distribution of the feature in the same leaf.
 
     Parameters
     ----------
     feature : TypedColumn
         The feature in all rows, without missing values.
-    weights : float array or None
-        Sample weights.
     rows, held_out : int arrays
         Numbers of the rows that the tree was grown on, and of the rows to score.
     leaf, held_out_leaf : int arrays
@@ -326,14 +309,8 @@ def leaf_scores(
     """
     scores = np.empty(len(held_out))
     for number in np.unique(held_out_leaf):
-        donors, scored = rows[leaf == number], held_out_leaf == number
-        donor_weights = None if weights is None else weights[donors]
-        values, y = feature.values[donors], feature.values[held_out[scored]]
-        if feature.info.is_nominal:
-            levels = max(len(feature.info.levels), 1)
-            scores[scored] = log_score(values.astype(np.intp), donor_weights, y.astype(np.intp), levels)
-        else:
-            scores[scored] = crps(values, donor_weights, y)
+        scored = held_out_leaf == number
+        scores[scored] = donor_scores(feature, None, rows[leaf == number], held_out[scored])
     return scores
 
 
@@ -345,11 +322,7 @@ def leave_one_out_scores(feature: TypedColumn, leaf: Rows) -> Floats:
         rows = np.flatnonzero(leaf == number) if n_leaves > 1 else np.arange(len(leaf))
         if len(rows) == 1:
             others = np.flatnonzero(leaf != number)
-            scores[rows] = (
-                leaf_scores(feature, None, others, np.zeros(len(others), np.intp), rows, np.zeros(1, np.intp))
-                if len(others)
-                else 0.0
-            )
+            scores[rows] = donor_scores(feature, None, others, rows) if len(others) else 0.0
         elif feature.info.is_nominal:
             n_levels = max(len(feature.info.levels), 1)
             scores[rows] = _leave_one_out_log_score(feature.values[rows].astype(np.intp), n_levels)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.moments import quantile_values
-from subgrove._core.text import html_of
+from subgrove._core.text import count_of, html_of, lines_of
 from subgrove._data.columns import number_text
 from subgrove._subgroups.partition import Partition
 from subgrove.trees import Node, Split
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _RANGE = np.array([0.05, 0.95])
-_MAX_LISTED = 20  # features listed in the text of an object
 
 
 @dataclass(frozen=True)
@@ -314,11 +313,8 @@ class Stability:
         return _frame(rows, "feature n_subgroups n_low n_high together rand")
 
     def __repr__(self) -> str:
-        count, shown = len(self.features), self.features[:_MAX_LISTED]
-        head = f"<Stability of {count} feature{'s' * (count != 1)}: {self.n_resamples} halves of the rows>"
-        width = max((len(each.feature) for each in shown), default=0)
-        lines = [f"  {each.feature:<{width}}  {each.summary()}" for each in shown]
-        return "\n".join([head, *lines, *([f"  and {count - _MAX_LISTED} more"] if count > _MAX_LISTED else [])])
+        head = f"<Stability of {count_of(len(self.features), 'feature')}: {self.n_resamples} halves of the rows>"
+        return lines_of(head, [(each.feature, each.summary()) for each in self.features])
 
     def _repr_html_(self) -> str:
         return html_of(self)

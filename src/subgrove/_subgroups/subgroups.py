@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from subgrove._core.execution import effective_jobs, read_seed
-from subgrove._core.text import html_of
+from subgrove._core.text import count_of, html_of, lines_of
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.table import ColumnInfo, Floats, Table, fingerprint, read_like, read_weights
 from subgrove._subgroups.partition import Partition
@@ -21,8 +21,6 @@ from subgrove.trees.tree import FORMAT, restoring
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_MAX_LISTED = 20  # features listed in the text of an object
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,17 +90,13 @@ class Subgroups(Mapping[str, Partition]):
         return hash((self.fingerprint, self.partitions))
 
     def __repr__(self) -> str:
-        count = "1 feature" if len(self) == 1 else f"{len(self)} features"
         depth = self.parameters["max_depth"]
-        lines = [f"<Subgroups of {count}: {self.parameters['tree']} trees, max_depth {depth}>"]
-        shown = self.partitions[:_MAX_LISTED]
-        width = max(len(partition.feature) for partition in shown)
-        notes = [f" (depth {each.tree.parameters['max_depth']})" if depth == "auto" else "" for each in shown]
-        lines += [
-            f"  {each.feature:<{width}}  {each._summary()}{note}" for each, note in zip(shown, notes, strict=True)
+        head = f"<Subgroups of {count_of(len(self), 'feature')}: {self.parameters['tree']} trees, max_depth {depth}>"
+        depths = [
+            f" (depth {each.tree.parameters['max_depth']})" if depth == "auto" else "" for each in self.partitions
         ]
-        more = len(self) - len(shown)
-        return "\n".join([*lines, f"  and {more} more"] if more else lines)
+        texts = [f"{each._summary()}{note}" for each, note in zip(self.partitions, depths, strict=True)]
+        return lines_of(head, list(zip(self, texts, strict=True)))
 
     def _repr_html_(self) -> str:
         return html_of(self)

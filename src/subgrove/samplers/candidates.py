@@ -318,7 +318,7 @@ class CandidateSet:
             target = (TypedColumn(series.info, series.values[train]),)
             tree = grow_partition(train_table, (self.series.info.name,), target, None, settings)
             leaves = tree._assign_table(train_table), tree._assign_table(self.predictors.rows(test))
-            scores[test] = leaf_scores(series, None, train, leaves[0], test, leaves[1])
+            scores[test] = leaf_scores(series, train, leaves[0], test, leaves[1])
         return scores
 
 

@@ -108,8 +108,7 @@ def _numbers(values: Any, info: Any, levels: Mapping[str, float] | None) -> Floa
     if unknown or (values < 0).any():
         got = repr(unknown[0]) if unknown else "missing values"
         raise InputError(f"X has {got} in {info.name!r}; the scenario has the labels {known} there.")
-    numbers: Floats = np.array([levels.get(level, np.nan) for level in info.levels], dtype=np.float64)[values]
-    return numbers
+    return np.asarray(np.array([levels.get(level, np.nan) for level in info.levels], dtype=np.float64)[values])
 
 
 def increase_of_loss(model: Any, data: Dataset, sampler: Any, seed: int) -> float:
@@ -155,8 +154,7 @@ def names(*, null: bool) -> tuple[str, ...]:
 
 def _product_and_sum(x: Floats) -> Floats:
     """f(x) = x1 x2 + x1 + ... + x10."""
-    target: Floats = x[:, 0] * x[:, 1] + x[:, :USED].sum(axis=1)
-    return target
+    return np.asarray(x[:, 0] * x[:, 1] + x[:, :USED].sum(axis=1))
 
 
 def _nonlinear(x: Floats) -> tuple[Floats, Floats]:
@@ -203,18 +201,15 @@ _SHIFT_NOISE = np.array([0.04, 0.13, 0.22])  # variances; with 0.06 of the shift
 
 
 def _sum(x: Floats) -> Floats:
-    target: Floats = x[:, 1:USED].sum(axis=1)
-    return target
+    return np.asarray(x[:, 1:USED].sum(axis=1))
 
 
 def _curved(x: Floats) -> Floats:
-    target: Floats = x[:, 1] ** 2 + x[:, 1] * x[:, 2] + 2 * np.sin(2 * x[:, 3]) + np.maximum(x[:, 4], 0) + x[:, 5]
-    return target
+    return np.asarray(x[:, 1] ** 2 + x[:, 1] * x[:, 2] + 2 * np.sin(2 * x[:, 3]) + np.maximum(x[:, 4], 0) + x[:, 5])
 
 
 def _by_label(x: Floats) -> Floats:
-    target: Floats = x[:, 1] * np.where(x[:, 2] > 0, 2.0, 1.0) + 3 * x[:, 2] + x[:, 3:USED].sum(axis=1)
-    return target
+    return np.asarray(x[:, 1] * np.where(x[:, 2] > 0, 2.0, 1.0) + 3 * x[:, 2] + x[:, 3:USED].sum(axis=1))
 
 
 def _bent(x: Floats) -> tuple[Floats, Floats]:

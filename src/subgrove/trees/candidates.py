@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Rows
-from subgrove._data.table import Codes, Floats, Table
+from subgrove._data.table import Floats, Table
 
 MAX_ORDER_BYTES = 1 << 28  # memory for stored sorted orders
 MIN_FRACTION = 8  # a node with at least 1 / 8 of all rows derives its order from that of the column
@@ -72,8 +72,7 @@ class SortedTable:
         if not self.known[at]:
             self.orders[at] = ascending(self.table.numbers[:, at])
             self.known[at] = True
-        known: npt.NDArray[np.int32] = self.orders[at]
-        return known
+        return np.asarray(self.orders[at])
 
     def order_within(self, at: int, rows: Rows) -> npt.NDArray[Any] | None:
         """Return positions in `rows`, ascending by a column; None if sorting these rows is faster."""
@@ -107,7 +106,7 @@ class SortedTable:
     def codes(self) -> dict[int, Rows]:
         """Codes of each nominal column by its position, with missing values as one more level."""
         return {
-            at: _missing_last(self.table.codes[:, at], len(column.levels))
+            at: np.where(self.table.codes[:, at] < 0, len(column.levels), self.table.codes[:, at]).astype(np.intp)
             for column, at in zip(self.table.columns, self.table.positions(), strict=True)
             if column.is_nominal
         }
@@ -122,10 +121,6 @@ def ascending(values: Floats) -> Rows:
     ordered = np.take_along_axis(values, order, axis=-1)
     ties = (ordered[..., 1:] == ordered[..., :-1]) & (ordered[..., 1:] < np.inf)
     return np.argsort(values, axis=-1, kind="stable") if ties.any() else order
-
-
-def _missing_last(codes: Codes, n_levels: int) -> Rows:
-    return np.where(codes < 0, n_levels, codes).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)

@@ -141,8 +141,7 @@ class SplitSearch:
 
     def _values(self, info: ColumnInfo, place: int, rows: Rows) -> npt.NDArray[Any]:
         table = self.training.table
-        values: npt.NDArray[Any] = (table.codes if info.is_nominal else table.numbers)[rows, place]
-        return values
+        return np.asarray((table.codes if info.is_nominal else table.numbers)[rows, place])
 
     def _centre(self, rows: SortedRows) -> _CentredNode:
         columns = self.target.columns[:, rows.rows]

@@ -323,5 +323,4 @@ def _log_upper_far(shape: Floats, half: Floats) -> Floats:
         fraction *= d * c
         if np.all(np.abs(d * c - 1.0) < 1e-15):
             break
-    result: Floats = shape * np.log(half) - half - gammaln(shape) + np.log(fraction)
-    return result
+    return np.asarray(shape * np.log(half) - half - gammaln(shape) + np.log(fraction))

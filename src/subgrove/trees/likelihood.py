@@ -27,7 +27,26 @@ _CHUNK = 8192  # rows whose temporaries fit the processor's cache
 _NARROW = 1e-3  # width of an interval on the normal scale below which series replace differences
 
 
-class Density:
+class _Coordinates:
+    """Coordinates with the mean of h in place of theta_0; `means` are those of the derivatives of h by each step."""
+
+    means: Floats
+
+    def steps(self, point: Floats) -> Floats:
+        """Return the steps gamma of a point in the coordinates of this likelihood."""
+        return self._moved(point, -1.0)
+
+    def point(self, gamma: Floats) -> Floats:
+        """Return the inverse of `steps`."""
+        return self._moved(gamma, 1.0)
+
+    def _moved(self, coordinates: Floats, sign: float) -> Floats:
+        moved = coordinates.copy()
+        moved[:, 0] += sign * (coordinates[:, 1:] * self.means).sum(axis=1)
+        return moved
+
+
+class Density(_Coordinates):
     """Sum of log phi(h(x)) + log h'(x), for continuous x (paper, section on transformation trees).
 
     Parameters
@@ -62,14 +81,6 @@ class Density:
         self.quadratic[:, 1:, 1:] = np.matmul(self.centred, np.swapaxes(self.centred, 1, 2))
         self._inverse = np.empty(0)
 
-    def steps(self, point: Floats) -> Floats:
-        """Return the steps gamma of a point in the coordinates of this likelihood."""
-        return _moved(point, self.means, -1.0)
-
-    def point(self, gamma: Floats) -> Floats:
-        """Return the inverse of `steps`."""
-        return _moved(gamma, self.means, 1.0)
-
     def derivatives(self, point: Floats) -> tuple[Floats, Floats]:
         """Return gradient and Hessian of the negative log-likelihood."""
         gradient = np.matmul(self.quadratic, point[:, :, None])[:, :, 0]
@@ -99,16 +110,14 @@ class Density:
             )
         )
         shrinkage = -change.min(axis=2)[:, 0]
-        length: Floats = _MAX_SHRINKAGE / np.maximum(shrinkage, _MAX_SHRINKAGE)
-        return length
+        return np.asarray(_MAX_SHRINKAGE / np.maximum(shrinkage, _MAX_SHRINKAGE))
 
     def log_likelihood(self, point: Floats) -> Floats:
         """Return the log-likelihood of each node."""
         logs = np.log(np.matmul(point[:, None, 1:], self.slope)[:, 0])
         total = logs.sum(axis=1) if self.roots is None else (logs * self.roots * self.roots).sum(axis=1)
         squares = (point * np.matmul(self.quadratic, point[:, :, None])[:, :, 0]).sum(axis=1)
-        result: Floats = total - squares / 2 - self.n * (LOG_2PI / 2 + self.log_range)
-        return result
+        return np.asarray(total - squares / 2 - self.n * (LOG_2PI / 2 + self.log_range))
 
     def scores(self, point: Floats) -> Floats:
         """Return the derivatives of the log-likelihood of each point by theta, times roots of weights.
@@ -140,7 +149,7 @@ class Density:
         return _standardised(gamma, self.quadratic, self.n)
 
 
-class Interval:
+class Interval(_Coordinates):
     """Sum of log(Phi(h(x)) - Phi(h(x - 1))), for integer x; the smallest value is left-censored.
 
     The ends of each interval are stored as middle and width, because for a wide range of numbers their difference is
@@ -212,27 +221,17 @@ class Interval:
         """Return the log-likelihood of each node."""
         middle, width = self._intervals(point)
         log_p = np.where(self._has_weight, self._log_p(middle, width), 0.0)
-        total: Floats = (log_p * self.weights).sum(axis=1)
-        return total
+        return np.asarray((log_p * self.weights).sum(axis=1))
 
     def scores(self, point: Floats) -> Floats:
         """Return the derivatives of the log-likelihood of each point by theta: (nodes, order + 1, points)."""
         _, by_middle, by_width, _ = self._terms(point)
-        scores: Floats = self._middle * by_middle[:, None, :] + self._width * by_width[:, None, :]
-        return scores
+        return np.asarray(self._middle * by_middle[:, None, :] + self._width * by_width[:, None, :])
 
     def restart(self, gamma: Floats) -> Floats:
         """Return the start as `Density.restart` does, with the middles of the intervals."""
         weighted = self._middle_steps * self.weights[:, None, :]
         return _standardised(gamma, np.matmul(weighted, np.swapaxes(self._middle_steps, 1, 2)), self.n)
-
-    def steps(self, point: Floats) -> Floats:
-        """Return the steps gamma of a point in the coordinates of this likelihood."""
-        return _moved(point, self.means, -1.0)
-
-    def point(self, gamma: Floats) -> Floats:
-        """Return the inverse of `steps`."""
-        return _moved(gamma, self.means, 1.0)
 
     def _intervals(self, point: Floats) -> tuple[Floats, Floats]:
         """Return middles and widths of the intervals on the normal scale."""
@@ -251,8 +250,7 @@ class Interval:
         with np.errstate(all="ignore"):
             log_p = near + np.log(-np.expm1(np.minimum(far - near, -1e-300)))
             series = -(middle**2 + LOG_2PI) / 2 + np.log(width) + (middle**2 - 1) * width**2 / 24
-        values: Floats = np.where(self._first, near, np.where(narrow, series, log_p))
-        return values
+        return np.asarray(np.where(self._first, near, np.where(narrow, series, log_p)))
 
     def _terms(self, point: Floats) -> tuple[Floats, Floats, Floats, tuple[Floats, Floats, Floats]]:
         """Return log P of each point, its derivatives by middle and width, and second derivatives (mm, ww, mw)."""
@@ -291,23 +289,13 @@ class Interval:
         return keep[0], keep[1], keep[2], (keep[3], keep[4], keep[5])
 
     def _along(self, point: Floats, steps: Floats) -> Floats:
-        along: Floats = np.matmul(point[:, None, :], steps)[:, 0]
-        return along
+        return np.asarray(np.matmul(point[:, None, :], steps)[:, 0])
 
     def _weighted_sum(self, steps: Floats, terms: Floats) -> Floats:
-        total: Floats = np.matmul(steps, (terms * self.weights)[:, :, None])[:, :, 0]
-        return total
+        return np.asarray(np.matmul(steps, (terms * self.weights)[:, :, None])[:, :, 0])
 
     def _product(self, one: Floats, other: Floats, terms: Floats) -> Floats:
-        product: Floats = np.matmul(one * (terms * self.weights)[:, None, :], np.swapaxes(other, 1, 2))
-        return product
-
-
-def _moved(coordinates: Floats, means: Floats, sign: float) -> Floats:
-    """Replace the mean of h by theta_0 in the coordinates, or vice versa."""
-    moved = coordinates.copy()
-    moved[:, 0] += sign * (coordinates[:, 1:] * means).sum(axis=1)
-    return moved
+        return np.asarray(np.matmul(one * (terms * self.weights)[:, None, :], np.swapaxes(other, 1, 2)))
 
 
 def _standardised(gamma: Floats, quadratic: Floats, n: Floats) -> Floats:

@@ -86,8 +86,7 @@ class ColumnTests(Mapping[str, ColumnTest]):
     @property
     def p_value(self) -> npt.NDArray[np.float64]:
         """P-values with the Sidak adjustment for the number of columns tested in the node."""
-        adjusted: npt.NDArray[np.float64] = np.where(self.df > 0, -np.expm1(self.log1m_p_adjusted), np.nan)
-        return adjusted
+        return np.asarray(np.where(self.df > 0, -np.expm1(self.log1m_p_adjusted), np.nan))
 
     def __len__(self) -> int:
         return len(self.columns)

@@ -70,8 +70,7 @@ def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt
     if split.kind == "nominal":
         left = set(split.levels[0])
         table = np.array([level in left for level in column.levels] + [to_left[1], to_left[0]])
-        nominal: npt.NDArray[np.bool_] = table[values]  # -1 is missing, -2 a new level
-        return nominal
+        return np.asarray(table[values])  # -1 is missing, -2 a new level
     missing = np.isnan(values)
     if split.threshold is None:
         below = ~missing
@@ -82,8 +81,7 @@ def goes_left(split: Split, column: ColumnInfo, values: npt.NDArray[Any]) -> npt
         left_side = np.where(missing, to_left[0], left_side)
     if split.kind == "ordered":
         left_side = np.where(np.isinf(values), to_left[1], left_side)
-    result: npt.NDArray[np.bool_] = left_side
-    return result
+    return np.asarray(left_side)
 
 
 def assign_unseen_values(split: Split, column: ColumnInfo, values: npt.NDArray[Any], larger: Side) -> Split:
@@ -142,14 +140,12 @@ class Condition:
         below = values <= self.high if self.high_closed else values < self.high
         # Infinite: a new level of an ordered column, which no rule covers.
         inside = above & below & self.present & ~np.isinf(values)
-        result: npt.NDArray[np.bool_] = np.where(missing, self.missing, inside)
-        return result
+        return np.asarray(np.where(missing, self.missing, inside))
 
     def _matches_codes(self, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         levels = self.levels or frozenset()
         allowed = np.array([level in levels for level in self.column.levels] + [False, self.missing])
-        result: npt.NDArray[np.bool_] = allowed[codes]
-        return result
+        return np.asarray(allowed[codes])
 
     def __str__(self) -> str:
         name = self.column.name
@@ -209,15 +205,10 @@ def split_condition(split: Split, side: Side, column: ColumnInfo) -> Condition:
 
 def merge(path: tuple[Condition, ...], condition: Condition) -> tuple[Condition, ...]:
     """Add a condition to a path; conditions on the same column are intersected."""
-    merged = []
-    is_merged = False
-    for earlier in path:
-        if earlier.column.name == condition.column.name:
-            merged.append(_intersect(earlier, condition))
-            is_merged = True
-        else:
-            merged.append(earlier)
-    return tuple(merged) if is_merged else (*path, condition)
+    name = condition.column.name
+    if all(earlier.column.name != name for earlier in path):
+        return (*path, condition)
+    return tuple(_intersect(earlier, condition) if earlier.column.name == name else earlier for earlier in path)
 
 
 def rule_text(conditions: tuple[Condition, ...]) -> str:

@@ -267,8 +267,7 @@ def _scale_factors(scores: Floats, block: Block) -> Floats:
     total = scores.sum(axis=2) if block.roots is None else np.matmul(scores, block.roots[:, :, None])[:, :, 0]
     spread = np.einsum("kqm,kqm->k", scores, scores) / block.n - ((total / block.n[:, None]) ** 2).sum(axis=1)
     exponents = np.frexp(np.maximum(spread, 0.0))[1] // 2
-    factors: Floats = np.ldexp(1.0, -exponents)
-    return factors
+    return np.asarray(np.ldexp(1.0, -exponents))
 
 
 def _quantile_bins(order: npt.NDArray[Any]) -> npt.NDArray[np.intp]:

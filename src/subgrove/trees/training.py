@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.kinds import Rows
 from subgrove._core.text import TOGETHER
 from subgrove._core.validate import ParamsMixin, public_names, reject_another_index
 from subgrove._data.table import ColumnInfo, Floats, Kind, Table, TypedColumn, read_series, read_table, read_weights
@@ -66,6 +67,11 @@ class Training:
         if shared is None or shared.orders is None or self.target.name not in shared.table.names:
             return ascending(self.values)
         return shared.order(shared.table.positions()[shared.table.names.index(self.target.name)])
+
+    def rows(self, rows: Rows) -> Training:
+        """Return some of the rows, without shared orders."""
+        members = tuple(TypedColumn(member.info, member.values[rows]) for member in self.members)
+        return Training(self.table.rows(rows), members, None if self.weights is None else self.weights[rows])
 
     @property
     def stop(self) -> str | None:
@@ -223,14 +229,12 @@ def training_rows(
     used = ~np.logical_or.reduce([member.missing for member in members])
     if weights is not None:
         used &= weights > 0
+    training = Training(table, members, weights, columns)
     if not used.all():
-        rows = np.flatnonzero(used)
-        table, columns = table.rows(rows), None
-        members = tuple(TypedColumn(member.info, member.values[rows]) for member in members)
-        weights = None if weights is None else weights[rows]
-    if weights is not None and (weights == 1).all():
-        weights = None
-    return Training(table, members, weights, columns)
+        training = training.rows(np.flatnonzero(used))
+    if training.weights is not None and (training.weights == 1).all():
+        training = replace(training, weights=None)
+    return training
 
 
 def select_columns(table: Table, names: Sequence[str]) -> Table:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import MISSING, UNSEEN
+from subgrove._core.text import first_of
 from subgrove._core.validate import whole_number
 from subgrove._data.table import ColumnInfo, Table, read_like
 from subgrove.exceptions import FormatError, UnseenValueWarning
@@ -100,29 +101,30 @@ class Tree:
     @property
     def branches(self) -> dict[int, Condition]:
         """Node id -> condition of the split above; levels that cannot reach the node are left out."""
-        info = {column.name: column for column in self.columns}
         paths = self._paths()
         branches = {}
-        for node in self.nodes:
-            if node.split is not None and node.children is not None:
-                for side, child in zip(SIDES, node.children, strict=True):
-                    condition = split_condition(node.split, side, info[node.split.column])
-                    merged = next(path for path in paths[child] if path.column.name == node.split.column)
-                    branches[child] = replace(
-                        condition, missing=merged.missing, levels=merged.levels, present=merged.present
-                    )
+        for _, child, condition in self._edges():
+            merged = next(path for path in paths[child] if path.column.name == condition.column.name)
+            branches[child] = replace(condition, missing=merged.missing, levels=merged.levels, present=merged.present)
         return branches
 
     def _paths(self) -> dict[int, tuple[Condition, ...]]:
         """Node id -> conditions of the path to it, merged by column."""
-        info = {column.name: column for column in self.columns}
         paths: dict[int, tuple[Condition, ...]] = {1: ()}
+        for parent, child, condition in self._edges():
+            paths[child] = merge(paths[parent], condition)
+        return paths
+
+    def _edges(self) -> Iterator[tuple[int, int, Condition]]:
+        """Yield ids of parent and child, and the condition of the split on the rows of the child; parents first."""
         for node in self.nodes:
             if node.split is not None and node.children is not None:
                 for side, child in zip(SIDES, node.children, strict=True):
-                    condition = split_condition(node.split, side, info[node.split.column])
-                    paths[child] = merge(paths[node.id], condition)
-        return paths
+                    yield node.id, child, split_condition(node.split, side, self._info[node.split.column])
+
+    @cached_property
+    def _info(self) -> dict[str, ColumnInfo]:
+        return {column.name: column for column in self.columns}
 
     def apply(self, X: Any) -> npt.NDArray[np.intp]:
         """Return the id of the leaf of each row.
@@ -162,15 +164,14 @@ class Tree:
         splits = [node for node in self.nodes if node.split is not None]
         directions = np.zeros(table.n_rows, dtype=np.uint8)  # one bit per split: whether the row would go left
         columns: dict[str, npt.NDArray[Any]] = {}
-        info = {column.name: column for column in self.columns}
         for bit, node in enumerate(splits):
             assert node.split is not None
             name = node.split.column
             if name not in columns:
                 columns[name] = np.ascontiguousarray(table.values(name))
-                if _new_values(info[name], columns[name], table.unseen.get(name, ())):
+                if _new_values(self._info[name], columns[name], table.unseen.get(name, ())):
                     return None
-            directions |= goes_left(node.split, info[name], columns[name]).view(np.uint8) << bit
+            directions |= goes_left(node.split, self._info[name], columns[name]).view(np.uint8) << bit
         return self._leaf_of_directions.take(directions)
 
     @cached_property
@@ -191,7 +192,6 @@ class Tree:
 
     def _routed(self, table: Table, stacklevel: int) -> npt.NDArray[np.intp]:
         """Return the leaf of each row by routing rows from node to node."""
-        info = {column.name: column for column in self.columns}
         numbers = np.empty(table.n_rows, dtype=np.intp)
         rows_of = {1: np.arange(table.n_rows)}
         new_values: dict[str, None] = {}
@@ -202,7 +202,7 @@ class Tree:
                 numbers[rows] = number
                 number += 1
                 continue
-            column = info[node.split.column]
+            column = self._info[node.split.column]
             values = table.values(column.name)[rows]
             new_values |= dict.fromkeys(_new_values(column, values, table.unseen.get(column.name, ())))
             left = goes_left(node.split, column, values)
@@ -364,8 +364,7 @@ def _new_values(column: ColumnInfo, values: npt.NDArray[Any], unseen: tuple[str,
     if missing.any() and not column.has_missing:
         new.append(f"missing values in column {column.name!r}, which had none in training")
     if unseen and ((values == UNSEEN) if column.is_nominal else np.isinf(values)).any():
-        more = f" and {len(unseen) - 5} more" if len(unseen) > 5 else ""
-        listed = ", ".join(repr(level) for level in unseen[:5]) + more
+        listed = first_of([repr(level) for level in unseen], most=5)
         new.append(f"levels of column {column.name!r} that did not occur in training: {listed}")
     return new
 
