@@ -44,7 +44,7 @@ def test_moments_are_those_of_the_definition() -> None:
     )
 
 
-def test_integer_weights_equal_repeated_rows() -> None:
+def test_integer_weights_equal_duplicated_rows() -> None:
     np.testing.assert_allclose(Moments.of(VALUES, CODE, K, WEIGHTS).array, direct(VALUES, CODE, K, WEIGHTS), rtol=1e-12)
     repeated = np.repeat(VALUES, WEIGHTS.astype(int), axis=1)
     np.testing.assert_allclose(Moments.of(VALUES, weights=WEIGHTS).array, Moments.of(repeated).array, rtol=1e-11)

@@ -17,7 +17,7 @@ def test_quantile_is_the_row_of_the_rank_rounded_up(n_intervals: int) -> None:
         assert found.tolist() == (np.maximum(ranks, 1) - 1).tolist()
 
 
-def test_integer_weights_equal_repeated_rows() -> None:
+def test_integer_weights_equal_duplicated_rows() -> None:
     rng = np.random.default_rng(0)
     x, weights = rng.normal(size=50), rng.integers(1, 4, 50).astype(np.float64)
     shares, repeated = np.linspace(0, 1, 8), np.repeat(x, weights.astype(int))

@@ -136,17 +136,12 @@ def read_name(name: Any, known: Sequence[str]) -> str:
     return name
 
 
-_NULL = "null "  # prefix of processes in which y does not depend on x1 given the other columns
-
-
-def key_of_null(name: str) -> str:
-    """Return the key of the process of a null scenario."""
-    return _NULL + name
+NULL = "null "  # prefix of processes in which y does not depend on x1 given the other columns
 
 
 def names(*, null: bool) -> tuple[str, ...]:
     """Return the names of the scenarios, or of the null scenarios."""
-    return tuple(name.removeprefix(_NULL) for name in PROCESSES if name.startswith(_NULL) == null)
+    return tuple(name.removeprefix(NULL) for name in PROCESSES if name.startswith(NULL) == null)
 
 
 # Scenarios of the paper.
@@ -232,18 +227,13 @@ PROCESSES: Mapping[str, Process] = {
     "interaction": Process(lambda x: (2 * x[:, 1] * x[:, 2], np.ones(len(x))), _product_and_sum, 4.0),
     # The variance is that of the level times exp(x3 / 2), whose mean is exp(1 / 8).
     "mixed": Process(
-        _mixed,
-        _product_and_sum,
-        float(2 * np.exp(1 / 8) * np.mean(_GROUP_SPREADS**2 * _GROUP_WEIGHTS)),
-        _MIXED_LEVELS,
+        _mixed, _product_and_sum, float(2 * np.exp(1 / 8) * np.mean(_GROUP_SPREADS**2 * _GROUP_WEIGHTS)), _MIXED_LEVELS
     ),
-    key_of_null("linear"): Process(
-        lambda x: (CORRELATION * x[:, 1], np.full(len(x), np.sqrt(1 - CORRELATION**2))),
-        _sum,
-        2 * (1 - CORRELATION**2),
+    f"{NULL}linear": Process(
+        lambda x: (CORRELATION * x[:, 1], np.full(len(x), np.sqrt(1 - CORRELATION**2))), _sum, 2 * (1 - CORRELATION**2)
     ),
-    key_of_null("nonlinear"): Process(_bent, _curved, float(2 * _BENT_NOISE)),
-    key_of_null("mixed"): Process(
+    f"{NULL}nonlinear": Process(_bent, _curved, float(2 * _BENT_NOISE)),
+    f"{NULL}mixed": Process(
         _shifted,
         _by_label,
         float(2 * _SHIFT_NOISE.mean()),

@@ -34,7 +34,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -43,11 +43,11 @@ from subgrove._core.kinds import Floats
 from subgrove.datasets import Dataset
 from subgrove.exceptions import ParameterError
 from subgrove.simulate.process import (
+    NULL,
     PROCESSES,
     Process,
     TrueConditional,
     increase_of_loss,
-    key_of_null,
     names,
     read_name,
     read_rows,
@@ -159,9 +159,11 @@ def null_scenario(name: str, *, p: int = 10, strength: float = 0.0) -> NullScena
 
 
 class _KnownScenario:
-    """Members that scenarios share; a subclass has the process, its key and a description."""
+    """Members that scenarios share."""
 
+    name: str
     p: int
+    _prefix: ClassVar[str] = ""  # of the key of the process
 
     @property
     def _process(self) -> Process:
@@ -169,11 +171,11 @@ class _KnownScenario:
 
     @property
     def _key(self) -> str:
-        raise NotImplementedError
+        return self._prefix + self.name
 
     @property
     def _description(self) -> str:
-        raise NotImplementedError
+        return f"Simulated: x1 {self.name}, {self.p} features."
 
     def sample(self, n: int, *, random_state: int | None = None) -> Dataset:
         """Draw rows with features x1, ..., xp and the target.
@@ -266,14 +268,6 @@ class Scenario(_KnownScenario):
     name: str
     p: int
 
-    @property
-    def _key(self) -> str:
-        return self.name
-
-    @property
-    def _description(self) -> str:
-        return f"Simulated: x1 {self.name}, {self.p} features."
-
 
 @dataclass(frozen=True)
 class NullScenario(_KnownScenario):
@@ -301,10 +295,7 @@ class NullScenario(_KnownScenario):
     name: str
     p: int
     strength: float = 0.0
-
-    @property
-    def _key(self) -> str:
-        return key_of_null(self.name)
+    _prefix: ClassVar[str] = NULL
 
     @property
     def _process(self) -> Process:

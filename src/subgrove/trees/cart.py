@@ -80,14 +80,7 @@ class CartTree(SingleTargetTree):
         grower = _CartGrower(training, limits)
         grower.grow()
         nodes = collapse(grower.with_histograms(histogram), limits.cp)
-        return Tree(
-            method=self._method,
-            target=training.target,
-            columns=training.table.columns,
-            nodes=renumber(nodes),
-            edges=histogram.edges,
-            parameters=self.plain_params(),
-        )
+        return self._tree(training, renumber(nodes), histogram)
 
     def _validate(self) -> _CartLimits:
         min_samples_leaf = whole_number("min_samples_leaf", self.min_samples_leaf, least=1)

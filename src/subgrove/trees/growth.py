@@ -12,7 +12,6 @@ Requirements this design meets:
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +29,6 @@ from subgrove.trees.split_points import SplitPoint, best_level_split, best_split
 from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
 from subgrove.trees.target_scores import TargetScores
 from subgrove.trees.training import Histogram, Training
-from subgrove.trees.tree import Tree
 
 MIN_SAMPLES_SPLIT = 20  # a node with fewer rows is neither fitted nor tested
 MIN_SHARE = 0.01  # minimum share of a node's rows in each child
@@ -282,18 +280,15 @@ def _as_split(point: SplitPoint, column: ColumnInfo) -> Split:
     return Split(column.name, column.kind, levels=(sides[0], sides[1]), missing=missing)
 
 
-def grow(
-    training: Training, target: TargetScores, rules: StoppingRules, method: str, parameters: Mapping[str, Any]
-) -> Tree:
-    """Grow a tree by tests of the scores of the target."""
+def grow(training: Training, target: TargetScores, rules: StoppingRules) -> tuple[tuple[Node, ...], Histogram]:
+    """Grow a tree by tests of the scores of the target; return its nodes, and the histogram that they count in."""
     names = training.table.names
     candidates = Candidates.of(training.table, training.columns)
     grower = _Grower(training, candidates, target, rules, names, training.table.positions())
     with one_blas_thread():
         grower.grow()
     histogram = Histogram.of(training.target, training.values)
-    nodes = _freeze(grower.drafts, histogram, training)
-    return Tree(method, training.target, training.table.columns, nodes, histogram.edges, dict(parameters))
+    return _freeze(grower.drafts, histogram, training), histogram
 
 
 def _freeze(drafts: list[_Draft], histogram: Histogram, training: Training) -> tuple[Node, ...]:

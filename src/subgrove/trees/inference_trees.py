@@ -74,7 +74,7 @@ class TransformationTree(SingleTargetTree):
                 f"Use ConditionalInferenceTree for it, or convert it if it holds numbers."
             )
         scores = transformation_scores(training.target, training.values, order, likelihood, lambda: training.order)
-        return grow(training, scores, rules, self._method, self.plain_params())
+        return self._tree(training, *grow(training, scores, rules))
 
     def _validate(self) -> tuple[StoppingRules, int, str]:
         rules = StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
@@ -115,7 +115,7 @@ class ConditionalInferenceTree(SingleTargetTree):
 
     def _grow(self, training: Training) -> Tree:
         scores = FixedScores(training.target, training.values)
-        return grow(training, scores, self._validate(), self._method, self.plain_params())
+        return self._tree(training, *grow(training, scores, self._validate()))
 
     def _validate(self) -> StoppingRules:
         return StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
@@ -216,7 +216,7 @@ class JointTree(BaseTree):
     def _grow(self, training: Training) -> Tree:
         rules, order = self._validate()
         scores = JointScores([member for member in training.members if varies(member.values)], order)
-        return grow(training, scores, rules, self._method, self.plain_params())
+        return self._tree(training, *grow(training, scores, rules))
 
     def _validate(self) -> tuple[StoppingRules, int]:
         rules = StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)

@@ -99,11 +99,7 @@ class ColumnTests(Mapping[str, ColumnTest]):
             raise KeyError(f"{column!r} is not among the candidate columns {', '.join(map(repr, self.columns))}")
         at = self.columns.index(column)
         return ColumnTest(
-            column,
-            float(self.statistic[at]),
-            int(self.df[at]),
-            float(self.p_value[at]),
-            float(self.log_p[at]),
+            column, float(self.statistic[at]), int(self.df[at]), float(self.p_value[at]), float(self.log_p[at])
         )
 
 

@@ -186,12 +186,7 @@ class Histogram:
 
 
 def read_training(
-    X: Any,
-    x: Any,
-    weights: Any = None,
-    *,
-    kinds: Mapping[str, Kind] | None = None,
-    x_kind: Kind | None = None,
+    X: Any, x: Any, weights: Any = None, *, kinds: Mapping[str, Kind] | None = None, x_kind: Kind | None = None
 ) -> Training:
     """Read and validate the arguments of `fit`."""
     table = read_table(X, kinds=kinds)
@@ -303,10 +298,14 @@ class BaseTree(ParamsMixin):
         histogram = Histogram.of(training.target, training.values)
         (counts,) = histogram.node_counts(np.zeros(training.n_rows, dtype=np.intp), [None], training.weights)
         n = float(training.n_rows if training.weights is None else training.weights.sum())
-        parameters = self.plain_params()
         # At depth 0 the depth limit is the reason, as in a grown tree; so pruning equals growing with less depth.
-        root = Node(1, None, 0, n, counts, stop=stop if parameters["max_depth"] else "depth")
-        return Tree(self._method, training.target, training.table.columns, (root,), histogram.edges, parameters)
+        root = Node(1, None, 0, n, counts, stop=stop if self.plain_params()["max_depth"] else "depth")
+        return self._tree(training, (root,), histogram)
+
+    def _tree(self, training: Training, nodes: tuple[Node, ...], histogram: Histogram) -> Tree:
+        """Return the tree with these nodes."""
+        columns, parameters = training.table.columns, self.plain_params()
+        return Tree(self._method, training.target, columns, nodes, histogram.edges, parameters)
 
     @classmethod
     def _of_the_fitted(cls) -> frozenset[str]:

@@ -25,15 +25,8 @@ FORMAT = 1
 _MAX_BITS = 8  # number of splits up to which one byte holds the directions of a row
 
 # A node at the depth limit is neither fitted nor tested.
-_AT_DEPTH_LIMIT: dict[str, Any] = {
-    "children": None,
-    "split": None,
-    "stop": "depth",
-    "tests": None,
-    "p_value": None,
-    "theta": None,
-    "log_likelihood": None,
-}
+_RESULTS_OF_TESTS = ("children", "split", "tests", "p_value", "theta", "log_likelihood")
+_AT_DEPTH_LIMIT: dict[str, Any] = {**dict.fromkeys(_RESULTS_OF_TESTS), "stop": "depth"}
 
 
 @dataclass(frozen=True, eq=False)
