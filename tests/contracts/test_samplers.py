@@ -229,7 +229,7 @@ def test_containers_give_the_same_values(case: Case, container: Callable[[pd.Dat
 
 
 @each
-def test_fitted_on_one_container_redraws_another(case: Case) -> None:
+def test_fitted_on_one_container_resamples_another(case: Case) -> None:
     for feature, found in all_draws(case, _fitted(case), TEST):
         assert draws(_fitted(case), in_polars(TEST), feature) == found
 
@@ -248,7 +248,7 @@ def test_arrays_give_what_frames_do(case: Case, order: Any) -> None:
 
 
 @each
-def test_redrawn_column_keeps_its_dtype(case: Case) -> None:
+def test_resampled_column_keeps_its_dtype(case: Case) -> None:
     for feature in case.features:
         for column in _fitted(case).sample(TEST, feature, Streams(0, feature, 2)):
             expected = np.dtype(float) if feature == "count" and case.floats else TEST[feature].dtype
@@ -286,7 +286,7 @@ def test_order_of_columns_and_more_of_them_change_nothing(case: Case) -> None:
 
 
 @each
-def test_single_row_is_redrawn(case: Case) -> None:
+def test_single_row_is_resampled(case: Case) -> None:
     for _, found in all_draws(case, _fitted(case), TEST.head(1)):
         assert [len(column) for column in found] == [1, 1, 1]
 
@@ -328,8 +328,8 @@ def test_groups_are_resampled_jointly_or_rejected_by_name(case: Case) -> None:
             method.fit(TRAIN, [group])
         return
     fitted = method.fit(TRAIN, [group])
-    redraw = fitted.resample(fitted.read(TEST), tuple(group), Streams(0, " + ".join(group), 2))
-    for changes in redraw.draws():
+    resampled = fitted.resample(fitted.read(TEST), tuple(group), Streams(0, " + ".join(group), 2))
+    for changes in resampled.draws():
         assert set(changes) == set(group)
 
 
@@ -339,9 +339,9 @@ def test_draws_can_be_repeated(case: Case, weighted: bool) -> None:
     weights = np.arange(1.0, N_TEST + 1) if weighted else None
     fitted = _fitted(case)
     for feature in case.features:
-        redraw = fitted.resample(fitted.read(TEST), (feature,), Streams(0, feature, 2), weights=weights)
+        resampled = fitted.resample(fitted.read(TEST), (feature,), Streams(0, feature, 2), weights=weights)
         first, second = (
-            [np.asarray(getattr(changes[feature], "rows", changes[feature])).tolist() for changes in redraw.draws()]
+            [np.asarray(getattr(changes[feature], "rows", changes[feature])).tolist() for changes in resampled.draws()]
             for _ in range(2)
         )
         assert first == second
@@ -355,11 +355,11 @@ def test_exact_expectation_is_that_of_the_draws(case: Case, feature: str) -> Non
         pytest.skip("not a kind that this sampler takes")
     n_repeats = 300
     fitted = _fitted(case)
-    redraw = fitted.resample(fitted.read(TEST), (feature,), Streams(0, feature, n_repeats))
-    if redraw.exact is None:
+    resampled = fitted.resample(fitted.read(TEST), (feature,), Streams(0, feature, n_repeats))
+    if resampled.exact is None:
         pytest.skip("this sampler draws")
     changed = np.zeros(N_TEST)
-    for step in redraw.exact.terms():
+    for step in resampled.exact.terms():
         changed[step.rows] += step.weights
     own = TEST[feature].tolist()
     drawn = np.array(
@@ -369,16 +369,18 @@ def test_exact_expectation_is_that_of_the_draws(case: Case, feature: str) -> Non
         ]
     )
     # Shares of 300 draws have a standard deviation of at most 0.5 / sqrt(300) = 0.029 in each of 120 rows.
-    assert drawn.mean(axis=0)[redraw.exact.rows] == pytest.approx(changed[redraw.exact.rows], abs=5 * 0.029)
+    assert drawn.mean(axis=0)[resampled.exact.rows] == pytest.approx(changed[resampled.exact.rows], abs=5 * 0.029)
     # Over rows they average out; rows of a subgroup are drawn together, which the factor allows for.
-    assert drawn[:, redraw.exact.rows].mean() == pytest.approx(changed[redraw.exact.rows].mean(), abs=5 * 0.029 / 3)
+    assert drawn[:, resampled.exact.rows].mean() == pytest.approx(
+        changed[resampled.exact.rows].mean(), abs=5 * 0.029 / 3
+    )
 
 
 @each
 def test_groups_of_rows_and_population_belong_together(case: Case) -> None:
     fitted = _fitted(case)
     for feature in case.features:
-        redraw = fitted.resample(read_table(TEST), (feature,), Streams(0, feature, 2))
-        assert redraw.groups.code.shape == (N_TEST,)
-        assert redraw.groups.code.max() < len(redraw.groups)
-        assert redraw.population.shape in {(len(redraw.groups),), (1,)}
+        resampled = fitted.resample(read_table(TEST), (feature,), Streams(0, feature, 2))
+        assert resampled.groups.code.shape == (N_TEST,)
+        assert resampled.groups.code.max() < len(resampled.groups)
+        assert resampled.population.shape in {(len(resampled.groups),), (1,)}

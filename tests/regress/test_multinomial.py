@@ -130,8 +130,8 @@ def test_draws_have_the_probabilities() -> None:
     series = TABLE.series("kind")
     one = LevelSampler.of(found(), series, np.arange(1500), TABLE.columns)
     n_repeats, test = 400, TRAIN.head(30)
-    redraw = one.resample(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
-    drawn = np.array([TRAIN["kind"].to_numpy()[donors(change["kind"])] for change in redraw.draws()])
+    resampled = one.resample(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
+    drawn = np.array([TRAIN["kind"].to_numpy()[donors(change["kind"])] for change in resampled.draws()])
     shares = one.predictor.predict(read_table(test))
     for k, level in enumerate(one.predictor.levels):
         # Standard error of a share at most 0.5 / sqrt(400) = 0.025; 90 of them.
@@ -140,10 +140,10 @@ def test_draws_have_the_probabilities() -> None:
 
 def test_exact_steps_have_the_probabilities_of_other_levels() -> None:
     one = LevelSampler.of(found(), TABLE.series("kind"), np.arange(1500), TABLE.columns)
-    redraw = one.resample(TABLE, ("kind",), Streams(0, "kind", 5), exact=True)
-    assert redraw.exact is not None
+    resampled = one.resample(TABLE, ("kind",), Streams(0, "kind", 5), exact=True)
+    assert resampled.exact is not None
     changed = np.zeros(1500)
-    for step in redraw.exact.terms():
+    for step in resampled.exact.terms():
         changed[step.rows] += step.weights
     own = one.predictor.predict(TABLE)[np.arange(1500), found().code]
     np.testing.assert_allclose(changed, 1 - own, atol=1e-9)

@@ -53,7 +53,7 @@ def test_each_feature_has_the_sampler_that_suits_it() -> None:
     assert chosen["kind"] in {"training_subgroups", "shifted_subgroups"}
 
 
-def test_columns_that_a_redraw_depends_on_are_named() -> None:
+def test_columns_that_new_values_depend_on_are_named() -> None:
     assert set(FITTED.choices["steps"].conditioning) >= {"z0", "z1"}
     assert set(FITTED.choices["total"].conditioning) >= {"z2", "z3", "z4", "z5"}
     assert FITTED.choices["none"].conditioning == ()
@@ -167,7 +167,7 @@ def test_given_columns_are_the_only_ones_used() -> None:
     assert {choice.selected for choice in none.choices.values()} == {"marginal"}
 
 
-def test_groups_are_redrawn_together() -> None:
+def test_groups_are_resampled_together() -> None:
     fitted = Auto().fit(TRAIN, [["steps", "kind"], "none"])
     assert fitted.choices["steps + kind"].selected == "training_subgroups"
     assert "a group of features" in fitted.choices["steps + kind"].reason
@@ -384,7 +384,7 @@ def test_the_default_of_importance_is_this_sampler() -> None:
     assert imp.overall["estimate"][0] == pytest.approx(0.5, rel=0.4)
 
 
-def test_a_feature_that_is_redrawn_by_a_shift_is_reported_by_its_own_subgroups() -> None:
+def test_a_feature_that_is_resampled_by_a_shift_is_reported_by_its_own_subgroups() -> None:
     scenario = sg.simulate.scenario("linear")
     train, test = scenario.sample(1500, random_state=1), scenario.sample(400, random_state=2)
     fitted = Auto().fit(train.X, ["x1", "x10"])

@@ -1,4 +1,4 @@
-"""Cross-fitting: each half is redrawn by what was learned on the other one, and the halves are put together."""
+"""Cross-fitting: each half is resampled by what was learned on the other one, and the halves are put together."""
 
 from __future__ import annotations
 

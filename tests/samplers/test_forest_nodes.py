@@ -34,9 +34,9 @@ FOREST = RandomForestRegressor(N_TREES, min_samples_leaf=40, max_features=1, ran
 
 
 def donors_of(fitted: FittedSampler, X: pd.DataFrame, feature: str, n_repeats: int, **settings: Any) -> list[Rows]:
-    redraw = fitted.resample(fitted.read(X), (feature,), Streams(0, feature, n_repeats), exact=False, **settings)
+    resampled = fitted.resample(fitted.read(X), (feature,), Streams(0, feature, n_repeats), exact=False, **settings)
     found = []
-    for changes in redraw.draws():
+    for changes in resampled.draws():
         column = changes[feature]
         assert isinstance(column, Donors)
         assert not column.train
@@ -72,7 +72,7 @@ def test_threshold_of_one_is_the_marginal_permutation() -> None:
     np.testing.assert_array_equal(rows, shuffle_within(np.zeros(len(TEST), dtype=int), Streams(0, "a", 1)[0]))
 
 
-def test_redrawn_column_keeps_the_dependence_that_the_trees_know() -> None:
+def test_resampled_column_keeps_the_dependence_that_the_trees_know() -> None:
     (within,) = donors_of(forest_nodes(), TEST, "a", 1)
     (anywhere,) = donors_of(forest_nodes(threshold=1), TEST, "a", 1)
     a, b = TEST["a"].to_numpy(), TEST["b"].to_numpy()
@@ -80,7 +80,7 @@ def test_redrawn_column_keeps_the_dependence_that_the_trees_know() -> None:
     assert abs(np.corrcoef(a[anywhere], b)[0, 1]) < 0.2
 
 
-def test_association_of_training_rows_serves_few_rows_to_redraw() -> None:
+def test_association_of_training_rows_serves_few_rows_to_resample() -> None:
     few = TEST.head(12)
     seen = forest_nodes().forest.encode(forest_nodes().read(few))
     assert associated_columns(forest_nodes().forest.trees[0], seen, 0, 0.95) == ()
@@ -92,7 +92,7 @@ def test_association_of_training_rows_serves_few_rows_to_redraw() -> None:
     np.testing.assert_array_equal(cells[rows], cells)
 
 
-def test_column_that_the_forest_does_not_know_is_redrawn_from_all_rows() -> None:
+def test_column_that_the_forest_does_not_know_is_resampled_from_all_rows() -> None:
     for association in ("test", "train"):
         fitted = ForestNodes(FOREST, association=association).fit(TRAIN.assign(other="text"))
         (rows,) = donors_of(fitted, TEST.assign(other="text"), "other", 1)
@@ -127,9 +127,9 @@ def test_target_tree_is_grown_from_the_other_columns() -> None:
     assert isinstance(fitted, FittedTargetLeaves)
     expected = ConditionalInferenceTree().fit(TRAIN.drop(columns="a"), Y)
     assert fitted.trees["a"].rules == expected.rules
-    redraw = fitted.resample(fitted.read(TEST), ("a",), Streams(0, "a", 3))
-    assert redraw.groups.rules == tuple(expected.rules.values())
-    assert set(redraw.groups.conditioning) <= {"b", "c"}
+    resampled = fitted.resample(fitted.read(TEST), ("a",), Streams(0, "a", 3))
+    assert resampled.groups.rules == tuple(expected.rules.values())
+    assert set(resampled.groups.conditioning) <= {"b", "c"}
     leaves = expected.apply(TEST)
     for rows in donors_of(fitted, TEST, "a", 3):
         np.testing.assert_array_equal(leaves[rows], leaves)

@@ -39,7 +39,7 @@ def table(n: int, seed: int) -> pd.DataFrame:
 TRAIN, TEST = table(600, 0), table(400, 1)
 
 
-def redrawn(fitted: FittedImputation, X: pd.DataFrame, feature: str, n_repeats: int = 1) -> list[Any]:
+def new_columns(fitted: FittedImputation, X: pd.DataFrame, feature: str, n_repeats: int = 1) -> list[Any]:
     return [np.asarray(column) for column in fitted.sample(X, feature, Streams(0, feature, n_repeats))]
 
 
@@ -48,8 +48,8 @@ def forest(**settings: Any) -> Imputation:
 
 
 @pytest.mark.parametrize("residuals", RESIDUALS)
-def test_redrawn_values_are_around_what_the_others_predicts(residuals: ResidualSource) -> None:
-    (values,) = redrawn(forest(residuals=residuals).fit(TRAIN, ["x"]), TEST, "x")
+def test_resampled_values_are_around_what_the_others_predicts(residuals: ResidualSource) -> None:
+    (values,) = new_columns(forest(residuals=residuals).fit(TRAIN, ["x"]), TEST, "x")
     high = TEST["z"].to_numpy() > 0
     # About 200 values with a standard deviation below 1 on each side, and a forest that is off by less than 0.2.
     assert values[high].mean() == pytest.approx(3.0, abs=0.2 + 4 * 0.07)
@@ -62,7 +62,9 @@ def spread(values: Floats) -> float:
 
 def test_out_of_bag_residuals_spread_as_the_noise_does_and_those_of_training_less() -> None:
     found = {
-        residuals: np.mean([spread(v) for v in redrawn(forest(residuals=residuals).fit(TRAIN, ["x"]), TEST, "x", 20)])
+        residuals: np.mean(
+            [spread(v) for v in new_columns(forest(residuals=residuals).fit(TRAIN, ["x"]), TEST, "x", 20)]
+        )
         for residuals in RESIDUALS
     }
     assert NOISE < found["oob"] < 1.5 * NOISE
@@ -72,14 +74,14 @@ def test_out_of_bag_residuals_spread_as_the_noise_does_and_those_of_training_les
 
 def test_test_residuals_give_no_row_its_own_value() -> None:
     fitted = forest(residuals="test").fit(TRAIN, ["x"])
-    for values in redrawn(fitted, TEST, "x", 5):
+    for values in new_columns(fitted, TEST, "x", 5):
         assert not np.isclose(values, TEST["x"], rtol=0, atol=1e-12).any()
 
 
 def test_test_residuals_of_all_rows_are_used_once() -> None:
     fitted = forest(residuals="test").fit(TRAIN, ["x"])
     residuals = TEST["x"].to_numpy() - fitted.forests["x"].forest.predict(_predictors(fitted, TEST, "x"))[:, 0]
-    (values,) = redrawn(fitted, TEST, "x")
+    (values,) = new_columns(fitted, TEST, "x")
     shuffled = values - fitted.forests["x"].forest.predict(_predictors(fitted, TEST, "x"))[:, 0]
     assert np.sort(shuffled) == pytest.approx(np.sort(residuals), abs=1e-12)
 
@@ -93,7 +95,7 @@ def _predictors(fitted: FittedImputation, X: pd.DataFrame, feature: str) -> Floa
 @pytest.mark.parametrize("feature", ["label", "size"])
 def test_levels_are_drawn_with_the_probabilities_of_the_forest(feature: str) -> None:
     fitted = forest(min_node_size=100).fit(TRAIN, [feature])
-    draws = np.array(redrawn(fitted, TEST, feature, 50))
+    draws = np.array(new_columns(fitted, TEST, feature, 50))
     high = TEST["z"].to_numpy() > 0
     top = draws == ("high" if feature == "label" else "l")
     assert top[:, high].mean() > 0.6
@@ -107,8 +109,8 @@ def test_levels_are_drawn_with_the_probabilities_of_the_forest(feature: str) -> 
 
 def test_level_is_the_one_that_the_donor_holds() -> None:
     fitted = forest().fit(TRAIN, ["size"])
-    redraw = fitted.resample(fitted.read(TEST), ("size",), Streams(0, "size", 1), exact=False)
-    (changes,) = redraw.draws()
+    resampled = fitted.resample(fitted.read(TEST), ("size",), Streams(0, "size", 1), exact=False)
+    (changes,) = resampled.draws()
     column = changes["size"]
     assert isinstance(column, Donors)
     assert column.train
@@ -136,18 +138,18 @@ def test_expectation_over_levels_is_exact_if_repeats_cost_as_much() -> None:
 
 def test_forest_of_a_feature_does_not_depend_on_other_features() -> None:
     alone, among = forest().fit(TRAIN, ["x"]), forest().fit(TRAIN, ["label", "x"])
-    np.testing.assert_array_equal(redrawn(alone, TEST, "x"), redrawn(among, TEST, "x"))
+    np.testing.assert_array_equal(new_columns(alone, TEST, "x"), new_columns(among, TEST, "x"))
 
 
 def test_number_of_jobs_changes_nothing() -> None:
     one, two = forest(n_jobs=1).fit(TRAIN, ["x", "label"]), forest(n_jobs=2).fit(TRAIN, ["x", "label"])
     for feature in ("x", "label"):
-        np.testing.assert_array_equal(redrawn(one, TEST, feature), redrawn(two, TEST, feature))
+        np.testing.assert_array_equal(new_columns(one, TEST, feature), new_columns(two, TEST, feature))
 
 
 def test_another_seed_gives_another_forest() -> None:
     one, two = forest(random_state=0).fit(TRAIN, ["x"]), forest(random_state=1).fit(TRAIN, ["x"])
-    assert (redrawn(one, TEST, "x")[0] != redrawn(two, TEST, "x")[0]).any()
+    assert (new_columns(one, TEST, "x")[0] != new_columns(two, TEST, "x")[0]).any()
 
 
 def holed(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
@@ -162,7 +164,7 @@ def holed(X: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 def test_every_row_gets_a_value_also_where_some_were_missing(feature: str, residuals: ResidualSource) -> None:
     names = list(TRAIN.columns)
     fitted = forest(residuals=residuals).fit(holed(TRAIN, names), [feature])
-    for column in redrawn(fitted, holed(TEST, names), feature, 3):
+    for column in new_columns(fitted, holed(TEST, names), feature, 3):
         assert not pd.isna(column).any()
 
 
@@ -170,18 +172,18 @@ def test_rows_without_a_value_are_left_out_of_growing() -> None:
     X = TRAIN.copy()
     X.loc[100:, "x"] = np.nan
     with_rows, without = forest().fit(X, ["x"]), forest().fit(X.iloc[:100], ["x"])
-    np.testing.assert_array_equal(redrawn(with_rows, TEST, "x"), redrawn(without, TEST, "x"))
+    np.testing.assert_array_equal(new_columns(with_rows, TEST, "x"), new_columns(without, TEST, "x"))
 
 
 def test_missing_values_and_new_levels_that_training_did_not_have_are_taken() -> None:
     fitted = forest().fit(TRAIN, ["x"])
     new = TEST.assign(label="never seen", z=np.nan)
-    assert np.isfinite(redrawn(fitted, new, "x")[0]).all()
+    assert np.isfinite(new_columns(fitted, new, "x")[0]).all()
 
 
 def test_single_column_is_drawn_from_its_distribution() -> None:
     X = TRAIN[["x"]]
-    (values,) = redrawn(forest().fit(X), X, "x")
+    (values,) = new_columns(forest().fit(X), X, "x")
     assert values.mean() == pytest.approx(X["x"].mean(), abs=0.2)
     assert values.std() == pytest.approx(X["x"].std(), rel=0.1)
 
@@ -189,8 +191,8 @@ def test_single_column_is_drawn_from_its_distribution() -> None:
 def test_constant_features_stay_constant() -> None:
     X = TRAIN.assign(x=2.0, label="high")
     fitted = forest().fit(X, ["x", "label"])
-    assert redrawn(fitted, X, "x")[0] == pytest.approx(np.full(len(X), 2.0))
-    assert set(redrawn(fitted, X, "label")[0]) == {"high"}
+    assert new_columns(fitted, X, "x")[0] == pytest.approx(np.full(len(X), 2.0))
+    assert set(new_columns(fitted, X, "label")[0]) == {"high"}
 
 
 def test_all_test_rows_missing_has_no_residual_to_take() -> None:
@@ -208,8 +210,8 @@ def test_weights_count_residuals_of_test_rows() -> None:
     fitted = forest(residuals="test").fit(TRAIN, ["x"])
     X = TEST.head(50)
     weights = np.r_[np.full(2, 100.0), np.full(48, 1e-9)]
-    redraw = fitted.resample(fitted.read(X), ("x",), Streams(0, "x", 1), weights=weights)
-    (changes,) = redraw.draws()
+    resampled = fitted.resample(fitted.read(X), ("x",), Streams(0, "x", 1), weights=weights)
+    (changes,) = resampled.draws()
     predicted = fitted.forests["x"].forest.predict(_predictors(fitted, X, "x"))[:, 0]
     residuals = np.asarray(changes["x"]) - predicted
     assert len(np.unique(residuals.round(9))) == 2
@@ -239,6 +241,6 @@ def test_levels_that_no_tree_predicts_are_not_evaluated() -> None:
     three = np.resize(["a", "b", "c"], 90)
     train = pd.DataFrame({"level": three, "reported": np.resize([1.0, 2.0, 3.0], 90)})
     fitted = forest().fit(train, ["level"])
-    redraw = fitted.resample(fitted.read(train), ("level",), Streams(0, "level", 5))
-    assert redraw.exact is not None
-    assert [len(step.rows) for step in redraw.exact.terms()] == [0, 0, 0]
+    resampled = fitted.resample(fitted.read(train), ("level",), Streams(0, "level", 5))
+    assert resampled.exact is not None
+    assert [len(step.rows) for step in resampled.exact.terms()] == [0, 0, 0]

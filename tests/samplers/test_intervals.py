@@ -26,7 +26,7 @@ def drawn(fitted: FittedIntervals, values: Any, n_repeats: int = 40) -> np.ndarr
     return np.array([list(column) for column in fitted.sample(X, "x", Streams(0, "x", n_repeats))])
 
 
-def redraw_of(fitted: FittedIntervals, X: pd.DataFrame, n_repeats: int = 2) -> ResampledFeature:
+def resampled_feature(fitted: FittedIntervals, X: pd.DataFrame, n_repeats: int = 2) -> ResampledFeature:
     return fitted.resample(fitted.read(X), ("x",), Streams(0, "x", n_repeats))
 
 
@@ -69,10 +69,10 @@ def test_rows_have_coins_of_their_own() -> None:
 
 def test_expectation_is_exact_in_two_steps() -> None:
     fitted = fitted_on(np.arange(1.0, 10.0), 2)
-    redraw = redraw_of(fitted, pd.DataFrame({"x": [1.0, 2.0, 5.0]}))
-    assert redraw.exact is not None
-    assert redraw.exact.rows.all()
-    left, right = redraw.exact.terms()
+    resampled = resampled_feature(fitted, pd.DataFrame({"x": [1.0, 2.0, 5.0]}))
+    assert resampled.exact is not None
+    assert resampled.exact.rows.all()
+    left, right = resampled.exact.terms()
     # A row that stands on a border is not given its own value.
     assert left.rows.tolist() == [1, 2]
     assert right.rows.tolist() == [0, 1]
@@ -100,9 +100,9 @@ def test_whole_numbers_and_dates_keep_their_dtype() -> None:
 
 def test_constant_column_is_moved_to_its_one_value() -> None:
     assert (drawn(fitted_on([7.0, 7.0], 30), [7.0, 8.0]) == 7.0).all()
-    redraw = redraw_of(fitted_on([7.0, 7.0], 30), pd.DataFrame({"x": [7.0]}))
-    assert redraw.exact is not None
-    assert all(len(step.rows) == 0 for step in redraw.exact.terms())
+    resampled = resampled_feature(fitted_on([7.0, 7.0], 30), pd.DataFrame({"x": [7.0]}))
+    assert resampled.exact is not None
+    assert all(len(step.rows) == 0 for step in resampled.exact.terms())
 
 
 def test_missing_values_raise_an_error_in_training() -> None:
@@ -110,16 +110,16 @@ def test_missing_values_raise_an_error_in_training() -> None:
         fitted_on([1.0, None, 2.0], 2)
 
 
-def test_missing_values_raise_an_error_at_redraw_with_the_row() -> None:
+def test_missing_values_raise_an_error_at_resampling_with_the_row() -> None:
     with pytest.raises(ParameterError, match=r"a missing value: column 'x' has 1 such rows, the first is row 1"):
-        redraw_of(fitted_on([1.0, 2.0], 2), pd.DataFrame({"x": [1.0, None]}))
+        resampled_feature(fitted_on([1.0, 2.0], 2), pd.DataFrame({"x": [1.0, None]}))
 
 
 def test_level_that_training_did_not_have_raises_an_error() -> None:
     fitted = fitted_on(pd.Series(["a", "b"], dtype=pd.CategoricalDtype(["a", "b"], ordered=True)), 2)
     new = pd.DataFrame({"x": pd.Series(["c"], dtype=pd.CategoricalDtype(["a", "b", "c"], ordered=True))})
     with pytest.raises(ParameterError, match="a level that is absent from training"):
-        redraw_of(fitted, new)
+        resampled_feature(fitted, new)
 
 
 def test_number_of_intervals_is_checked() -> None:

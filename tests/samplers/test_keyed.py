@@ -39,7 +39,7 @@ def drawn(fitted: FittedSampler, X: pd.DataFrame, feature: Any, rows: Any, memor
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_parts_are_redrawn_as_the_whole_is(name: str) -> None:
+def test_parts_are_resampled_as_the_whole_is(name: str) -> None:
     method, features = SAMPLERS[name]
     fitted = method.fit(TRAIN.X, features)
     order = np.random.default_rng(1).permutation(len(KEYS))

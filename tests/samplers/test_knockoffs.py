@@ -26,17 +26,17 @@ def gaussian(n: int, seed: int) -> Floats:
     return np.column_stack([5 + 2 * one, 10 * (RHO * one + np.sqrt(1 - RHO**2) * two), three])
 
 
-def redrawn(fitted: FittedKnockoffs, X: Any, feature: str, n_repeats: int = 1) -> Floats:
+def new_columns(fitted: FittedKnockoffs, X: Any, feature: str, n_repeats: int = 1) -> Floats:
     columns = fitted.sample(X, feature, Streams(0, feature, n_repeats))
     return np.array([np.asarray(column) for column in columns])
 
 
 @both_methods
-def test_redrawn_column_keeps_mean_and_covariance(method: Literal["sdp", "equi"]) -> None:
+def test_resampled_column_keeps_mean_and_covariance(method: Literal["sdp", "equi"]) -> None:
     X = gaussian(N, 1)
     fitted = Knockoffs(method).fit(gaussian(N, 0))
     changed = X.copy()
-    changed[:, 0] = redrawn(fitted, X, "x0")[0]
+    changed[:, 0] = new_columns(fitted, X, "x0")[0]
     # Entries of a covariance of standardised columns have a standard deviation of at most sqrt(2 / N) = 0.007; two
     # samples are compared with each other.
     scale = np.array([2.0, 10.0, 1.0])
@@ -50,7 +50,7 @@ def test_correlation_with_the_original_is_one_minus_s(method: Literal["sdp", "eq
     X = gaussian(N, 1)
     fitted = Knockoffs(method).fit(gaussian(N, 0))
     for at, name in enumerate(fitted.names):
-        correlation = np.corrcoef(X[:, at], redrawn(fitted, X, name)[0])[0, 1]
+        correlation = np.corrcoef(X[:, at], new_columns(fitted, X, name)[0])[0, 1]
         # A correlation has a standard deviation of at most 1 / sqrt(N) = 0.005.
         assert correlation == pytest.approx(1 - fitted.s[at], abs=4 * 0.005)
 
@@ -64,7 +64,7 @@ def test_s_is_what_theory_says() -> None:
 def test_one_repeat_is_a_draw_from_the_conditional_distribution() -> None:
     X = gaussian(1, 1)
     fitted = Knockoffs().fit(gaussian(2000, 0))
-    draws = redrawn(fitted, X, "x1", 4000)[:, 0]
+    draws = new_columns(fitted, X, "x1", 4000)[:, 0]
     sd = np.sqrt(fitted.conditional_covariance[1, 1])
     assert draws.mean() == pytest.approx(fitted.conditional_mean(X)[0, 1], abs=4 * sd / np.sqrt(4000))
     assert draws.std() == pytest.approx(sd, rel=4 / np.sqrt(2 * 4000))
@@ -77,12 +77,14 @@ def test_conditional_mean_of_one_column_is_that_of_all() -> None:
         assert fitted.conditional_mean(X, at) == pytest.approx(fitted.conditional_mean(X)[:, at], rel=1e-12)
 
 
-def test_other_kinds_of_columns_are_neither_redrawn_nor_conditioned_on() -> None:
+def test_other_kinds_of_columns_are_neither_resampled_nor_conditioned_on() -> None:
     numbers = pd.DataFrame(gaussian(300, 0), columns=["a", "b", "c"])
     mixed = numbers.assign(label=np.where(numbers["a"] > 5, "high", "low"))
     fitted = Knockoffs().fit(mixed, ["a"])
     assert fitted.names == ("a", "b", "c")
-    np.testing.assert_array_equal(redrawn(fitted, mixed, "a"), redrawn(Knockoffs().fit(numbers, ["a"]), numbers, "a"))
+    np.testing.assert_array_equal(
+        new_columns(fitted, mixed, "a"), new_columns(Knockoffs().fit(numbers, ["a"]), numbers, "a")
+    )
     with pytest.raises(ParameterError, match="'knockoffs' takes numeric columns, but 'label' is nominal"):
         Knockoffs().fit(mixed, ["label"])
     with pytest.raises(ParameterError, match="resamples the numeric columns a, b, c; got 'label'"):
@@ -94,7 +96,7 @@ def test_scale_of_columns_does_not_matter() -> None:
     factors = np.array([1e-60, 1e60, 1e6])
     plain, scaled = Knockoffs().fit(X), Knockoffs().fit(X * factors)
     assert scaled.s == pytest.approx(plain.s, abs=1e-6)
-    assert redrawn(scaled, X * factors, "x1") / 1e60 == pytest.approx(redrawn(plain, X, "x1"), abs=1e-4)
+    assert new_columns(scaled, X * factors, "x1") / 1e60 == pytest.approx(new_columns(plain, X, "x1"), abs=1e-4)
 
 
 @both_methods
@@ -114,7 +116,7 @@ def test_duplicate_columns_stay_close_to_each_other(method: Literal["sdp", "equi
     X = np.column_stack([X, X[:, 0]])
     fitted = Knockoffs(method).fit(X)
     assert fitted.shrinkage == pytest.approx(1e-6, rel=0.01)
-    moved = redrawn(fitted, X, "x0")[0] - X[:, 0]
+    moved = new_columns(fitted, X, "x0")[0] - X[:, 0]
     assert 0 < np.abs(moved).max() < 0.05 * X[:, 0].std()
 
 
@@ -133,7 +135,7 @@ def test_sum_of_columns_is_not_nan(method: Literal["sdp", "equi"]) -> None:
     fitted = Knockoffs(method).fit(X)
     assert 0 < fitted.shrinkage < 2e-6
     for name in fitted.names:
-        assert np.isfinite(redrawn(fitted, X, name)).all()
+        assert np.isfinite(new_columns(fitted, X, name)).all()
 
 
 def test_constant_column_keeps_its_values() -> None:
@@ -142,13 +144,13 @@ def test_constant_column_keeps_its_values() -> None:
     assert fitted.s[3] == 0
     new = X[:5].copy()
     new[:, 3] = np.arange(5)
-    np.testing.assert_array_equal(redrawn(fitted, new, "x3")[0], np.arange(5.0))
-    np.testing.assert_allclose(redrawn(fitted, X, "x0"), redrawn(Knockoffs().fit(X[:, :3]), X[:, :3], "x0"))
+    np.testing.assert_array_equal(new_columns(fitted, new, "x3")[0], np.arange(5.0))
+    np.testing.assert_allclose(new_columns(fitted, X, "x0"), new_columns(Knockoffs().fit(X[:, :3]), X[:, :3], "x0"))
 
 
 def test_constant_columns_alone_keep_their_values() -> None:
     X = np.full((5, 2), 3.0)
-    np.testing.assert_array_equal(redrawn(Knockoffs().fit(X), X, "x0")[0], X[:, 0])
+    np.testing.assert_array_equal(new_columns(Knockoffs().fit(X), X, "x0")[0], X[:, 0])
 
 
 @both_methods
@@ -158,13 +160,13 @@ def test_more_columns_than_rows_are_shrunk_as_the_sample_calls_for(method: Liter
     fitted = Knockoffs(method).fit(X)
     # The columns are independent: nearly all of their correlations is noise.
     assert 0.8 < fitted.shrinkage <= 1
-    assert np.isfinite(redrawn(fitted, X, "x0")).all()
+    assert np.isfinite(new_columns(fitted, X, "x0")).all()
     assert fitted.s.min() > 0.9
 
 
 def test_two_training_rows_are_enough_and_one_is_not() -> None:
     X = gaussian(2, 0)
-    assert np.isfinite(redrawn(Knockoffs().fit(X), X, "x0")).all()
+    assert np.isfinite(new_columns(Knockoffs().fit(X), X, "x0")).all()
     with pytest.raises(InputError, match="train has 1 row"):
         Knockoffs().fit(X[:1])
 

@@ -41,7 +41,7 @@ def test_shift_and_subgroups_are_those_of_the_data() -> None:
     assert set(FITTED.subgroups["x"].rules) == {"kind in {u}", "kind in {v}"}
 
 
-def test_redrawn_values_have_the_mean_and_spread_of_their_subgroup() -> None:
+def test_resampled_values_have_the_mean_and_spread_of_their_subgroup() -> None:
     left = drawn(FITTED, TEST, "x", 200) - np.asarray(10 + 2 * TEST["a"] - TEST["b"])
     for kind, spread in (("u", 0.5), ("v", 2.0)):
         own = left[:, np.asarray(TEST["kind"] == kind)]
@@ -51,12 +51,12 @@ def test_redrawn_values_have_the_mean_and_spread_of_their_subgroup() -> None:
 
 
 def test_results_are_reported_by_subgroups_and_all_columns_are_named() -> None:
-    redraw = FITTED.resample(FITTED.read(TEST), ("x",), Streams(0, "x", 2))
-    assert set(redraw.groups.rules) == {"kind in {u}", "kind in {v}"}
-    assert set(redraw.groups.conditioning) >= {"a", "b", "kind"}
+    resampled = FITTED.resample(FITTED.read(TEST), ("x",), Streams(0, "x", 2))
+    assert set(resampled.groups.rules) == {"kind in {u}", "kind in {v}"}
+    assert set(resampled.groups.conditioning) >= {"a", "b", "kind"}
 
 
-def test_keep_moves_redrawn_values_towards_the_old_ones() -> None:
+def test_keep_moves_resampled_values_towards_the_old_ones() -> None:
     def distance(keep: Any) -> float:
         fitted = ShiftedSubgroups(residual_retention=keep).fit(TRAIN, ["x"])
         return float(np.mean((drawn(fitted, TEST, "x") - np.asarray(TEST["x"])) ** 2))
@@ -144,8 +144,8 @@ def test_given_columns_are_the_only_ones_used() -> None:
     fitted = ShiftedSubgroups(given=["b", "c"]).fit(TRAIN, ["x"])
     assert fitted.shifts["x"].columns[0] == "b"
     assert set(fitted.shifts["x"].columns) <= {"b", "c"}
-    redraw = fitted.resample(fitted.read(TEST), ("x",), Streams(0, "x", 1))
-    assert set(redraw.groups.conditioning) <= {"b", "c"}
+    resampled = fitted.resample(fitted.read(TEST), ("x",), Streams(0, "x", 1))
+    assert set(resampled.groups.conditioning) <= {"b", "c"}
 
 
 def test_only_some_rows_are_used_of_many() -> None:
@@ -176,7 +176,7 @@ def test_keep_is_a_share(keep: Any) -> None:
         ShiftedSubgroups(residual_retention=keep).fit(TRAIN)
 
 
-def test_missing_values_of_the_feature_raise_an_error_in_training_and_in_rows_to_redraw() -> None:
+def test_missing_values_of_the_feature_raise_an_error_in_training_and_in_rows_to_resample() -> None:
     holed = TRAIN.assign(x=TRAIN["x"].where(TRAIN.index > 5))
     with pytest.raises(ParameterError, match="takes no missing values, but column 'x'"):
         ShiftedSubgroups().fit(holed, ["x"])
@@ -191,7 +191,7 @@ def test_missing_values_of_other_columns_are_taken() -> None:
     assert np.isfinite(values).all()
 
 
-def test_an_unseen_level_of_a_nominal_feature_is_redrawn_like_others() -> None:
+def test_an_unseen_level_of_a_nominal_feature_is_resampled_like_others() -> None:
     values = drawn(FITTED, TEST.assign(kind="new"), "kind", 2)
     assert set(np.unique(values)) <= {"u", "v"}
 

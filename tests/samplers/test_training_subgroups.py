@@ -32,23 +32,23 @@ def donors(partition: Partition = PARTITION, shown: int = 2) -> TrainingSubgroup
 
 
 def drawn(one: TrainingSubgroups, X: pd.DataFrame, n_repeats: int = 4, feature: tuple[str, ...] = ("x",)) -> Any:
-    redraw = one.resample(read_like(X, TABLE.columns), feature, Streams(0, "x", n_repeats), exact=False)
-    return redraw, list(redraw.draws())
+    resampled = one.resample(read_like(X, TABLE.columns), feature, Streams(0, "x", n_repeats), exact=False)
+    return resampled, list(resampled.draws())
 
 
 def test_donors_are_training_rows_of_the_same_subgroup() -> None:
-    redraw, changes = drawn(donors(), TEST)
+    resampled, changes = drawn(donors(), TEST)
     for change in changes:
         assert change["x"].train
         rows = 299 - change["x"].rows  # back from their places
         assert (TRAIN["kind"].to_numpy()[rows] == TEST["kind"].to_numpy()).all()
-    assert redraw.groups.conditioning == ("kind",)
+    assert resampled.groups.conditioning == ("kind",)
 
 
 def test_results_are_reported_by_the_upper_subgroups() -> None:
-    redraw, changes = drawn(donors(shown=1), TEST)
-    assert len(redraw.groups) == 2
-    assert set(redraw.groups.rules) == set(PARTITION.at_depth(1).rules)
+    resampled, changes = drawn(donors(shown=1), TEST)
+    assert len(resampled.groups) == 2
+    assert set(resampled.groups.rules) == set(PARTITION.at_depth(1).rules)
     rows = 299 - changes[0]["x"].rows
     assert (TRAIN["kind"].to_numpy()[rows] == TEST["kind"].to_numpy()).all()  # but drawn in all leaves
     single, _ = drawn(donors(shown=0), TEST)
@@ -66,9 +66,9 @@ def test_few_values_have_an_exact_expectation() -> None:
     few = TRAIN.assign(x=TRAIN["x"].round(-1))
     table = read_table(few)
     one = TrainingSubgroups.of(sg.find_subgroups(few, features="x")["x"], table, np.arange(300), 2)
-    redraw = one.resample(read_like(TEST, table.columns), ("x",), Streams(0, "x", 10))
-    assert redraw.exact is not None
-    assert redraw.exact.rows.any()
+    resampled = one.resample(read_like(TEST, table.columns), ("x",), Streams(0, "x", 10))
+    assert resampled.exact is not None
+    assert resampled.exact.rows.any()
 
 
 def test_every_training_row_is_a_donor_equally_often() -> None:

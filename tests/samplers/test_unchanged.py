@@ -17,17 +17,17 @@ X = pd.DataFrame({"number": [1.5, None, 3.0], "label": ["a", "b", None]})
 
 def test_expectation_is_exact_without_a_step() -> None:
     fitted = Unchanged().fit(X)
-    redraw = fitted.resample(fitted.read(X), ("number",), Streams(0, "number", 5))
-    assert redraw.exact is not None
-    assert redraw.exact.rows.all()
-    assert list(redraw.exact.terms()) == []
+    resampled = fitted.resample(fitted.read(X), ("number",), Streams(0, "number", 5))
+    assert resampled.exact is not None
+    assert resampled.exact.rows.all()
+    assert list(resampled.exact.terms()) == []
 
 
 def test_draws_give_each_row_its_own_values() -> None:
     fitted = Unchanged().fit(X)
-    redraw = fitted.resample(fitted.read(X), ("number", "label"), Streams(0, "both", 2), exact=False)
-    assert redraw.exact is None
-    for changes in redraw.draws():
+    resampled = fitted.resample(fitted.read(X), ("number", "label"), Streams(0, "both", 2), exact=False)
+    assert resampled.exact is None
+    for changes in resampled.draws():
         assert set(changes) == {"number", "label"}
         for column in changes.values():
             assert isinstance(column, Donors)
@@ -35,7 +35,7 @@ def test_draws_give_each_row_its_own_values() -> None:
             assert column.rows.tolist() == [0, 1, 2]
 
 
-def test_redraw_gives_the_column_back() -> None:
+def test_resampling_gives_the_column_back() -> None:
     for column in Unchanged().fit(X).sample(X, "number", 2):
         np.testing.assert_array_equal(column, X["number"])
 

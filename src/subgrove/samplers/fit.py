@@ -90,9 +90,12 @@ def read_sampler(sampler: Any) -> Sampler:
 
 
 def samplers_by_name() -> dict[str, Callable[[], Sampler]]:
-    """Return the samplers that the package imports, by name."""
-    ours = [each for each in Sampler.__subclasses__() if each.__module__.startswith(__package__)]
-    return {**{each.name: each for each in ours}, "cart": partial(SubgroupSampler, tree="cart")}
+    """Return all imported samplers by name; of two with the same name, the first one."""
+    known: dict[str, Callable[[], Sampler]] = {"cart": partial(SubgroupSampler, tree="cart")}
+    for each in Sampler.__subclasses__():
+        if "name" in vars(each):
+            known.setdefault(each.name, each)
+    return known
 
 
 def with_columns(sampler: Any) -> Any:

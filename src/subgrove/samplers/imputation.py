@@ -171,11 +171,10 @@ def columns_tried(max_features: Any, n_columns: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _FeatureForest:
-    """A forest with what drawing needs.
+    """Forest of one feature.
 
-    `residuals` belong to numeric features, None if they are taken from the rows to redraw; `levels` and
-    `representatives` to
-    others: the codes that the forest's outputs stand for, and for each a training row that holds this level.
+    Numeric features have `residuals`, None if these are taken from the rows to resample. Other features have `levels`,
+    the value of each output of the forest, and `representatives`, a training row with each level.
     """
 
     forest: Any
