@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from subgrove.exceptions import ParameterError
-from subgrove.plots.importance_by_depth import importance_by_depth, spread
+from subgrove.plots.importance_by_depth import importance_by_depth
 
 from .results import make_result
-from .seen import cut_off, overlaps, words
+from .seen import cut_off, legend_texts, overlaps, words
 
 NAMES = ("temp", "yr", "season", "hum", "wind", "weekday", "weather", "work", "holiday")
 
@@ -40,9 +40,10 @@ def test_each_feature_has_a_line_over_depths() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == ["0", "1", "2", "3"]
 
 
-def test_names_stand_at_the_ends_of_lines() -> None:
-    shown = words(importance_by_depth(results_of(9)))
-    assert set(NAMES) <= set(shown)
+def test_names_stand_in_the_order_of_the_ends_of_lines() -> None:
+    assert legend_texts(importance_by_depth(results_of(9))) == list(NAMES)
+    crossing = {0: make_result({"a": 9.0, "b": 2.0}), 2: make_result({"a": 1.0, "b": 3.0})}
+    assert legend_texts(importance_by_depth(crossing)) == ["b", "a"]
 
 
 def test_depths_are_put_in_order() -> None:
@@ -102,21 +103,3 @@ def test_something_else_than_a_mapping_of_results_is_rejected(wrong: Any) -> Non
 def test_depths_that_are_no_whole_numbers_are_rejected() -> None:
     with pytest.raises(ParameterError, match="a depth in results must be a whole number"):
         importance_by_depth({"marginal": make_result({"a": 1.0})})  # type: ignore[dict-item]  # what is tested
-
-
-def test_spread_leaves_places_that_are_apart() -> None:
-    np.testing.assert_allclose(spread([5.0, 1.0, 9.0], 2.0, 0.0, 10.0), [5.0, 1.0, 9.0])
-
-
-def test_spread_moves_apart_around_the_mean_and_keeps_the_order() -> None:
-    np.testing.assert_allclose(spread([5.0, 5.0, 5.0], 2.0, 0.0, 10.0), [3.0, 5.0, 7.0])
-    np.testing.assert_allclose(spread([5.2, 5.0], 2.0, 0.0, 10.0), [6.1, 4.1])
-
-
-def test_spread_stays_within_its_room() -> None:
-    np.testing.assert_allclose(spread([0.0, 0.0, 0.1], 2.0, 0.0, 10.0), [0.0, 2.0, 4.0])
-    np.testing.assert_allclose(spread([10.0, 10.0], 2.0, 0.0, 10.0), [8.0, 10.0])
-
-
-def test_spread_shares_the_room_of_too_many() -> None:
-    np.testing.assert_allclose(spread([1.0] * 6, 5.0, 0.0, 10.0), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subgrove.plots._text import DOTS, Ruler, short_rule
+from subgrove.plots._text import DOTS, short_rule, text_width, wrap, wrap_list
 
 
 @pytest.mark.parametrize(
@@ -24,24 +24,29 @@ def test_thresholds_are_rounded_and_nothing_else(rule: str, short: str) -> None:
     assert short_rule(rule) == short
 
 
-def test_rules_are_broken_between_conditions() -> None:
-    ruler = Ruler(9)
-    room = ruler.width("season in {SUMMER} and h")
-    assert ruler.wrap_rule("season in {SUMMER} and hum <= 66.75", room, 3) == ("season in {SUMMER} and", "hum <= 66.75")
+RULE = "season in {SPRING, SUMMER, FALL} and hum <= 66.75"
 
 
-def test_a_condition_that_is_too_long_is_broken_within() -> None:
-    ruler = Ruler(9)
-    lines = ruler.wrap_rule("season in {SPRING, SUMMER, FALL} and hum <= 66.75", ruler.width("season in {SPRING,"), 4)
-    assert " ".join(lines) == "season in {SPRING, SUMMER, FALL} and hum <= 66.75"
+def test_rules_are_wrapped_and_a_comparison_stays_on_one_line() -> None:
+    lines = wrap(RULE, text_width("season in {SPRING,", 9), 9, 4).split("\n")
+    assert len(lines) > 1
+    assert " ".join(lines) == RULE
+    assert any("hum <= 66.75" in line for line in lines)
 
 
 def test_a_rule_is_shortened_if_its_lines_do_not_hold_it() -> None:
-    (line,) = Ruler(9).wrap_rule("season in {SPRING, SUMMER, FALL} and hum <= 66.75", 100.0, 1)
+    line = wrap(RULE, 100.0, 9, 1)
     assert line.count(DOTS) == 1
     assert line.endswith("66.75")
+    assert text_width(line, 9) <= 110.0
 
 
-def test_levels_with_an_and_of_their_own_are_kept() -> None:
-    rule = "weather in {rain and snow, fog} and hum > 3"
-    assert " ".join(Ruler(9).wrap_rule(rule, 90.0, 5)) == rule
+def test_names_are_broken_at_underscores() -> None:
+    assert wrap("average_monthly_consumption", 100.0, 9, 3).split("\n") == ["average_monthly_", "consumption"]
+
+
+def test_a_list_ends_with_the_number_of_further_items() -> None:
+    items = ["WINTER", "SPRING", "SUMMER", "FALL"]
+    assert wrap_list(items, "4 levels", 300.0, 9, 1, ending="or missing") == "WINTER, SPRING, SUMMER, FALL or missing"
+    assert wrap_list(items, "4 levels", 130.0, 9, 1) == "WINTER and 3 more"
+    assert wrap_list(["a very long level of a column"] * 4, "4 levels", 60.0, 9, 1) == "4 levels"

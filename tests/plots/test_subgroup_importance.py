@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from subgrove import ImportanceResult
 from subgrove.exceptions import ParameterError
-from subgrove.plots.subgroup_importance import subgroup_importance
+from subgrove.plots.importance import subgroup_importance
 
 from .results import RULES, make_result
 from .seen import cut_off, overlaps, row_names, words

@@ -4,9 +4,8 @@ from subgrove.plots.dependence import dependence
 from subgrove.plots.effects import effect, effects
 from subgrove.plots.fidelity import fidelity
 from subgrove.plots.gap import gap, relative_importance
-from subgrove.plots.importance import importance
+from subgrove.plots.importance import importance, subgroup_importance
 from subgrove.plots.importance_by_depth import importance_by_depth
-from subgrove.plots.subgroup_importance import subgroup_importance
 from subgrove.plots.tree import tree
 
 __all__ = [

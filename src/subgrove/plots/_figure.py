@@ -11,16 +11,22 @@ import numpy as np
 from subgrove._core.text import tick_label
 from subgrove.exceptions import ParameterError
 from subgrove.plots._palette import GREY, font_size, small_size
-from subgrove.plots._text import DOTS, Ruler
+from subgrove.plots._text import n_lines_of, text_width, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 POINTS = 72.0
 """Points in an inch."""
 _ALONG_X, _ALONG_Y = 3.6, 2.2  # distance of two ticks in sizes of the font
+_MOST_NOTE = 6  # lines of a note
+_HANDLE, _MOST_COLUMNS = 4.2, 4  # room of a handle of a legend with what is around it, in sizes of the font
+_SIZE, _SMALLEST = 0.94, 5.0  # size of the font of a legend as a multiple of that of names; the smallest, in points
+_LINE = 1.4  # distance of two lines of a legend
+_SHARE = 0.45  # of the height of the axes that a legend takes
 
 
 def check_axes(ax: Any) -> None:
@@ -98,16 +104,14 @@ def number_ticks(axis: Axis, room: float) -> None:
 
 def label_axis(axis: Axis, text: str, room: float) -> None:
     """Set the label of an axis, in lines no longer than `room`."""
-    lines = Ruler(font_size()).wrap([f"{word} " for word in text.split()], room)
-    axis.set_label_text("\n".join(lines), size=font_size(), linespacing=1.1)
+    axis.set_label_text(wrap(text, room, font_size()), size=font_size(), linespacing=1.1)
     axis.label.set_parse_math(False)
 
 
 def note(ax: Axes, text: str, share: float = 1.0) -> None:
     """Write small grey text below the label of x, no wider than a share of the axes."""
-    lines = Ruler(small_size()).wrap([f"{word} " for word in text.split()], share * size_of(ax)[0])
-    written = ax.annotate(
-        "\n".join(lines),
+    ax.annotate(
+        wrap(text, share * size_of(ax)[0], small_size(), _MOST_NOTE),
         (0.5, 0.0),
         (0.0, -2.0),
         xycoords=ax.xaxis.label,
@@ -117,80 +121,67 @@ def note(ax: Axes, text: str, share: float = 1.0) -> None:
         size=small_size(),
         color=GREY,
         annotation_clip=False,
+        parse_math=False,
     )
-    written.set_parse_math(False)
-
-
-_HANDLE, _PAD, _BETWEEN = 1.8, 0.6, 1.4  # length of a handle, its distance to the text, and between columns, in sizes
-_NARROWEST = 4.0  # the least width of a label, likewise
-_MOST_LINES = 3
-_SIZE = 0.94  # of the font, as a multiple of that of names
-_LINE = 1.4  # distance of two lines
-_SHARE = 0.45  # of the height of the axes that a legend takes, if it can be made that small
 
 
 def legend_above(
-    ax: Axes, handles: Sequence[Any], labels: Sequence[str], room: tuple[float, float], *, pale: Sequence[int] = ()
+    ax: Axes, handles: Sequence[Any], labels: Sequence[str], *, share: float = 1.0, pale: Sequence[int] = ()
 ) -> None:
-    """Draw a legend above axes that are `room` points wide and high; labels at positions in `pale` are grey."""
-    size, columns, lines = _fitting(labels, *room)
+    """Draw a legend above axes, no wider than a share of them; labels at positions in `pale` are grey.
+
+    The font is smaller if the legend would take most of the height.
+    """
+    width, height = size_of(ax)
+    width *= share
+    size = _SIZE * font_size()
+    size = max(_SMALLEST, min(size, _SHARE * height / (_LINE * _legend_lines(labels, width, size))))
+    columns, wrapped = _legend_layout(labels, width, size)
+    legend = _draw_legend(ax, handles, wrapped, size, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
+    for place in pale:
+        legend.get_texts()[place].set_color(GREY)
+
+
+def legend_beside(ax: Axes, handles: Sequence[Any], labels: Sequence[str], share: float) -> None:
+    """Draw a legend at the right of axes, no wider than a share of them."""
+    width, height = size_of(ax)
+    size = max(_SMALLEST, min(_SIZE * font_size(), height / (_LINE * len(labels))))
+    wrapped = [wrap(label, share * width - _HANDLE * size, size, 1) for label in labels]
+    _draw_legend(ax, handles, wrapped, size, loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+
+def _draw_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], size: float, **place: Any) -> Legend:
     # Labels are written afterwards: matplotlib would leave out those that begin with an underscore.
     legend = ax.legend(
         handles=list(handles),
         labels=["x"] * len(labels),
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        bbox_transform=ax.transAxes,
-        ncols=columns,
         fontsize=size,
         frameon=False,
         borderaxespad=0.4,
         borderpad=0.0,
-        handlelength=_HANDLE,
-        handletextpad=_PAD,
-        columnspacing=_BETWEEN,
         labelspacing=0.35,
+        handlelength=1.8,
+        columnspacing=1.4,
+        **place,
     )
-    for place, (text, some) in enumerate(zip(legend.get_texts(), lines, strict=True)):
-        text.set(parse_math=False, linespacing=1.1)
-        text.set_text("\n".join(some))
-        if place in pale:
-            text.set_color(GREY)
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set(parse_math=False, linespacing=1.1, text=label)
+    return legend
 
 
-def lines_of_legend(labels: Sequence[str], width: float) -> int:
-    """Return the number of lines of a legend of any height."""
-    columns, lines = _layout(labels, width, _SIZE * font_size(), _MOST_LINES)
-    return _n_lines(lines, columns)
+def legend_height(labels: Sequence[str], width: float) -> float:
+    """Return the height in inches of a legend of that width in inches."""
+    size = _SIZE * font_size()
+    return _LINE * size * _legend_lines(labels, width * POINTS, size) / POINTS if labels else 0.0
 
 
-def _fitting(labels: Sequence[str], width: float, height: float) -> tuple[float, int, list[tuple[str, ...]]]:
-    """Return font size, columns and lines of a legend that leaves most of the height to the axes, if possible."""
-    for scale, most in ((1.0, _MOST_LINES), (0.9, _MOST_LINES), (0.8, _MOST_LINES), (0.9, 1), (0.75, 1)):
-        size = scale * _SIZE * font_size()
-        columns, lines = _layout(labels, width, size, most)
-        if _n_lines(lines, columns) * _LINE * size <= _SHARE * height:
-            break
-    return size, columns, lines
+def _legend_lines(labels: Sequence[str], width: float, size: float) -> int:
+    columns, wrapped = _legend_layout(labels, width, size)
+    return max(map(n_lines_of, wrapped)) * -(-len(labels) // columns)
 
 
-def _layout(labels: Sequence[str], room: float, size: float, most: int) -> tuple[int, list[tuple[str, ...]]]:
-    """Return columns and lines of the labels: none shortened if possible, then with the fewest lines."""
-    ruler = Ruler(size)
-    tried = []
-    for columns in range(1, min(len(labels), 4) + 1):
-        width = room / columns - (_HANDLE + _PAD + _BETWEEN) * size
-        if width < _NARROWEST * size and columns > 1:
-            break
-        lines = [ruler.wrap_rule(label, width, most) for label in labels]
-        shortened = sum(any(DOTS in line for line in some) for some in lines)
-        broken = sum(len(some) > 1 for some in lines)
-        tried.append(((shortened, _n_lines(lines, columns) + broken / 2, broken), columns, lines))
-    _, columns, lines = min(tried, key=lambda each: each[0])
-    return columns, lines
-
-
-def _n_lines(lines: Sequence[tuple[str, ...]], columns: int) -> int:
-    """Return the number of lines of the highest column; matplotlib fills column by column."""
-    per_column = -(-len(lines) // columns)
-    return max(sum(map(len, lines[start : start + per_column])) for start in range(0, len(lines), per_column))
+def _legend_layout(labels: Sequence[str], width: float, size: float) -> tuple[int, list[str]]:
+    """Return as many columns as the longest label allows, and the labels in lines."""
+    longest = max(text_width(label, size) for label in labels)
+    columns = int(np.clip(width / (longest + _HANDLE * size), 1, min(len(labels), _MOST_COLUMNS)))
+    return columns, [wrap(label, width / columns - _HANDLE * size, size) for label in labels]

@@ -17,7 +17,6 @@ from subgrove.plots._figure import (
     dress,
     label_axis,
     legend_above,
-    lines_of_legend,
     note,
     number_ticks,
     size_of,
@@ -26,7 +25,7 @@ from subgrove.plots._lines import ALE, KINDS, EffectLine, lines_of, without_curv
 from subgrove.plots._palette import COLORS, GREY, STYLES, color_of, font_size
 from subgrove.plots._strip import SupportRow, draw_strip
 from subgrove.plots._surface import as_lines, draw_color_bar, draw_heat_map, draw_strips, level_lines, set_axes
-from subgrove.plots._text import Ruler, one_line
+from subgrove.plots._text import LINE, one_line
 from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ class EffectPanel:
     @property
     def level_room(self) -> float:
         """Width in inches at which every level has room for a label and for its boxes."""
-        each = max(Ruler(font_size()).line, _BOX * len(self.lines))
+        each = max(LINE * font_size(), _BOX * len(self.lines))
         return len(self.scale.order) * each / POINTS if self.surface is None else 0.0
 
     @property
@@ -161,13 +160,6 @@ def _wording(lines: Sequence[EffectLine]) -> tuple[str, str, str]:
     return "prediction", "mean prediction", f"({KINDS[kinds.pop()]})" if len(kinds) == 1 else ""
 
 
-def legend_height(panel: EffectPanel, width: float) -> float:
-    """Height in inches of the legend of a panel of that width."""
-    if not panel.labels or panel.surface is not None:
-        return 0.0
-    return lines_of_legend(panel.labels, width * POINTS) * 1.35 * font_size() / POINTS
-
-
 def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | None = None, legend: bool = True) -> None:
     """Draw a panel into axes; a heat map with the colours of these limits and no bar, if they are given."""
     if panel.surface is not None:
@@ -191,7 +183,7 @@ def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
     _set_axes(ax, panel)
     if legend:
         n = len(panel.labels)
-        legend_above(ax, _handles(panel), panel.labels, size_of(ax), pale=range(n - len(panel.pale), n))
+        legend_above(ax, _handles(panel), panel.labels, pale=range(n - len(panel.pale), n))
     if {line.kind for line in panel.lines} == {ALE}:
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
     if panel.scale.has_levels:
@@ -204,8 +196,7 @@ def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
 def _set_axes(ax: Axes, panel: EffectPanel) -> None:
     """Ticks and labels of both axes, for the room that there is."""
     width, height = size_of(ax)
-    shares = np.max([line.support.counts for line in panel.lines], axis=0)
-    panel.scale.set_up(ax.xaxis, shares, 0.95 * width)
+    panel.scale.set_up(ax.xaxis, 0.95 * width)
     number_ticks(ax.yaxis, height)
     label_axis(ax.xaxis, panel.scale.label, width)
     label_axis(ax.yaxis, panel.y_label, height)

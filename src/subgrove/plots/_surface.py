@@ -69,8 +69,8 @@ def draw_strips(ax: Axes, line: EffectLine) -> None:
 def set_axes(ax: Axes, line: EffectLine) -> None:
     """Ticks and labels of both axes, for the room that there is."""
     rooms, axes = size_of(ax), (ax.xaxis, ax.yaxis)
-    for scale, support, room, axis in zip(scales_of(line), line.group.supports, rooms, axes, strict=True):
-        scale.set_up(axis, support.counts, 0.95 * room, margin=0.0)
+    for scale, room, axis in zip(scales_of(line), rooms, axes, strict=True):
+        scale.set_up(axis, 0.95 * room, margin=0.0)
         label_axis(axis, scale.label, room)
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove.plots._axis import AxisTicks
 from subgrove.plots._palette import COLORS, GREY
-from subgrove.plots._text import LINE, Ruler
+from subgrove.plots._text import LINE, n_lines_of, text_width
 from subgrove.plots._tree_layout import (
     EDGE,
     FAR,
+    FONT,
     PAD,
     SMALL,
     STUB,
@@ -23,7 +24,6 @@ from subgrove.plots._tree_layout import (
     has_distribution,
     heights,
     p_value_text,
-    shares,
 )
 from subgrove.trees.nodes import Node
 from subgrove.trees.tree import Tree
@@ -35,123 +35,31 @@ if TYPE_CHECKING:
 
 LEAF = COLORS[0]
 ALL_ROWS = "#D0D0D0"
+OWN_SCALES = "each leaf on its own scale"
 _POINTS = 4  # of the curve in each cell
 _SCALES = 5.0  # highest peak over lowest from which each leaf has a scale of its own
 _HEADROOM = 1.06
-
-
-def painter(tree: Tree, axis: AxisTicks) -> Callable[[Axes, Floats], None]:
-    """Return the function that draws the counts of a leaf into its axes."""
-    if tree.target.kind == "numeric":
-        return _density_painter(tree, axis)
-    return _bar_painter(tree)
-
-
-def own_scales(tree: Tree) -> bool:
-    """Whether each leaf is drawn on a scale of its own, since the lowest would be hardly seen on a common one."""
-    return has_distribution(tree) and tree.target.kind == "numeric" and _common_height(tree) is None
-
-
-def density(counts: Floats) -> Floats:
-    """A smooth density from counts in equal cells, at points from the left end of the first to the right of the last.
-
-    Gaussian kernels stand at the middles of the cells, mirrored at both ends so that no mass is lost.
-    """
-    n_cells = len(counts)
-    middles = np.arange(n_cells) + 0.5
-    points = np.linspace(0, n_cells, _POINTS * n_cells + 1)[:, None]
-    share = shares(counts)
-    width = _bandwidth(share, float(counts.sum()))
-    kernels = sum(np.exp(-0.5 * ((points - at) / width) ** 2) for at in (middles, -middles, 2 * n_cells - middles))
-    result: Floats = kernels @ share / (width * np.sqrt(2 * np.pi))
-    return result
-
-
-def _density_painter(tree: Tree, axis: AxisTicks) -> Callable[[Axes, Floats], None]:
-    everything = density(_spread(tree, tree.nodes[0].counts))
-    common = _common_height(tree)
-    x = np.linspace(axis.low, axis.high, len(everything))
-
-    def paint(panel: Axes, leaf: Floats) -> None:
-        curve = density(_spread(tree, leaf))
-        if len(tree.leaves) > 1:
-            panel.fill_between(x, everything, color=ALL_ROWS, linewidth=0)
-        panel.fill_between(x, curve, color=LEAF, alpha=0.5, linewidth=0)
-        panel.plot(x, curve, color=LEAF, linewidth=1.1)
-        panel.set_ylim(0, _HEADROOM * (common or float(curve.max()) or 1.0))
-
-    return paint
-
-
-def _bar_painter(tree: Tree) -> Callable[[Axes, Floats], None]:
-    everything = shares(tree.nodes[0].counts)
-    top = max(float(shares(node.counts).max()) for node in (tree.nodes[0], *tree.leaves))
-    x = np.arange(len(everything))
-
-    def paint(panel: Axes, leaf: Floats) -> None:
-        if len(tree.leaves) > 1:
-            panel.bar(x, everything, width=0.92, color=ALL_ROWS, linewidth=0)
-        panel.bar(x, shares(leaf), width=0.56, color=LEAF, alpha=0.85, linewidth=0)
-        panel.set_ylim(0, _HEADROOM * (top or 1.0))
-
-    return paint
-
-
-def _common_height(tree: Tree) -> float | None:
-    peaks = [float(density(_spread(tree, node.counts)).max()) for node in (tree.nodes[0], *tree.leaves)]
-    return max(peaks) if max(peaks) <= _SCALES * min(peaks) else None
-
-
-def _spread(tree: Tree, counts: Floats) -> Floats:
-    """The counts, moved to the middle if x has one value only and so one cell of no width."""
-    if tree.edges[0] < tree.edges[-1]:
-        return counts
-    middle = np.zeros(len(counts) | 1)
-    middle[len(middle) // 2] = counts.sum()
-    return middle
-
-
-def _bandwidth(share: Floats, n: float) -> float:
-    """Silverman's rule of thumb in cells, and not less than a cell."""
-    middles = np.arange(len(share)) + 0.5
-    mean = float(share @ middles)
-    deviation = float(np.sqrt(share @ (middles - mean) ** 2))
-    low, high = np.interp([0.25, 0.75], np.cumsum(share), middles + 0.5)
-    spread = min(deviation, float(high - low) / 1.34) or deviation
-    return max(1.0, 0.9 * spread / float(max(n, 1.0) ** 0.2))
-
-
-OWN_SCALES = "each leaf on its own scale"
-
 _FILLED = 0.8  # share of its row that a panel fills
 _GAP = 3.0  # points between a line and a text
 
 
 class _Canvas:
-    """Axes on which places are given in points, whatever their limits and scales are; these stay as they are."""
+    """Axes on which places are given in points of the layout, whatever their limits and scales are.
 
-    def __init__(self, ax: Axes, layout: TreeLayout) -> None:
+    Texts shrink by `scale` where the axes are too small.
+    """
+
+    def __init__(self, ax: Axes, layout: TreeLayout, scale: float) -> None:
         from matplotlib.transforms import Affine2D
 
         self._ax = ax
+        self.scale = scale
         self._points = Affine2D().scale(1 / layout.width, 1 / layout.height) + ax.transAxes
 
-    def write(
-        self,
-        x: float,
-        y: float,
-        lines: Sequence[str],
-        size: float,
-        *,
-        align: Literal["left", "center"] = "left",
-        bold: bool = False,
-        color: str | None = None,
-    ) -> None:
-        """Write lines around a height; names are no formulas, whatever signs they hold."""
-        text = self._ax.text(x, y, "\n".join(lines), transform=self._points, size=size, parse_math=False)
-        text.set(ha=align, va="center", linespacing=1.1, fontweight="bold" if bold else "normal")
-        if color is not None:
-            text.set_color(color)
+    def write(self, x: float, y: float, text: str, size: float, **look: Any) -> None:
+        """Write text around a height; names are no formulas, whatever signs they hold."""
+        usual: dict[str, Any] = {"ha": "left", "va": "center", "linespacing": 1.1, "parse_math": False}
+        self._ax.text(x, y, text, transform=self._points, size=self.scale * size, **(usual | look))
 
     def line(self, x: Sequence[float], y: Sequence[float]) -> None:
         """Draw a line."""
@@ -169,37 +77,43 @@ class _Canvas:
         return self._ax.inset_axes((left, bottom, width, height), transform=self._points)
 
 
-def draw_tree(ax: Axes, tree: Tree, layout: TreeLayout) -> None:
+def draw_tree(ax: Axes, tree: Tree, layout: TreeLayout, scale: float) -> None:
     """Draw all parts of a tree."""
-    canvas = _Canvas(ax, layout)
+    canvas = _Canvas(ax, layout, scale)
     y = heights(tree, layout)
     for node in tree.nodes:
-        if not node.is_leaf:
+        if node.is_leaf:
+            _write_leaf(canvas, layout, node, y[node.id])
+        else:
             _draw_edges(canvas, tree, node, layout, y)
             _draw_box(canvas, node, layout, y[node.id])
-    for leaf in tree.leaves:
-        _write_leaf(canvas, layout, leaf, y[leaf.id])
-    below = 1 + LINE * layout.font * len(layout.target) / 2
+    below = 1 + LINE * FONT * n_lines_of(layout.target) / 2
     if not has_distribution(tree):
-        canvas.write(layout.panel_left, below, layout.target, layout.font, bold=True)
+        canvas.write(layout.panel_left, below, layout.target, FONT, weight="bold")
         return
-    _draw_panels(canvas, tree, layout, y)
+    peaks = _peaks(tree)
+    common = None if max(peaks) > _SCALES * min(peaks) and tree.target.kind == "numeric" else max(peaks)
+    for leaf in tree.leaves:
+        bottom = y[leaf.id] - _FILLED * layout.row / 2
+        panel = canvas.panel(layout.panel_left, bottom, layout.panel_width, _FILLED * layout.row)
+        _draw_distribution(panel, tree, layout.axis, leaf.counts)
+        panel.set_ylim(0, _HEADROOM * (common or _peak(tree, leaf.counts) or 1.0))
+        _dress(panel, tree, layout.axis, scale, top=leaf is tree.leaves[0], bottom=leaf is tree.leaves[-1])
     if len(tree.leaves) > 1:
-        _draw_key(canvas, layout, OWN_SCALES if own_scales(tree) else "")
-    middle = layout.panel_left + layout.panel_width / 2
-    canvas.write(middle, below, layout.target, layout.font, align="center", bold=True)
+        _draw_key(canvas, layout, OWN_SCALES if common is None else "")
+    canvas.write(layout.panel_left + layout.panel_width / 2, below, layout.target, FONT, ha="center", weight="bold")
 
 
 def _draw_edges(canvas: _Canvas, tree: Tree, node: Node, layout: TreeLayout, y: dict[int, float]) -> None:
     start = layout.box_left[node.depth] + layout.box_width[node.depth]
     fork = start + TRUNK
     for child in node.children or ():
-        lines, at = layout.conditions[child], fork + STUB
+        text, at = layout.conditions[child], fork + STUB
         end = layout.leaf_left if tree.nodes[child - 1].is_leaf else layout.box_left[node.depth + 1]
-        after = at + Ruler(EDGE * layout.font).widest(lines) + _GAP
+        after = at + text_width(text, EDGE * FONT) + _GAP
         canvas.line([start, fork, fork, at - _GAP], [y[node.id], y[node.id], y[child], y[child]])
         canvas.line([after, end], [y[child], y[child]])
-        canvas.write(at, y[child], lines, EDGE * layout.font)
+        canvas.write(at, y[child], text, EDGE * FONT)
 
 
 def _draw_box(canvas: _Canvas, node: Node, layout: TreeLayout, y: float) -> None:
@@ -208,36 +122,74 @@ def _draw_box(canvas: _Canvas, node: Node, layout: TreeLayout, y: float) -> None
 
     left, width = layout.box_left[node.depth], layout.box_width[node.depth]
     name, p_value = layout.names[node.id], p_value_text(node.p_value)
-    upper = LINE * layout.font * len(name)
-    lower = LINE * SMALL * layout.font if p_value else 0.0
+    upper = LINE * FONT * n_lines_of(name)
+    lower = LINE * SMALL * FONT if p_value else 0.0
     half = (upper + lower) / 2 + _GAP
     style, fill = f"round,pad=0,rounding_size={PAD}", to_rgba(GREY, 0.12)
     canvas.patch(FancyBboxPatch((left, y - half), width, 2 * half, style, facecolor=fill, edgecolor=GREY))
-    canvas.write(left + width / 2, y + lower / 2, name, layout.font, align="center", bold=True)
+    canvas.write(left + width / 2, y + lower / 2, name, FONT, ha="center", weight="bold")
     if p_value:
-        canvas.write(left + width / 2, y - upper / 2, [p_value], SMALL * layout.font, align="center")
+        canvas.write(left + width / 2, y - upper / 2, p_value, SMALL * FONT, ha="center")
 
 
 def _write_leaf(canvas: _Canvas, layout: TreeLayout, leaf: Node, y: float) -> None:
     rows, *node = layout.leaves[leaf.id]
-    shift = LINE * layout.font / 2 if node else 0.0
-    canvas.write(layout.leaf_left + PAD, y + shift, [rows], layout.font)
-    if node:
-        canvas.write(layout.leaf_left + PAD, y - shift, node, SMALL * layout.font, color=GREY)
+    shift = LINE * FONT / 2 if node else 0.0
+    canvas.write(layout.leaf_left + PAD, y + shift, rows, FONT)
+    for text in node:
+        canvas.write(layout.leaf_left + PAD, y - shift, text, SMALL * FONT, color=GREY)
 
 
-def _draw_panels(canvas: _Canvas, tree: Tree, layout: TreeLayout, y: dict[int, float]) -> None:
-    paint = painter(tree, layout.axis)
-    height = _FILLED * layout.row
-    for place, leaf in enumerate(tree.leaves):
-        panel = canvas.panel(layout.panel_left, y[leaf.id] - height / 2, layout.panel_width, height)
-        paint(panel, leaf.counts)
-        _dress(panel, tree, layout, top=place == 0, bottom=place == len(tree.leaves) - 1)
+def _peaks(tree: Tree) -> list[float]:
+    return [_peak(tree, node.counts) for node in (tree.nodes[0], *tree.leaves)]
 
 
-def _dress(panel: Axes, tree: Tree, layout: TreeLayout, *, top: bool, bottom: bool) -> None:
+def _peak(tree: Tree, counts: Floats) -> float:
+    return float(_shape(tree, counts).max())
+
+
+def _shape(tree: Tree, counts: Floats) -> Floats:
+    """The height of a distribution: a smooth density of numeric x, shares of levels otherwise."""
+    total = float(counts.sum())
+    shares: Floats = counts / total if total > 0 else np.zeros_like(counts)
+    if tree.target.kind != "numeric":
+        return shares
+    if tree.edges[0] == tree.edges[-1]:  # one value, in one cell of no width: drawn in the middle
+        shares = np.zeros(len(counts) | 1)
+        shares[len(shares) // 2] = 1.0
+    return _smooth(shares, total)
+
+
+def _smooth(shares: Floats, n: float) -> Floats:
+    """A density with Gaussian kernels, mirrored at both ends, with Silverman's bandwidth but at least a cell."""
+    from scipy.ndimage import gaussian_filter1d
+
+    middles = np.arange(len(shares)) + 0.5
+    deviation = float(np.sqrt(shares @ (middles - shares @ middles) ** 2))
+    low, high = np.interp([0.25, 0.75], np.cumsum(shares), middles + 0.5)
+    spread = min(deviation, float(high - low) / 1.34) or deviation
+    bandwidth = max(1.0, 0.9 * spread / float(max(n, 1.0) ** 0.2))
+    density: Floats = gaussian_filter1d(np.repeat(shares, _POINTS), _POINTS * bandwidth, mode="reflect")
+    return density
+
+
+def _draw_distribution(panel: Axes, tree: Tree, axis: AxisTicks, counts: Floats) -> None:
+    """Draw the distribution of a leaf in front of that of all rows."""
+    everything, leaf = _shape(tree, tree.nodes[0].counts), _shape(tree, counts)
+    if tree.target.kind != "numeric":
+        if len(tree.leaves) > 1:
+            panel.bar(range(len(leaf)), everything, width=0.92, color=ALL_ROWS, linewidth=0)
+        panel.bar(range(len(leaf)), leaf, width=0.56, color=LEAF, alpha=0.85, linewidth=0)
+        return
+    x = np.linspace(axis.low, axis.high, len(leaf))
+    if len(tree.leaves) > 1:
+        panel.fill_between(x, everything, color=ALL_ROWS, linewidth=0)
+    panel.fill_between(x, leaf, color=LEAF, alpha=0.5, linewidth=0)
+    panel.plot(x, leaf, color=LEAF, linewidth=1.1)
+
+
+def _dress(panel: Axes, tree: Tree, axis: AxisTicks, scale: float, *, top: bool, bottom: bool) -> None:
     """Give a panel its frame, grid and labels; only the outermost ones are labelled."""
-    axis = layout.axis
     panel.patch.set_visible(False)
     panel.spines[["left", "right", "top"]].set_visible(False)
     panel.spines["bottom"].set(color=GREY, linewidth=0.8)
@@ -248,7 +200,7 @@ def _dress(panel: Axes, tree: Tree, layout: TreeLayout, *, top: bool, bottom: bo
         axis="x",
         length=2.5 if bottom else 0,
         pad=2,
-        labelsize=TICK * layout.font,
+        labelsize=scale * TICK * FONT,
         color=GREY,
         labelbottom=bottom,
         labeltop=top and len(tree.leaves) > FAR,
@@ -262,13 +214,11 @@ def _draw_key(canvas: _Canvas, layout: TreeLayout, note: str) -> None:
     """Draw the legend of the two colours, above the panels."""
     from matplotlib.patches import Rectangle
 
-    size = SMALL * layout.font
-    ruler = Ruler(size)
-    right, y = layout.panel_left + layout.panel_width, layout.height - 0.6 * LINE * layout.font
+    size = SMALL * FONT
+    right, y = layout.panel_left + layout.panel_width, layout.height - 0.6 * LINE * FONT
     for text, color in (("all rows", ALL_ROWS), ("rows of the leaf", LEAF)):
-        at = right - ruler.width(text)
-        canvas.write(at, y, [text], size)
+        at = right - text_width(text, size)
+        canvas.write(at, y, text, size)
         canvas.patch(Rectangle((at - size - _GAP, y - 0.35 * size), size, 0.7 * size, color=color, linewidth=0))
         right = at - size - 4 * _GAP
-    if note:
-        canvas.write(right - ruler.width(note), y, [note], size, color=GREY)
+    canvas.write(right, y, note, size, ha="right", color=GREY)

@@ -12,14 +12,12 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
-from subgrove.plots._axis import NO_AXIS, AxisTicks, axis_of, level_room
-from subgrove.plots._text import Ruler, one_line, round_to
+from subgrove.plots._axis import AxisTicks, axis_of, level_room
+from subgrove.plots._text import LINE, n_lines_of, one_line, round_to, text_width, widest, wrap, wrap_list
 from subgrove.trees.splits import SIDES, Condition, merge, split_condition
 from subgrove.trees.tree import Tree, format_count
 
@@ -27,16 +25,17 @@ OR_MISSING = "or missing"
 IS_MISSING = "is missing"
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeText:
+class EdgeText(NamedTuple):
     """A condition to be broken into lines: levels, or one comparison; and whether missing values belong to it."""
 
     items: tuple[str, ...]
     ending: str = ""
 
-    def lines(self, ruler: Ruler, room: float, n_lines: int) -> tuple[str, ...]:
+    def wrapped(self, room: float, n_lines: int) -> str:
         """The condition in at most `n_lines` lines."""
-        return ruler.wrap_list(self.items, self.ending, room, n_lines)
+        # How many levels there are says more than the beginning of the first.
+        short = f"{len(self.items)} levels" if len(self.items) > 1 else self.items[0]
+        return wrap_list(self.items, short, room, EDGE * FONT, n_lines, ending=self.ending)
 
 
 def edge_texts(tree: Tree, digits: int) -> dict[int, EdgeText]:
@@ -85,44 +84,40 @@ def _wording(condition: Condition, digits: int) -> EdgeText:
     return EdgeText((text,))
 
 
+FONT = 9.5
+"""Size of the font of names; texts are smaller on axes that are too small for the layout."""
 TRUNK = 9.0
 """Length of the line between a box and the place where it forks."""
 STUB = 10.0
 """Length of line to be seen before and after a condition."""
 PAD = 5.0
 """Between a text and the border of its box, and between the text of a leaf and its panel."""
-MARGIN = 8.0
+MARGIN = 16.0
 """Left of everything and right of it, where the last label of the axis may stick out."""
 EDGE, SMALL, TICK = 0.92, 0.88, 0.84
 """Sizes of the font of conditions, of second lines, and of the axis, as shares of that of names."""
 FAR = 12
 """Number of leaves above which the axis is labelled at the top too."""
+LEAST_SCALE = 0.5
+"""The smallest texts that can be read, as a share of the usual size."""
 
 
 class Rooms(NamedTuple):
-    """The most that a condition and a name may be wide, and how wide a panel is, in sizes of the font."""
+    """The most that a condition and a name may be wide, and how wide a panel is, in points."""
 
     condition: float
     name: float
     panel: float
 
 
-_FONTS = (9.5, 9.0, 8.5, 8.0, 7.5, 7.0, 6.5, 6.0)
-_ROOMS = (
-    Rooms(condition=15.0, name=11.0, panel=16.0),
-    Rooms(condition=12.0, name=11.0, panel=16.0),
-    Rooms(condition=10.0, name=9.0, panel=13.0),
-    Rooms(condition=8.0, name=8.0, panel=11.0),
-    Rooms(condition=6.5, name=7.0, panel=9.0),
-    Rooms(condition=5.0, name=6.0, panel=7.0),
-)
-# Tried in turn until the picture fits: a smaller font is better than the least room, the least room than no picture.
-_TRIED = (*product(_FONTS[:5], _ROOMS[:4]), *product(_FONTS[2:], _ROOMS))
-# Where nothing limits the picture: room up to a depth, and height of a row up to a number of leaves.
-_BY_DEPTH = ((0, Rooms(condition=15.0, name=11.0, panel=24.0)), (3, _ROOMS[0]), (5, _ROOMS[1]), (math.inf, _ROOMS[3]))
+_WIDE = Rooms(condition=142.0, name=105.0, panel=152.0)
+_MIDDLE = Rooms(condition=105.0, name=95.0, panel=140.0)
+_NARROW = Rooms(condition=66.0, name=70.0, panel=95.0)
+_LOWEST_ROW = 22.0
+_AROUND = 50.0  # above and below the rows
+# Height of a row up to a number of leaves.
 _ROWS = ((1, 100.0), (4, 60.0), (8, 52.0), (16, 44.0), (math.inf, 36.0))
-_LOWEST_ROW = 2.1  # sizes of the font; the box of a node has two rows, and two lines
-_LEVEL, _MOST_LEVELS = 1.2, 40  # room for a level in sizes of the font, and for how many at most
+_LEVEL, _MOST_LEVELS = 11.4, 40  # room for a level, and for how many at most
 _WIDER = 1.6  # how much wider a panel may be so that names of levels fit
 
 
@@ -134,73 +129,57 @@ class TreeLayout:
     ----------
     width, height : float
         Size of the picture.
-    font : float
-        Size of the font of names.
-    row : float
-        Height of the row of a leaf.
-    header, footer : float
-        Heights above the first and below the last row.
-    box_left, box_width : tuple of float
+    row, header : float
+        Height of the row of a leaf, and of what is above the first.
+    box_left, box_width : list of float
         Position and width of the boxes of each depth.
     leaf_left : float
         Left end of the texts of the leaves.
     panel_left, panel_width : float
         Position and width of the distributions, or of the name of x if there are none.
-    axis : Axis
+    axis : AxisTicks
         Axis of the distributions.
-    names : mapping
-        Id of an inner node -> lines with the name of its column.
-    conditions : mapping
-        Id of a child -> lines on the edge to it.
-    leaves : mapping
-        Id of a leaf -> lines beside it.
-    target : tuple of str
-        Lines below the axis.
+    names, conditions, leaves : mapping
+        Id of a node -> the name of its column, the condition on the edge to it, and what is written beside a leaf.
+    target : str
+        Text below the axis.
     """
 
     width: float
     height: float
-    font: float
     row: float
     header: float
-    footer: float
-    box_left: tuple[float, ...]
-    box_width: tuple[float, ...]
+    box_left: Sequence[float]
+    box_width: Sequence[float]
     leaf_left: float
     panel_left: float
     panel_width: float
     axis: AxisTicks
-    names: Mapping[int, tuple[str, ...]]
-    conditions: Mapping[int, tuple[str, ...]]
+    names: Mapping[int, str]
+    conditions: Mapping[int, str]
     leaves: Mapping[int, tuple[str, ...]]
-    target: tuple[str, ...]
+    target: str
+
+    def scale(self, width: float, height: float) -> float:
+        """Size of the texts on axes of that size, as a share of the usual one."""
+        return min(1.0, width / self.width, height / self.height)
 
 
 def natural_layout(tree: Tree, digits: int) -> TreeLayout:
     """The layout that reads best, as large as it needs to be."""
-    row = next(height for most, height in _ROWS if len(tree.leaves) <= most)
-    rooms = next(rooms for deepest, rooms in _BY_DEPTH if tree.depth <= deepest)
-    return _draft(tree, edge_texts(tree, digits), _FONTS[0], rooms, row=row)
+    return _layout(tree, edge_texts(tree, digits), _WIDE if tree.depth <= 3 else _MIDDLE, _usual_row(tree))
 
 
-def fit_layout(tree: Tree, digits: int, width: float, height: float) -> TreeLayout | None:
-    """The layout with the largest font that fits, or None if none does."""
-    least = smallest_size(tree, digits)
-    if width < least[0] or height < least[1]:
-        return None
+def fitting_layout(tree: Tree, digits: int, width: float, height: float) -> TreeLayout:
+    """The layout with the largest texts on axes of that size."""
     wordings = edge_texts(tree, digits)
-    for font, rooms in _TRIED:
-        draft = _draft(tree, wordings, font, rooms, height=height)
-        if draft.row >= _LOWEST_ROW * font and draft.width <= width:
-            return _stretch(draft, width)
-    return None
+    row = min(max(_LOWEST_ROW, (height - _AROUND) / len(tree.leaves)), _usual_row(tree))
+    layouts = [_layout(tree, wordings, rooms, row) for rooms in (_WIDE, _MIDDLE, _NARROW)]
+    return max(layouts, key=lambda layout: layout.scale(width, height))
 
 
-def smallest_size(tree: Tree, digits: int) -> tuple[float, float]:
-    """Width and height below which the tree cannot be drawn."""
-    wordings = edge_texts(tree, digits)
-    draft = _draft(tree, wordings, _FONTS[-1], _ROOMS[-1], row=_LOWEST_ROW * _FONTS[-1])
-    return draft.width, draft.height
+def _usual_row(tree: Tree) -> float:
+    return next(height for most, height in _ROWS if len(tree.leaves) <= most)
 
 
 def node_rows(parents: Sequence[int | None]) -> list[float]:
@@ -228,42 +207,26 @@ def has_distribution(tree: Tree) -> bool:
     return tree.nodes[0].counts.size > 0
 
 
-def shares(counts: Floats) -> Floats:
-    """Counts as shares of their sum."""
-    total = float(counts.sum())
-    result: Floats = counts / total if total > 0 else np.zeros_like(counts)
-    return result
-
-
-def _draft(
-    tree: Tree,
-    wordings: Mapping[int, EdgeText],
-    font: float,
-    rooms: Rooms,
-    *,
-    row: float | None = None,
-    height: float | None = None,
-) -> TreeLayout:
-    """The layout at one size of the font, with the height of a row or that of the picture given."""
-    panel_width = _panel_width(tree, font, rooms.panel)
-    axis = _axis(tree, panel_width, font)
-    target = Ruler(font, bold=True).wrap_name(tree.target.name, panel_width, 2)
-    header, footer = _margins(tree, axis, len(target), font)
-    n = len(tree.leaves)
-    if row is None:
-        row = ((height or 0.0) - header - footer) / n
-    names, conditions, leaves = _texts(tree, wordings, font, rooms, row)
-    box_left, box_width, leaf_left = _columns(tree, font, names, conditions)
-    texts = max(Ruler(font).widest(lines) for lines in leaves.values())
-    panel_left = leaf_left + PAD + (texts + 2 * PAD if has_distribution(tree) else 0.0)
-    panel_width = max(panel_width, 0.0 if has_distribution(tree) else texts)
+def _layout(tree: Tree, wordings: Mapping[int, EdgeText], rooms: Rooms, row: float) -> TreeLayout:
+    n_lines = max(1, int((row - 2) / (LINE * EDGE * FONT)))
+    names = {node.id: wrap(node.split.column, rooms.name, FONT, 2) for node in tree.nodes if node.split is not None}
+    conditions = {child: wording.wrapped(rooms.condition, n_lines) for child, wording in wordings.items()}
+    n_leaf = 2 if row >= 2 * LINE * FONT + 2 else 1
+    leaves = {leaf.id: (f"n = {format_count(leaf.n)}", f"node {leaf.id}")[:n_leaf] for leaf in tree.leaves}
+    box_left, box_width, leaf_left = _columns(tree, names, conditions)
+    beside = widest([text for texts in leaves.values() for text in texts], FONT) + 2 * PAD
+    panel_width, axis = _panel(tree, rooms.panel)
+    panel_left = leaf_left + PAD + (beside if has_distribution(tree) else 0.0)
+    panel_width = max(panel_width, 0.0 if has_distribution(tree) else beside)
+    target = wrap(tree.target.name, panel_width, 1.1 * FONT, 2)
+    labels = _label_height(axis)
+    header = PAD + (1.9 * FONT if len(tree.leaves) > 1 else 0.0) + (labels + PAD if len(tree.leaves) > FAR else 0.0)
+    footer = labels + PAD + n_lines_of(target) * LINE * FONT
     return TreeLayout(
         width=panel_left + panel_width + MARGIN,
-        height=height or header + n * row + footer,
-        font=font,
+        height=header + len(tree.leaves) * row + footer,
         row=row,
         header=header,
-        footer=footer,
         box_left=box_left,
         box_width=box_width,
         leaf_left=leaf_left,
@@ -277,82 +240,35 @@ def _draft(
     )
 
 
-def _panel_width(tree: Tree, font: float, room: float) -> float:
-    """Room in points; more for many levels, and for names of levels if they then stand side by side."""
+def _panel(tree: Tree, room: float) -> tuple[float, AxisTicks]:
+    """Width of the distributions and their axis; wider for many levels, and for names of levels side by side."""
     if not has_distribution(tree):
-        return min(Ruler(font, bold=True).width(one_line(tree.target.name)), room * font)
-    if tree.target.kind == "numeric":
-        return room * font
-    usual = max(1.0, min(len(tree.target.levels), _MOST_LEVELS) * _LEVEL / _ROOMS[0].panel) * room * font
-    named = level_room(tree.target.levels, Ruler(TICK * font))
-    return max(usual, named) if named <= _WIDER * usual else usual
+        return min(text_width(one_line(tree.target.name), FONT, bold=True), room), AxisTicks()
+    width, levels = room, tree.target.levels
+    if tree.target.kind != "numeric":
+        width = max(room, min(len(levels), _MOST_LEVELS) * _LEVEL)
+        named = level_room(levels, TICK * FONT)
+        width = max(width, named) if named <= _WIDER * width else width
+    return width, axis_of(tree.target, tree.edges, width, TICK * FONT)
 
 
-def _axis(tree: Tree, panel_width: float, font: float) -> AxisTicks:
-    if not has_distribution(tree):
-        return NO_AXIS
-    most = np.max([shares(leaf.counts) for leaf in tree.leaves], axis=0)
-    return axis_of(tree.target, tree.edges, most, panel_width, Ruler(TICK * font))
-
-
-def _margins(tree: Tree, axis: AxisTicks, n_target: int, font: float) -> tuple[float, float]:
-    """Room above the rows for the key and below them for the axis."""
-    if not has_distribution(tree):
-        return PAD, PAD + n_target * Ruler(font).line
-    header = PAD if len(tree.leaves) == 1 else 1.9 * font
-    if len(tree.leaves) > FAR:
-        header += axis.height + PAD
-    return header, axis.height + PAD + n_target * Ruler(font).line
-
-
-def _texts(
-    tree: Tree, wordings: Mapping[int, EdgeText], font: float, rooms: Rooms, row: float
-) -> tuple[dict[int, tuple[str, ...]], dict[int, tuple[str, ...]], dict[int, tuple[str, ...]]]:
-    """Lines in the boxes, on the edges and beside the leaves, as many as a row holds."""
-    bold, edge = Ruler(font, bold=True), Ruler(EDGE * font)
-    n_names = 2 if 2 * row - 3 * PAD >= 3 * bold.line else 1
-    n_lines = max(1, int((row - 2) / edge.line))
-    names = {
-        node.id: bold.wrap_name(node.split.column, rooms.name * font, n_names)
-        for node in tree.nodes
-        if node.split is not None
-    }
-    conditions = {child: wording.lines(edge, rooms.condition * font, n_lines) for child, wording in wordings.items()}
-    n_leaf = 2 if row >= 2 * bold.line + 2 else 1
-    leaves = {leaf.id: (f"n = {format_count(leaf.n)}", f"node {leaf.id}")[:n_leaf] for leaf in tree.leaves}
-    return names, conditions, leaves
+def _label_height(axis: AxisTicks) -> float:
+    if axis.upright:
+        return widest(axis.labels, TICK * FONT) + 2
+    return LINE * TICK * FONT * max(map(n_lines_of, axis.labels), default=0)
 
 
 def _columns(
-    tree: Tree, font: float, names: Mapping[int, tuple[str, ...]], conditions: Mapping[int, tuple[str, ...]]
-) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    tree: Tree, names: Mapping[int, str], conditions: Mapping[int, str]
+) -> tuple[list[float], list[float], float]:
     """Left end and width of the boxes of each depth, and where the leaves begin."""
-    bold, small, edge = Ruler(font, bold=True), Ruler(SMALL * font), Ruler(EDGE * font)
     boxes, edges = [0.0] * tree.depth, [0.0] * tree.depth
     for node in tree.nodes:
         if node.children is not None:
-            p_value = small.width(p_value_text(node.p_value) or "")
-            boxes[node.depth] = max(boxes[node.depth], bold.widest(names[node.id]) + 2 * PAD, p_value + 2 * PAD)
-            for child in node.children:
-                edges[node.depth] = max(edges[node.depth], edge.widest(conditions[child]) + TRUNK + 2 * STUB)
-    left, at = [], MARGIN / 2
-    for box, line in zip(boxes, edges, strict=True):
-        left.append(at)
-        at += box + line
-    return tuple(left), tuple(boxes), at
-
-
-def _stretch(layout: TreeLayout, width: float) -> TreeLayout:
-    """Return the layout with the surplus width given to the panels and to the edges."""
-    surplus = width - layout.width
-    depth = len(layout.box_left)
-    to_panel = surplus if depth == 0 else min(surplus / 2, layout.panel_width)
-    step = (surplus - to_panel) / depth if depth else 0.0
-    return replace(
-        layout,
-        width=width,
-        box_left=tuple(left + place * step for place, left in enumerate(layout.box_left)),
-        leaf_left=layout.leaf_left + depth * step,
-        panel_left=layout.panel_left + depth * step,
-        panel_width=layout.panel_width + to_panel,
-    )
+            name = text_width(names[node.id], FONT, bold=True)
+            p_value = text_width(p_value_text(node.p_value) or "", SMALL * FONT)
+            boxes[node.depth] = max(boxes[node.depth], name + 2 * PAD, p_value + 2 * PAD)
+            longest = widest([conditions[child] for child in node.children], EDGE * FONT)
+            edges[node.depth] = max(edges[node.depth], longest + TRUNK + 2 * STUB)
+    ends = np.cumsum([MARGIN / 4, *(box + edge for box, edge in zip(boxes, edges, strict=True))]).tolist()
+    return ends[:-1], boxes, ends[-1]

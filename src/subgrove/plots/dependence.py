@@ -13,7 +13,7 @@ from subgrove._dependence import Dependence
 from subgrove.exceptions import ParameterError
 from subgrove.plots._figure import POINTS, check_axes, label_axis, new_figure, note, size_of, use_layout
 from subgrove.plots._palette import GREY, font_size, small_size
-from subgrove.plots._text import Ruler, one_line
+from subgrove.plots._text import widest, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,9 +126,8 @@ def _cells(result: Dependence, top: int | None) -> DependenceCells:
 
 def _new_axes(cells: DependenceCells) -> Axes:
     across, down = cells.shape
-    ruler = Ruler(font_size())
-    beside = min(_NAME, ruler.widest(cells.features)) + 40
-    above = min(_NAME, ruler.widest(cells.columns)) * 0.75
+    beside = min(_NAME, widest(cells.features, font_size())) + 40
+    above = min(_NAME, widest(cells.columns, font_size())) * 0.75
     width, height = across * _CELL[0] + beside, down * _CELL[1] + _AROUND + above
     return new_figure(max(width, 250.0) / POINTS, height / POINTS).add_subplot()
 
@@ -171,17 +170,12 @@ def _label(ax: Axes, cells: DependenceCells) -> None:
     width, height = size_of(ax)
     across, down = width / cells.shape[0], height / cells.shape[1]
     size = min(font_size(), 0.8 * min(across, down))
-    ruler = Ruler(size)
-    names = [one_line(ruler.shorten(name, _NAME)) for name in cells.features]
-    ax.set_yticks(range(len(names)), names, size=size)
-    above = [ALL, *cells.columns]
-    upright = ruler.widest(above) > 0.95 * across
-    shown = [one_line(ruler.shorten(name, _NAME)) for name in above]
-    ax.set_xticks(cells.x, shown, size=size, rotation=40 if upright else 0, ha="left" if upright else "center")
-    for label in ax.get_xticklabels():
-        label.set_rotation_mode("anchor")
-    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        label.set_parse_math(False)
+    names, above = ([wrap(name, _NAME, size, 1) for name in some] for some in (cells.features, (ALL, *cells.columns)))
+    look: dict[str, Any] = {"size": size, "parse_math": False}
+    ax.set_yticks(range(len(names)), names, **look)
+    upright = widest(above, size) > 0.95 * across
+    turned: dict[str, Any] = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if upright else {}
+    ax.set_xticks(cells.x, above, **look, **turned)
     ax.get_xticklabels()[0].set_fontweight("bold")
     ax.tick_params(length=0, top=True, bottom=False, labeltop=True, labelbottom=False, pad=2)
     digits = min(small_size(), 0.42 * across, 0.7 * down)

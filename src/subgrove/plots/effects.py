@@ -11,12 +11,12 @@ import numpy as np
 from subgrove._core.validate import whole_number
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import check_axes, check_interval, new_figure
+from subgrove.plots._figure import POINTS, check_axes, check_interval, legend_height, new_figure
 from subgrove.plots._lines import outputs_of, read_effects
 from subgrove.plots._palette import font_size
-from subgrove.plots._panel import EffectPanel, draw_panel, legend_height, panel_of
+from subgrove.plots._panel import EffectPanel, draw_panel, panel_of
 from subgrove.plots._surface import draw_color_bar
-from subgrove.plots._text import Ruler, short_rule
+from subgrove.plots._text import short_rule, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,9 +87,14 @@ def effect(
     panel = panel_of(effects, output, interval)
     if ax is None:
         width = max(_WIDTH, min(panel.level_room + 1.2, _WIDEST))
-        ax = new_figure(width, _HEIGHT + legend_height(panel, 0.85 * width)).add_subplot()
+        ax = new_figure(width, _HEIGHT + _legend_height(panel, 0.85 * width)).add_subplot()
     draw_panel(ax, panel)
     return ax
+
+
+def _legend_height(panel: EffectPanel, width: float) -> float:
+    """Height in inches of the legend of a panel of that width."""
+    return legend_height(panel.labels, width) if panel.surface is None else 0.0
 
 
 _PANEL_WIDTH, _PANEL_HEIGHT = 4.2, 3.4  # of a panel, in inches
@@ -150,8 +155,8 @@ def effects(
         repeated = place > 0 and part.panel.labels == parts[0].panel.labels
         draw_panel(ax, part.panel, limits=limits, legend=not repeated)
         if part.title:
-            lines = Ruler(font_size()).wrap_rule(short_rule(part.title), 0.75 * _PANEL_WIDTH * 72, 3)
-            ax.set_title("\n".join(lines), size=font_size(), loc="left", parse_math=False)
+            title = wrap(short_rule(part.title), 0.75 * _PANEL_WIDTH * POINTS, font_size())
+            ax.set_title(title, size=font_size(), loc="left", parse_math=False)
         if place % n_columns and _same_axis(part.panel, parts[place - 1].panel):
             ax.set_ylabel("")
     if limits is not None:
@@ -191,7 +196,7 @@ def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[TitledPane
 
 def _new_axes(parts: Sequence[TitledPanel], n_columns: int) -> tuple[Axes, ...]:
     """Axes of a new figure that is high enough for the legends."""
-    legends = [legend_height(part.panel, 0.75 * _PANEL_WIDTH) for part in parts]
+    legends = [_legend_height(part.panel, 0.75 * _PANEL_WIDTH) for part in parts]
     height = sum(_PANEL_HEIGHT + max(legends[at : at + n_columns]) for at in range(0, len(parts), n_columns))
     figure = new_figure(_PANEL_WIDTH * n_columns, height)
     n_rows = -(-len(parts) // n_columns)

@@ -13,30 +13,16 @@ from subgrove._core.validate import whole_number
 from subgrove._fidelity import Fidelity
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, legend_above, lines_of_legend, note, size_of
-from subgrove.plots._palette import GREY, font_size
-from subgrove.plots._rows import (
-    LEFT_FOR_ROWS,
-    WIDTH,
-    RowEntry,
-    RowLabels,
-    RowSeries,
-    check_height,
-    draw_rows,
-    draw_series,
-    frame_rows,
-    handle,
-    new_axes,
-)
+from subgrove.plots._palette import GREY
+from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw_series, handle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-_LABEL = "data fidelity (-log of the squared MMD)"
 _REMEDY = ", keep fewer features with top="
 _BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
-_LEGEND_SHARE = 0.5  # of the width of a figure that its legend has
+_BAR: dict[str, Any] = {"color": GREY, "alpha": 0.45, "linewidth": 5, "solid_capstyle": "butt"}
 _SIDE = 0.04  # share of the width that is left free on either side
 
 
@@ -76,32 +62,24 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     """
     if not isinstance(result, Fidelity):
         raise ParameterError(f"result must be what fidelity returned; got {type(result).__name__}.")
-    check_axes(ax)
     bars = _bars(result)
     order = np.argsort(-(bars[:, 1] - bars[:, 0]), kind="stable")
     n_features = len(order)
     if top is not None:
         order = order[: whole_number("top", top, least=1)]
-    series = _series(result, order)
-    rows = RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY)
-    ax = _new_axes(rows, [_BOUNDS, *(one.label for one in series)]) if ax is None else check_height(ax, rows)
-    frame_rows(ax, [], _LABEL)
-    _legend(ax, [one.label for one in series])
-    note(ax, _note(result, n_features - len(order)), LEFT_FOR_ROWS)
-    pitch = draw_rows(ax, rows)
-    _draw_bars(ax, bars[order])
+    bars, series = bars[order], _series(result, order)
+    ax = draw_rows(
+        ax,
+        RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY),
+        label="data fidelity (-log of the squared MMD)",
+        text=_note(result, n_features - len(order)),
+        legend={_BOUNDS: _bar_handle(), **{one.label: handle(place) for place, one in enumerate(series)}},
+    )
+    for row, (low, high) in enumerate(bars.tolist()):
+        ax.plot([low, high], [row, row], zorder=1.8, **_BAR)
     if series:
-        draw_series(ax, series, pitch)
-    _limit(ax, bars[order], series)
-    return ax
-
-
-def _new_axes(rows: RowLabels, labels: Sequence[str]) -> Axes:
-    """Axes of a new figure with room for a legend of many lines."""
-    ax = new_axes(rows, len(labels))
-    figure = ax.figure.figure
-    more = lines_of_legend(labels, _LEGEND_SHARE * WIDTH * POINTS) - 1
-    figure.set_size_inches(WIDTH, figure.get_size_inches()[1] + 1.4 * more * font_size() / POINTS)
+        draw_series(ax, series)
+    _limit(ax, bars, series)
     return ax
 
 
@@ -126,21 +104,10 @@ def _series(result: Fidelity, order: Sequence[Any] | np.ndarray[Any, Any]) -> li
     return found
 
 
-def _legend(ax: Axes, labels: Sequence[str]) -> None:
-    width, height = size_of(ax)
-    handles = [_bar_handle(), *(handle(place) for place in range(len(labels)))]
-    legend_above(ax, handles, [_BOUNDS, *labels], (0.8 * width, height))
-
-
 def _bar_handle() -> Line2D:
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], color=GREY, alpha=0.45, linewidth=5, solid_capstyle="butt")
-
-
-def _draw_bars(ax: Axes, bars: Floats) -> None:
-    for row, (low, high) in enumerate(bars.tolist()):
-        ax.plot([low, high], [row, row], color=GREY, alpha=0.45, linewidth=5, solid_capstyle="butt", zorder=1.8)
+    return Line2D([], [], **_BAR)
 
 
 def _limit(ax: Axes, bars: Floats, series: Sequence[RowSeries]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,21 +12,11 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._importance import Gap, GapStep, RelativeImportance
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import check_axes, note, size_of
+from subgrove.plots._figure import size_of
 from subgrove.plots._palette import COLORS, GREY, small_size
 from subgrove.plots._results import interval_text, loss_label, one_loss
-from subgrove.plots._rows import (
-    LEFT_FOR_ROWS,
-    RowEntry,
-    RowLabels,
-    RowSeries,
-    check_height,
-    draw_rows,
-    draw_series,
-    frame_rows,
-    new_axes,
-)
-from subgrove.plots._text import Ruler
+from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw_series
+from subgrove.plots._text import text_width
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,20 +61,19 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(gap, Gap):
         raise ParameterError(f"gap must be what ImportanceResult.gap returned; got {type(gap).__name__}.")
-    check_axes(ax)
-    entries = (RowEntry(gap.feature, ("shuffled",)), *_entries(gap), RowEntry(gap.feature, (_left(gap),)))
-    rows = RowLabels(entries, n_below=1)
-    ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
+    steps = tuple(RowEntry(part.column, (_what(part),)) for part in gap.parts)
+    entries = (RowEntry(gap.feature, ("shuffled",)), *steps, RowEntry(gap.feature, (_left(gap),)))
     change = "increase" if gap.per_row else "worsening"
-    frame_rows(ax, [], f"{change} of {gap.loss.replace('_', ' ')}")
-    note(ax, _note(gap), LEFT_FOR_ROWS)
-    draw_rows(ax, rows)
+    known = "test rows and draws" if gap.per_row else "draws only"
+    orders = f"; steps are means over {gap.orders}" if gap.orders else ""
+    ax = draw_rows(
+        ax,
+        RowLabels(entries, n_below=1),
+        label=f"{change} of {gap.loss.replace('_', ' ')}",
+        text=f"lines: two standard errors ({known}){orders}",
+    )
     _draw(ax, gap)
     return ax
-
-
-def _entries(gap: Gap) -> tuple[RowEntry, ...]:
-    return tuple(RowEntry(part.column, (_what(part),)) for part in gap.parts)
 
 
 def _what(part: GapStep) -> str:
@@ -99,24 +88,11 @@ def _left(gap: Gap) -> str:
     return "within its subgroups" if gap.kind == "trees" else "given the others"
 
 
-def _note(gap: Gap) -> str:
-    known = "test rows and draws" if gap.per_row else "draws only"
-    orders = f"; steps are means over {gap.orders}" if gap.orders else ""
-    return f"lines: two standard errors ({known}){orders}"
-
-
 def _draw(ax: Axes, gap: Gap) -> None:
     """Bars from left to right end, connected where one ends and the next begins."""
-    low = np.array([0.0, *(min(part.start, part.end) for part in gap.parts), min(0.0, gap.conditional)])
-    high = np.array(
-        [
-            gap.marginal,
-            *(max(part.start, part.end) for part in gap.parts),
-            max(0.0, gap.conditional),
-        ]
-    )
-    low[0], high[0] = min(0.0, gap.marginal), max(0.0, gap.marginal)
+    starts = np.array([0.0, *(part.start for part in gap.parts), 0.0])
     ends = np.array([gap.marginal, *(part.end for part in gap.parts), gap.conditional])
+    low, high = np.minimum(starts, ends), np.maximum(starts, ends)
     noise = np.array([_size(gap.marginal_noise), *(part.noise for part in gap.parts), _size(gap.conditional_noise)])
     colors = [COLORS[0], *(COLORS[1] if part.step >= 0 else COLORS[2] for part in gap.parts), COLORS[0]]
     y = np.arange(len(ends))
@@ -127,7 +103,9 @@ def _draw(ax: Axes, gap: Gap) -> None:
     right = np.maximum(high, ends + 2 * noise)
     texts = _texts(gap)
     _limit(ax, np.minimum(low, ends - 2 * noise), right, texts)
-    _write(ax, right, texts)
+    for row, (at, text) in enumerate(zip(right, texts, strict=True)):
+        look: dict[str, Any] = {"va": "center", "size": small_size(), "zorder": 4, "parse_math": False}
+        ax.annotate(text, (at, row), (_PAD, 0), textcoords="offset points", **look)
 
 
 def _size(errors: tuple[float, float]) -> float:
@@ -138,9 +116,9 @@ def _limit(ax: Axes, left: Floats, right: Floats, texts: Sequence[str]) -> None:
     """Limits of x that leave room for the numbers at the right of bars."""
     low, high = min(0.0, float(left.min())), max(0.0, float(right.max()))
     low -= 0.03 * ((high - low) or 1.0) * (low < 0)
-    width, ruler = size_of(ax)[0], Ruler(small_size())
+    width = size_of(ax)[0]
     for at, text in zip(right, texts, strict=True):
-        share = min((ruler.width(text) + 3 * _PAD) / width, _MOST)
+        share = min((text_width(text, small_size()) + 3 * _PAD) / width, _MOST)
         high = max(high, (float(at) - share * low) / (1 - share))
     ax.set_xlim(low, high if high > low else low + 1.0)
 
@@ -150,20 +128,9 @@ def _texts(gap: Gap) -> list[str]:
     texts = [number(gap.marginal)]
     for place, value in enumerate([*(-part.step for part in gap.parts), gap.conditional]):
         sign = "+" if value > 0 and place < len(gap.parts) else ""
-        share = f" ({sign}{_percent(value / gap.marginal)})" if gap.marginal > 0 else ""
+        share = f" ({sign}{round(100 * value / gap.marginal) or 0} %)" if gap.marginal > 0 else ""
         texts.append(f"{sign}{number(value)}{share}")
     return texts
-
-
-def _percent(share: float) -> str:
-    return f"{round(100 * share) or 0} %"
-
-
-def _write(ax: Axes, right: Floats, texts: Sequence[str]) -> None:
-    for row, (at, text) in enumerate(zip(right, texts, strict=True)):
-        written = ax.annotate(text, (at, row), (_PAD, 0), textcoords="offset points", va="center", size=small_size())
-        written.set_parse_math(False)
-        written.set_zorder(4)
 
 
 def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, loss: str | None = None) -> Axes:
@@ -202,20 +169,15 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     """
     if not isinstance(result, RelativeImportance):
         raise ParameterError(f"result must be a RelativeImportance; got {type(result).__name__}.")
-    check_axes(ax)
     steps = tuple(one_loss(one, loss) for one in result.results)
-    shown = replace(result, results=steps, backend="pandas")
-    table = shown.table
+    table = replace(result, results=steps, backend="pandas").table
     names = [f"{result.feature} given nothing", *(f"+ {name}" for name in result.added[1:])]
-    rows = RowLabels(tuple(RowEntry(name) for name in names), n_names=2, n_below=0)
-    ax = new_axes(rows, 1) if ax is None else check_height(ax, rows)
-    frame_rows(ax, [], loss_label(steps[0]))
+    text = "no intervals: a score of all rows together"
     if steps[0].per_row_losses[0]:
-        note(ax, interval_text([steps[0].level], [" + ".join(steps[0].covered)]), LEFT_FOR_ROWS)
-    else:
-        note(ax, "no intervals: a score of all rows together", LEFT_FOR_ROWS)
+        text = interval_text([steps[0].level], [" + ".join(steps[0].covered)])
+    rows = RowLabels(tuple(RowEntry(name) for name in names), n_below=0)
+    ax = draw_rows(ax, rows, label=loss_label(steps[0]), text=text)
     estimate, low, high = (table[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))
-    pitch = draw_rows(ax, rows)
     ax.plot(estimate, range(len(names)), color=GREY, linewidth=1.0, zorder=1.8)
-    draw_series(ax, [RowSeries(result.feature, estimate, low, high)], pitch)
+    draw_series(ax, [RowSeries(result.feature, estimate, low, high)])
     return ax

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from subgrove._core.validate import whole_number
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
+from subgrove.plots._figure import POINTS, check_axes, new_figure, size_of
 from subgrove.plots._tree_drawing import draw_tree
-from subgrove.plots._tree_layout import MARGIN, TreeLayout, fit_layout, natural_layout, smallest_size
+from subgrove.plots._tree_layout import LEAST_SCALE, TreeLayout, fitting_layout, natural_layout
 from subgrove.trees.tree import Tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LEAVES = 64
-
-_POINTS = 72.0  # in an inch
+_AROUND = 0.12  # inches
 
 
 def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> Axes:
@@ -61,72 +61,48 @@ def tree(tree: Tree | Partition, *, ax: Axes | None = None, digits: int = 4) -> 
     remedy = "prune"
     if isinstance(tree, Partition):
         tree, remedy = tree.tree, "at_depth"
-    _check(tree, ax, remedy)
+    _check(tree, remedy)
+    check_axes(ax)
     digits = whole_number("digits", digits, least=1)
     if ax is None:
-        layout = natural_layout(tree, digits)
-        ax = _new_axes(layout)
+        layout, scale = natural_layout(tree, digits), 1.0
+        ax = new_figure(layout.width / POINTS + _AROUND, layout.height / POINTS + _AROUND).add_subplot()
     else:
-        layout = _layout_on(ax, tree, digits, remedy)
+        layout, scale = _layout_on(ax, tree, digits, remedy)
     ax.set_axis_off()
-    draw_tree(ax, tree, layout)
+    draw_tree(ax, tree, layout, scale)
     return ax
 
 
-def _deepest_that_fits(tree: Tree) -> int:
-    """Depth of the largest pruned tree that is drawn."""
-    return next(depth for depth in range(tree.depth, -1, -1) if len(tree.prune(depth).leaves) <= MOST_LEAVES)
-
-
-def _check(tree: Any, ax: Any, remedy: str) -> None:
-    from matplotlib.axes import Axes
-
+def _check(tree: Any, remedy: str) -> None:
     if not isinstance(tree, Tree):
         raise ParameterError(
             f"tree must be a grown Tree, which fit returns as in TransformationTree().fit(X, x), or a Partition as in "
             f"find_subgroups(X)['temp']; got {type(tree).__name__}."
         )
-    if ax is not None and not isinstance(ax, Axes):
-        raise ParameterError(f"ax must be matplotlib Axes or None for a new figure; got {type(ax).__name__}.")
     n = len(tree.leaves)
     if n > MOST_LEAVES:
+        depth = next(depth for depth in range(tree.depth, -1, -1) if len(tree.prune(depth).leaves) <= MOST_LEAVES)
         raise ParameterError(
             f"tree has {n} leaves, and at most {MOST_LEAVES} can be distinguished in a picture. "
-            f"Prune it first: tree.{remedy}({_deepest_that_fits(tree)}). tree.text() prints all of it."
+            f"Prune it first: tree.{remedy}({depth}). tree.text() prints all of it."
         )
 
 
-def _new_axes(layout: TreeLayout) -> Axes:
-    from matplotlib import pyplot as plt
-
-    figure = plt.figure(figsize=((layout.width + MARGIN) / _POINTS, (layout.height + MARGIN) / _POINTS))
-    figure.set_layout_engine("constrained")
-    return figure.add_subplot()
-
-
-def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> TreeLayout:
-    """The layout that fits axes as they are once their figure has given them their place."""
-    if ax.figure is None:
-        raise ParameterError("ax has been removed from its figure. Pass axes of a figure, or leave ax out.")
-    figure = ax.figure.figure  # the figure itself, not a part of it
+def _layout_on(ax: Axes, tree: Tree, digits: int, remedy: str) -> tuple[TreeLayout, float]:
+    """The layout for axes as they are once their figure has given them their place, and the scale of its texts."""
     was_on = ax.axison
     ax.set_axis_off()  # or the figure makes room for ticks
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
-    box = ax.get_window_extent()
-    width, height = (float(pixels) * _POINTS / figure.dpi for pixels in (box.width, box.height))
-    layout = fit_layout(tree, digits, width, height)
-    if layout is None:
+    width, height = size_of(ax)
+    layout = fitting_layout(tree, digits, width, height)
+    scale = layout.scale(width, height)
+    if scale < LEAST_SCALE:
         if was_on:
             ax.set_axis_on()
-        raise ParameterError(_too_small(tree, digits, width, height, remedy))
-    return layout
-
-
-def _too_small(tree: Tree, digits: int, width: float, height: float, remedy: str) -> str:
-    needed = smallest_size(tree, digits)
-    return (
-        f"ax is {width / _POINTS:.1f} x {height / _POINTS:.1f} inches, too small to write {len(tree.leaves)} leaves: "
-        f"at least {needed[0] / _POINTS:.1f} x {needed[1] / _POINTS:.1f} are needed. "
-        f"Enlarge the figure, leave ax out, or prune the tree first: tree.{remedy}({max(tree.depth - 1, 0)})."
-    )
+        needed = LEAST_SCALE * layout.width / POINTS, LEAST_SCALE * layout.height / POINTS
+        raise ParameterError(
+            f"ax is {width / POINTS:.1f} x {height / POINTS:.1f} inches, too small to write {len(tree.leaves)} leaves: "
+            f"at least {needed[0]:.1f} x {needed[1]:.1f} are needed. Enlarge the figure, leave ax out, or prune the "
+            f"tree first: tree.{remedy}({max(tree.depth - 1, 0)})."
+        )
+    return layout, scale
