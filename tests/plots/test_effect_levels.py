@@ -27,7 +27,7 @@ def boxes(ax: Axes) -> list[tuple[float, float, float]]:
 
 def bars(ax: Axes) -> list[Rectangle]:
     """Bars that show how many rows have each level."""
-    return [patch for patch in ax.patches if type(patch) is Rectangle]
+    return [patch for strip in ax.child_axes for patch in strip.patches if isinstance(patch, Rectangle)]
 
 
 def means(ax: Axes) -> list[float]:

@@ -164,7 +164,7 @@ def test_fits_axes_of_many_sizes(size: tuple[float, float], layout: Any) -> None
 
 
 def test_long_names_are_shortened_in_the_middle() -> None:
-    name = "average_monthly_consumption_of_a_household_with_four_persons_and_a_large_garden_in_the_middle_of_a_city_kWh"
+    name = "average_monthly_consumption_" + "of_a_household_" * 8 + "in_kWh"
     (shown,) = row_names(importance(make_result({name: 1.0})))
     assert shown.startswith("average_monthly")
     assert shown.endswith("kWh")

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from subgrove.exceptions import ParameterError
-from subgrove.plots.importance_by_depth import importance_by_depth
+from subgrove.plots.importance import importance_by_depth
 
 from .results import make_result
 from .seen import cut_off, legend_texts, overlaps, words

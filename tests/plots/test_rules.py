@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from subgrove.plots._text import DOTS, short_rule, text_width, wrap, wrap_list
+from subgrove.plots._figure import DOTS, short_rule, text_width, wrap, wrap_list
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from subgrove.plots.dependence import dependence
 from subgrove.plots.effects import effect, effects
 from subgrove.plots.fidelity import fidelity
 from subgrove.plots.gap import gap, relative_importance
-from subgrove.plots.importance import importance, subgroup_importance
-from subgrove.plots.importance_by_depth import importance_by_depth
+from subgrove.plots.importance import importance, importance_by_depth, subgroup_importance
 from subgrove.plots.tree import tree
 
 __all__ = [

@@ -12,8 +12,8 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._core.text import tick_label
 from subgrove._data.columns import ColumnInfo
+from subgrove.plots._figure import DOTS, LINE, one_line, text_width, widest, wrap
 from subgrove.plots._palette import font_size
-from subgrove.plots._text import DOTS, LINE, one_line, text_width, widest, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axis import Axis as DrawnAxis

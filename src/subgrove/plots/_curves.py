@@ -1,4 +1,4 @@
-"""Drawing of effects: curves of numeric features, ICE curves, and boxes of predictions at levels."""
+"""Drawing of effects: curves, ICE curves, boxes of predictions at levels, and the distribution of the feature below."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._effects.subgroup_rows import BOX
+from subgrove._effects.subgroup_rows import BOX, FeatureSupport
 from subgrove.plots._axis import FeatureAxis
 from subgrove.plots._figure import size_of
 from subgrove.plots._lines import EffectLine
 from subgrove.plots._palette import GREY, color_of
-from subgrove.plots._strip import FILLED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +111,10 @@ def _segments(
     return segments, np.array(colors)
 
 
-_INSIDE = 0.84  # share of its room that a box fills
+FILLED = 0.8
+"""Share of the room of a level that bars, or boxes, take."""
+_INSIDE, _WIDEST = 0.84, 0.3  # share of its own room that a box or bar takes, and how wide a bar is at most
+_STRIP, _STRIP_ROW = 0.15, 0.028  # share of the height of the axes that a strip takes, and a row of it at least
 _DOT = 0.45  # size of the dot at the mean, as a share of the same
 
 
@@ -162,3 +164,52 @@ def _draw_points(ax: Axes, line: EffectLine, x: Floats, color: str, *, joined: b
         ax.plot(x, line.y, color=color, linewidth=0.8, alpha=0.5)
     ax.vlines(x, line.low + line.shift, line.high + line.shift, color=color, linewidth=1.6, alpha=0.7)
     ax.plot(x, line.y, "o", color=color, markersize=4.5)
+
+
+def draw_strip(ax: Axes, scale: FeatureAxis, rows: Sequence[tuple[FeatureSupport, str]], *, flat: bool = True) -> None:
+    """Draw the distribution of a feature in a strip below the axes (or at their left), and move the spine outward."""
+    share = max(_STRIP if flat else 0.7 * _STRIP, _STRIP_ROW * len(rows))
+    ax.spines["bottom" if flat else "left"].set_position(("axes", -share))
+    bounds = (0.0, -0.9 * share, 1.0, 0.8 * share)
+    strip = ax.inset_axes(bounds, sharex=ax) if flat else ax.inset_axes(_swapped(bounds), sharey=ax)
+    strip.set_axis_off()
+    if scale.has_levels:
+        _draw_counts(strip, scale, rows, flat=flat)
+    else:
+        for place, (support, color) in enumerate(rows):
+            _draw_support(strip, scale, support, color, place, flat=flat)
+    far, near = (1.0, 0.0) if scale.has_levels else (len(rows) - 0.3, -0.7)
+    (strip.set_ylim if flat else strip.set_xlim)(far, near)
+
+
+def _swapped(bounds: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    return bounds[1], bounds[0], bounds[3], bounds[2]
+
+
+def _draw_support(
+    strip: Axes, scale: FeatureAxis, support: FeatureSupport, color: str, place: int, *, flat: bool
+) -> None:
+    """A box plot without a frame: whiskers, quartiles, median, outliers."""
+    box, outliers = scale.place(support.box), scale.place(support.outliers)
+    if np.isnan(box).any():
+        return
+    lines: list[tuple[Floats, Sequence[float], dict[str, Any]]] = [
+        (box[[1, 5]], [place] * 2, {"linewidth": 1.0}),
+        (box[[3, 3]], [place - 0.34, place + 0.34], {"linewidth": 1.6}),
+        (outliers, [place] * len(outliers), {"linestyle": "", "marker": ".", "markersize": 2.5, "alpha": 0.7}),
+    ]
+    for along, away, look in lines:
+        strip.plot(*((along, away) if flat else (away, along)), color=color, **look)
+    fill = strip.fill_between if flat else strip.fill_betweenx
+    fill(box[[2, 4]], place - 0.34, place + 0.34, color=color, alpha=0.55, linewidth=0)
+
+
+def _draw_counts(strip: Axes, scale: FeatureAxis, rows: Sequence[tuple[FeatureSupport, str]], *, flat: bool) -> None:
+    """Bars that hang below the axes: how many rows have each level."""
+    most = max(float(support.counts.max(initial=0.0)) for support, _ in rows) or 1.0
+    room = FILLED / len(rows)
+    bars = strip.bar if flat else strip.barh
+    for place, (support, color) in enumerate(rows):
+        at = np.arange(len(scale.order)) - FILLED / 2 + (place + 0.5) * room
+        counts = support.counts[list(scale.order)] / most
+        bars(at, counts, min(_INSIDE * room, _WIDEST), color=color, alpha=0.55, linewidth=0)

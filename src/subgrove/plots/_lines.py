@@ -14,8 +14,8 @@ from subgrove._effects.curves import Curve
 from subgrove._effects.result import INTERACTION
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureSupport
 from subgrove.exceptions import ParameterError
+from subgrove.plots._figure import one_line, short_rule, unique_label
 from subgrove.plots._palette import COLORS, STYLES
-from subgrove.plots._text import one_line, short_rule, unique_label
 from subgrove.trees.tree import format_count
 
 KINDS = {"pdp": "PDP", "ice": "ICE", "ale": "ALE", "mplot": "M-plot"}

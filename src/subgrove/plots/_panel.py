@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._effects import Effect
+from subgrove._effects.subgroup_rows import FeatureSupport
 from subgrove.exceptions import ParameterError
 from subgrove.plots._axis import FeatureAxis, feature_axis
-from subgrove.plots._curves import MOST_ROWS, draw_curve, draw_ice, draw_levels, drawn_rows
+from subgrove.plots._curves import MOST_ROWS, draw_curve, draw_ice, draw_levels, draw_strip, drawn_rows
 from subgrove.plots._figure import (
+    LINE,
     POINTS,
     dress,
     label_axis,
     legend_above,
     note,
     number_ticks,
+    one_line,
     size_of,
 )
 from subgrove.plots._lines import ALE, KINDS, EffectLine, lines_of, without_curve
 from subgrove.plots._palette import COLORS, GREY, STYLES, color_of, font_size
-from subgrove.plots._strip import SupportRow, draw_strip
 from subgrove.plots._surface import as_lines, draw_color_bar, draw_heat_map, draw_strips, level_lines, set_axes
-from subgrove.plots._text import LINE, one_line
 from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class EffectPanel:
         Scale of y; panels with the same value share the axis.
     words, method, output : str
         Quantity, method and output of the axis of y.
+    title : str
+        Text above the panel.
     """
 
     lines: tuple[EffectLine, ...]
@@ -62,6 +65,7 @@ class EffectPanel:
     words: str
     method: str
     output: str
+    title: str = ""
 
     @property
     def y_label(self) -> str:
@@ -85,13 +89,12 @@ class EffectPanel:
     @property
     def labels(self) -> list[str]:
         """Labels of the legend."""
+        if self.surface is not None:
+            return []
         if len(self.lines) == 1 and not self.pale:
-            return ["one row", "mean (PDP)"] if self._is_ice else []
+            is_ice = self.lines[0].ice is not None and not self.scale.has_levels
+            return ["one row", "mean (PDP)"] if is_ice else []
         return [line.label for line in self.lines] + list(self.pale)
-
-    @property
-    def _is_ice(self) -> bool:
-        return self.lines[0].ice is not None and not self.scale.has_levels
 
     @property
     def has_bands(self) -> bool:
@@ -100,11 +103,11 @@ class EffectPanel:
         return self.interval and curves and any(len(line.x) > 1 for line in self.lines)
 
     @property
-    def supports(self) -> list[SupportRow]:
-        """The distribution of the feature: for each subgroup, or once where all lines are of the same rows."""
-        if len({id(line.support) for line in self.lines}) == 1 or _same_rows(self.lines):
-            return [SupportRow(self.lines[0].support, GREY if len(self.lines) > 1 else color_of(0))]
-        return [SupportRow(line.support, color_of(place)) for place, line in enumerate(self.lines)]
+    def supports(self) -> list[tuple[FeatureSupport, str]]:
+        """The distribution of the feature and its colour: for each subgroup, or once where all are of the same rows."""
+        if _same_rows(self.lines):
+            return [(self.lines[0].support, GREY if len(self.lines) > 1 else color_of(0))]
+        return [(line.support, color_of(place)) for place, line in enumerate(self.lines)]
 
 
 def _same_rows(lines: Sequence[EffectLine]) -> bool:
@@ -121,6 +124,8 @@ def _same_rows(lines: Sequence[EffectLine]) -> bool:
 
 def panel_of(effects: Mapping[str, Effect], output: Any, interval: bool | None) -> EffectPanel:
     """Return the panel of some effects."""
+    if interval is not None and not isinstance(interval, bool):
+        raise ParameterError(f"interval must be True, False or None; got {interval!r}.")
     lines = lines_of(effects, output)
     pale = tuple(without_curve(effects))
     if not lines:
@@ -235,7 +240,7 @@ def _notes(panel: EffectPanel) -> list[str]:
     said = []
     if panel.has_bands:
         said.append("band: 95 % interval, noise of the rows")
-    missing = sum(row.support.missing for row in panel.supports) if panel.surface is None else 0
+    missing = sum(support.missing for support, _ in panel.supports) if panel.surface is None else 0
     if missing:
         have = "row has" if missing == 1 else "rows have"
         said.append(f"{format_count(float(missing))} {have} no value of {one_line(panel.lines[0].support.info.name)}")

@@ -10,10 +10,10 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove.plots._axis import FeatureAxis, feature_axis
+from subgrove.plots._curves import draw_strip
 from subgrove.plots._figure import label_axis, number_ticks, size_of
 from subgrove.plots._lines import EffectLine
 from subgrove.plots._palette import COLORS, GREY, font_size, small_size
-from subgrove.plots._strip import SupportRow, draw_strip
 from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def draw_heat_map(ax: Axes, line: EffectLine, limits: tuple[float, float] | None
 
 def draw_strips(ax: Axes, line: EffectLine) -> None:
     """Draw the distributions of both features, below the axes and at their left."""
-    for scale, support, side in zip(scales_of(line), line.group.supports, ("bottom", "left"), strict=True):
-        draw_strip(ax, scale, [SupportRow(support, GREY)], side)
+    for scale, support, flat in zip(scales_of(line), line.group.supports, (True, False), strict=True):
+        draw_strip(ax, scale, [(support, GREY)], flat=flat)
 
 
 def set_axes(ax: Axes, line: EffectLine) -> None:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from subgrove.plots._axis import AxisTicks, axis_of, level_room
-from subgrove.plots._text import LINE, n_lines_of, one_line, round_to, text_width, widest, wrap, wrap_list
+from subgrove.plots._figure import LINE, n_lines_of, one_line, round_to, text_width, widest, wrap, wrap_list
 from subgrove.trees.splits import SIDES, Condition, merge, split_condition
 from subgrove.trees.tree import Tree, format_count
 

@@ -11,13 +11,11 @@ from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._dependence import Dependence
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, label_axis, new_figure, note, size_of, use_layout
+from subgrove.plots._figure import POINTS, check_axes, label_axis, new_figure, note, size_of, use_layout, widest, wrap
 from subgrove.plots._palette import GREY, font_size, small_size
-from subgrove.plots._text import widest, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
 
 ALL = "all others"
 _SEEN = 0.005  # columns with a smaller share of every feature are left out, if there are many
@@ -97,14 +95,10 @@ class DependenceCells:
         return len(self.columns) + 1 + _GAP, float(len(self.features))
 
     @property
-    def n_dependent(self) -> int:
-        """Features that reach the threshold."""
-        return int((np.nan_to_num(self.explained, nan=-1.0) >= self.threshold).sum())
-
-    @property
-    def has_line(self) -> bool:
-        """Whether some features reach the threshold and others do not."""
-        return 0 < self.n_dependent < len(self.features)
+    def line(self) -> float | None:
+        """Where features that reach the threshold end, if some do and others do not."""
+        n = int((np.nan_to_num(self.explained, nan=-1.0) >= self.threshold).sum())
+        return n - 0.5 if 0 < n < len(self.features) else None
 
 
 def _cells(result: Dependence, top: int | None) -> DependenceCells:
@@ -143,8 +137,16 @@ def _reject_small(ax: Axes, cells: DependenceCells) -> None:
 
 def _draw(ax: Axes, cells: DependenceCells) -> None:
     """Colours of all cells; what has no value is grey, or crossed."""
-    colors = _colors()
-    look: dict[str, Any] = {"cmap": colors, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 1.0}
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colors = LinearSegmentedColormap.from_list("explained", ["#F4F6F8", "#9DC3E0", "#0072B2", "#08306B"])
+    look: dict[str, Any] = {
+        "cmap": colors.with_extremes(bad="#DADADA"),
+        "vmin": 0.0,
+        "vmax": 1.0,
+        "edgecolors": "white",
+        "linewidth": 1.0,
+    }
     y = np.arange(len(cells.features) + 1) - 0.5
     # A negative share is drawn as 0; its number is in the cell.
     ax.pcolormesh([-0.5, 0.5], y, np.maximum(cells.explained, 0)[:, None], **look)
@@ -153,16 +155,9 @@ def _draw(ax: Axes, cells: DependenceCells) -> None:
     ax.set_ylim(len(cells.features) - 0.5, -0.5)
     for at in np.flatnonzero(np.isnan(cells.explained)):
         ax.plot(cells.x, np.full(len(cells.x), at), "x", color=GREY, markersize=4, clip_on=False)
-    if cells.has_line:
-        ax.axhline(cells.n_dependent - 0.5, color="black", linewidth=1.0)
+    if cells.line is not None:
+        ax.axhline(cells.line, color="black", linewidth=1.0)
     ax.spines[:].set_visible(False)
-
-
-def _colors() -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    colors = LinearSegmentedColormap.from_list("explained", ["#F4F6F8", "#9DC3E0", "#0072B2", "#08306B"])
-    return colors.with_extremes(bad="#DADADA")
 
 
 def _label(ax: Axes, cells: DependenceCells) -> None:
@@ -185,27 +180,18 @@ def _label(ax: Axes, cells: DependenceCells) -> None:
 
 def _write(ax: Axes, cells: DependenceCells, size: float) -> None:
     values = np.column_stack([cells.explained, cells.parts])
-    for row, column in zip(*np.nonzero(~np.isnan(values)), strict=True):
-        value = float(values[row, column])
-        whole = column == 0
-        text = f"{100 * value:.0f}" if whole or value >= _SEEN else ""
-        color = "white" if value > _DARK else "black"
-        ax.text(
-            float(cells.x[column]),
-            float(row),
-            "0" if text == "-0" else text,
-            size=size,
-            color=color,
-            ha="center",
-            va="center",
-            weight="bold" if whole else "normal",
-        )
+    for row, column in np.argwhere(~np.isnan(values)).tolist():
+        value, whole = float(values[row, column]), column == 0
+        if whole or value >= _SEEN:
+            look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold" if whole else "normal"}
+            color = "white" if value > _DARK else "black"
+            ax.text(cells.x[column], row, f"{round(100 * value)}", size=size, color=color, **look)
 
 
 def _annotate(ax: Axes, cells: DependenceCells) -> None:
     label_axis(ax.xaxis, "share of the feature explained by the other columns, in %, and its parts", size_of(ax)[0])
     ax.xaxis.set_label_position("bottom")
-    said = [f"line: {cells.threshold:.0%} explained"] if cells.has_line else []
+    said = [f"line: {cells.threshold:.0%} explained"] if cells.line is not None else []
     if cells.left_out:
         columns = "1 column" if cells.left_out == 1 else f"{cells.left_out} columns"
         said.append(f"{columns} without predictive value left out")

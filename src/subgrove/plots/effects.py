@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,12 +11,11 @@ import numpy as np
 from subgrove._core.validate import whole_number
 from subgrove._effects import Effect
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import POINTS, check_axes, check_interval, legend_height, new_figure
+from subgrove.plots._figure import POINTS, check_axes, legend_height, new_figure, short_rule, wrap
 from subgrove.plots._lines import outputs_of, read_effects
 from subgrove.plots._palette import font_size
 from subgrove.plots._panel import EffectPanel, draw_panel, panel_of
 from subgrove.plots._surface import draw_color_bar
-from subgrove.plots._text import short_rule, wrap
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,18 +82,12 @@ def effect(
     """
     effects = read_effects(effect, others)
     check_axes(ax)
-    check_interval(interval)
     panel = panel_of(effects, output, interval)
     if ax is None:
         width = max(_WIDTH, min(panel.level_room + 1.2, _WIDEST))
-        ax = new_figure(width, _HEIGHT + _legend_height(panel, 0.85 * width)).add_subplot()
+        ax = new_figure(width, _HEIGHT + legend_height(panel.labels, 0.85 * width)).add_subplot()
     draw_panel(ax, panel)
     return ax
-
-
-def _legend_height(panel: EffectPanel, width: float) -> float:
-    """Height in inches of the legend of a panel of that width."""
-    return legend_height(panel.labels, width) if panel.surface is None else 0.0
 
 
 _PANEL_WIDTH, _PANEL_HEIGHT = 4.2, 3.4  # of a panel, in inches
@@ -146,40 +139,30 @@ def effects(
     """
     if not panels:
         raise ParameterError("effects needs at least one panel: an Effect, or a list of Effects that share axes.")
-    check_interval(interval)
     parts = [part for each in panels for part in _parts(each, output, interval)]
     n_columns = min(len(parts), _COLUMNS if columns is None else whole_number("columns", columns, least=1))
     axes = _new_axes(parts, n_columns)
     limits = _limits(parts)
     for place, (ax, part) in enumerate(zip(axes, parts, strict=True)):
-        repeated = place > 0 and part.panel.labels == parts[0].panel.labels
-        draw_panel(ax, part.panel, limits=limits, legend=not repeated)
+        draw_panel(ax, part, limits=limits, legend=place == 0 or part.labels != parts[0].labels)
         if part.title:
             title = wrap(short_rule(part.title), 0.75 * _PANEL_WIDTH * POINTS, font_size())
             ax.set_title(title, size=font_size(), loc="left", parse_math=False)
-        if place % n_columns and _same_axis(part.panel, parts[place - 1].panel):
+        before = parts[place - 1]
+        if place % n_columns and part.surface is None and (part.words, part.output) == (before.words, before.output):
             ax.set_ylabel("")
     if limits is not None:
-        draw_color_bar(axes, parts[-1].panel.y_label)
+        draw_color_bar(axes, parts[-1].y_label)
     return axes
 
 
-@dataclass(frozen=True)
-class TitledPanel:
-    """A panel and its title."""
-
-    panel: EffectPanel
-    title: str = ""
-
-
-def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[TitledPanel]:
+def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[EffectPanel]:
     """The panels of what the user wants in one."""
+    if isinstance(each, Sequence) and not isinstance(each, str) and each:
+        yield panel_of(read_effects(each[0], each[1:]), output, interval)
+        return
     if not isinstance(each, Effect):
-        several = each if isinstance(each, Mapping) else None
-        if several is None and isinstance(each, Sequence) and not isinstance(each, str) and each:
-            yield TitledPanel(panel_of(read_effects(each[0], each[1:]), output, interval))
-            return
-        yield TitledPanel(panel_of(read_effects(each, ()), output, interval))
+        yield panel_of(read_effects(each, ()), output, interval)
         return
     surface, selected = len(each.infos) == 2, outputs_of(each, output)
     if len(selected) > 1 and (surface or len(each.lines) > 1):
@@ -189,33 +172,26 @@ def _parts(each: Any, output: Any, interval: bool | None) -> Iterator[TitledPane
         for curve in each.lines:
             group = each.groups[curve.subgroup]
             alone = replace(each, lines=(replace(curve, subgroup=0),), groups=(group,), subgroups=None)
-            yield TitledPanel(panel_of(read_effects(alone, ()), output, interval), group.rule)
+            yield replace(panel_of(read_effects(alone, ()), output, interval), title=group.rule)
     else:
-        yield TitledPanel(panel_of(read_effects(each, ()), output, interval))
+        yield panel_of(read_effects(each, ()), output, interval)
 
 
-def _new_axes(parts: Sequence[TitledPanel], n_columns: int) -> tuple[Axes, ...]:
+def _new_axes(panels: Sequence[EffectPanel], n_columns: int) -> tuple[Axes, ...]:
     """Axes of a new figure that is high enough for the legends."""
-    legends = [_legend_height(part.panel, 0.75 * _PANEL_WIDTH) for part in parts]
-    height = sum(_PANEL_HEIGHT + max(legends[at : at + n_columns]) for at in range(0, len(parts), n_columns))
+    legends = [legend_height(panel.labels, 0.75 * _PANEL_WIDTH) for panel in panels]
+    height = sum(_PANEL_HEIGHT + max(legends[at : at + n_columns]) for at in range(0, len(panels), n_columns))
     figure = new_figure(_PANEL_WIDTH * n_columns, height)
-    n_rows = -(-len(parts) // n_columns)
-    shared = len({part.panel.y_scale for part in parts}) == 1 and parts[0].panel.surface is None
-    grid = figure.subplots(n_rows, n_columns, sharey=shared, squeeze=False).ravel()
-    for spare in grid[len(parts) :]:
+    shared = len({panel.y_scale for panel in panels}) == 1 and panels[0].surface is None
+    grid = figure.subplots(-(-len(panels) // n_columns), n_columns, sharey=shared, squeeze=False).ravel()
+    for spare in grid[len(panels) :]:
         spare.remove()
-    return tuple(grid[: len(parts)])
+    return tuple(grid[: len(panels)])
 
 
-def _same_axis(one: EffectPanel, other: EffectPanel) -> bool:
-    """Whether neighbouring panels can share the label of y."""
-    return one.surface is None and (one.words, one.output) == (other.words, other.output)
-
-
-def _limits(parts: Sequence[TitledPanel]) -> tuple[float, float] | None:
+def _limits(panels: Sequence[EffectPanel]) -> tuple[float, float] | None:
     """The colours that surfaces share, if there are several and nothing else."""
-    surfaces = [part.panel.surface for part in parts]
-    values = [surface.y for surface in surfaces if surface is not None]
-    if len(values) < 2 or len(values) < len(parts) or len({part.panel.y_label for part in parts}) > 1:
+    values = [panel.surface.y for panel in panels if panel.surface is not None]
+    if len(values) < 2 or len(values) < len(panels) or len({panel.y_label for panel in panels}) > 1:
         return None
     return float(np.nanmin(np.concatenate(values))), float(np.nanmax(np.concatenate(values)))

@@ -12,11 +12,18 @@ from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._importance import Gap, GapStep, RelativeImportance
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import size_of
+from subgrove.plots._figure import size_of, text_width
 from subgrove.plots._palette import COLORS, GREY, small_size
-from subgrove.plots._results import interval_text, loss_label, one_loss
-from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw_series
-from subgrove.plots._text import text_width
+from subgrove.plots._rows import (
+    RowEntry,
+    RowLabels,
+    RowSeries,
+    draw_rows,
+    draw_series,
+    interval_text,
+    loss_label,
+    one_loss,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
