@@ -44,7 +44,8 @@ def axis_of(target: ColumnInfo, edges: Sequence[float], room: float, size: float
     if target.kind != "numeric":
         return _level_axis(target.levels, room, size)
     if edges[0] == edges[-1]:
-        return AxisTicks(at=(0.5,), labels=(_value_label(edges[0], target),))
+        date = np.datetime64(int(edges[0]), "us").astype("datetime64[D]") if target.is_date else None
+        return AxisTicks(at=(0.5,), labels=(f"{edges[0]:.6g}" if date is None else str(date),))
     if not _has_ticks(target, edges):
         return AxisTicks()
     unit = _UNITS["days"] if target.is_date else 1.0
@@ -87,12 +88,6 @@ def _date_ticks(low: float, high: float, most: int) -> tuple[tuple[float, ...], 
     return at, tuple(label(tick) for tick in at)
 
 
-def _value_label(value: float, target: ColumnInfo) -> str:
-    if target.is_date:
-        return str(np.datetime64(int(value), "us").astype("datetime64[D]"))
-    return f"{value:.6g}"
-
-
 def level_room(levels: Sequence[str], size: float) -> float:
     """Width in points at which all levels can be written side by side."""
     return (len(levels) + 0.2) * (widest([one_line(level) for level in levels], size) + _GAP)
@@ -124,6 +119,8 @@ class FeatureAxis:
         The range of its values, as they are given.
     unit : str
         Unit of durations.
+    divisor : float
+        Length of a day for dates, or of the unit of durations, in microseconds.
     """
 
     info: ColumnInfo
@@ -131,6 +128,7 @@ class FeatureAxis:
     low: float
     high: float
     unit: str = ""
+    divisor: float = 1.0
 
     @property
     def label(self) -> str:
@@ -149,13 +147,7 @@ class FeatureAxis:
             rank = np.full(len(self.info.levels), np.nan)
             rank[list(self.order)] = np.arange(len(self.order))
             return np.asarray(rank[np.asarray(values, dtype=np.intp)])
-        return np.asarray(values / self._divisor)
-
-    @property
-    def _divisor(self) -> float:
-        if self.info.is_date:
-            return _UNITS["days"]
-        return _UNITS[self.unit] if self.unit else 1.0
+        return np.asarray(values / self.divisor)
 
     def set_up(self, axis: DrawnAxis, room: float, margin: float = _MARGIN) -> None:
         """Give an axis its limits, and as many ticks as have room without touching."""
@@ -172,14 +164,14 @@ class FeatureAxis:
         size = 0.94 * font_size()
         if self.has_levels:
             return axis_of(replace(self.info, levels=tuple(self.info.levels[at] for at in self.order)), (), room, size)
-        unit = _UNITS[self.unit] if self.unit else 1.0
-        return axis_of(replace(self.info, is_duration=False), (self.low / unit, self.high / unit), room, size)
+        divisor = self.divisor if self.unit else 1.0
+        return axis_of(self.info, (self.low / divisor, self.high / divisor), room, size)
 
     def _limits(self, margin: float) -> tuple[float, float]:
         if self.has_levels:
             beyond = 0.5 + (0.1 if margin else 0.0)
             return -beyond, len(self.order) - 1 + beyond
-        low, high = self.low / self._divisor, self.high / self._divisor
+        low, high = self.low / self.divisor, self.high / self.divisor
         beyond = margin * (high - low) if high > low else max(abs(low), 1.0) / 2
         return low - beyond, high + beyond
 
@@ -192,8 +184,10 @@ def feature_axis(info: ColumnInfo, values: Sequence[Floats], *, keep_order: bool
         codes = found.astype(np.intp).tolist()
         return FeatureAxis(info, tuple(dict.fromkeys(codes if keep_order else sorted(codes))), 0.0, 0.0)
     low, high = (float(found.min()), float(found.max())) if len(found) else (0.0, 1.0)
-    unit = ""
-    if info.is_duration:
-        size = max(abs(low), abs(high))
-        unit = next((name for name, length in _UNITS.items() if size >= 2 * length), "microseconds")
-    return FeatureAxis(info, (), low, high, unit)
+    if info.is_date:
+        return FeatureAxis(info, (), low, high, divisor=_UNITS["days"])
+    if not info.is_duration:
+        return FeatureAxis(info, (), low, high)
+    size = max(abs(low), abs(high))
+    unit = next((name for name, length in _UNITS.items() if size >= 2 * length), "microseconds")
+    return FeatureAxis(info, (), low, high, unit, _UNITS[unit])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
-from subgrove._effects.subgroup_rows import BOX, FeatureSupport
+from subgrove._effects.subgroup_rows import FeatureSupport
 from subgrove.plots._axis import FeatureAxis
 from subgrove.plots._figure import size_of
 from subgrove.plots._lines import EffectLine
@@ -16,7 +16,6 @@ from subgrove.plots._palette import GREY, color_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 _BOLD, _THIN = 2.8, 1.1  # widths of a line in points
 _BAND = 0.16  # opacity of an interval
@@ -24,6 +23,8 @@ _BAND = 0.16  # opacity of an interval
 
 def draw_curve(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, style: Any, *, interval: bool) -> None:
     """Draw a curve: bold within the quartiles of the feature, thin within the whiskers, points at outliers."""
+    from matplotlib.patheffects import withStroke
+
     known = np.isfinite(line.y)
     x, y = line.x[known], line.y[known]
     box = line.support.box
@@ -34,20 +35,13 @@ def draw_curve(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str, style
         _draw_band(ax, scale, line, color)
     for (low, high), width in (((box[1], box[5]), _THIN), ((box[2], box[4]), _BOLD)):
         at = _between(x, low, high)
-        look = {"color": color, "linestyle": style, "linewidth": width, "solid_capstyle": "butt"}
-        (drawn,) = ax.plot(scale.place(at), np.interp(at, x, y), **look)
-        if line.ice is not None:
-            _set_apart(ax, drawn, width)
+        look: dict[str, Any] = {"color": color, "linestyle": style, "linewidth": width, "solid_capstyle": "butt"}
+        if line.ice is not None:  # an outline in the colour of the background sets a mean apart from thin lines
+            look["path_effects"] = [withStroke(linewidth=width + 1.8, foreground=ax.get_facecolor())]
+        ax.plot(scale.place(at), np.interp(at, x, y), **look)
     outliers = line.support.outliers
     outliers = outliers[(outliers >= x[0]) & (outliers <= x[-1])]
     ax.plot(scale.place(outliers), np.interp(outliers, x, y), ".", color=color, markersize=4, alpha=0.8)
-
-
-def _set_apart(ax: Axes, drawn: Line2D, width: float) -> None:
-    """Add an outline in the colour of the background, so that a mean is visible among thin lines."""
-    from matplotlib.patheffects import Normal, Stroke
-
-    drawn.set_path_effects([Stroke(linewidth=width + 1.8, foreground=ax.get_facecolor()), Normal()])
 
 
 def _draw_band(ax: Axes, scale: FeatureAxis, line: EffectLine, color: str) -> None:
@@ -115,6 +109,7 @@ FILLED = 0.8
 """Share of the room of a level that bars, or boxes, take."""
 _INSIDE, _WIDEST = 0.84, 0.3  # share of its own room that a box or bar takes, and how wide a bar is at most
 _STRIP, _STRIP_ROW = 0.15, 0.028  # share of the height of the axes that a strip takes, and a row of it at least
+_BXP = ("whislo", "q1", "med", "q3", "whishi")  # what matplotlib calls the middle five of our box statistics
 _DOT = 0.45  # size of the dot at the mean, as a share of the same
 
 
@@ -138,10 +133,7 @@ def _draw_boxes(ax: Axes, line: EffectLine, x: Floats, width: float, dot: float,
     spread = line.spread
     assert spread is not None
     known = np.isfinite(spread).all(axis=1)
-    names = {"whislo": "whisker_low", "q1": "q1", "med": "median", "q3": "q3", "whishi": "whisker_high"}
-    stats: list[dict[str, Any]] = [
-        {key: float(one[BOX.index(name)]) for key, name in names.items()} for one in spread[known]
-    ]
+    stats: list[dict[str, Any]] = [dict(zip(_BXP, one[1:6].tolist(), strict=True)) for one in spread[known]]
     edge = {"color": color, "linewidth": 1.0}
     ax.bxp(
         stats,

@@ -7,7 +7,6 @@ import re
 import textwrap
 import warnings
 from collections.abc import Container, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -146,12 +145,7 @@ def new_figure(width: float, height: float) -> Figure:
 def size_of(ax: Axes) -> tuple[float, float]:
     """Return width and height of axes in points, after the layout of the figure."""
     figure = ax.figure.figure
-    engine = figure.get_layout_engine()
-    if engine is not None and ax.get_axes_locator() is None:
-        with suppress(ValueError):  # as in the drawing of a figure: a window may be too small for any layout
-            engine.execute(figure)  # a third quicker than `draw_without_rendering`, which does this and draws
-        ax.apply_aspect()
-    elif engine is not None:
+    if figure.get_layout_engine() is not None:
         figure.draw_without_rendering()
     box = ax.get_window_extent()
     return float(box.width) * POINTS / figure.dpi, float(box.height) * POINTS / figure.dpi
@@ -197,19 +191,10 @@ def label_axis(axis: Axis, text: str, room: float) -> None:
 
 def note(ax: Axes, text: str, share: float = 1.0) -> None:
     """Write small grey text below the label of x, no wider than a share of the axes."""
-    ax.annotate(
-        wrap(text, share * size_of(ax)[0], small_size(), _MOST_NOTE),
-        (0.5, 0.0),
-        (0.0, -2.0),
-        xycoords=ax.xaxis.label,
-        textcoords="offset points",
-        ha="center",
-        va="top",
-        size=small_size(),
-        color=GREY,
-        annotation_clip=False,
-        parse_math=False,
-    )
+    size = small_size()
+    lines = wrap(text, share * size_of(ax)[0], size, _MOST_NOTE)
+    look: dict[str, Any] = {"ha": "center", "va": "top", "size": size, "color": GREY, "parse_math": False}
+    ax.annotate(lines, (0.5, 0.0), (0.0, -2.0), ax.xaxis.label, "offset points", annotation_clip=False, **look)
 
 
 def legend_above(

@@ -63,13 +63,14 @@ class RowEntry:
 
 @dataclass(frozen=True)
 class RowLabels:
-    """Labels of the rows of a plot, their number of lines at most, and their share of the width."""
+    """Labels of the rows of a plot, their number of lines at most, their share of the width, and a line at zero."""
 
     entries: tuple[RowEntry, ...]
     n_names: int = 2
     n_below: int = 2
     most_label: float = 0.42
     remedy: str = ""
+    zero: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +88,6 @@ class RowSeries:
         """Rows that are marked as unreliable."""
         none = np.zeros(len(self.estimate), dtype=np.bool_)
         return none if self.fails is None else self.fails & np.isfinite(self.estimate)
-
-    def first(self, n: int) -> RowSeries:
-        """The first rows only."""
-        fails = None if self.fails is None else self.fails[:n]
-        return RowSeries(self.label, self.estimate[:n], self.low[:n], self.high[:n], fails)
 
 
 @dataclass(frozen=True)
@@ -119,7 +115,11 @@ def draw_rows(
     """
     check_axes(ax)
     entries = legend or {}
-    ax = _new_axes(rows, list(entries)) if ax is None else _check_height(ax, rows)
+    if ax is None:
+        ax = _new_axes(rows, list(entries))
+    else:
+        width, height = size_of(ax)
+        _fitting(rows, width, height - _BESIDE)
     dress(ax, grid="x")
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
@@ -166,12 +166,6 @@ def _new_axes(rows: RowLabels, legend: Sequence[str]) -> Axes:
     return new_figure(_WIDTH, height).add_subplot()
 
 
-def _check_height(ax: Axes, rows: RowLabels) -> Axes:
-    width, height = size_of(ax)
-    _fitting(rows, width, height - _BESIDE)
-    return ax
-
-
 def _label_rows(ax: Axes, rows: RowLabels) -> None:
     """Write the labels of rows 0, 1, 2 and so on at the left of the axes."""
     n = len(rows.entries)
@@ -186,7 +180,8 @@ def _label_rows(ax: Axes, rows: RowLabels) -> None:
     ax.set_yticks(range(n), texts, parse_math=False, size=labels.font, linespacing=1.15)
     ax.tick_params(axis="y", length=0, pad=_PAD)
     number_ticks(ax.xaxis, width - min(widest(labels.names, labels.font), rows.most_label * width))
-    ax.axvline(0, color=GREY, linewidth=1.0, zorder=1.5)
+    if rows.zero:
+        ax.axvline(0, color=GREY, linewidth=1.0, zorder=1.5)
     for row, (name, below) in enumerate(zip(labels.names, labels.below, strict=True)):
         ax.axhline(row, color=GREY, alpha=0.25, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0.5)
         if below:
@@ -194,20 +189,9 @@ def _label_rows(ax: Axes, rows: RowLabels) -> None:
 
 
 def _write_below(ax: Axes, row: int, text: str, shift: float, size: float) -> None:
-    ax.annotate(
-        text,
-        (0.0, row),
-        (-_PAD, shift),
-        xycoords=ax.get_yaxis_transform(),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        size=size,
-        color=GREY,
-        linespacing=1.15,
-        annotation_clip=False,
-        parse_math=False,
-    )
+    look: dict[str, Any] = {"ha": "right", "va": "center", "color": GREY, "linespacing": 1.15, "parse_math": False}
+    place = ax.get_yaxis_transform()
+    ax.annotate(text, (0.0, row), (-_PAD, shift), place, "offset points", size=size, annotation_clip=False, **look)
 
 
 def _fitting(rows: RowLabels, width: float, height: float) -> WrappedLabels:
@@ -259,6 +243,8 @@ class ImportanceRows:
         Level of the intervals of each result; none for a score of all rows together.
     noise : tuple of str
         Sources of variance that the intervals of each result cover.
+    left_out : int
+        Number of features with smaller estimates.
     """
 
     features: tuple[str, ...]
@@ -266,12 +252,8 @@ class ImportanceRows:
     series: tuple[RowSeries, ...]
     label: str
     levels: tuple[float, ...]
-    noise: tuple[str, ...] = ()
-
-    def first(self, n: int) -> ImportanceRows:
-        """The first features only."""
-        series = tuple(one.first(n) for one in self.series)
-        return replace(self, features=self.features[:n], given=self.given[:n], series=series)
+    noise: tuple[str, ...]
+    left_out: int
 
 
 def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str, ImportanceResult]:
@@ -309,12 +291,15 @@ def one_loss(result: Result, loss: str | None) -> Result:
     return replace(result.for_loss(result.losses[0] if loss is None else loss), backend="pandas")
 
 
-def importance_rows(results: Mapping[str, ImportanceResult], loss: str | None) -> ImportanceRows:
-    """Return what is drawn of some results."""
+def importance_rows(
+    results: Mapping[str, ImportanceResult], loss: str | None, top: int | None = None
+) -> ImportanceRows:
+    """Return what is drawn of some results: the features with the largest estimates, all by default."""
     name = loss if loss is not None else next(iter(results.values())).losses[0]
     single = [one_loss(result, name) for result in results.values()]
     tables = [result.overall.set_index("feature") for result in single]
-    names = _in_order([table["estimate"] for table in tables])
+    in_order = _in_order([table["estimate"] for table in tables])
+    names = in_order[:top]
     series = []
     for label, table in zip(results, tables, strict=True):
         found = table.reindex(names)
@@ -324,7 +309,15 @@ def importance_rows(results: Mapping[str, ImportanceResult], loss: str | None) -
     levels = tuple(result.level for result in single if result.per_row_losses[0])
     noise = tuple(" + ".join(result.covered) for result in single if result.per_row_losses[0])
     given = tuple(_conditioning(name, single) for name in names)
-    return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), levels, noise)
+    return ImportanceRows(
+        features=tuple(names),
+        given=given,
+        series=tuple(series),
+        label=loss_label(single[0]),
+        levels=levels,
+        noise=noise,
+        left_out=len(in_order) - len(names),
+    )
 
 
 def _in_order(estimates: Sequence[Any]) -> list[str]:

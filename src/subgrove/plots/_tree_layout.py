@@ -129,8 +129,10 @@ class TreeLayout:
     ----------
     width, height : float
         Size of the picture.
-    row, header : float
-        Height of the row of a leaf, and of what is above the first.
+    row : float
+        Height of the row of a leaf.
+    y : mapping
+        Id of a node -> its height.
     box_left, box_width : list of float
         Position and width of the boxes of each depth.
     leaf_left : float
@@ -148,7 +150,7 @@ class TreeLayout:
     width: float
     height: float
     row: float
-    header: float
+    y: Mapping[int, float]
     box_left: Sequence[float]
     box_width: Sequence[float]
     leaf_left: float
@@ -194,14 +196,6 @@ def node_rows(parents: Sequence[int | None]) -> list[float]:
     return rows
 
 
-def heights(tree: Tree, layout: TreeLayout) -> dict[int, float]:
-    """Return the height of each node, by its id."""
-    parent = {child: node.id - 1 for node in tree.nodes for child in node.children or ()}
-    rows = node_rows([parent.get(node.id) for node in tree.nodes])
-    top = layout.height - layout.header
-    return {node.id: top - row * layout.row for node, row in zip(tree.nodes, rows, strict=True)}
-
-
 def has_distribution(tree: Tree) -> bool:
     """Whether there is a distribution to draw: several features that share a tree have none."""
     return tree.nodes[0].counts.size > 0
@@ -221,12 +215,13 @@ def _layout(tree: Tree, wordings: Mapping[int, EdgeText], rooms: Rooms, row: flo
     target = wrap(tree.target.name, panel_width, 1.1 * FONT, 2)
     labels = _label_height(axis)
     header = PAD + (1.9 * FONT if len(tree.leaves) > 1 else 0.0) + (labels + PAD if len(tree.leaves) > FAR else 0.0)
-    footer = labels + PAD + n_lines_of(target) * LINE * FONT
+    height = header + len(tree.leaves) * row + labels + PAD + n_lines_of(target) * LINE * FONT
+    places = node_rows([None if node.parent is None else node.parent - 1 for node in tree.nodes])
     return TreeLayout(
         width=panel_left + panel_width + MARGIN,
-        height=header + len(tree.leaves) * row + footer,
+        height=height,
         row=row,
-        header=header,
+        y={node.id: height - header - place * row for node, place in zip(tree.nodes, places, strict=True)},
         box_left=box_left,
         box_width=box_width,
         leaf_left=leaf_left,

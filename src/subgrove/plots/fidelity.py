@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _REMEDY = ", keep fewer features with top="
 _BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
 _BAR: dict[str, Any] = {"color": GREY, "alpha": 0.45, "linewidth": 5, "solid_capstyle": "butt"}
-_SIDE = 0.04  # share of the width that is left free on either side
 
 
 def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None) -> Axes:
@@ -70,7 +69,7 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     bars, series = bars[order], _series(result, order)
     ax = draw_rows(
         ax,
-        RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY),
+        RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY, zero=False),
         label="data fidelity (-log of the squared MMD)",
         text=_note(result, n_features - len(order)),
         legend={_BOUNDS: _bar_handle(), **{one.label: handle(place) for place, one in enumerate(series)}},
@@ -79,7 +78,6 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
         ax.plot([low, high], [row, row], zorder=1.8, **_BAR)
     if series:
         draw_series(ax, series)
-    _limit(ax, bars, series)
     return ax
 
 
@@ -108,17 +106,6 @@ def _bar_handle() -> Line2D:
     from matplotlib.lines import Line2D
 
     return Line2D([], [], **_BAR)
-
-
-def _limit(ax: Axes, bars: Floats, series: Sequence[RowSeries]) -> None:
-    """Show what there is; 0 has no meaning here."""
-    values = np.concatenate([bars.ravel(), *(part for one in series for part in (one.estimate, one.low, one.high))])
-    values = values[np.isfinite(values)]
-    if not values.size:
-        return
-    low, high = float(values.min()), float(values.max())
-    side = _SIDE * (high - low) or 0.5
-    ax.set_xlim(low - side, high + side)
 
 
 def _note(result: Fidelity, left_out: int) -> str:

@@ -102,13 +102,10 @@ def importance(
     ['subgroups', 'marginal']
     """
     results = read_results("result", result, others)
-    shown = importance_rows(results, loss)
-    n_features = len(shown.features)
-    if top is not None:
-        shown = shown.first(whole_number("top", top, least=1))
+    shown = importance_rows(results, loss, None if top is None else whole_number("top", top, least=1))
     entries = tuple(_feature_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True))
     rows = RowLabels(entries, n_below=2 if len(entries) <= _FEW else 1, remedy=_REMEDY)
-    more = n_features - len(entries)
+    more = shown.left_out
     left_out = f"; {more} feature{'s' * (more > 1)} with smaller estimates left out" if more else ""
     legend = {one.label: handle(place) for place, one in enumerate(shown.series)}
     ax = draw_rows(
@@ -183,7 +180,8 @@ def subgroup_importance(
         text=text + f"; {NOT_REALISTIC}" * is_unrealistic(score),
     )
     _draw_overall(ax, overall)
-    draw_series(ax, [_series(table)])
+    columns = [np.array([line[name] for line in table]) for name in ("estimate", "conf_low", "conf_high")]
+    draw_series(ax, [RowSeries("", *columns)])
     return ax
 
 
@@ -206,25 +204,10 @@ def _subgroup_entry(line: dict[str, Any], singletons: Sequence[int]) -> RowEntry
     return RowEntry(short_rule(line["rule"]), (rows + fold + unchanged,), rows)
 
 
-def _series(table: list[dict[str, Any]]) -> RowSeries:
-    columns = [np.array([line[name] for line in table]) for name in ("estimate", "conf_low", "conf_high")]
-    return RowSeries("", *columns)
-
-
 def _draw_overall(ax: Axes, overall: float) -> None:
     ax.axvline(overall, color=COLORS[0], linewidth=1.2, linestyle=(0, (4, 2)), zorder=1.6)
-    ax.annotate(
-        "all rows",
-        (overall, 1.0),
-        (0.0, 2.0),
-        xycoords=ax.get_xaxis_transform(),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        size=small_size(),
-        color=GREY,
-        annotation_clip=False,
-    )
+    look: dict[str, Any] = {"ha": "center", "va": "bottom", "size": small_size(), "color": GREY}
+    ax.text(overall, 1.01, "all rows", transform=ax.get_xaxis_transform(), **look)
 
 
 _WIDTH, _HEIGHT = 6.4, 4.4

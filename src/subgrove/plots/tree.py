@@ -27,7 +27,6 @@ from subgrove.plots._tree_layout import (
     TreeLayout,
     fitting_layout,
     has_distribution,
-    heights,
     natural_layout,
     p_value_text,
 )
@@ -178,31 +177,31 @@ class _Canvas:
 def draw_tree(ax: Axes, tree: Tree, layout: TreeLayout, scale: float) -> None:
     """Draw all parts of a tree."""
     canvas = _Canvas(ax, layout, scale)
-    y = heights(tree, layout)
     for node in tree.nodes:
         if node.is_leaf:
-            _write_leaf(canvas, layout, node, y[node.id])
+            _write_leaf(canvas, layout, node)
         else:
-            _draw_edges(canvas, tree, node, layout, y)
-            _draw_box(canvas, node, layout, y[node.id])
+            _draw_edges(canvas, tree, node, layout)
+            _draw_box(canvas, node, layout)
     below = 1 + LINE * FONT * n_lines_of(layout.target) / 2
     if not has_distribution(tree):
         canvas.write(layout.panel_left, below, layout.target, FONT, weight="bold")
         return
-    peaks = _peaks(tree)
+    peaks = [float(_shape(tree, node.counts).max()) for node in (tree.nodes[0], *tree.leaves)]
     common = None if max(peaks) > _SCALES * min(peaks) and tree.target.kind == "numeric" else max(peaks)
-    for leaf in tree.leaves:
-        bottom = y[leaf.id] - _FILLED * layout.row / 2
+    for leaf, peak in zip(tree.leaves, peaks[1:], strict=True):
+        bottom = layout.y[leaf.id] - _FILLED * layout.row / 2
         panel = canvas.panel(layout.panel_left, bottom, layout.panel_width, _FILLED * layout.row)
         _draw_distribution(panel, tree, layout.axis, leaf.counts)
-        panel.set_ylim(0, _HEADROOM * (common or _peak(tree, leaf.counts) or 1.0))
+        panel.set_ylim(0, _HEADROOM * (common or peak or 1.0))
         _dress(panel, tree, layout.axis, scale, top=leaf is tree.leaves[0], bottom=leaf is tree.leaves[-1])
     if len(tree.leaves) > 1:
         _draw_key(canvas, layout, OWN_SCALES if common is None else "")
     canvas.write(layout.panel_left + layout.panel_width / 2, below, layout.target, FONT, ha="center", weight="bold")
 
 
-def _draw_edges(canvas: _Canvas, tree: Tree, node: Node, layout: TreeLayout, y: dict[int, float]) -> None:
+def _draw_edges(canvas: _Canvas, tree: Tree, node: Node, layout: TreeLayout) -> None:
+    y = layout.y
     start = layout.box_left[node.depth] + layout.box_width[node.depth]
     fork = start + TRUNK
     for child in node.children or ():
@@ -214,11 +213,11 @@ def _draw_edges(canvas: _Canvas, tree: Tree, node: Node, layout: TreeLayout, y: 
         canvas.write(at, y[child], text, EDGE * FONT)
 
 
-def _draw_box(canvas: _Canvas, node: Node, layout: TreeLayout, y: float) -> None:
+def _draw_box(canvas: _Canvas, node: Node, layout: TreeLayout) -> None:
     from matplotlib.colors import to_rgba
     from matplotlib.patches import FancyBboxPatch
 
-    left, width = layout.box_left[node.depth], layout.box_width[node.depth]
+    left, width, y = layout.box_left[node.depth], layout.box_width[node.depth], layout.y[node.id]
     name, p_value = layout.names[node.id], p_value_text(node.p_value)
     upper = LINE * FONT * n_lines_of(name)
     lower = LINE * SMALL * FONT if p_value else 0.0
@@ -230,20 +229,12 @@ def _draw_box(canvas: _Canvas, node: Node, layout: TreeLayout, y: float) -> None
         canvas.write(left + width / 2, y - upper / 2, p_value, SMALL * FONT, ha="center")
 
 
-def _write_leaf(canvas: _Canvas, layout: TreeLayout, leaf: Node, y: float) -> None:
-    rows, *node = layout.leaves[leaf.id]
+def _write_leaf(canvas: _Canvas, layout: TreeLayout, leaf: Node) -> None:
+    (rows, *node), y = layout.leaves[leaf.id], layout.y[leaf.id]
     shift = LINE * FONT / 2 if node else 0.0
     canvas.write(layout.leaf_left + PAD, y + shift, rows, FONT)
     for text in node:
         canvas.write(layout.leaf_left + PAD, y - shift, text, SMALL * FONT, color=GREY)
-
-
-def _peaks(tree: Tree) -> list[float]:
-    return [_peak(tree, node.counts) for node in (tree.nodes[0], *tree.leaves)]
-
-
-def _peak(tree: Tree, counts: Floats) -> float:
-    return float(_shape(tree, counts).max())
 
 
 def _shape(tree: Tree, counts: Floats) -> Floats:
