@@ -160,3 +160,14 @@ def test_every_page_is_linked_from_the_table_of_pages() -> None:
         index += page_text(f"docs/{folder}/index.md").replace("](", f"]({folder}/")
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES if page.is_relative_to(ROOT / "docs")}
     assert [page for page in sorted(pages - {"index.md"}) if f"]({page})" not in index] == []
+
+
+SOURCE_FILE = re.compile(r"`((?:_?[a-z]\w*/)+(?:\w+\.(?:py|c|h))?)`")
+
+
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/how_it_works.md", "docs/life_of_a_call.md"])
+def test_every_file_of_the_source_that_a_page_names_exists(name: str) -> None:
+    places = SOURCE_FILE.findall(page_text(name))
+    assert places
+    roots = (ROOT, ROOT / "src" / "subgrove", ROOT / "src", ROOT / "tests")
+    assert [place for place in places if not any((root / place).exists() for root in roots)] == []
