@@ -41,8 +41,8 @@ def _about(sets: pd.DataFrame) -> str:
         f"How close rows stay to the data when a feature is redrawn, as in the paper's section on data fidelity and on "
         f"the very rows of our run of it: {len(first)} data sets, {int(first['features'].sum())} features, {repeated}. "
         f"A sampler with its default settings is added to the paper's eight methods, and the nine are "
-        f"ranked by squared MMD within data set, feature and repetition, the smallest first. `none` leaves the rows as "
-        f"they are. The paper's subgroups permute the rows that are judged, and its knockoffs are fitted on them; the "
+        f"ranked by squared MMD within data set, feature and repetition, the smallest first. `none` changes "
+        f"nothing. The paper's subgroups permute the rows that are judged, and its knockoffs are fitted on them; the "
         f"sampler is fitted on the train rows only."
     )
 

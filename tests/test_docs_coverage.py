@@ -59,9 +59,9 @@ def parameters_of(value: Any) -> set[str]:
     return {name for name in inspect.signature(value).parameters if name not in ("self", "cls") and name[0] != "_"}
 
 
-def missing(asked: dict[str, set[str]], sections: tuple[str, ...], values: dict[str, Any]) -> dict[str, list[str]]:
+def missing(required: dict[str, set[str]], sections: tuple[str, ...], values: dict[str, Any]) -> dict[str, list[str]]:
     """Name -> its parameters that the docstring does not describe."""
-    left = {name: sorted(names - described(values[name], *sections)) for name, names in asked.items()}
+    left = {name: sorted(names - described(values[name], *sections)) for name, names in required.items()}
     return {name: names for name, names in left.items() if names}
 
 
@@ -77,19 +77,19 @@ def test_every_public_name_says_what_it_is() -> None:
 
 
 def test_every_parameter_is_described() -> None:
-    asked = {name: parameters_of(value) for name, value in CALLED.items()}
-    assert missing(asked, ("Parameters",), CALLED) == {}
+    required = {name: parameters_of(value) for name, value in CALLED.items()}
+    assert missing(required, ("Parameters",), CALLED) == {}
 
 
 def test_every_parameter_of_a_constructor_is_described() -> None:
-    asked = {
+    required = {
         name: {field.name for field in fields(kind) if field.name[0] != "_"}
         if is_dataclass(kind)
         else parameters_of(kind)
         for name, kind in CLASSES.items()
         if not issubclass(kind, Exception)
     }
-    assert missing(asked, ("Parameters", "Attributes"), CLASSES) == {}
+    assert missing(required, ("Parameters", "Attributes"), CLASSES) == {}
 
 
 def test_every_function_and_class_has_an_example() -> None:

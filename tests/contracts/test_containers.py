@@ -163,7 +163,7 @@ def expected(grower: type[Grower], missing: bool) -> Tree:
 
 
 def without_columns(tree: Tree) -> Tree:
-    """A tree without what only tells the storage of its columns."""
+    """A tree without the storage of its columns."""
     return replace(tree, columns=tuple(replace(column, is_integer=False) for column in tree.columns))
 
 
@@ -231,7 +231,7 @@ def test_levels_of_x_come_in_any_container(grower: type[Grower], x_of: Callable[
     labels = columns.pop("season")
     X = pandas_numpy({**columns, "season": ["same"] * N}).drop(columns="season")
     one, other = grow(grower, X, pd.Series(labels)), grow(grower, X, x_of(labels))
-    # A dictionary has its levels in the order of the rows, by which CART tells left from right.
+    # A dictionary has its levels in the order of the rows, by which CART orders left and right.
     assert sorted(one.rules.values()) == sorted(other.rules.values())
     assert sorted(one.target.levels) == sorted(other.target.levels)
 

@@ -309,7 +309,7 @@ def test_several_losses_are_one_pass() -> None:
 def test_small_tables_are_predicted_in_few_calls() -> None:
     model = Counting()
     run(model, n_repeats=3)
-    # The rows as they are; one batch for the columns with many values; those with few are exact, each by itself.
+    # The baseline rows; one batch for the columns with many values; those with few are exact, each by itself.
     assert model.calls <= 2 + 3
 
 

@@ -1024,12 +1024,12 @@ def report_of_classes() -> Any:
     return _report(model, known, labels, tables=(train, X), features=["x0"], target="level")
 
 
-# Data in pieces
+# Data in chunks
 
 
 @case
-def parquet_in_pieces() -> Any:
-    """A folder of three Parquet files, with small row groups and small pieces."""
+def parquet_in_chunks() -> Any:
+    """A folder of three Parquet files, with small row groups and small chunks."""
     X, y = mixed(900, 5)
     weights = np.random.default_rng(2).integers(1, 4, len(X))
     whole = X.assign(y=y, weight=weights, key=np.arange(len(X)))

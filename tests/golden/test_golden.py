@@ -123,7 +123,7 @@ def test_a_renamed_key_is_an_unexpected_one_until_it_is_listed(monkeypatch: pyte
         assert not _found(new, exact=True)
 
 
-def test_two_keys_for_one_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_keys_for_one_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(renamed, "COLUMNS", {"feature": "estimate"})
     with pytest.raises(AssertionError, match="two keys of 'overall' stand for the recorded key 'estimate'"):
         with_recorded_names(TABLE)

@@ -82,7 +82,7 @@ def _line(
     p = float(columns["p_value"])
     covered = [TEST_ROWS, *([MONTE_CARLO] if MONTE_CARLO in one.covered else [])]
     return {
-        **one.loss_column(loss[0]),
+        **one._loss_column(loss[0]),
         "feature": first.title,
         "n": as_count(n),
         "this": a,

@@ -24,6 +24,17 @@ class Explanation:
         The feature.
     sentences : tuple of str
         In reading order.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> def model(X):
+    ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
+    >>> options = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
+    >>> explanation = sg.importance(model, test.X, test.y, train=train.X, **options).explain("temp")
+    >>> explanation.feature
+    'temp'
     """
 
     feature: str

@@ -38,6 +38,18 @@ class GapStep:
         The difference: importance that the feature shares with the column.
     std_error, mc_error : float
         Standard error of the step over test rows, and over Monte Carlo draws.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> def model(X):
+    ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
+    >>> options = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
+    >>> within = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **options)
+    >>> marginal = sg.importance(model, test.X, test.y, sampler="marginal", **options)
+    >>> within.explain_gap(marginal, "temp").parts[0].column
+    'season'
     """
 
     column: str

@@ -46,6 +46,17 @@ class RelativeImportance:
     How to read it: the first row is the marginal importance, the last one the conditional importance. Where `estimate`
     falls, the feature shares importance with the added column, given the columns before it. `change` is the difference
     to the row above, with the standard error of the paired difference.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> train, test = sg.datasets.bike(split=0.7, random_state=1)
+    >>> def model(X):
+    ...     return 2000 + 100 * X["temp"] + 1000 * (X["yr"] == "2012")
+    >>> options = {"features": ["temp"], "loss": "absolute_error", "random_state": 1}
+    >>> within = sg.importance(model, test.X, test.y, sampler="subgroups", train=train.X, **options)
+    >>> within.relative("temp", order=["season", "hum"]).table["added"].tolist()[:2]
+    ['', 'season']
     """
 
     feature: str

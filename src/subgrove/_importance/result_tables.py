@@ -175,7 +175,7 @@ class ImportanceTables(ImportanceData):
         `uncalibrated_std_error` are those of the plain mean. `columns` predict the contribution of a row to the
         importance; where there is none, the weights are 1.
         """
-        columns = [self.loss_column(at) for at in range(len(self.losses))]
+        columns = [self._loss_column(at) for at in range(len(self.losses))]
         return table_of_lines(self.backend, calibration_lines(self.scores, columns), CALIBRATION_COLUMNS)
 
     def _expanded(self, values: Floats) -> Floats:

@@ -66,7 +66,7 @@ class DeviceModel:
     {'a': 4.0, 'b': 0.0}
     """
 
-    def __new__(cls, model: Any = None, *, output: Output = "value", **options: Any) -> DeviceModel:
+    def __new__(cls, model: Any = None, *, output: Output = "value", **_options: Any) -> DeviceModel:
         """Return a `DeviceClassifier` if the output is classes."""
         return super().__new__(DeviceModel if output == "value" else DeviceClassifier)
 

@@ -75,14 +75,14 @@ def _score(
     n_repeats, left = context.n_repeats, list(features)
     while left:
         for scorer in _one_round(context, left, n_repeats, unfinished, progress):
-            if context.adaptive is not None and context.adaptive.needs_more(scorer.provisional(), context.weights):
+            if context.adaptive is not None and context.adaptive._needs_more(scorer.provisional(), context.weights):
                 unfinished[scorer.feature] = scorer
             else:
                 scorer.finish()
                 finished[scorer.feature] = scorer
         left = [feature for feature in left if feature not in finished]
         if context.adaptive is not None:
-            n_repeats = context.adaptive.more_than(n_repeats)
+            n_repeats = context.adaptive._more_than(n_repeats)
     results = {feature: scorer.result for feature, scorer in finished.items()}
     checker = context.fidelity_checker
     if checker is not None:
