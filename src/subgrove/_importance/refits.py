@@ -64,6 +64,16 @@ class RefitsResult:
     -----
     `estimate` is the mean over refits, `std_error` the root of (1 / J + n_test / n_train) s², with s² the variance over
     the J refits. Test, interval and p-value are those of Student's t with J - 1 degrees of freedom.
+
+    Examples
+    --------
+    >>> import subgrove as sg
+    >>> from sklearn.linear_model import LinearRegression
+    >>> bike = sg.datasets.bike()
+    >>> X = bike.X[["temp", "hum", "wind"]]
+    >>> refits = sg.importance_over_refits(LinearRegression(), X, bike.y, n_refits=3, random_state=1)
+    >>> len(refits.refits)
+    9
     """
 
     features: tuple[str, ...]

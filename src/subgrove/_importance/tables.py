@@ -75,7 +75,7 @@ class ImportanceData:
         """Sources of noise that standard errors, p-values and intervals cover."""
         return default_sources(self.settings) if self.sources is None else self.sources
 
-    def loss_column(self, at: int) -> dict[str, str]:
+    def _loss_column(self, at: int) -> dict[str, str]:
         """Return the loss of a line of a table, where there are several."""
         return loss_column(self.losses, at)
 
