@@ -1,40 +1,17 @@
-"""The drawing of who may import whom is true: this test walks the imports."""
+"""The map of imports is true: imports go down only, and never in a circle."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-import subgrove
+from tools.structure import ORDER, SOURCE, drawn_map, import_cycles, imports_of, module_name, parsed, python_files
 
-PACKAGE = Path(subgrove.__file__).parent
-
-# From the user's side down to what could be a package of its own; a part may import parts after it.
-ORDER = [
-    ("_cli",),
-    ("_report",),
-    ("plots",),
-    ("_importance", "_effects", "_fidelity", "_dependence"),
-    ("simulate",),
-    ("datasets",),
-    ("_scoring",),
-    ("_models",),
-    ("_scale",),
-    ("samplers",),
-    ("_regress",),
-    ("_subgroups",),
-    ("trees",),
-    ("_data",),
-    ("_native",),
-    ("_core",),
-    ("losses",),
-    ("exceptions",),
-]
 NEEDS_NOTHING = ["_version"]
+FILES = [path for path in python_files() if path != SOURCE / "__init__.py"]
 
 
 def part_of(module: str) -> str:
@@ -52,39 +29,26 @@ def may_import(importer: str, imported: str) -> bool:
     return above is not None and below is not None and above < below
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def imports_of(path: Path) -> set[str]:
-    """Modules of this package that a file imports, anywhere in it."""
-    found: set[str] = set()
-    for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative imports hide where a name comes from"
-            found |= {node.module or ""}
-            if node.module == "subgrove":
-                found |= {f"subgrove.{alias.name}" for alias in node.names}
-    return {name for name in found if name.startswith("subgrove.")}
-
-
-FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SOURCE).as_posix())
 def test_imports_go_down_only(path: Path) -> None:
-    importer = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    importer = part_of(module_name(path))
     for module in imports_of(path):
         assert may_import(importer, part_of(module)), f"{path.name} imports {module}: {importer} -> {part_of(module)}"
 
 
-def test_every_part_has_its_place_in_the_drawing() -> None:
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert import_cycles() == []
+
+
+def test_every_part_has_its_place_in_the_order() -> None:
     known = {part for parts in ORDER for part in parts} | {*NEEDS_NOTHING, "__init__", "py"}
-    present = {path.name.split(".")[0] for path in PACKAGE.iterdir() if not path.name.startswith("__pycache__")}
+    present = {path.name.split(".")[0] for path in SOURCE.iterdir() if not path.name.startswith("__pycache__")}
     assert present <= known
+
+
+def test_the_map_in_contributing_is_current() -> None:
+    page = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert drawn_map() in page, "run `python -m tools.structure --write`"
 
 
 def test_walk_sees_a_forbidden_import(tmp_path: Path) -> None:
@@ -96,7 +60,16 @@ def test_walk_sees_a_forbidden_import(tmp_path: Path) -> None:
     assert not may_import("_data", "trees")
 
 
-def test_trees_import_no_container_library_at_the_top() -> None:
+def test_walk_sees_a_circle_through_type_checking_and_functions(tmp_path: Path) -> None:
+    package = tmp_path / "subgrove"
+    package.mkdir()
+    (package / "one.py").write_text("if TYPE_CHECKING:\n    from subgrove import two\n")
+    (package / "two.py").write_text("def f():\n    from subgrove.one import x\n    return x\n")
+    (package / "three.py").write_text("from subgrove.two import f\n")
+    assert import_cycles(package) == [["subgrove.one", "subgrove.two"]]
+
+
+def test_no_container_library_is_imported_at_the_top() -> None:
     names = {"pandas", "polars", "pyarrow", "matplotlib", "sklearn"}
     assert all(importlib.util.find_spec(name) is not None for name in names)
     for path in FILES:

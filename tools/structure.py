@@ -157,15 +157,14 @@ def summary_line(folder: Path) -> str:
 
 
 def drawn_map() -> str:
-    """Return the map of CONTRIBUTING.md: each part with its files and what it does, then the order of imports."""
+    """Return the map of CONTRIBUTING.md: each part and what it does, then the order of imports."""
     rows = []
     for part in [name for names in ORDER for name in names]:
         folder = SOURCE / part
         place = folder if folder.is_dir() else folder.with_suffix(".py")
-        n = len(python_files(folder)) if folder.is_dir() else 1
-        rows.append(f"| `{place.name}{'/' if folder.is_dir() else ''}` | {n} | {summary_line(place)} |")
+        rows.append(f"| `{place.name}{'/' if folder.is_dir() else ''}` | {summary_line(place)} |")
     arrows = " -> ".join(names[0] if len(names) == 1 else "{" + " | ".join(names) + "}" for names in ORDER)
-    table = "\n".join(["| part | files | what it does |", "|---|--:|---|", *rows])
+    table = "\n".join(["| part | what it does |", "|---|---|", *rows])
     return f"{table}\n\n```\n{_wrapped(arrows)}\n```"
 
 
