@@ -69,7 +69,7 @@ class ImportanceTables(ImportanceData):
     def repeats(self) -> Any:
         """One row for each feature and repeat (and loss)."""
         lines = [
-            {**self.loss_column(at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
+            {**self._loss_column(at), "feature": score.title, "repeat": repeat, "estimate": float(value)}
             for at in range(len(self.losses))
             for score in self.scores
             for repeat, value in enumerate(score.overall[at])
@@ -97,7 +97,7 @@ class ImportanceTables(ImportanceData):
                 for k in range(len(score.rules)) if by_subgroup else [None]:
                     values = score.overall[at] if k is None else score.repeats[at, :, k]
                     own = {} if k is None else subgroup_columns(score, k)
-                    line = {**self.loss_column(at), "feature": score.title, **own}
+                    line = {**self._loss_column(at), "feature": score.title, **own}
                     line |= {"mean": float(values.mean()), "median": float(np.median(values))}
                     lines.append(line | {f"q{100 * level:g}": float(np.quantile(values, level)) for level in quantiles})
         return table_of_lines(self.backend, lines)
@@ -132,7 +132,7 @@ class ImportanceTables(ImportanceData):
                 errors = {name: float(np.sqrt(components[name][0])) for name in sources}
                 known = {name: error for name, error in errors.items() if error > 0}
                 largest = max(known, key=lambda name: known[name]) if known else "none"
-                lines.append({**self.loss_column(at), "feature": score.title, **errors, "largest": largest})
+                lines.append({**self._loss_column(at), "feature": score.title, **errors, "largest": largest})
         return table_of_lines(self.backend, lines)
 
     @property

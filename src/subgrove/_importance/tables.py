@@ -143,7 +143,7 @@ def overall_line(result: ImportanceData, score: FeatureResult, at: int) -> dict[
     columns = interval_columns(estimate, np.sqrt(variance), df, result.level, correction)
     check = score.fidelity_check
     return {
-        **result.loss_column(at),
+        **result._loss_column(at),
         "feature": score.title,
         "n": as_count(float(score.sizes.sum())),
         **{name: float(value) for name, value in columns.items()},
@@ -162,7 +162,7 @@ def subgroup_lines(result: ImportanceData, score: FeatureResult, at: int) -> lis
     check = score.fidelity_check
     return [
         {
-            **result.loss_column(at),
+            **result._loss_column(at),
             "feature": score.title,
             **subgroup_columns(score, k),
             "n": as_count(score.sizes[k]),

@@ -68,15 +68,15 @@ class AdaptiveRepeats:
                 f"max_repeats={self.max_repeats} is below start={self.start}. Raise it, or lower start."
             )
 
-    def needs_more(self, result: FeatureResult, weights: Floats | None) -> bool:
+    def _needs_more(self, result: FeatureResult, weights: Floats | None) -> bool:
         """Return whether a feature needs more repeats, and may have them."""
-        return result.overall.shape[1] < self.max_repeats and not self.is_met(result, weights)
+        return result.overall.shape[1] < self.max_repeats and not self._is_met(result, weights)
 
-    def more_than(self, n_repeats: int) -> int:
+    def _more_than(self, n_repeats: int) -> int:
         """Return the next number of repeats."""
         return min(2 * n_repeats, self.max_repeats)
 
-    def is_met(self, result: FeatureResult, weights: Floats | None) -> bool:
+    def _is_met(self, result: FeatureResult, weights: Floats | None) -> bool:
         """Return whether the Monte-Carlo error is small enough, for each loss that has a value for each row."""
         share = result.sizes / result.sizes.sum()
         draws = (np.where(share > 0, result.mc_variance, 0.0) * share**2).sum(axis=1)
@@ -124,7 +124,7 @@ def reject_scores(per_row: Sequence[int]) -> None:
 
 def warn_of_max_repeats(adaptive: AdaptiveRepeats, results: Sequence[FeatureResult], weights: Floats | None) -> None:
     """Warn about features that reached `max_repeats` and would have needed more."""
-    short = [result.title for result in results if not adaptive.is_met(result, weights)]
+    short = [result.title for result in results if not adaptive._is_met(result, weights)]
     if short:
         more = f" and {len(short) - 5} more" if len(short) > 5 else ""
         warnings.warn(
