@@ -140,13 +140,8 @@ def _draw(ax: Axes, cells: DependenceCells) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
     colors = LinearSegmentedColormap.from_list("explained", ["#F4F6F8", "#9DC3E0", "#0072B2", "#08306B"])
-    look: dict[str, Any] = {
-        "cmap": colors.with_extremes(bad="#DADADA"),
-        "vmin": 0.0,
-        "vmax": 1.0,
-        "edgecolors": "white",
-        "linewidth": 1.0,
-    }
+    with_grey = colors.with_extremes(bad="#DADADA")
+    look: dict[str, Any] = {"cmap": with_grey, "vmin": 0.0, "vmax": 1.0, "edgecolors": "white", "linewidth": 1.0}
     y = np.arange(len(cells.features) + 1) - 0.5
     # A negative share is drawn as 0; its number is in the cell.
     ax.pcolormesh([-0.5, 0.5], y, np.maximum(cells.explained, 0)[:, None], **look)

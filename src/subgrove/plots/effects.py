@@ -148,8 +148,8 @@ def effects(
         if part.title:
             title = wrap(short_rule(part.title), 0.75 * _PANEL_WIDTH * POINTS, font_size())
             ax.set_title(title, size=font_size(), loc="left", parse_math=False)
-        before = parts[place - 1]
-        if place % n_columns and part.surface is None and (part.words, part.output) == (before.words, before.output):
+        left = parts[place - 1]
+        if place % n_columns and part.surface is None and (part.words, part.output) == (left.words, left.output):
             ax.set_ylabel("")
     if limits is not None:
         draw_color_bar(axes, parts[-1].y_label)
