@@ -1,4 +1,4 @@
-"""Importance of models on tensors: the same numbers as in the ordinary way, and what comes back, what is refused."""
+"""Importance of models on tensors: the same numbers as with the table in memory, the result, and errors."""
 
 from __future__ import annotations
 
@@ -202,7 +202,12 @@ def test_a_result_is_saved_and_read(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "more", [{"loss": "root_mean_squared_error"}, {"budget": 0.5}, {"loss": lambda y, p: abs(y - p)}]
+    "more",
+    [
+        {"loss": "root_mean_squared_error"},
+        {"n_repeats": sg.AdaptiveRepeats(share=0.5)},
+        {"loss": lambda y, p: abs(y - p)},
+    ],
 )
 def test_what_needs_each_prediction_goes_the_ordinary_way(more: dict[str, Any]) -> None:
     options = {**QUICK, "features": ["a"], **more}
@@ -269,7 +274,7 @@ REJECTED: dict[str, tuple[Any, type[Exception], str]] = {
         InputError,
         "X has 3 columns, but columns names 4",
     ),
-    "classes that are not told": (
+    "model without classes": (
         lambda: sg.importance(NET, X, (Y > 0).astype(int), loss="log_loss"),
         ParameterError,
         "no predict_proba",
@@ -277,27 +282,27 @@ REJECTED: dict[str, tuple[Any, type[Exception], str]] = {
     "logits as probabilities": (
         lambda: sg.importance(sg.DeviceModel(NET, output="probability"), X, (Y > 0).astype(int), sampler="marginal"),
         ModelError,
-        "If these are logits, say so",
+        "If these are logits, pass",
     ),
     "too few classes": (
         lambda: sg.importance(sg.DeviceModel(network(3), output="logit"), X, (Y > 0).astype(int), sampler="marginal"),
         ModelError,
-        "3 probabilities a row for 2 classes",
+        "3 probabilities per row for 2 classes",
     ),
     "several outputs": (
         lambda: sg.importance(network(3), X, Y, sampler="marginal"),
         ModelError,
-        r"shape \(300, 3\) where y has \(300,\)",
+        r"shape \(300, 3\), but y has \(300,\)",
     ),
     "what the model raises": (
         lambda: sg.importance(network(columns=7), X, Y, sampler="marginal"),
         ModelError,
         r"The model raised RuntimeError on 300 rows \(original rows\)",
     ),
-    "what is no tensor": (
+    "no tensor": (
         lambda: sg.importance(sg.DeviceModel(lambda X: "no"), X, Y, sampler="marginal"),
         ModelError,
-        "gave str for 300 rows",
+        "returned str for 300 rows",
     ),
     "what the sampler raises": (
         lambda: sg.importance(NET, X, Y, sampler=Fails(), train=TRAIN),
@@ -316,9 +321,9 @@ REJECTED: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "no function": (lambda: sg.DeviceModel(3), ParameterError, "a function of a tensor; got int"),
     "class": (lambda: sg.DeviceModel(torch.nn.Linear), ParameterError, "got the class Linear"),
-    "twice": (lambda: sg.DeviceModel(ON_DEVICE), ParameterError, "on a device already"),
+    "twice": (lambda: sg.DeviceModel(ON_DEVICE), ParameterError, "is a DeviceModel already"),
     "gives": (lambda: sg.DeviceModel(NET, output="odds"), ParameterError, "output must be one of 'value'"),  # type: ignore[arg-type]
-    "classes of numbers": (lambda: sg.DeviceModel(NET, classes=[0, 1]), ParameterError, "classes belong to"),
+    "classes of numbers": (lambda: sg.DeviceModel(NET, classes=[0, 1]), ParameterError, "classes requires output"),
     "batch_rows": (lambda: sg.DeviceModel(NET, batch_rows=0), ParameterError, "batch_rows must be"),
     "dtype": (lambda: sg.DeviceModel(NET, dtype=torch.int64), ParameterError, "dtype must be a floating point"),
     "device": (lambda: sg.DeviceModel(NET, device="nowhere"), ParameterError, "device='nowhere' cannot be used here"),

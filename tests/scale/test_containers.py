@@ -18,7 +18,7 @@ from pandas.testing import assert_frame_equal
 from subgrove._scale import is_large
 from subgrove._scale.large_data import read_chunks
 from subgrove._scale.readers import ChunkedData, sample_rows
-from subgrove._scale.readers.with_polars import slices_are_cheap
+from subgrove._scale.readers.lazy_frames import slices_are_cheap
 from subgrove.exceptions import InputError
 
 

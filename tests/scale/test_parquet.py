@@ -29,15 +29,15 @@ def frame() -> pd.DataFrame:
     n = 1_000
     gaps = rng.integers(0, 9, n).astype(float)
     gaps[700] = np.nan
-    answers: Any = np.array([True, False] * (n // 2), dtype=object)
-    answers[900] = None
+    consent: Any = np.array([True, False] * (n // 2), dtype=object)
+    consent[900] = None
     return pd.DataFrame(
         {
             "number": rng.normal(size=n),
             "small": rng.normal(size=n).astype(np.float32),
             "whole": rng.integers(0, 100, n),
             "gaps": pd.Series(gaps).astype("Int64"),
-            "answers": answers,
+            "consent": consent,
             "flag": rng.random(n) < 0.5,
             "text": rng.choice(["a", "b", "c"], n),
             "group": pd.Categorical(np.where(np.arange(n) < 500, "x", "y"), categories=["y", "x", "unused"]),
@@ -103,7 +103,7 @@ def test_ordered_levels_that_disagree_are_rejected(tmp_path: Path) -> None:
 
 
 def test_small_files_are_joined_and_named(tmp_path: Path, frame: pd.DataFrame) -> None:
-    frame = frame.drop(columns="answers")
+    frame = frame.drop(columns="consent")
     for number in range(10):
         frame[number * 100 : (number + 1) * 100].to_parquet(tmp_path / f"part-{number}.parquet", index=False)
     data = read_chunks(str(tmp_path), chunk_rows=250)

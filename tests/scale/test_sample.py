@@ -97,9 +97,9 @@ def test_a_key_that_repeats_is_rejected(tmp_path: Path, frame: pd.DataFrame) -> 
 
 
 def test_types_of_a_sample_are_those_of_chunks(tmp_path: Path) -> None:
-    answers = np.array([True, False] * 50 + [None], dtype=object)
-    pd.DataFrame({"answers": answers, "x": 1.0}).to_parquet(tmp_path / "rows.parquet")
+    consent = np.array([True, False] * 50 + [None], dtype=object)
+    pd.DataFrame({"consent": consent, "x": 1.0}).to_parquet(tmp_path / "rows.parquet")
     data = read_chunks(tmp_path / "rows.parquet")
     drawn = next(found for seed in range(9) if (found := sample_rows(data, data.columns, 5, seed)) is not None)
-    assert drawn.table["answers"].notna().all()
+    assert drawn.table["consent"].notna().all()
     assert drawn.table.dtypes.tolist() == data.chunks[0].read(data.columns).dtypes.tolist()

@@ -129,11 +129,11 @@ def read_chunks(source: Any, *, argument: str = "X", chunk_rows: int | None = No
 
         data = chunks_of_dataset(source, argument, rows)
     elif _is_instance(source, "polars", "LazyFrame"):
-        from subgrove._scale.readers.with_polars import chunks_of_lazy_frame
+        from subgrove._scale.readers.lazy_frames import chunks_of_lazy_frame
 
         data = chunks_of_lazy_frame(source, argument, rows)
     elif _is_instance(source, "dask.dataframe", "DataFrame"):
-        from subgrove._scale.readers.with_dask import chunks_of_dask
+        from subgrove._scale.readers.lazy_frames import chunks_of_dask
 
         data = chunks_of_dask(source, argument)
     else:
