@@ -18,7 +18,7 @@ among the columns that predict z, or the noise of these rows would count twice.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,19 +27,11 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._importance.control_variates import ControlVariate, ControlVariateFit, RowFeatures
-from subgrove._scoring.estimate_variance import mean_variance, overall_variance, subgroup_variance
+from subgrove._scoring.estimate_variance import mean_variance, subgroup_variance
 from subgrove._scoring.feature_result import Calibration, FeatureResult, to_float32
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 from subgrove.samplers.fit import reject_other_kinds, training_rows
 
-CALIBRATION_COLUMNS = (
-    "feature",
-    "estimate",
-    "std_error",
-    "uncalibrated_estimate",
-    "uncalibrated_std_error",
-    "columns",
-)
 _MIN_WEIGHT = 0.1
 _MAX_DISTANCE = 4.5  # standard errors between test and additional rows: by chance in one case of a hundred thousand
 
@@ -85,24 +77,6 @@ def calibrated_scores(
             shifted.append(score.title)
     _warn_of_covariate_shift(shifted)
     return tuple(calibrated)
-
-
-def calibration_lines(scores: Sequence[Any], loss_columns: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
-    """Return one line for each loss and calibrated feature: estimates and errors with and without weights."""
-    calibrated = [score for score in scores if getattr(score, "calibration", None) is not None]
-    return [
-        {
-            **loss,
-            "feature": score.title,
-            "estimate": float(score.overall[at].mean()),
-            "std_error": float(np.sqrt(overall_variance(score, None)[at])),
-            "uncalibrated_estimate": float(score.uncalibrated().overall[at].mean()),
-            "uncalibrated_std_error": float(np.sqrt(overall_variance(score.uncalibrated(), None)[at])),
-            "columns": ", ".join(score.calibration.columns),
-        }
-        for at, loss in enumerate(loss_columns)
-        for score in calibrated
-    ]
 
 
 def _significant(fit: ControlVariateFit, score: FeatureResult, without: Collection[str]) -> list[ControlVariate]:

@@ -20,6 +20,7 @@ from subgrove._data.table import read_table
 from subgrove._importance.recompute import reporting_subgroups
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.spec import ImportanceSpec, versions
+from subgrove._importance.tables import ResultInputs
 from subgrove._models.predictor import gives_probabilities, read_model, response_for
 from subgrove._scale import as_large, is_large
 from subgrove._scale.engines import run_chunks
@@ -29,7 +30,6 @@ from subgrove._scoring.chunk_sums import ChunkSums
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
 from subgrove._scoring.pilot import PilotRows
 from subgrove._scoring.row_losses import names_of
-from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.fit import Given, conditional_on, fitted_sampler, row_wise_sampler, training_rows
@@ -38,13 +38,6 @@ PILOT_ROWS = 400  # for fidelity checks and trial predictions
 _BATCH_ROWS = 50_000
 _MIN_BATCH_ROWS = 1_000
 _COPIES = 6  # memory needed to build and predict a batch, as a multiple of its size
-
-
-@dataclass(frozen=True)
-class SubgroupsOnly:
-    """Subgroups used for reporting, where rows and model are not stored."""
-
-    subgroups: Mapping[Feature, Partition]
 
 
 def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
@@ -118,7 +111,7 @@ def importance_of_chunks(spec: ImportanceSpec) -> ImportanceResult:
         None,
         data.backend,
         per_row_losses=(True,) * len(work.losses),
-        _source=SubgroupsOnly(reporting_subgroups(samplers)),
+        _source=ResultInputs(reporting_subgroups(samplers)),
     )
 
 

@@ -52,12 +52,8 @@ def label(sources: Sequence[str], *, calibrated: bool = False) -> str:
 
 def known_sources(scores: Sequence[FeatureResult], settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the sources whose variance a result knows."""
-    known = [TEST_ROWS]
-    if settings.get("method") != "loco":
-        known.append(MONTE_CARLO)
-    if scores and all(score.sampler_variance is not None for score in scores):
-        known.append(SAMPLER)
-    return tuple(known)
+    has_sampler_variance = scores and all(score.sampler_variance is not None for score in scores)
+    return (*default_sources(settings), SAMPLER) if has_sampler_variance else default_sources(settings)
 
 
 def default_sources(settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -75,15 +71,6 @@ def read_sources(names: Sequence[Any], known: Sequence[str]) -> tuple[str, ...]:
         if source not in known:
             raise ParameterError(f"The noise of {source!r} is not known here. {_REMEDY[source]}")
     return tuple(source for source in SOURCES if source in names)
-
-
-def reject_sampler_source(sources: Sequence[str]) -> None:
-    """Raise for tables by subgroup, whose rows have no variance over samplers: each fit has other subgroups."""
-    if SAMPLER in sources:
-        raise ParameterError(
-            "by_subgroup cannot cover the noise of 'sampler': a sampler fitted on other rows has other subgroups. "
-            "Read it with .with_noise('test rows', 'Monte Carlo'), or read .overall."
-        )
 
 
 def overall_components(score: FeatureResult, at: int, weights: Floats | None, *, per_row: bool) -> dict[str, Floats]:

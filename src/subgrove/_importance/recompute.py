@@ -19,6 +19,7 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._importance.intervals import monte_carlo_variances
 from subgrove._importance.spec import EvaluationRows, FittedRows, ImportanceSpec, fit_sampler
+from subgrove._importance.tables import ResultInputs
 from subgrove._models.predictor import Predictor
 from subgrove._scoring.context import ScoringContext
 from subgrove._scoring.feature_result import FeatureResult
@@ -35,17 +36,17 @@ _MIN_REPEATS, _MAX_REPEATS = 2, 10  # of the importance in a resample
 
 
 @dataclass(frozen=True, eq=False)
-class ScoringSource:
+class ScoringSource(ResultInputs):
     """Inputs of a finished computation, without the parts that can be rebuilt: typed tables and fitted forests.
 
     Attributes
     ----------
+    subgroups : mapping
+        Subgroups of the features that are reported by the subgroups of one tree.
     context : ScoringContext
         Model, losses and settings; table, frames and sampler are filled in when a feature is scored again.
     trees : mapping
         Fitted samplers of the features that are resampled within the subgroups of a tree.
-    subgroups : mapping
-        Subgroups of the features that are reported by the subgroups of one tree.
     sampler : object
         The sampler that the user passed.
     sets : mapping or None
@@ -64,7 +65,6 @@ class ScoringSource:
 
     context: ScoringContext
     trees: Mapping[Feature, FittedSampler]
-    subgroups: Mapping[Feature, Partition]
     sampler: Any
     sets: Mapping[Feature, Given] | None
     rows: Any

@@ -11,10 +11,9 @@ import numpy as np
 
 from subgrove._core.text import html_of, quote
 from subgrove._data.to_containers import table_of_lines
-from subgrove._importance.comparison import differences
 from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.recompute import ScoringSource
-from subgrove._importance.tables import ImportanceData, overall_line
+from subgrove._importance.tables import ImportanceData, differences, overall_line
 from subgrove._subgroups import find_subgroups
 from subgrove.exceptions import ParameterError, SubgroveWarning
 from subgrove.samplers.base import Feature, title

@@ -15,7 +15,6 @@ from subgrove._importance.calibration import (
     read_additional_rows,
     reject_uncalibratable,
 )
-from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import Explanation, explained
 from subgrove._importance.gap_result import Gap
 from subgrove._importance.gap_steps import gap_between
@@ -25,7 +24,7 @@ from subgrove._importance.recompute import read_resamples, stored_inputs
 from subgrove._importance.relative import RelativeImportance, relative_steps
 from subgrove._importance.result_tables import ImportanceTables
 from subgrove._importance.storage import read_result, write_result
-from subgrove._importance.tables import result_text, score_of
+from subgrove._importance.tables import differences, result_text, score_of
 from subgrove._scoring.feature_result import with_rows
 from subgrove.exceptions import ParameterError
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.to_containers import make_table, table_of_lines
-from subgrove._importance.calibration import CALIBRATION_COLUMNS, calibration_lines
-from subgrove._importance.intervals import adjusted_p_values, known_sources, overall_components, reject_sampler_source
+from subgrove._importance.intervals import SAMPLER, adjusted_p_values, known_sources, overall_components
 from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, subgroup_columns, subgroup_lines
+from subgrove._scoring.estimate_variance import overall_variance
 from subgrove._scoring.feature_result import with_rows
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
@@ -34,7 +34,11 @@ class ImportanceTables(ImportanceData):
     def by_subgroup(self) -> Any:
         """One row for each feature and subgroup (and loss), with the rule of the subgroup."""
         self._reject_scores("by_subgroup", "a value for each subgroup")
-        reject_sampler_source(self.covered)
+        if SAMPLER in self.covered:
+            raise ParameterError(
+                "by_subgroup cannot cover the noise of 'sampler': a sampler fitted on other rows has other subgroups. "
+                "Read it with .with_noise('test rows', 'Monte Carlo'), or read .overall."
+            )
         per_score = [subgroup_lines(self, score, at) for at in range(len(self.losses)) for score in self.scores]
         return table_of_lines(self.backend, adjusted_p_values([line for lines in per_score for line in lines]))
 
@@ -175,8 +179,18 @@ class ImportanceTables(ImportanceData):
         `uncalibrated_std_error` are those of the plain mean. `columns` predict the contribution of a row to the
         importance; where there is none, the weights are 1.
         """
-        columns = [self._loss_column(at) for at in range(len(self.losses))]
-        return table_of_lines(self.backend, calibration_lines(self.scores, columns), CALIBRATION_COLUMNS)
+        columns = ("estimate", "std_error", "uncalibrated_estimate", "uncalibrated_std_error", "columns")
+        lines = []
+        for at in range(len(self.losses)):
+            for score in self.scores:
+                if score.calibration is None:
+                    continue
+                own: list[Any] = []
+                for one in (score, score.uncalibrated()):
+                    own += [float(one.overall[at].mean()), float(np.sqrt(overall_variance(one, None)[at]))]
+                own.append(", ".join(score.calibration.columns))
+                lines.append({**self._loss_column(at), "feature": score.title, **dict(zip(columns, own, strict=True))})
+        return table_of_lines(self.backend, lines, ("feature", *columns))
 
     def _expanded(self, values: Floats) -> Floats:
         """Return values of the rows that were used, with NaN for those of weight 0."""

@@ -225,18 +225,14 @@ def trained_on(fitted: FittedSampler, train: Any) -> str:
     return "before" if train is None else "train"
 
 
-def _fitted_on_train(fitted: FittedSampler) -> bool:
-    exempt = fitted.cross_fitted or fitted.keeps_marginal or fitted.user_defined
-    return fitted.learned_from_rows and not exempt
-
-
 def warn_of_same_rows(fitted: FittedSampler, mark: str, redrawn: Table, train: Any, level: int = 3) -> None:
     """Say that the sampler was fitted on the rows that it is used on."""
     fitted = next((part for part in fitted.members if not part.keeps_marginal), fitted)
+    exempt = fitted.cross_fitted or fitted.keeps_marginal or fitted.user_defined
     trained = fitted.training_fingerprint
     if trained is not None:
         mark = fingerprint(redrawn) if fitted.has_user_kinds else mark
-    elif train is None or not _fitted_on_train(fitted):
+    elif train is None or exempt or not fitted.learned_from_rows:
         return
     else:
         trained = fingerprint(read_table(getattr(train, "X", train), lenient=True))

@@ -1,10 +1,13 @@
-"""The numbers that an importance result holds, the lines of its tables, and its text."""
+"""The numbers that an importance result holds, the lines of its tables, its text, and differences of two results.
+
+Differences have the standard error of paired rows where the rows are the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,11 +21,17 @@ from subgrove._importance.intervals import (
     interval_columns,
     label,
     overall_components,
+    paired_variance,
     subgroup_components,
     total_variance,
 )
-from subgrove._scoring.estimate_variance import overall_skewness, subgroup_skewness
-from subgrove._scoring.feature_result import FeatureResult
+from subgrove._scoring.estimate_variance import (
+    monte_carlo_variance,
+    overall_skewness,
+    overall_variance,
+    subgroup_skewness,
+)
+from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature
@@ -31,14 +40,14 @@ from subgrove.samplers.choice import SamplerChoice
 MARK = "!"
 NOT_REALISTIC = "resampled rows are not realistic"
 _MAX_SHOWN = 20  # features in the text of a result
+_ROUNDING = 1e-12  # smaller relative differences count as 0
 
 
-class Inputs(Protocol):
-    """What a result was computed from, as far as it is held in memory."""
+@dataclass(frozen=True, eq=False)
+class ResultInputs:
+    """What a result was computed from, as far as it is held in memory: subgroups used for reporting, at least."""
 
-    @property
-    def subgroups(self) -> Mapping[Feature, Partition]:
-        """The subgroups that results of a feature are reported by."""
+    subgroups: Mapping[Feature, Partition]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +67,7 @@ class ImportanceData:
     sources: tuple[str, ...] | None = None
     predictions: Floats | None = field(default=None, repr=False)
     residuals: Floats | None = field(default=None, repr=False)
-    _source: Inputs | None = field(default=None, repr=False)
+    _source: ResultInputs | None = field(default=None, repr=False)
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -224,3 +233,79 @@ def result_text(result: ImportanceData) -> str:
     if any(map(is_unrealistic, result.scores)):
         lines.append(f"  {MARK} {NOT_REALISTIC}, see .fidelity_checks")
     return "\n".join(lines)
+
+
+def differences(one: ImportanceData, two: ImportanceData) -> list[dict[str, Any]]:
+    """Return the lines of `ImportanceResult.compare`, for features and losses that both results have."""
+    losses = [(one.losses.index(loss), two.losses.index(loss)) for loss in one.losses if loss in two.losses]
+    # Calibrated results have weights of their own: paired differences need the same weight for every row.
+    theirs = {score.title: score.uncalibrated() for score in with_rows(two.scores, "compare")}
+    shared = [score.uncalibrated() for score in with_rows(one.scores, "compare") if score.title in theirs]
+    if not losses or not shared:
+        raise ParameterError("The two results have no loss, or no feature, in common.")
+    lines = []
+    for place in range(len(losses)):
+        for score in shared:
+            other = theirs[score.title]
+            variance = _difference_variance(one, two, score, other, losses, place)
+            lines.append(_difference_line(one, score, other, losses[place], variance))
+    return lines
+
+
+def _difference_variance(
+    one: ImportanceData,
+    two: ImportanceData,
+    first: FeatureResult,
+    second: FeatureResult,
+    losses: list[tuple[int, int]],
+    place: int,
+) -> float:
+    mine, yours = losses[place]
+    paired = same_rows(one, two)
+    same_draws = paired and _same_seed(one, two)
+    same_draws = same_draws and np.array_equal(first.code, second.code) and first.overall.shape == second.overall.shape
+    if paired:
+        variance = float(paired_variance(first, second, losses, one.weights, same_draws=same_draws)[place])
+    else:
+        variance = float(overall_variance(first, one.weights)[mine] + overall_variance(second, two.weights)[yours])
+    if MONTE_CARLO in one.covered and not same_draws:  # otherwise the variance of the rows includes it
+        draws = [monte_carlo_variance(score, at, per_row=True) for score, at in ((first, mine), (second, yours))]
+        variance += float(np.nansum(draws))
+    return variance
+
+
+def same_rows(one: ImportanceData, two: ImportanceData) -> bool:
+    """Return whether two results are of the same rows, with the same weights."""
+    return (
+        one.settings.get("fingerprint") == two.settings.get("fingerprint")
+        and one.n_rows == two.n_rows
+        and np.array_equal(_row_weights(one), _row_weights(two))
+    )
+
+
+def _same_seed(one: ImportanceData, two: ImportanceData) -> bool:
+    return all(one.settings.get(key) == two.settings.get(key) for key in ("random_state", "sampler", "n_repeats"))
+
+
+def _row_weights(result: ImportanceData) -> Floats:
+    return np.ones(result.n_rows) if result.weights is None else result.weights
+
+
+def _difference_line(
+    one: ImportanceData, first: FeatureResult, second: FeatureResult, loss: tuple[int, int], variance: float
+) -> dict[str, Any]:
+    a, b = float(first.overall[loss[0]].mean()), float(second.overall[loss[1]].mean())
+    n = float(first.sizes.sum())
+    columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(n - 1), one.level)
+    p = float(columns["p_value"])
+    covered = [TEST_ROWS, *([MONTE_CARLO] if MONTE_CARLO in one.covered else [])]
+    return {
+        **one._loss_column(loss[0]),
+        "feature": first.title,
+        "n": as_count(n),
+        "this": a,
+        "other": b,
+        **{name: float(value) for name, value in columns.items()},
+        "p_value": 1.0 if abs(a - b) <= _ROUNDING * max(abs(a), abs(b)) else min(1.0, 2 * min(p, 1 - p)),
+        "noise": label(covered),
+    }

@@ -14,9 +14,8 @@ from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
 from subgrove._importance import Gap, ImportanceResult
-from subgrove._importance.comparison import differences
 from subgrove._importance.explanation import resampling_sentences
-from subgrove._importance.tables import overall_line, subgroup_lines
+from subgrove._importance.tables import differences, overall_line, subgroup_lines
 from subgrove._report.curves import FeatureCurves, curves_of, distribution, level_sentences, numeric_sentences
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import (
