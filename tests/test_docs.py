@@ -165,7 +165,7 @@ def test_every_page_is_linked_from_the_table_of_pages() -> None:
 SOURCE_FILE = re.compile(r"`((?:_?[a-z]\w*/)+(?:\w+\.(?:py|c|h))?)`")
 
 
-@pytest.mark.parametrize("name", ["docs/how_it_works.md", "docs/life_of_a_call.md"])
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/how_it_works.md", "docs/life_of_a_call.md"])
 def test_every_file_of_the_source_that_a_page_names_exists(name: str) -> None:
     places = SOURCE_FILE.findall(page_text(name))
     assert places

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from subgrove._core.execution import read_seed
+from subgrove._core.execution import RandomStateLike, read_seed
 from subgrove.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ class Dataset:
 @overload
 def bike(*, split: None = None, random_state: None = None) -> Dataset: ...
 @overload
-def bike(*, split: float, random_state: int | None = None) -> tuple[Dataset, Dataset]: ...
-def bike(*, split: float | None = None, random_state: int | None = None) -> Dataset | tuple[Dataset, Dataset]:
+def bike(*, split: float, random_state: RandomStateLike = None) -> tuple[Dataset, Dataset]: ...
+def bike(*, split: float | None = None, random_state: RandomStateLike = None) -> Dataset | tuple[Dataset, Dataset]:
     """Return the number of rented bikes per day, with weather and calendar: 731 rows, 9 features, target `cnt`.
 
     Parameters

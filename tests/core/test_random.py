@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import subgrove as sg
 from subgrove._core.execution import KeyedStreams, Streams, cached, read_seed, stream
 from subgrove.exceptions import ParameterError
 
@@ -146,3 +147,29 @@ def test_cached_values_are_computed_once_for_keyed_streams_only() -> None:
         assert cached(plain, "pools", lambda: made.append(2) or "new") == "new"  # type: ignore[func-returns-value]
     assert made == [1, 2, 2]
     assert rngs.shared.random() == plain.shared.random()
+
+
+def test_generators_and_random_states_are_seeds_that_advance() -> None:
+    for make in (np.random.default_rng, np.random.RandomState):
+        first, second = make(3), make(3)
+        assert read_seed(first) == read_seed(second)
+        assert read_seed(first) != read_seed(make(3))
+
+
+def test_importance_takes_a_generator() -> None:
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
+
+    def estimate(random_state: Any) -> float:
+        imp = sg.importance(
+            lambda X: 100 * X["temp"],
+            test.X,
+            test.y,
+            train=train.X,
+            features=["temp"],
+            sampler="marginal",
+            random_state=random_state,
+        )
+        return float(imp.overall["estimate"].iloc[0])
+
+    assert estimate(np.random.default_rng(5)) == estimate(np.random.default_rng(5))
+    assert estimate(np.random.RandomState(5)) != estimate(np.random.RandomState(6))

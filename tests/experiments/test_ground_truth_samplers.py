@@ -201,7 +201,7 @@ def test_what_a_sampler_chose_is_stored() -> None:
     class Chooses:
         def fit(self, X: Any, features: Any) -> Any:
             fitted = sg.samplers.Marginal().fit(X, features)
-            choice = SimpleNamespace(chosen="marginal")
+            choice = SimpleNamespace(selected="marginal")
             return SimpleNamespace(sample=fitted.sample, choices={"x1": choice})
 
     X = sg.simulate.scenario("linear").sample(30, random_state=1).X

@@ -32,6 +32,10 @@ T = TypeVar("T")
 _UNIT = 2.0**-53  # spacing of random numbers in [0, 1)
 
 
+RandomStateLike = int | np.random.Generator | np.random.RandomState | None
+"""What `random_state=` accepts, as in scikit-learn."""
+
+
 def read_seed(random_state: Any) -> int:
     """Return the seed as an integer >= 0.
 

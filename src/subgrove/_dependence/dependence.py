@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import Streams, effective_jobs, progress_bar, read_seed
+from subgrove._core.execution import RandomStateLike, Streams, effective_jobs, progress_bar, read_seed
 from subgrove._core.kinds import Floats, Kind, Rows
 from subgrove._core.text import quote
 from subgrove._core.validate import number_in, whole_number
@@ -160,7 +160,7 @@ def dependence(
     n_repeats: int = 1,
     threshold: float = 0.2,
     kinds: Mapping[str, Kind] | None = None,
-    random_state: int | None = None,
+    random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Dependence:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import effective_jobs, parallel_map, progress_bar, read_seed
+from subgrove._core.execution import RandomStateLike, effective_jobs, parallel_map, progress_bar, read_seed
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
 from subgrove._data.columns import parse_features
@@ -35,7 +35,7 @@ def fidelity(
     model: Any = None,
     classifier: Any = True,
     max_rows: int = MAX_ROWS,
-    random_state: int | None = None,
+    random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Fidelity:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from subgrove._core.execution import read_seed
+from subgrove._core.execution import RandomStateLike, read_seed
 from subgrove._core.text import html_of
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Kind
@@ -87,7 +87,7 @@ class DepthProfile:
         test: Any = None,
         loss: Any = None,
         n_repeats: int = 10,
-        random_state: int | None = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> DepthProfile:

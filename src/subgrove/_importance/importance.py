@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import working_memory
+from subgrove._core.execution import RandomStateLike, working_memory
 from subgrove._core.kinds import Floats
 from subgrove._data.replace_columns import Frames
 from subgrove._data.to_containers import backend_of
@@ -57,7 +57,7 @@ def importance(
     sample_weight: Any = None,
     response_method: str | None = None,
     check_fidelity: bool = True,
-    random_state: int | None = None,
+    random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> ImportanceResult:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import progress_bar, read_seed, stream
+from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
 from subgrove._core.kinds import Floats
 from subgrove._core.text import html_of
 from subgrove._core.validate import reject_another_index, whole_number
@@ -184,7 +184,7 @@ def importance_over_refits(
     loss: Any = None,
     n_repeats: int = 10,
     response_method: str | None = None,
-    random_state: int | None = None,
+    random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> RefitsResult:

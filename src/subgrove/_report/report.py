@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from subgrove._core.execution import progress_bar
+from subgrove._core.execution import RandomStateLike, progress_bar
 from subgrove._core.text import check_file_path, count_of, html_of, write_text
 from subgrove._importance import importance
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of
@@ -224,7 +224,7 @@ def report(
     max_depth: int = 2,
     n_repeats: int | None = None,
     labels: Mapping[str, Any] | None = None,
-    random_state: int | None = None,
+    random_state: RandomStateLike = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
 ) -> Report:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from subgrove._core.execution import effective_jobs, read_seed
+from subgrove._core.execution import RandomStateLike, effective_jobs, read_seed
 from subgrove._core.text import count_of, html_of, lines_of
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.table import ColumnInfo, Floats, Table, fingerprint, read_like, read_weights
@@ -148,7 +148,7 @@ class Subgroups(Mapping[str, Partition]):
         *,
         n_resamples: int = 50,
         sample_weight: Any = None,
-        random_state: int | None = None,
+        random_state: RandomStateLike = None,
         n_jobs: int | None = None,
         progress: bool | None = None,
     ) -> Stability:

@@ -38,7 +38,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from subgrove._core.execution import read_seed
+from subgrove._core.execution import RandomStateLike, read_seed
 from subgrove._core.kinds import Floats
 from subgrove.datasets import Dataset
 from subgrove.exceptions import ParameterError
@@ -177,7 +177,7 @@ class _KnownScenario:
     def _description(self) -> str:
         return f"Simulated: x1 {self.name}, {self.p} features."
 
-    def sample(self, n: int, *, random_state: int | None = None) -> Dataset:
+    def sample(self, n: int, *, random_state: RandomStateLike = None) -> Dataset:
         """Draw rows with features x1, ..., xp and the target.
 
         Parameters
@@ -213,7 +213,7 @@ class _KnownScenario:
         """
         return self._process.importance
 
-    def true_importance(self, model: Any = None, *, n: int = 1000, random_state: int | None = None) -> float:
+    def true_importance(self, model: Any = None, *, n: int = 1000, random_state: RandomStateLike = None) -> float:
         """Estimate the conditional importance of x1 for any model, with the true conditional distribution of x1.
 
         Parameters
