@@ -181,12 +181,6 @@ def model_columns(data: ChunkedData, model: Any, known: tuple[str, ...], exclude
     if known and set(known) <= set(data.columns):
         return list(known)
     columns = [name for name in data.columns if name not in excluded]
-    _reject_other_number(columns, model, data)
-    return columns
-
-
-def _reject_other_number(columns: list[str], model: Any, data: ChunkedData) -> None:
-    """Raise if a model fitted without column names was fitted on another number of columns."""
     n = getattr(model, "n_features_in_", None)
     if isinstance(n, int | np.integer) and n != len(columns):
         listed = quote(columns[:30]) + (" ..." if len(columns) > 30 else "")
@@ -195,6 +189,7 @@ def _reject_other_number(columns: list[str], model: Any, data: ChunkedData) -> N
             f"ones: {listed}. Pass data with the columns of the model only (for example a LazyFrame with select) and "
             f"those that other arguments name, or fit the model on a table with column names."
         )
+    return columns
 
 
 def select_columns(table: Any, columns: list[str]) -> Any:

@@ -84,13 +84,19 @@ def open_checkpoint(folder: Path | str, mark: str, chunks: Sequence[SupportsChun
         raise ParameterError(f"checkpoint={str(folder)!r} cannot be made a folder: {error}. Name another.") from error
     if not (folder / "run.json").exists():
         write_run(folder, run)
-    found = read_run(folder)
+    try:
+        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{folder / 'run.json'} cannot be read: {error}. Name another checkpoint folder.") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise FormatError(f"{folder / 'run.json'} is no checkpoint of this version. Name another checkpoint folder.")
     if found != run:
         raise ParameterError(
             f"checkpoint={str(folder)!r} holds another run: {'; '.join(describe_differences(found, run))}. "
             f"Name another folder, or remove this one if what it holds is not needed."
         )
-    return Checkpoint(folder, digest_of(run))
+    digest = hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:32]
+    return Checkpoint(folder, digest)
 
 
 def write_run(folder: Path, run: dict[str, Any]) -> None:
@@ -105,17 +111,6 @@ def write_run(folder: Path, run: dict[str, Any]) -> None:
         temporary.write_text(json.dumps(run, indent=1), encoding="utf-8")
 
 
-def read_run(folder: Path) -> dict[str, Any]:
-    """What a folder says it is a run of."""
-    try:
-        found = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FormatError(f"{folder / 'run.json'} cannot be read: {error}. Name another checkpoint folder.") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FormatError(f"{folder / 'run.json'} is no checkpoint of this version. Name another checkpoint folder.")
-    return found
-
-
 def describe_differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
     """In words, what two runs differ in; a mark is compared line by line."""
     words = [
@@ -128,11 +123,6 @@ def describe_differences(found: dict[str, Any], run: dict[str, Any]) -> list[str
     if found.get("chunks") != run["chunks"]:
         words.append(f"{len(found.get('chunks', []))} chunks, now {len(run['chunks'])} or others")
     return words or ["its mark"]
-
-
-def digest_of(run: dict[str, Any]) -> str:
-    """A short name of a run."""
-    return hashlib.sha256(json.dumps(run, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @contextlib.contextmanager

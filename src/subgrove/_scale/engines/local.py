@@ -50,7 +50,16 @@ THREAD_VARIABLES = (
 _kept: dict[tuple[Any, ...], Any] = {}  # the one pool, by its size and environment
 
 
-class ThreadEngine(Engine):
+class PoolEngine(Engine):
+    """An engine whose tickets are futures of a pool."""
+
+    def first_done(self, tickets: Sequence[Future[Any]]) -> Future[Any]:
+        """Whichever is done; the oldest of several."""
+        done = wait(tickets, return_when=FIRST_COMPLETED).done
+        return next(future for future in tickets if future in done)
+
+
+class ThreadEngine(PoolEngine):
     """Threads of this process: nothing is copied, and the model must allow several callers."""
 
     name = "threads"
@@ -68,10 +77,6 @@ class ThreadEngine(Engine):
         """A future of the sums."""
         return self.pool.submit(self.work, chunk)
 
-    def first_done(self, tickets: Sequence[Future[ChunkArrays]]) -> Future[ChunkArrays]:
-        """Whichever is done; the oldest of several."""
-        return first_of(tickets)
-
     def sums(self, ticket: Future[ChunkArrays]) -> ChunkArrays:
         """What the work gave, or its error."""
         return ticket.result()
@@ -81,7 +86,7 @@ class ThreadEngine(Engine):
         self.pool.shutdown(wait=True, cancel_futures=True)
 
 
-class ProcessEngine(Engine):
+class ProcessEngine(PoolEngine):
     """Processes of this machine, each with the work and its share of the cores."""
 
     name = "local processes"
@@ -110,10 +115,6 @@ class ProcessEngine(Engine):
             future = self._pool().submit(self.task, chunk)
         return future
 
-    def first_done(self, tickets: Sequence[Future[ChunkReply]]) -> Future[ChunkReply]:
-        """Whichever is done; the oldest of several."""
-        return first_of(tickets)
-
     def sums(self, ticket: Future[ChunkReply]) -> ChunkArrays:
         """What the work gave, its error, or WorkerLostError."""
         try:
@@ -138,12 +139,6 @@ class ProcessEngine(Engine):
                 self.n_workers, timeout=IDLE_SECONDS, env=self.environment, initializer=leave_interrupts_to_parent
             )
         return _kept[key]
-
-
-def first_of(futures: Sequence[Future[Any]]) -> Future[Any]:
-    """A future that is done, waited for; the first of several."""
-    done = wait(futures, return_when=FIRST_COMPLETED).done
-    return next(future for future in futures if future in done)
 
 
 def drop_pool() -> None:

@@ -158,14 +158,10 @@ class _Run:
             self.attempts[number] += error.n_workers - 1
             self._again(number, error)
             (self.todo.appendleft if engine.reports_lost_chunk else self.suspects.append)(number)
-        except ClusterLostError:
-            raise
-        except SubgroveError as error:
-            if not isinstance(error, ChunkError):
-                raise
-            self._again(number, error)
-            self.todo.appendleft(number)
         except Exception as error:
+            own = isinstance(error, SubgroveError) and not isinstance(error, ChunkError)
+            if own or isinstance(error, ClusterLostError):
+                raise
             self._again(number, error)
             self.todo.appendleft(number)
         else:
@@ -215,15 +211,11 @@ def active_engine(work: Work, n_jobs: int | None) -> Engine:
         from subgrove._scale.engines.with_dask import DaskEngine
 
         return DaskEngine(work, getattr(backend, "client", None) or active_client(), n_jobs)
-    if kind == "ray" or (not kind and ray_is_active()):
+    ray = sys.modules.get("ray")
+    if kind == "ray" or (not kind and ray is not None and ray.is_initialized()):
         from subgrove._scale.engines.with_ray import RayEngine
 
         return RayEngine(work, n_jobs)
-    return local_engine(work, kind, backend, n_jobs)
-
-
-def local_engine(work: Work, kind: str, backend: Any, n_jobs: int | None) -> Engine:
-    """Threads or processes of this machine, or neither."""
     from subgrove._scale.engines.local import ProcessEngine, ThreadEngine
 
     n_workers = effective_jobs(n_jobs)
@@ -264,9 +256,3 @@ def active_client() -> Any:
         return distributed.default_client()
     except ValueError:
         return None
-
-
-def ray_is_active() -> bool:
-    """Whether this process is connected to a Ray cluster."""
-    ray = sys.modules.get("ray")
-    return ray is not None and bool(ray.is_initialized())

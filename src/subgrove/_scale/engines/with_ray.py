@@ -14,7 +14,6 @@ from subgrove._scale.engines.base import (
     ChunkReply,
     ClusterLostError,
     Engine,
-    PickledWork,
     SupportsChunk,
     Work,
     WorkerLostError,
@@ -78,9 +77,4 @@ class RayEngine(Engine):
 
 def run_in_ray(stored: list[Any], run: str, chunk: SupportsChunk) -> ChunkReply:
     """What a process of Ray does with a chunk."""
-
-    def fetch() -> PickledWork:
-        sent: PickledWork = ray.get(stored[0])
-        return sent
-
-    return run_with_warnings(load_cached(run, fetch), chunk)
+    return run_with_warnings(load_cached(run, lambda: ray.get(stored[0])), chunk)

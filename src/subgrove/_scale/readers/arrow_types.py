@@ -53,7 +53,12 @@ class ArrowTypes:
         del typed
         if self.backend == "pyarrow":
             return table.combine_chunks()
-        return self._pandas(table)
+        # Columns of Arrow are let go as they are converted, so that no chunk is held twice.
+        booleans = [f.name for f in table.schema if pa.types.is_boolean(f.type) and f.name in self.missing]
+        frame = table.to_pandas(self_destruct=True, split_blocks=True)
+        for name in booleans:
+            frame[name] = frame[name].astype(object)
+        return frame
 
     def _field(self, name: str) -> Any:
         import pyarrow as pa
@@ -93,16 +98,6 @@ class ArrowTypes:
                 array = array.cast(wanted.type, safe=False)
             arrays.append(array)
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def _pandas(self, table: Any) -> Any:
-        import pyarrow as pa
-
-        # Columns of Arrow are let go as they are converted, so that no chunk is held twice.
-        booleans = [f.name for f in table.schema if pa.types.is_boolean(f.type) and f.name in self.missing]
-        frame = table.to_pandas(self_destruct=True, split_blocks=True)
-        for name in booleans:
-            frame[name] = frame[name].astype(object)
-        return frame
 
 
 def encode_levels(array: Any, levels: Any, kind: Any) -> Any:

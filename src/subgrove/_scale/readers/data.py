@@ -25,11 +25,9 @@ class ChunkReader(Protocol):
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
-        ...
 
     def take(self, columns: Sequence[str], places: Places) -> Any:
         """Some of the rows, by their places in the chunk, which increase."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -149,24 +147,30 @@ def salt_keys(keys: Keys, seed: int, purpose: str) -> Keys:
 
 def hash_column(column: Any, name: str) -> Keys:
     """Keys from values: equal values, equal keys, whatever the container and the width of numbers."""
+    import pandas as pd
+
     values = _plain(column)
-    _reject_missing(values, name)
+    if pd.isna(values).any():
+        raise ColumnError(
+            f"row_key names {name!r}, which has missing values. A key identifies rows: name a column that has a "
+            f"value in each row, or leave row_key out (rows are then identified by their number)."
+        )
     if values.dtype.kind in "Mm":
         values = values.astype("M8[us]" if values.dtype.kind == "M" else "m8[us]").view(np.int64)
     if values.dtype.kind in "biu":
         return mix64(values.astype(np.uint64), _STEP)  # negative numbers wrap around, each to its own
     if values.dtype.kind == "f":
         return mix64((values.astype(np.float64) + 0.0).view(np.uint64), _STEP)  # -0.0 and 0.0 are equal
-    from pandas.util import hash_array
-
-    return mix64(hash_array(values.astype(object), categorize=False), _STEP)
+    return mix64(pd.util.hash_array(values.astype(object), categorize=False), _STEP)
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:
     """Values as numpy has them; strings as objects."""
     import pandas as pd
 
-    series = column if isinstance(column, pd.Series) else pd.Series(_as_pandas(column))
+    if not isinstance(column, pd.Series):
+        column = pd.Series(column.to_pandas() if hasattr(column, "to_pandas") else np.asarray(column))
+    series: pd.Series = column
     if isinstance(series.dtype, pd.CategoricalDtype):
         series = series.astype(series.cat.categories.dtype)
     if isinstance(series.dtype, pd.DatetimeTZDtype):
@@ -174,17 +178,3 @@ def _plain(column: Any) -> npt.NDArray[Any]:
     if not isinstance(series.dtype, np.dtype) and not series.hasnans and series.dtype.kind in "biuf":
         return np.asarray(series.to_numpy(getattr(series.dtype, "numpy_dtype", None)))
     return np.asarray(series.to_numpy())
-
-
-def _as_pandas(column: Any) -> Any:
-    return column.to_pandas() if hasattr(column, "to_pandas") else np.asarray(column)
-
-
-def _reject_missing(values: npt.NDArray[Any], name: str) -> None:
-    import pandas as pd
-
-    if pd.isna(values).any():
-        raise ColumnError(
-            f"row_key names {name!r}, which has missing values. A key identifies rows: name a column that has a "
-            f"value in each row, or leave row_key out (rows are then identified by their number)."
-        )

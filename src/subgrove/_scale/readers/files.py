@@ -39,7 +39,10 @@ def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
     if not path.strip():
         raise InputError(f"{argument} is an empty string. Pass the path of a Parquet file or folder; '.' is this one.")
     if "://" in path:
-        _reject_address(path, argument)
+        raise InputError(
+            f"{argument} is the address {path!r}; paths lead to files of this machine. For data elsewhere pass a "
+            f"Dataset, which knows how to get there: pyarrow.dataset.dataset({path!r})"
+        )
     place = Path(path).expanduser()
     if place.is_file():
         _reject_text(place, argument, whole=place)
@@ -95,14 +98,6 @@ def _is_parquet(place: Path) -> bool:
 def _folders(parts: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:
     named = [part.split("=", 1) for part in parts if "=" in part and not part.startswith("=")]
     return tuple((unquote(name), None if value == _NO_VALUE else unquote(value)) for name, value in named)
-
-
-def _reject_address(path: str, argument: str) -> None:
-    """Paths are those of this machine; who wants data from elsewhere says how to get there."""
-    raise InputError(
-        f"{argument} is the address {path!r}; paths lead to files of this machine. For data elsewhere pass a Dataset, "
-        f"which knows how to get there: pyarrow.dataset.dataset({path!r})"
-    )
 
 
 def _reject_text(place: Path, argument: str, whole: Path) -> None:

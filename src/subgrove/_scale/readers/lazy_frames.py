@@ -38,17 +38,14 @@ class LazyReader:
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
-        return self._rows(columns)
-
-    def take(self, columns: Sequence[str], places: Places) -> Any:
-        """Some of the rows."""
-        return self._rows(columns)[places]
-
-    def _rows(self, columns: Sequence[str]) -> Any:
         rows = self.plan.slice(self.first, self.n_rows).select(list(columns)).collect()
         if len(rows) != self.n_rows:
             raise ValueError(f"{len(rows):,} rows where there were {self.n_rows:,}; the data have changed meanwhile")
         return rows
+
+    def take(self, columns: Sequence[str], places: Places) -> Any:
+        """Some of the rows."""
+        return self.read(columns)[places]
 
 
 class TemporaryFolder:
@@ -63,7 +60,12 @@ def chunks_of_lazy_frame(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
     """The chunks of a LazyFrame."""
     import polars as pl
 
-    schema, kept = _schema(X, argument), None
+    try:
+        schema = X.collect_schema()  # a plan that cannot be carried out is reported before anything is read
+    except (pl.exceptions.PolarsError, OSError) as error:
+        text = str(error).splitlines()[0].rstrip(". ")
+        raise InputError(f"{argument} is a LazyFrame whose plan polars rejects: {text}. Mend the plan.") from error
+    kept = None
     description = f"the LazyFrame {argument}"
     if not slices_are_cheap(X):
         kept = TemporaryFolder(Path(mkdtemp(prefix="subgrove-")))
@@ -78,17 +80,6 @@ def chunks_of_lazy_frame(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
     )
     empty = pl.DataFrame(schema=schema)
     return ChunkedData(chunks, tuple(schema.names()), n_rows, "polars", description, empty, kept=kept)
-
-
-def _schema(X: Any, argument: str) -> Any:
-    """Columns and types; a plan that cannot be carried out is reported here, before anything is read."""
-    import polars as pl
-
-    try:
-        return X.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        text = str(error).splitlines()[0].rstrip(". ")
-        raise InputError(f"{argument} is a LazyFrame whose plan polars rejects: {text}. Mend the plan.") from error
 
 
 def slices_are_cheap(plan: Any) -> bool:

@@ -6,10 +6,10 @@ held beside the chunk.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,33 +49,42 @@ class RowSpan:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows as record batches, a few at a time."""
+        import pyarrow as pa
+
         own = dict(self.file.folders)
         stored = [name for name in columns if name not in own]
-        skip, left = self.skip, self.n_rows
         with self.file.open() as file:
             numbers = [self.file.groups[group] for group in self.groups]
-            for batch in file.iter_batches(BATCH_ROWS, row_groups=numbers, columns=stored):
-                part = batch.slice(skip, left)
-                skip = max(skip - len(batch), 0)
-                left -= len(part)
-                if len(part):
-                    yield _with_folders(part, columns, own)
-                if not left:
-                    return
+            batches = file.iter_batches(BATCH_ROWS, row_groups=numbers, columns=stored)
+            for part in slice_batches(batches, self.skip, self.n_rows):
+                arrays = [pa.repeat(own[name], len(part)) if name in own else part.column(name) for name in columns]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
-def _with_folders(batch: Any, columns: Sequence[str], own: dict[str, Any]) -> Any:
-    import pyarrow as pa
-
-    arrays = [pa.repeat(own[name], len(batch)) if name in own else batch.column(name) for name in columns]
-    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+def slice_batches(batches: Iterable[Any], skip: int, n_rows: int) -> Iterator[Any]:
+    """So many rows of record batches, after those to skip."""
+    for batch in batches:
+        part = batch.slice(skip, n_rows)
+        skip = max(skip - len(batch), 0)
+        n_rows -= len(part)
+        if len(part):
+            yield part
+        if not n_rows:
+            return
 
 
 class SupportsBatches(Protocol):
     """Some rows of a file."""
 
+    @property
+    def n_rows(self) -> int:
+        """How many there are."""
+
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """They, as record batches of these columns."""
+
+
+Part = TypeVar("Part", bound=SupportsBatches)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,21 +153,30 @@ def chunks_of_files(
 
 
 def _chunks(files: Sequence[ParquetFile], most: int, view: ArrowTypes) -> Iterator[Chunk]:
-    """Row groups in order, small ones together and large ones cut."""
-    first, held = 0, list[RowSpan]()
-    for span in _row_groups(files):
-        together = sum(one.n_rows for one in held)
-        if held and together + span.n_rows > most:
-            yield _chunk(held, first, view)
-            first, held = first + together, []
-        if span.n_rows <= most:
-            held = _joined(held, span)
-            continue
-        for part in _cut(span, most):
-            yield _chunk([part], first, view)
-            first += part.n_rows
+    first = 0
+    for spans in group_parts(_row_groups(files), most, _cut):
+        joined = list[RowSpan]()
+        for span in spans:
+            joined = _joined(joined, span)
+        name = joined[0].name if len(joined) == 1 else f"{joined[0].name} to {joined[-1].name}"
+        n_rows = sum(span.n_rows for span in joined)
+        yield Chunk(name, first, n_rows, BatchReader(tuple(joined), view))
+        first += n_rows
+
+
+def group_parts(parts: Iterable[Part], most: int, cut: Callable[[Part, int], Iterable[Part]]) -> Iterator[list[Part]]:
+    """Parts in order, small ones together and large ones cut, at most so many rows at a time."""
+    held = list[Part]()
+    for part in parts:
+        if held and sum(one.n_rows for one in held) + part.n_rows > most:
+            yield held
+            held = []
+        if part.n_rows <= most:
+            held.append(part)
+        else:
+            yield from ([piece] for piece in cut(part, most))
     if held:
-        yield _chunk(held, first, view)
+        yield held
 
 
 def _row_groups(files: Sequence[ParquetFile]) -> Iterator[RowSpan]:
@@ -182,8 +200,3 @@ def _cut(span: RowSpan, most: int) -> Iterator[RowSpan]:
     borders = np.linspace(0, span.n_rows, -(-span.n_rows // most) + 1).round().astype(int).tolist()
     for low, high in pairwise(borders):
         yield replace(span, skip=low, n_rows=high - low, start=span.start + low)
-
-
-def _chunk(spans: Sequence[RowSpan], first_row: int, view: ArrowTypes) -> Chunk:
-    name = spans[0].name if len(spans) == 1 else f"{spans[0].name} to {spans[-1].name}"
-    return Chunk(name, first_row, sum(span.n_rows for span in spans), BatchReader(tuple(spans), view))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def sample_rows(
         chunk.first_row: drawn.rows[order[borders[k] : borders[k + 1]]] - chunk.first_row
         for k, chunk in zip(numbers, chunks, strict=True)
     }
-    parts = [sums["rows"] for _, sums in run(_TakeWork(tuple(columns), places), chunks)]
+    parts = [sums["rows"] for _, sums in run(partial(_take_work, tuple(columns), places), chunks)]
     back = np.empty_like(order)
     back[order] = np.arange(len(order))  # from the order of reading to that of the hash
     return SampledRows(unpack_tables(parts, data.empty, columns, back), drawn.keys, len(drawn.keys), data.n_rows)
@@ -131,9 +132,8 @@ def _smallest_numbers(data: ChunkedData, n: int, seed: int) -> _SmallestHashes:
 
 def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunChunks) -> _SmallestHashes:
     drawn = _SmallestHashes(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
-    for _, sums in run(_HashWork(row_key, seed, n), data.chunks):
-        other = _SmallestHashes(sums["rows"], sums["keys"], sums["hashes"])
-        drawn = drawn.merged(other, seed, n)
+    for _, sums in run(partial(_hash_work, row_key, seed, n), data.chunks):
+        drawn = drawn.merged(_SmallestHashes(sums["rows"], sums["keys"], sums["hashes"]), seed, n)
     same = len(drawn.keys) - len(np.unique(drawn.keys))
     if same:
         raise ColumnError(
@@ -143,30 +143,17 @@ def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunC
     return drawn
 
 
-@dataclass(frozen=True)
-class _HashWork:
+def _hash_work(row_key: str, seed: int, n: int, chunk: Chunk) -> ChunkArrays:
     """Work: the smallest hashes of a chunk."""
-
-    row_key: str
-    seed: int
-    n: int
-
-    def __call__(self, chunk: Chunk) -> ChunkArrays:
-        keys = row_keys(chunk, chunk.read([self.row_key]), self.row_key)
-        rows = np.arange(chunk.first_row, chunk.first_row + chunk.n_rows)
-        drawn = _SmallestHashes.of(rows, keys, self.seed, self.n)
-        return {"rows": drawn.rows, "keys": drawn.keys, "hashes": drawn.hashes}
+    keys = row_keys(chunk, chunk.read([row_key]), row_key)
+    rows = np.arange(chunk.first_row, chunk.first_row + chunk.n_rows)
+    drawn = _SmallestHashes.of(rows, keys, seed, n)
+    return {"rows": drawn.rows, "keys": drawn.keys, "hashes": drawn.hashes}
 
 
-@dataclass(frozen=True, eq=False)
-class _TakeWork:
+def _take_work(columns: tuple[str, ...], places: Mapping[int, Places], chunk: Chunk) -> ChunkArrays:
     """Work: the chosen rows of a chunk, as bytes."""
-
-    columns: tuple[str, ...]
-    places: Mapping[int, Places]
-
-    def __call__(self, chunk: Chunk) -> ChunkArrays:
-        return {"rows": pack_table(chunk.take(self.columns, self.places[chunk.first_row]))}
+    return {"rows": pack_table(chunk.take(columns, places[chunk.first_row]))}
 
 
 Bytes = npt.NDArray[np.uint8]

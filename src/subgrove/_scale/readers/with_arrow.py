@@ -13,7 +13,7 @@ from typing import Any
 from subgrove._scale.readers.arrow_types import ArrowTypes
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import BATCH_ROWS, ParquetFile, arrow_types_of, file_stamp, reject_duplicate_names
-from subgrove._scale.readers.parquet import BatchReader, chunks_of_files
+from subgrove._scale.readers.parquet import BatchReader, chunks_of_files, group_parts, slice_batches
 from subgrove.exceptions import InputError
 
 
@@ -118,42 +118,25 @@ class FilteredRows:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         """The rows as record batches, a few at a time."""
-        skip, left = self.skip, self.n_rows
         options = {"columns": list(columns), "filter": self.filter, "schema": self.schema, "batch_size": BATCH_ROWS}
-        for batch in self.fragment.to_batches(**options, batch_readahead=1, fragment_readahead=0):
-            part = batch.slice(skip, left)
-            skip = max(skip - len(batch), 0)
-            left -= len(part)
-            if len(part):
-                yield part
-            if not left:
-                return
+        batches = self.fragment.to_batches(**options, batch_readahead=1, fragment_readahead=0)
+        yield from slice_batches(batches, self.skip, self.n_rows)
+
+
+def _cut(group: FilteredRows, most: int) -> Iterator[FilteredRows]:
+    for skip in range(0, group.n_rows, most):
+        yield replace(group, skip=skip, n_rows=min(most, group.n_rows - skip))
 
 
 def _chunks(groups: Sequence[FilteredRows], view: ArrowTypes, most: int) -> Iterator[Chunk]:
-    first, held = 0, list[FilteredRows]()
-    for group in groups:
-        together = sum(one.n_rows for one in held)
-        if held and together + group.n_rows > most:
-            yield _chunk(held, first, view)
-            first, held = first + together, []
-        for skip in range(0, group.n_rows, most):
-            part = replace(group, skip=skip, n_rows=min(most, group.n_rows - skip))
-            if group.n_rows <= most:
-                held.append(part)
-                continue
-            yield _chunk([part], first, view)
-            first += part.n_rows
-    if held:
-        yield _chunk(held, first, view)
-
-
-def _chunk(parts: Sequence[FilteredRows], first: int, view: ArrowTypes) -> Chunk:
-    n_rows = sum(part.n_rows for part in parts)
-    names = list(dict.fromkeys(part.name for part in parts))
-    files = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
-    name = f"{files}, filtered rows {first:,} to {first + n_rows - 1:,}"
-    return Chunk(name, first, n_rows, BatchReader(tuple(parts), view))
+    first = 0
+    for parts in group_parts((group for group in groups if group.n_rows), most, _cut):
+        n_rows = sum(part.n_rows for part in parts)
+        names = list(dict.fromkeys(part.name for part in parts))
+        files = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
+        name = f"{files}, filtered rows {first:,} to {first + n_rows - 1:,}"
+        yield Chunk(name, first, n_rows, BatchReader(tuple(parts), view))
+        first += n_rows
 
 
 @dataclass(frozen=True, eq=False)
