@@ -230,14 +230,11 @@ def _check_model(model: Any) -> None:
     if isinstance(model, DeviceModel):
         raise ParameterError("model is a DeviceModel already. Pass the module or function.")
     if isinstance(model, type) or not callable(model):
+        name = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
         raise ParameterError(
-            f"model must be a torch.nn.Module or a function of a tensor; got {_named(model)}. "
+            f"model must be a torch.nn.Module or a function of a tensor; got {name}. "
             f"Models with predict are passed to importance themselves."
         )
-
-
-def _named(model: Any) -> str:
-    return f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
 
 
 def _device(torch: Any, device: Any, own: Tensor) -> Any:

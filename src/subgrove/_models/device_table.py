@@ -46,8 +46,7 @@ def is_tensor(value: Any) -> bool:
 
 def is_module(value: Any) -> bool:
     """Whether something is a `torch.nn.Module`; torch is not imported to find out."""
-    torch = sys.modules.get("torch")
-    nn = getattr(torch, "nn", None)
+    nn = getattr(sys.modules.get("torch"), "nn", None)
     return nn is not None and isinstance(value, nn.Module)
 
 
@@ -166,14 +165,14 @@ class DeviceMatrix:
         self.place = {name: place for place, name in enumerate(names)}
         self.send = send
         self.train_column = train_column
+        self.start()
+
+    def start(self) -> None:
+        """Clear the cache of the last feature."""
         self._own: dict[str, Tensor] = {}
         self._pool: dict[str, Tensor] = {}
         self._ordered: dict[str, Tensor] = {}
         self.shift_on_device: DeviceCyclicShift | None = None
-
-    def start(self) -> None:
-        """Clear the cache of the last feature."""
-        self._own, self._pool, self._ordered, self.shift_on_device = {}, {}, {}, None
 
     def own(self, name: str) -> Tensor:
         """Return a copy of a baseline column."""
@@ -187,8 +186,10 @@ class DeviceMatrix:
             return self.send(np.asarray(column, dtype=np.float64), self.values.dtype)
         if column.cyclic_shift is not None:
             return self._shifted(name, column.cyclic_shift)
-        rows = self.send.rows(column.rows)
-        return (self._pooled(name) if column.train else self.own(name)).index_select(0, rows)
+        if column.train and name not in self._pool:
+            self._pool[name] = self.send(np.asarray(self.train_column(name), dtype=np.float64), self.values.dtype)
+        values = self._pool[name] if column.train else self.own(name)
+        return values.index_select(0, self.send.rows(column.rows))
 
     def _shifted(self, name: str, cyclic_shift: CyclicShift) -> Tensor:
         shift_on_device = self.on_device(cyclic_shift)
@@ -201,11 +202,6 @@ class DeviceMatrix:
         if self.shift_on_device is None or self.shift_on_device.host_order is not cyclic_shift.order:
             self.shift_on_device, self._ordered = DeviceCyclicShift(cyclic_shift, self.send), {}
         return self.shift_on_device
-
-    def _pooled(self, name: str) -> Tensor:
-        if name not in self._pool:
-            self._pool[name] = self.send(np.asarray(self.train_column(name), dtype=np.float64), self.values.dtype)
-        return self._pool[name]
 
 
 def host_table(X: Any, columns: Sequence[str] | None, argument: str = "X") -> Any:
@@ -235,8 +231,7 @@ def host_table(X: Any, columns: Sequence[str] | None, argument: str = "X") -> An
 
 def _by_columns(tensor: Any) -> npt.NDArray[np.float64]:
     """A tensor as float64 on the host, with contiguous columns; it is transposed on its device, which is fastest."""
-    torch = torch_of()
-    turned: npt.NDArray[np.float64] = tensor.t().contiguous().cpu().to(torch.float64).numpy()
+    turned: npt.NDArray[np.float64] = tensor.t().contiguous().cpu().double().numpy()
     return turned.T
 
 

@@ -257,7 +257,10 @@ def read_target(
     numbers = _numbers(raw, losses) if "value" in needs else None
     codes = None
     if needs & {"probability", "label"}:
-        classes = classes or _classes_in(raw)
+        if not classes and raw.ndim == 1:  # of a model without `classes_`
+            classes = tuple(np.unique(raw).tolist())
+        elif not classes:
+            classes = tuple(tuple(np.unique(column).tolist()) for column in raw.T)
         if "probability" in needs or probabilities:
             codes = _codes(raw, classes)
         else:
@@ -271,13 +274,6 @@ def read_target(
     raw = raw.view()  # of the user's own y
     raw.flags.writeable = False
     return Target(raw, numbers, codes, classes)
-
-
-def _classes_in(raw: npt.NDArray[Any]) -> tuple[Any, ...]:
-    """Return the classes in y, for a model without `classes_`."""
-    if raw.ndim == 1:
-        return tuple(np.unique(raw).tolist())
-    return tuple(tuple(np.unique(raw[:, k]).tolist()) for k in range(raw.shape[1]))
 
 
 def _raw(y: Any) -> npt.NDArray[Any]:

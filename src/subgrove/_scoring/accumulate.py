@@ -209,8 +209,7 @@ class LossAccumulator:
         if rows is None and self.arrays.weights is None and isinstance(column, Donors) and column.cyclic_shift:
             self._add_shifted(column.cyclic_shift, repeat, increase)
             return
-        weights = self._weights(rows)
-        weighted = increase if weights is None else increase * weights
+        weighted = self._weighted(increase, rows)
         if isinstance(column, Donors) and not (column.train or column.representatives):
             self._add_donors(column.rows, weighted, rows)
         self._add_rows(repeat, increase, weighted, rows)
@@ -224,13 +223,15 @@ class LossAccumulator:
             return
         if self.received is None:
             self.received = self.arrays.zeros(self.n_losses, self.arrays.n_rows)
-        weights = self._weights(term.rows)
-        weighted = increase if weights is None else increase * weights
+        weighted = self._weighted(increase, term.rows)
         self.cell_sums += self.arrays.scatter(self.arrays.index(term.cells), weighted, self.cell_sums.shape[1])
 
-    def _weights(self, rows: Rows | None) -> Any:
+    def _weighted(self, values: Any, rows: Rows | None) -> Any:
+        """Return values of all rows, or of `rows`, times their weights."""
         weights = self.arrays.weights
-        return weights if rows is None or weights is None else self.arrays.take(weights, self.arrays.index(rows))
+        if weights is None:
+            return values
+        return values * (weights if rows is None else self.arrays.take(weights, self.arrays.index(rows)))
 
     def _group_sums(self, values: Any, rows: Rows | None) -> Any:
         if rows is None:
@@ -274,7 +275,8 @@ class LossAccumulator:
     def row_means(self) -> RowMeans:
         """Replace sums by means, in place, and add exact expectations to the sums of each repeat."""
         exact = self.resampled.exact
-        means = self._means()
+        self.total /= self.n_repeats if exact is None else self.arrays.array(np.where(exact.rows, 1.0, self.n_repeats))
+        means = self.total
         received = None if self.received is None else self._received_means()
         weights = self.arrays.weights
         counts = None if weights is None else weights[: self.arrays.n_rows]
@@ -288,23 +290,13 @@ class LossAccumulator:
             self._add_exact_to_repeats(means, np.flatnonzero(exact.rows))
         return RowMeans(means, received, squares)
 
-    def _means(self) -> Any:
-        exact = self.resampled.exact
-        divisor: Any = self.n_repeats
-        if exact is not None:
-            divisor = self.arrays.array(np.where(exact.rows, 1.0, float(self.n_repeats)))
-        self.total /= divisor
-        return self.total
-
     def _sum_of_squares(self, means: Any, counts: Any) -> Any:
         square = means * means
         return self.by_group(square if counts is None else square * counts)
 
     def _add_exact_to_repeats(self, means: Any, rows: Rows) -> None:
-        values = means[:, self.arrays.index(rows)]
-        weights = self._weights(rows)
-        sums = self.arrays.subset_sums(self.by_group, rows)(values if weights is None else values * weights)
-        self.sums += sums[:, None, :]
+        values = self._weighted(means[:, self.arrays.index(rows)], rows)
+        self.sums += self.arrays.subset_sums(self.by_group, rows)(values)[:, None, :]
 
     def _received_means(self) -> Any:
         """Return for each row the mean increase of the rows that received its value."""

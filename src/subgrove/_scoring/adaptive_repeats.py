@@ -72,10 +72,6 @@ class AdaptiveRepeats:
         """Return whether a feature needs more repeats, and may have them."""
         return result.overall.shape[1] < self.max_repeats and not self._is_met(result, weights)
 
-    def _more_than(self, n_repeats: int) -> int:
-        """Return the next number of repeats."""
-        return min(2 * n_repeats, self.max_repeats)
-
     def _is_met(self, result: FeatureResult, weights: Floats | None) -> bool:
         """Return whether the Monte-Carlo error is small enough, for each loss that has a value for each row."""
         share = result.sizes / result.sizes.sum()

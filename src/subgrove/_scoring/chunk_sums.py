@@ -63,8 +63,7 @@ class RunningAccumulator(LossAccumulator):
             self._add_exact_to_repeats(means, np.flatnonzero(self.resampled.exact.rows))
         spread = np.zeros((self.n_losses, len(self.sizes)))
         if self.deviations is not None:
-            weights = self._weights(self.rows)
-            spread += self._group_sums(self.deviations if weights is None else self.deviations * weights, self.rows)
+            spread += self._group_sums(self._weighted(self.deviations, self.rows), self.rows)
         return means, spread
 
 

@@ -11,7 +11,7 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -29,9 +29,9 @@ from subgrove._scale.engines import ChunkArrays
 from subgrove._scale.readers import Chunk, row_keys
 from subgrove._scoring.accumulate import NumpyArrays
 from subgrove._scoring.chunk_sums import BincountSums, ChunkSums, FeatureSums, RunningAccumulator
-from subgrove._scoring.context import resample
+from subgrove._scoring.context import build_table, resample
 from subgrove._scoring.row_losses import ALL, RowLosses
-from subgrove.exceptions import InputError, SamplerError, SubgroveError, SubgroveWarning
+from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.resampled_feature import ResampledFeature
@@ -113,10 +113,6 @@ class ChunkBatch:
         table = fitted.read(self.table)
         self.tables.append((fitted.columns, table))
         return table
-
-    def frames_for(self, fitted: FittedSampler, pools: dict[str, Any]) -> Frames:
-        """Return the rows with the training rows of a sampler as donors; `pools` caches their columns."""
-        return Frames(self.table, fitted.columns, fitted.train, pools)
 
     def written(self, columns: Mapping[str, Any]) -> Any:
         """Return the table with columns replaced, until `restore` is called."""
@@ -243,7 +239,7 @@ class ChunkWork:
             cache = self.cache.setdefault(title(feature), {"columns": {}})
             streams = KeyedStreams(self.seed, title(feature), self.n_repeats, rows=keys, memory=cache)
             resampled = resample(fitted, scorer.batch.read_by(fitted), feature, streams, None)
-            frames = scorer.batch.frames_for(fitted, cache["columns"])
+            frames = Frames(scorer.batch.table, fitted.columns, fitted.train, cache["columns"])
             total.add(number, scorer.score(feature, resampled, frames, self.n_repeats))
 
 
@@ -268,28 +264,22 @@ class BatchScorer:
     def score(self, feature: Feature, resampled: ResampledFeature, frames: Frames, n_repeats: int) -> FeatureSums:
         """Return the sums over all resamples of one feature."""
         n_losses, n = self.baseline.shape
+        about = f"feature {title(feature)!r}"
         arrays = NumpyArrays(n, self.weights, BincountSums)
         accumulator = RunningAccumulator(arrays, resampled, n_losses, n_repeats)
         for term in () if resampled.exact is None else resampled.exact.terms():
             if len(term.rows):
-                table = self._built(feature, partial(frames.changed, term.rows, term.changes))
-                about = f"feature {title(feature)!r}, exact expectation"
-                accumulator.add_exact(term, self._increase(table, term.rows, about))
+                table = build_table(partial(frames.changed, term.rows, term.changes), lambda: about)
+                accumulator.add_exact(term, self._increase(table, term.rows, f"{about}, exact expectation"))
         sampled = resampled.sampled
         if sampled is None or sampled.any():
             rows = None if sampled is None else np.flatnonzero(sampled)
-            for repeat, (changes, increase) in enumerate(self._repeats(feature, resampled, frames, rows)):
+            for repeat, changes in enumerate(resampled.draws()):
+                table = build_table(partial(self._table, frames, rows, changes), lambda: about)
+                increase = self._increase(table, rows, f"{about}, repeat {repeat}")
+                self.batch.restore()
                 accumulator.add_repeat(repeat, next(iter(changes.values())), increase, rows)
         return FeatureSums.of(accumulator)
-
-    def _repeats(
-        self, feature: Feature, resampled: ResampledFeature, frames: Frames, rows: Rows | None
-    ) -> Iterator[tuple[Changes, Floats]]:
-        for repeat, changes in enumerate(resampled.draws()):
-            table = self._built(feature, partial(self._table, frames, rows, changes))
-            increase = self._increase(table, rows, f"feature {title(feature)!r}, repeat {repeat}")
-            self.batch.restore()
-            yield changes, increase
 
     def _table(self, frames: Frames, rows: Rows | None, changes: Changes) -> Any:
         if rows is None:
@@ -306,17 +296,6 @@ class BatchScorer:
         increase = self.losses.rows(predictions, ALL if rows is None else rows, about)
         increase -= self.baseline if rows is None else self.baseline[:, rows]
         return increase
-
-    def _built(self, feature: Feature, build: Any) -> Any:
-        """Return a table for the model; values that its columns cannot hold are an error of the sampler."""
-        try:
-            return build()
-        except (SubgroveError, SubgroveWarning):
-            raise
-        except Exception as error:
-            raise SamplerError(
-                f"The sampler gave values that the table cannot hold (feature {title(feature)!r}): {error}"
-            ) from error
 
 
 def _about(chunk: Chunk, numbers: Rows, what: str, row: int | None = None) -> str:

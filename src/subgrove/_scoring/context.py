@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -161,6 +162,16 @@ def resample(
         raise SamplerError(
             f"The sampler raised {type(error).__name__} for feature {title(feature)!r}: {error}"
         ) from error
+
+
+def build_table(build: Callable[[], Any], about: Callable[[], str]) -> Any:
+    """Return a table for the model; values that its columns cannot hold are an error of the sampler."""
+    try:
+        return build()
+    except (SubgroveError, SubgroveWarning):
+        raise
+    except Exception as error:
+        raise SamplerError(f"The sampler gave values that the table cannot hold ({about()}): {error}") from error
 
 
 def batch_size(frames: Frames, n_features: int, n_losses: int, memory: float) -> int:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -163,7 +164,7 @@ class PredictionLookup:
         for start in range(0, len(subset), batch):
             at = subset[start : start + batch]
             try:
-                predictions.append(self._predict_rows(rows[at], donors[at], _RowSubset(about, at)))
+                predictions.append(self._predict_rows(rows[at], donors[at], partial(_about_subset, about, at)))
             except ModelError:
                 self._predict_one_by_one(jobs, rows, donors, at)
                 raise
@@ -181,19 +182,13 @@ class PredictionLookup:
             end = start + job.n_rows(self.context.frames.n_rows)
             own = at[(at >= start) & (at < end)]
             if len(own):
-                self._predict_rows(rows[own], donors[own], _RowSubset(job.about, own - start))
+                self._predict_rows(rows[own], donors[own], partial(_about_subset, job.about, own - start))
             start = end
 
 
-@dataclass(frozen=True, eq=False)
-class _RowSubset:
-    """Describes rows of a batch by their numbers in a subset of it."""
-
-    about: About
-    rows: Rows
-
-    def __call__(self, row: int | None = None) -> str:
-        return self.about(None if row is None else int(self.rows[row]))
+def _about_subset(about: About, rows: Rows, row: int | None = None) -> str:
+    """Describe a row of a batch by its number in a subset of it."""
+    return about(None if row is None else int(rows[row]))
 
 
 def lookup_for(

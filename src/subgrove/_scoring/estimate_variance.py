@@ -32,12 +32,8 @@ def overall_variance(score: FeatureResult, weights: Floats | None) -> Floats:
     excess = (score.excess * share).sum(axis=1)
     if score.moments is not None:
         return _of_mean(spread_of_rows(score.moments.together())[:, 0], n, excess)
-    return mean_variance(score.influence.astype(np.float64), weights, excess) + _further_variance(score)
-
-
-def _further_variance(score: FeatureResult) -> Floats:
-    """Return the variance of a calibrated estimate that is due to the additional rows."""
-    return np.zeros(len(score.rows)) if score.calibration is None else score.calibration.further_variance
+    variance = mean_variance(score.influence.astype(np.float64), weights, excess)
+    return variance if score.calibration is None else variance + score.calibration.further_variance
 
 
 def subgroup_variance(score: FeatureResult, weights: Floats | None) -> Floats:
@@ -72,9 +68,8 @@ def subgroup_skewness(score: FeatureResult, at: int, weights: Floats | None) -> 
         rows = np.flatnonzero(score.code == k)
         if len(rows):
             corrections[k] = skewness_correction(values[:, rows], None if weights is None else weights[rows])
-    return SkewnessCorrection(
-        *(np.concatenate([getattr(one, name) for one in corrections]) for name in ("third", "df"))
-    )
+    third, df = (np.concatenate([getattr(one, name) for one in corrections]) for name in ("third", "df"))
+    return SkewnessCorrection(third, df)
 
 
 def monte_carlo_variance(score: FeatureResult, at: int, *, per_row: bool) -> float:

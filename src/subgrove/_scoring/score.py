@@ -26,11 +26,11 @@ from subgrove._data.table import Table
 from subgrove._models.predictor import Predictions
 from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.adaptive_repeats import continued, copy_sums
-from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext
+from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table
 from subgrove._scoring.deduplicate import lookup_for
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import PredictionShifts
-from subgrove.exceptions import ModelError, SamplerError, SubgroveError, SubgroveWarning
+from subgrove.exceptions import ModelError
 from subgrove.samplers.base import Feature
 from subgrove.samplers.resampled_feature import ResampledFeature
 
@@ -46,7 +46,8 @@ def score_features(
             return _score(context, features, done)
         shares = [features[at::workers] for at in range(workers)]
         results: dict[Feature, FeatureResult] = {}
-        for share, (own, n_rows, n_calls) in zip(shares, parallel_map(_Worker(context), shares, n_jobs), strict=True):
+        computed = parallel_map(partial(_score_share, context), shares, n_jobs)
+        for share, (own, n_rows, n_calls) in zip(shares, computed, strict=True):
             results |= dict(zip(share, own, strict=True))
             context.predictor.n_rows += n_rows
             context.predictor.n_calls += n_calls
@@ -54,16 +55,11 @@ def score_features(
         return [results[feature] for feature in features]
 
 
-class _Worker:
-    """The share of the features of one process."""
-
-    def __init__(self, context: ScoringContext) -> None:
-        self.context = context
-
-    def __call__(self, features: Sequence[Feature]) -> tuple[list[FeatureResult], int, int]:
-        context = replace(self.context, predictor=self.context.predictor.fresh())
-        results = _score(context, features, lambda done: None)
-        return results, context.predictor.n_rows, context.predictor.n_calls
+def _score_share(context: ScoringContext, features: Sequence[Feature]) -> tuple[list[FeatureResult], int, int]:
+    """Return the results of the share of one process, and its numbers of rows and calls."""
+    context = replace(context, predictor=context.predictor.fresh())
+    results = _score(context, features, lambda done: None)
+    return results, context.predictor.n_rows, context.predictor.n_calls
 
 
 def _score(
@@ -82,7 +78,7 @@ def _score(
                 finished[scorer.feature] = scorer
         left = [feature for feature in left if feature not in finished]
         if context.adaptive is not None:
-            n_repeats = context.adaptive._more_than(n_repeats)
+            n_repeats = min(2 * n_repeats, context.adaptive.max_repeats)
     results = {feature: scorer.result for feature, scorer in finished.items()}
     checker = context.fidelity_checker
     if checker is not None:
@@ -188,10 +184,9 @@ class FeatureScorer:
         del self.accumulator
 
     def _result(self, accumulator: LossAccumulator) -> FeatureResult:
-        losses = self.context.losses.losses
         scores = {
             at: [float(values[at]) for values in self.score_increases]
-            for at, loss in enumerate(losses)
+            for at, loss in enumerate(self.context.losses.losses)
             if not loss.per_row
         }
         return accumulator.result(self.feature, scores, self.shifts)
@@ -310,11 +305,14 @@ class BatchPredictor:
     def _predict_large(self, job: PredictionJob, n_rows: int) -> Predictions:
         """Predict a job larger than a batch."""
         batches = []
-        tile = self._filled_tile(job) if job.rows is None and self.context.copies_table else None
+        in_tile = job.rows is None and self.context.copies_table
+        if in_tile:  # a copy of the whole table with the columns of the job; batches are views of its rows
+            self.tile = self.context.frames.tile(1) if self.tile is None else self.tile
+            self._built([job], lambda: self.tile.fill([job.changes]))
         for start in range(0, n_rows, self.context.batch_rows):
             batch = slice(start, min(start + self.context.batch_rows, n_rows))
-            if tile is not None:
-                table = tile.rows(batch)
+            if in_tile:
+                table = self.tile.rows(batch)
             else:
                 rows = batch if job.rows is None else job.rows[batch]
                 table = self._built([job], partial(self.context.frames.changed, rows, changes_of(job.changes, batch)))
@@ -323,24 +321,8 @@ class BatchPredictor:
             self.progress(n)
         return np.concatenate(batches)
 
-    def _filled_tile(self, job: PredictionJob) -> Any:
-        """Return the copy of the whole table with the columns of a job; batches are views of its rows."""
-        if self.tile is None:
-            self.tile = self.context.frames.tile(1)
-        self._built([job], lambda: self.tile.fill([job.changes]))
-        return self.tile
-
     def _built(self, jobs: list[PredictionJob], build: Callable[[], Any]) -> Any:
-        """Return a table for the model; values that its columns cannot hold are an error of the sampler."""
-        try:
-            return build()
-        except (SubgroveError, SubgroveWarning):
-            raise
-        except Exception as error:
-            about = BatchDescription(jobs, self.context.frames.n_rows)
-            raise SamplerError(
-                f"The sampler gave values that the table cannot hold ({about(None)}): {error}"
-            ) from error
+        return build_table(build, BatchDescription(jobs, self.context.frames.n_rows))
 
     def _predict(self, table: Any, jobs: list[PredictionJob]) -> Predictions:
         about = BatchDescription(jobs, self.context.frames.n_rows)
