@@ -174,7 +174,7 @@ def group_parts(parts: Iterable[Part], most: int, cut: Callable[[Part, int], Ite
         if part.n_rows <= most:
             held.append(part)
         else:
-            yield from ([piece] for piece in cut(part, most))
+            yield from ([one] for one in cut(part, most))
     if held:
         yield held
 
