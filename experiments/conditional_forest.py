@@ -6,9 +6,10 @@ and the rise of the squared error is averaged over trees.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from experiments.running import threads
 from subgrove._core.kinds import Floats
@@ -45,9 +46,39 @@ def grown(x: Floats, y: Floats, trees: int, seed: int) -> ModelForest:
         raise RuntimeError("setting II needs the compiled forest; install subgrove where there is a C compiler.")
     return ModelForest(
         forest,
-        tuple(forest.tree(at) for at in range(trees)),
-        tuple(np.flatnonzero(forest.drawn(at) == 0) for at in range(trees)),
+        tuple(one_tree(forest, at) for at in range(trees)),
+        tuple(np.flatnonzero(times_drawn(forest, at) == 0) for at in range(trees)),
     )
+
+
+def one_tree(forest: RandomForest, number: int) -> RandomForest:
+    """One tree as a forest, without out-of-bag predictions."""
+    first = forest.roots[number]
+    last = forest.roots[number + 1] if number + 1 < len(forest.roots) else len(forest.feature)
+    here = slice(first, last)
+    child = forest.child[here]
+    return replace(
+        forest,
+        roots=np.zeros(1, dtype=np.int32),
+        feature=forest.feature[here],
+        child=np.where(child >= 0, child - first, -1).astype(np.int32),
+        threshold=forest.threshold[here],
+        missing_left=forest.missing_left[here],
+        values=forest.values[here],
+        out_of_bag=np.full_like(forest.out_of_bag, np.nan),
+        seeds=forest.seeds[number : number + 1],
+    )
+
+
+def times_drawn(forest: RandomForest, number: int) -> npt.NDArray[np.int64]:
+    """How often each training row is in the bootstrap sample of a tree, from the tree's random numbers."""
+    n = len(forest.out_of_bag)
+    with np.errstate(over="ignore"):  # whole numbers modulo 2^64, as in `next_random` of `forest_split.h`
+        z = forest.seeds[number] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    rows = ((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
+    return np.bincount(rows.astype(np.intp), minlength=n)
 
 
 def conditional_rise(forest: ModelForest, x: Floats, y: Floats, seed: int) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 
+from experiments.conditional_forest import one_tree, times_drawn
 from subgrove._core.kinds import Floats
 from subgrove._native import loader
 from subgrove._regress import grow_forest
@@ -174,7 +175,7 @@ def test_forest_can_be_pickled() -> None:
 def test_trees_one_by_one_are_the_forest() -> None:
     X, y = sample(200, 4, 0)
     forest = grow_forest(X, y[:, None], n_trees=7)
-    apart = np.mean([forest.tree(t).predict(X) for t in range(7)], axis=0)
+    apart = np.mean([one_tree(forest, t).predict(X) for t in range(7)], axis=0)
     np.testing.assert_allclose(apart, forest.predict(X), rtol=1e-12)
 
 
@@ -182,9 +183,9 @@ def test_trees_one_by_one_are_the_forest() -> None:
 def test_rows_out_of_the_bag_are_those_that_no_draw_hit() -> None:
     X, y = sample(200, 4, 0)
     forest = grow_forest(X, y[:, None], n_trees=40)
-    drawn = np.array([forest.drawn(t) for t in range(40)])
+    drawn = np.array([times_drawn(forest, t) for t in range(40)])
     assert (drawn.sum(axis=1) == 200).all()
-    apart = np.array([forest.tree(t).predict(X)[:, 0] for t in range(40)])
+    apart = np.array([one_tree(forest, t).predict(X)[:, 0] for t in range(40)])
     expected = np.where(drawn == 0, apart, 0).sum(axis=0) / (drawn == 0).sum(axis=0)
     np.testing.assert_allclose(forest.out_of_bag[:, 0], expected, rtol=1e-10)
 

@@ -138,14 +138,6 @@ def _train_default(options: ExplainOptions, table: FileTable, task: LearningTask
     output.say(f"\nHeld-out performance (5-fold cross-validation, {len(task.y):,} rows): {performance}")
     if scores[0].value <= 2 * scores[0].std_error:
         output.say("The model is not better than a constant prediction; its explanation says little about the target.")
-    origin = _origin(options, table, learned, held_out, performance)
-    return FittedModel(model, learned, held_out, model.describe(), origin)
-
-
-def _origin(
-    options: ExplainOptions, table: FileTable, learned: LearningTask, held_out: LearningTask, performance: str
-) -> str:
-    """Sentences of the report on the rows that the model was trained and explained on."""
     name, share = options.data.name, f"{TRAIN_SHARE:.0%} of the rows, selected at random"
     training = f"all rows of {name}" if options.test else share
     test = f"the {len(held_out.y):,} rows of {options.test.name}" if options.test else f"the other {len(held_out.y):,}"
@@ -154,7 +146,8 @@ def _origin(
         f"In 5-fold cross-validation of {name}: {performance}.",
         table.sampling,
     )
-    return " ".join(sentence for sentence in sentences if sentence)
+    origin = " ".join(sentence for sentence in sentences if sentence)
+    return FittedModel(model, learned, held_out, model.describe(), origin)
 
 
 def _use_loaded(

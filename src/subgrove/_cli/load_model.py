@@ -68,7 +68,16 @@ def load_model(path: Path, trusted_types: Sequence[str] = (), trust_pickle: bool
     else:
         formats = ", ".join((".skops", ".onnx", *PICKLES))
         raise ParameterError(f"--model {path}: unknown format; the name must end with {formats}.")
-    return _describe(model, path)
+    if not hasattr(model, "predict") and not hasattr(model, "predict_proba"):
+        raise ParameterError(
+            f"--model {path} holds a {type(model).__name__}, which has no predict. Save a fitted model."
+        )
+    names, steps = getattr(model, "feature_names_in_", None), getattr(model, "steps", None)
+    columns = None if names is None else tuple(str(name) for name in names)
+    usable = model if columns is not None else PositionalModel(model)
+    last_step = f" ({type(steps[-1][1]).__name__})" if steps else ""
+    description = f"{type(model).__name__}{last_step} from {path.name}"
+    return LoadedModel(usable, description, columns, is_classifier(model))
 
 
 def columns_for(loaded: LoadedModel, names: Sequence[str], path: Path) -> tuple[str, ...]:
@@ -126,23 +135,6 @@ class PositionalModel:
 def _array(X: Any) -> Any:
     numeric = all(dtype.kind in "biuf" for dtype in X.dtypes)
     return X.to_numpy(dtype=np.float64 if numeric else object)
-
-
-def _describe(model: Any, path: Path) -> LoadedModel:
-    if not hasattr(model, "predict") and not hasattr(model, "predict_proba"):
-        raise ParameterError(
-            f"--model {path} holds a {type(model).__name__}, which has no predict. Save a fitted model."
-        )
-    names = getattr(model, "feature_names_in_", None)
-    columns = None if names is None else tuple(str(name) for name in names)
-    usable = model if columns is not None else PositionalModel(model)
-    return LoadedModel(usable, f"{_title(model)} from {path.name}", columns, is_classifier(model))
-
-
-def _title(model: Any) -> str:
-    """Return the class of a model, for a pipeline also that of its last step."""
-    steps = getattr(model, "steps", None)
-    return f"{type(model).__name__} ({type(steps[-1][1]).__name__})" if steps else type(model).__name__
 
 
 def _load_pickle(path: Path, trusted: bool) -> Any:

@@ -83,7 +83,11 @@ class FileTable:
 
 
 def read_table_file(
-    options: DataOptions, *, required: Mapping[str, str] | None = None, keep_all: bool = False
+    options: DataOptions,
+    *,
+    required: Mapping[str, str] | None = None,
+    keep_all: bool = False,
+    numeric_reason: str = "",
 ) -> FileTable:
     """Read the table of a file.
 
@@ -94,8 +98,36 @@ def read_table_file(
         Columns that must be in the file and are kept whatever they hold, with the reason.
     keep_all : bool, default False
         Whether all columns and levels are kept, for a fitted model that was trained on them.
+    numeric_reason : str, optional
+        Why columns are numeric, for errors.
     """
-    return _read(options, dict(required or {}), keep_all)
+    import pandas as pd
+
+    required = required or {}
+    raw = _read_raw(options, partial(_columns_to_read, options, required))
+    names = [column.name for column in raw.columns]
+    kept_columns = frozenset(required) | frozenset(selected_columns(options.columns, names, "--columns"))
+    overrides = ColumnOverrides(
+        nominal=frozenset(selected_columns(options.nominal, names, "--nominal")),
+        numeric=frozenset(selected_columns(options.numeric, names, "--numeric")),
+        numeric_reason=numeric_reason,
+        missing=frozenset(options.na),
+        day_first=options.day_first,
+        decimal_comma=raw.decimal_comma,
+        keep=frozenset(names) if keep_all else kept_columns,
+        keep_levels=frozenset(names if keep_all else required),
+    )
+    inferred = [infer(column, raw.row_numbers, overrides) for column in raw.columns]
+    columns = tuple(column for _, column in inferred)
+    frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
+    if frame.shape[1] < 2:
+        raise InputError(
+            f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {_reasons(columns)}."
+        )
+    table = FileTable(options.data, frame, columns, raw.total, raw.notes, options.random_state)
+    if not table.sampling:
+        return table
+    return replace(table, notes=(*raw.notes, f"{table.sampling} Use more with --sample-size."))
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
@@ -106,7 +138,8 @@ def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) 
     numeric = [name for name in used if kinds[name] == "numeric"]
     options = replace(options, columns=used, drop=[], nominal=nominal, numeric=numeric)
     required = dict.fromkeys(used, f"{like.path} has it")
-    table = _read(options, required, keep_all, numeric_reason=f"{like.path} has numbers there")
+    reason = f"{like.path} has numbers there"
+    table = read_table_file(options, required=required, keep_all=keep_all, numeric_reason=reason)
     frame = table.frame[used].copy()
     for name in used:
         if (frame[name].dtype.kind == "M") != (kinds[name] == "date") and frame[name].notna().any():
@@ -158,35 +191,6 @@ def check_readable(path: Path) -> None:
         raise InputError(f"{path}: permission to read denied. Change its permissions, or copy it.")
     if not path.is_file():
         raise InputError(f"{path} is not a regular file. It is read twice, so save the rows to a file first.")
-
-
-def _read(options: DataOptions, required: dict[str, str], keep_all: bool, numeric_reason: str = "") -> FileTable:
-    import pandas as pd
-
-    raw = _read_raw(options, partial(_columns_to_read, options, required))
-    names = [column.name for column in raw.columns]
-    kept_columns = frozenset(required) | frozenset(selected_columns(options.columns, names, "--columns"))
-    overrides = ColumnOverrides(
-        nominal=frozenset(selected_columns(options.nominal, names, "--nominal")),
-        numeric=frozenset(selected_columns(options.numeric, names, "--numeric")),
-        numeric_reason=numeric_reason,
-        missing=frozenset(options.na),
-        day_first=options.day_first,
-        decimal_comma=raw.decimal_comma,
-        keep=frozenset(names) if keep_all else kept_columns,
-        keep_levels=frozenset(names if keep_all else required),
-    )
-    inferred = [infer(column, raw.row_numbers, overrides) for column in raw.columns]
-    columns = tuple(column for _, column in inferred)
-    frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
-    if frame.shape[1] < 2:
-        raise InputError(
-            f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {_reasons(columns)}."
-        )
-    table = FileTable(options.data, frame, columns, raw.total, raw.notes, options.random_state)
-    if not table.sampling:
-        return table
-    return replace(table, notes=(*raw.notes, f"{table.sampling} Use more with --sample-size."))
 
 
 def _columns_to_read(options: DataOptions, required: Mapping[str, str], names: Sequence[str]) -> list[str]:

@@ -8,7 +8,7 @@ installed without a compiler, scikit-learn's forests replace it (`SklearnForest`
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -74,34 +74,6 @@ class RandomForest:
         for _ in _in_threads(lambda chunk: self._add(rows[chunk], sums[chunk]), chunks, self.n_jobs):
             pass
         return sums / len(self.roots)
-
-    def tree(self, number: int) -> RandomForest:
-        """Return one tree as a forest, without out-of-bag predictions."""
-        first = self.roots[number]
-        last = self.roots[number + 1] if number + 1 < len(self.roots) else len(self.feature)
-        here = slice(first, last)
-        child = self.child[here]
-        return replace(
-            self,
-            roots=np.zeros(1, dtype=np.int32),
-            feature=self.feature[here],
-            child=np.where(child >= 0, child - first, -1).astype(np.int32),
-            threshold=self.threshold[here],
-            missing_left=self.missing_left[here],
-            values=self.values[here],
-            out_of_bag=np.full_like(self.out_of_bag, np.nan),
-            seeds=self.seeds[number : number + 1],
-        )
-
-    def drawn(self, number: int) -> npt.NDArray[np.int64]:
-        """Return how often each training row is in the bootstrap sample of a tree, from the tree's random numbers."""
-        n = len(self.out_of_bag)
-        with np.errstate(over="ignore"):  # whole numbers modulo 2^64, as in `next_random` of `forest_split.h`
-            z = self.seeds[number] + np.arange(1, n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-            z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        rows = ((z ^ (z >> np.uint64(31))) >> np.uint64(32)) * np.uint64(n) >> np.uint64(32)
-        return np.bincount(rows.astype(np.intp), minlength=n)
 
     def _add(self, rows: Floats, sums: Floats) -> None:
         """Add the predictions of each tree."""
@@ -170,61 +142,7 @@ def grow_forest(
     def work(share: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
         return _grow_some(ranked, centred, share, min_node_size + 1.0, tried)
 
-    return _joined(list(_in_threads(work, shares, n_jobs)), mean, seeds, n_columns, n_jobs)
-
-
-@dataclass(frozen=True, eq=False)
-class _Ranked:
-    """Ranks of the values in each column; missing values have the rank after the last one."""
-
-    ranks: npt.NDArray[np.uint32]
-    missing: npt.NDArray[np.uint32]
-    values: Floats
-    starts: npt.NDArray[np.int64]
-
-
-def _ranked(predictors: Floats) -> _Ranked:
-    n, p = predictors.shape
-    ranks = np.empty((p, n), dtype=np.uint32)
-    sizes = np.empty(p, dtype=np.int64)
-    values = []
-    step = max(1, _NUMBERS_AT_ONCE // max(n, 1))  # columns at once: few rows, many of them
-    for start in range(0, p, step):
-        part = slice(start, start + step)
-        columns = np.ascontiguousarray(predictors[:, part].T)
-        order = np.argsort(columns, axis=1)
-        columns = np.take_along_axis(columns, order, axis=1)
-        known = ~np.isnan(columns)  # missing ones are last
-        first = known.copy()
-        first[:, 1:] &= columns[:, 1:] != columns[:, :-1]
-        sizes[part] = first.sum(axis=1)
-        place = np.where(known, np.cumsum(first, axis=1) - 1, sizes[part, None])
-        np.put_along_axis(ranks[part], order, place.astype(np.uint32), axis=1)
-        values.append(columns[first])
-    return _Ranked(ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes)
-
-
-def _grow_some(
-    ranked: _Ranked, outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int
-) -> tuple[Any, ...]:
-    """Return the arrays of some trees, each with its own node numbers, and the sums of out-of-bag predictions."""
-    assert loader.forest is not None
-    (p, n), k, trees = ranked.ranks.shape, outputs.shape[1], len(seeds)
-    room = (trees, 2 * n)
-    feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
-    threshold, missing_left, values = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
-    sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
-    inputs = (ranked.ranks, ranked.missing, ranked.values, ranked.starts, outputs, seeds)
-    written = (feature, child, threshold, missing_left, values, sizes, unseen, times)
-    loader.forest.grow(n, p, k, tried, least, trees, len(ranked.values), *inputs, *written)
-    used = np.arange(2 * n) < sizes[:, None]
-    return sizes, feature[used], child[used], threshold[used], missing_left[used], values[used], unseen, times
-
-
-def _joined(
-    parts: list[tuple[Any, ...]], mean: Floats, seeds: npt.NDArray[np.uint64], n_columns: int, n_jobs: int | None
-) -> RandomForest:
-    *arrays, out_of_bag_sums, out_of_bag_counts = zip(*parts, strict=True)
+    *arrays, out_of_bag_sums, out_of_bag_counts = zip(*_in_threads(work, shares, n_jobs), strict=True)
     sizes, feature, child, threshold, missing_left, values = map(np.concatenate, arrays)
     if int(sizes.sum(dtype=np.int64)) >= 2**31:
         raise MemoryError("the forest has more nodes than 32 bits can count; grow fewer trees, or larger leaves.")
@@ -243,6 +161,45 @@ def _joined(
         n_columns=n_columns,
         n_jobs=n_jobs,
     )
+
+
+def _ranked(predictors: Floats) -> tuple[npt.NDArray[Any], ...]:
+    """Return ranks by column, the rank of missing values, which come last, sorted values, and where a column starts."""
+    n, p = predictors.shape
+    ranks = np.empty((p, n), dtype=np.uint32)
+    sizes = np.empty(p, dtype=np.int64)
+    values = []
+    step = max(1, _NUMBERS_AT_ONCE // max(n, 1))  # columns at once: few rows, many of them
+    for start in range(0, p, step):
+        part = slice(start, start + step)
+        columns = np.ascontiguousarray(predictors[:, part].T)
+        order = np.argsort(columns, axis=1)
+        columns = np.take_along_axis(columns, order, axis=1)
+        known = ~np.isnan(columns)  # missing ones are last
+        first = known.copy()
+        first[:, 1:] &= columns[:, 1:] != columns[:, :-1]
+        sizes[part] = first.sum(axis=1)
+        place = np.where(known, np.cumsum(first, axis=1) - 1, sizes[part, None])
+        np.put_along_axis(ranks[part], order, place.astype(np.uint32), axis=1)
+        values.append(columns[first])
+    return ranks, sizes.astype(np.uint32), np.concatenate(values), np.cumsum(sizes) - sizes
+
+
+def _grow_some(
+    ranked: tuple[npt.NDArray[Any], ...], outputs: Floats, seeds: npt.NDArray[np.uint64], least: float, tried: int
+) -> tuple[Any, ...]:
+    """Return the arrays of some trees, each with its own node numbers, and the sums of out-of-bag predictions."""
+    assert loader.forest is not None
+    ranks, _, distinct, _ = ranked
+    (p, n), k, trees = ranks.shape, outputs.shape[1], len(seeds)
+    room = (trees, 2 * n)
+    feature, child = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+    threshold, missing_left, values = np.zeros(room), np.zeros(room, dtype=np.uint8), np.empty((*room, k))
+    sizes, unseen, times = np.empty(trees, dtype=np.int32), np.zeros((n, k)), np.zeros(n)
+    written = (feature, child, threshold, missing_left, values, sizes, unseen, times)
+    loader.forest.grow(n, p, k, tried, least, trees, len(distinct), *ranked, outputs, seeds, *written)
+    used = np.arange(2 * n) < sizes[:, None]
+    return sizes, feature[used], child[used], threshold[used], missing_left[used], values[used], unseen, times
 
 
 def _in_threads(work: Any, tasks: list[Any], n_jobs: int | None) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -177,19 +177,17 @@ def fit_sparse_linear(
             selected = larger
     if not selected.coefficients.any():
         return None
-    terms, intercept = [], problem.mean
+    terms = []
     for at in np.flatnonzero(selected.coefficients):
         size = float(selected.coefficients[at]) * problem.scale
         if at < len(problem.parts):
-            term, constant = _single_term(problem, int(at), size)
+            terms.append(_single_term(problem, int(at), size))
         else:
             k = int(at) - len(problem.parts)
             one, two = (grams.design.parts[problem.parts[place]] for place in pairs[k])
             term = LinearTerm((one, two), size / (scales[k] * one.scale * two.scale), abs(size))
-            constant = size / scales[k] * float(means[k])
-        terms.append(term)
-        intercept -= constant
-    return _linear_fit(problem, feature, intercept, terms, selected.residuals, selected.noise)
+            terms.append((term, size / scales[k] * float(means[k])))
+    return _linear_fit(problem, feature, terms, selected.residuals, selected.noise)
 
 
 def fit_dense_linear(grams: FoldGrams, feature: str, x: Floats, names: Sequence[str]) -> LinearFit | None:
@@ -203,12 +201,8 @@ def fit_dense_linear(grams: FoldGrams, feature: str, x: Floats, names: Sequence[
     paths = (along / (np.maximum(lengths, 0.0)[:, :, None] + _RIDGES)).transpose(0, 2, 1) @ transposed
     best = int(problem.held_out_errors(paths[:-1]).argmin())
     residuals, b = problem.held_out_residuals(paths[:-1, best]), paths[-1, best]
-    terms, intercept = [], problem.mean
-    for at in range(len(problem.parts)):
-        term, constant = _single_term(problem, at, float(b[at]) * problem.scale)
-        terms.append(term)
-        intercept -= constant
-    return _linear_fit(problem, feature, intercept, terms, residuals, _noise_variance(problem, b))
+    terms = [_single_term(problem, at, float(size) * problem.scale) for at, size in enumerate(b)]
+    return _linear_fit(problem, feature, terms, residuals, _noise_variance(problem, b))
 
 
 def _single_term(problem: CrossValidatedLeastSquares, at: int, size: float) -> tuple[LinearTerm, float]:
@@ -220,13 +214,15 @@ def _single_term(problem: CrossValidatedLeastSquares, at: int, size: float) -> t
 def _linear_fit(
     problem: CrossValidatedLeastSquares,
     feature: str,
-    intercept: float,
-    terms: list[LinearTerm],
+    terms: list[tuple[LinearTerm, float]],
     residuals: Floats,
     noise: float,
 ) -> LinearFit:
-    """Return the fit in the units and the row order of the feature."""
-    ranked = tuple(sorted(terms, key=lambda term: (-term.size, term.label)))
+    """Return the fit in the units and the row order of the feature; `terms` come with their means."""
+    intercept = problem.mean
+    for _, mean in terms:
+        intercept -= mean
+    ranked = tuple(sorted((term for term, _ in terms), key=lambda term: (-term.size, term.label)))
     predictor = LinearPredictor(feature, intercept, ranked, problem.grams.design)
     return LinearFit(predictor, problem.in_row_order(residuals) * problem.scale, noise * problem.scale**2)
 
@@ -246,8 +242,8 @@ def _cross_validated_lasso(problem: CrossValidatedLeastSquares) -> _LassoFit:
     largest = float(np.abs(problem.all_rows[1]).max())
     if not largest > 0 or problem.is_unrelated:
         return _LassoFit(np.zeros(p), problem.target, problem.target**2, 1.0)
-    least = 1e-3 if n > 2 * p else 1e-2
-    paths = lasso_paths(problem.without.products, problem.covariances, largest * _penalties(least))
+    penalties = largest * np.geomspace(1.0, 1e-3 if n > 2 * p else 1e-2, _N_PENALTIES)
+    paths = lasso_paths(problem.without.products, problem.covariances, penalties)
     best = int(problem.held_out_errors(paths[:-1]).argmin())
     simplest, residuals = _simplest(problem, paths, best)
     errors = residuals**2
@@ -281,12 +277,6 @@ def _simplest(problem: CrossValidatedLeastSquares, paths: Floats, best: int) -> 
         if n_within < _AHEAD:
             break
     return simplest, residuals
-
-
-@cache
-def _penalties(least: float) -> Floats:
-    """Return the candidate penalties as shares of the largest one."""
-    return np.geomspace(1.0, least, _N_PENALTIES)
 
 
 def _refit_without_penalty(problem: CrossValidatedLeastSquares, selected: Floats) -> Floats:

@@ -11,8 +11,9 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -188,10 +189,10 @@ class SamplerSelector:
         """Return the sampler, its choice, and subgroups for reporting if it does not resample within subgroups."""
         predictors = self.training.predictors(feature)
         if len(feature) > 1:
-            return *self._group(feature, predictors), None
+            return *self._by_tests(feature, predictors), None
         series = self.training.table.series(feature[0])
         if series.info.kind == "numeric" and is_extreme(series.values):
-            return *self._without_scores(series, predictors), None
+            return *self._by_tests(feature, predictors), None
         if series.missing.any():
             return *self._with_missing_values(series, predictors), None
         candidates = CandidateSet(self.training, series, predictors)
@@ -207,24 +208,19 @@ class SamplerSelector:
         sampler = next(candidate for candidate in candidates if candidate.name == choice.selected).make()
         return sampler, _with_details(choice, sampler)
 
-    def _group(self, feature: Feature, predictors: Table) -> Selected:
+    def _by_tests(self, feature: Feature, predictors: Table) -> Selected:
+        """Select by the tests of a tree: for a group, or numbers whose squared differences over- or underflow."""
         series = tuple(self.training.table.series(name) for name in feature)
         tree = self._grow(feature, series, predictors)
         sampler = training_subgroups(self.training, tree)
-        if len(tree) == 1:
-            choice = SamplerChoice.only(title(feature), "marginal", "no column is significantly associated with them")
+        if len(feature) == 1:
+            why = "its numbers are too large, or too close to each other, for scores"
+        elif len(tree) == 1:
+            why = "no column is significantly associated with them"
         else:
             why = f"a group of features has one tree, here with {len(tree)} subgroups"
-            choice = SamplerChoice.only(title(feature), "training_subgroups", why)
-        return sampler, _with_details(choice, sampler)
-
-    def _without_scores(self, series: TypedColumn, predictors: Table) -> Selected:
-        """Select by the tests of a tree, for numbers whose squared differences over- or underflow."""
-        tree = self._grow((series.info.name,), (series,), predictors)
-        sampler = training_subgroups(self.training, tree)
         name = "marginal" if len(tree) == 1 else "training_subgroups"
-        why = "its numbers are too large, or too close to each other, for scores"
-        return sampler, _with_details(SamplerChoice.only(series.info.name, name, why), sampler)
+        return sampler, _with_details(SamplerChoice.only(title(feature), name, why), sampler)
 
     def _with_missing_values(self, series: TypedColumn, predictors: Table) -> Selected:
         """Select among donors, which can pass on missing values; a linear prediction cannot."""
@@ -243,11 +239,9 @@ class SamplerSelector:
         complete = TypedColumn(series.info, series.values[known])
         candidates = CandidateSet(training, complete, predictors.rows(known))
         scored = candidates.rescored([candidates.marginal(), *candidates.subgroups()])
-        scored = [replace(one, make=self._maker(one.name, tree)) for one in scored]
+        groups = {"marginal": tree.at_depth(0), "training_subgroups": tree}
+        scored = [replace(one, make=partial(training_subgroups, self.training, groups[one.name])) for one in scored]
         return self._select(series, scored, has_few_levels(series))
-
-    def _maker(self, name: str, tree: Partition) -> Callable[[], FittedSampler]:
-        return lambda: training_subgroups(self.training, tree if name == "training_subgroups" else tree.at_depth(0))
 
     def _grow(self, feature: Feature, series: tuple[TypedColumn, ...], predictors: Table) -> Partition:
         return grow_partition(predictors, feature, series, None, self.training.settings, self.training.sorted_table)

@@ -5,7 +5,7 @@ No sampler is applied to the rows that it was fitted on, even if there is only o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -121,17 +121,14 @@ class CrossFitted(FittedSampler):
                     has_cells = True
                     cell[fold.rows] = np.where(one.exact.cell >= 0, one.exact.cell + n_cells, -1)
                     n_cells += one.exact.n_cells
-        return ExactExpectation(rows, self._terms(parts, starts), cell if has_cells else None, n_cells)
+        return ExactExpectation(rows, lambda: self._terms(parts, starts), cell if has_cells else None, n_cells)
 
-    def _terms(self, parts: list[ResampledFeature], starts: list[int]) -> Callable[[], Iterator[ExpectationTerm]]:
-        def terms() -> Iterator[ExpectationTerm]:
-            for fold, one, start in zip(self.folds, parts, starts, strict=True):
-                for term in one.exact.terms() if one.exact is not None else ():
-                    changes = {name: self._in_all_rows(fold, column) for name, column in term.changes.items()}
-                    cells = None if term.cells is None else term.cells + start
-                    yield ExpectationTerm(fold.rows[term.rows], changes, term.weights, cells)
-
-        return terms
+    def _terms(self, parts: list[ResampledFeature], starts: list[int]) -> Iterator[ExpectationTerm]:
+        for fold, one, start in zip(self.folds, parts, starts, strict=True):
+            for term in one.exact.terms() if one.exact is not None else ():
+                changes = {name: self._in_all_rows(fold, column) for name, column in term.changes.items()}
+                cells = None if term.cells is None else term.cells + start
+                yield ExpectationTerm(fold.rows[term.rows], changes, term.weights, cells)
 
 
 def _merged(own: npt.NDArray[Any], places: list[Rows], columns: list[Any]) -> Any:

@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -75,35 +74,27 @@ def training_donors(code: Codes, pools: list[Rows], rngs: Streams) -> Iterator[R
         yield donors
 
 
-@dataclass(frozen=True, eq=False)
-class _ShuffledPools:
-    """Pools in random order, one after the other, and the cyclic shift of each pool in each repeat."""
-
-    members: Rows
-    starts: Rows
-    sizes: Rows
-    steps: npt.NDArray[np.intp]
-
-    @classmethod
-    def of(cls, pools: list[Rows], rng: np.random.Generator, n_repeats: int) -> _ShuffledPools:
-        sizes = np.array([len(pool) for pool in pools])
-        # Ordered by rows of the pools, not by subgroup numbers, which depend on the order of levels.
-        place = rng.permutation(1 + max((int(pool.max()) for pool in pools if len(pool)), default=0))
-        members = np.concatenate([pool[np.argsort(place[pool])] for pool in pools])
-        of_rank = np.argsort([int(pool.min()) if len(pool) else len(place) for pool in pools], kind="stable")
-        steps = np.empty((n_repeats, len(pools)), dtype=np.intp)
-        steps[:, of_rank] = _shifts(sizes[of_rank], rng, n_repeats)
-        return cls(members, np.cumsum(sizes) - sizes, sizes, steps)
+def _shuffled_pools(pools: list[Rows], rng: np.random.Generator, n_repeats: int) -> tuple[Rows, Rows, Rows, Rows]:
+    """Return pools in random order, one after the other, their starts and sizes, and their shifts in each repeat."""
+    sizes = np.array([len(pool) for pool in pools])
+    # Ordered by rows of the pools, not by subgroup numbers, which depend on the order of levels.
+    place = rng.permutation(1 + max((int(pool.max()) for pool in pools if len(pool)), default=0))
+    members = np.concatenate([pool[np.argsort(place[pool])] for pool in pools])
+    of_rank = np.argsort([int(pool.min()) if len(pool) else len(place) for pool in pools], kind="stable")
+    steps = np.empty((n_repeats, len(pools)), dtype=np.intp)
+    steps[:, of_rank] = _shifts(sizes[of_rank], rng, n_repeats)
+    return members, np.cumsum(sizes) - sizes, sizes, steps
 
 
 def _keyed_donors(code: Codes, pools: list[Rows], rngs: KeyedStreams) -> Iterator[Rows]:
-    shuffled = cached(rngs, "pools", lambda: _ShuffledPools.of(pools, rngs.shared, len(rngs)))
-    start, size = shuffled.starts[code], shuffled.sizes[code]
+    shuffled = cached(rngs, "pools", lambda: _shuffled_pools(pools, rngs.shared, len(rngs)))
+    members, starts, sizes, shifts = shuffled
+    start, size = starts[code], sizes[code]
     own = np.minimum((rngs.of_rows.random(len(code)) * size).astype(np.intp), size - 1)
-    for steps in shuffled.steps:
+    for steps in shifts:
         place = own + steps[code]
         place -= np.where(place >= size, size, 0)
-        yield shuffled.members[start + place]
+        yield members[start + place]
 
 
 def weighted_donors(

@@ -41,7 +41,8 @@ def fitted_sampler(
     if isinstance(sampler, FittedSampler):
         _reject_needless(train, "the sampler is fitted already")
         return _checked(sampler, X, table, features)
-    method = read_sampler(sampler).for_model(model) if _is_ours(sampler) else sampler
+    is_ours = isinstance(sampler, str | Sampler | FoundSubgroups)
+    method = read_sampler(sampler).for_model(model) if is_ours else sampler
     names = [as_argument(feature) for feature in features]
     if isinstance(method, Sampler):
         method.reject_unsuitable(table.columns, features)
@@ -128,10 +129,6 @@ def sampler_name(sampler: Any) -> str:
         words = re.findall("[A-Z][a-z]*", type(sampler).__name__.removeprefix("FittedSampler"))
         return "_".join(words).lower()
     return str(getattr(sampler, "name", type(sampler).__name__))
-
-
-def _is_ours(sampler: Any) -> bool:
-    return isinstance(sampler, str | Sampler | FoundSubgroups)
 
 
 def _fit(method: Any, train: Any, names: list[Any], X: Any) -> FittedSampler:
@@ -325,13 +322,7 @@ def _with(sampler: Any, given: list[str] | None) -> Any:
 
 
 def fitted_given(
-    sampler: Any,
-    given_by_feature: Mapping[Feature, Given],
-    X: Any,
-    table: Table,
-    train: Any,
-    model: Any,
-    seed: int,
+    sampler: Any, given_by_feature: Mapping[Feature, Given], X: Any, table: Table, train: Any, model: Any, seed: int
 ) -> tuple[FittedSampler, Table]:
     """Return a fitted sampler with the conditioning columns of each feature, and the rows as it reads them."""
     together: dict[Any, list[Feature]] = {}

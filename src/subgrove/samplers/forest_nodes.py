@@ -11,7 +11,7 @@ import numpy as np
 from subgrove._core.execution import Streams
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import number_in, reject_another_index
-from subgrove._data.replace_columns import Changes, Donors, Rows
+from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, read_series
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, read_training_table
@@ -135,7 +135,8 @@ class ForestNodes(Sampler):
         used = None
         if self.association == "train":
             seen = forest.encode(table)
-            used = {name: _associated(forest, seen, name, threshold) for name in names}
+            trees = range(len(forest.trees))
+            used = {name: [_associated(forest, at, seen, name, threshold) for at in trees] for name in names}
         return FittedForestNodes(
             table.columns,
             forest=forest,
@@ -186,16 +187,16 @@ class FittedForestNodes(FittedSampler):
         def draws() -> Iterator[Changes]:
             for repeat, rng in enumerate(rngs):
                 at = repeat % len(self.forest.trees)
-                columns = used[at] if used is not None else self._columns(at, seen, name)
+                columns = _associated(self.forest, at, seen, name, self.threshold) if used is None else used[at]
                 cells = _CELLS[self.partition](self.forest.trees[at], seen, columns)
-                yield {name: Donors(_donors(cells, rng, weights, self.fixed_points))}
+                if weights is None:
+                    rows = shuffle_within(cells, rng, fixed_points=self.fixed_points)
+                else:
+                    code, n_cells = cells.astype(np.int32), int(cells.max()) + 1
+                    rows = next(weighted_donors(code, n_cells, weights, [rng], fixed_points=self.fixed_points))
+                yield {name: Donors(rows)}
 
         return ResampledFeature(RowGroups.single(table.n_rows), draws)
-
-    def _columns(self, at: int, seen: Floats, name: str) -> tuple[int, ...]:
-        if name not in self.forest.names:
-            return ()
-        return associated_columns(self.forest.trees[at], seen, self.forest.names.index(name), self.threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,16 +219,7 @@ class FittedTargetLeaves(FittedSampler):
         return resample_within(groups, table, feature, rngs, weights, exact=exact, fixed_points=self.fixed_points)
 
 
-def _associated(forest: UserForest, seen: Floats, name: str, threshold: float) -> list[tuple[int, ...]]:
+def _associated(forest: UserForest, at: int, seen: Floats, name: str, threshold: float) -> tuple[int, ...]:
     if name not in forest.names:
-        return [()] * len(forest.trees)
-    column = forest.names.index(name)
-    return [associated_columns(tree, seen, column, threshold) for tree in forest.trees]
-
-
-def _donors(cells: Rows, rng: np.random.Generator, weights: Floats | None, fixed_points: bool) -> Rows:
-    if weights is None:
-        return shuffle_within(cells, rng, fixed_points=fixed_points)
-    n_cells = int(cells.max()) + 1
-    code = cells.astype(np.int32)
-    return next(weighted_donors(code, n_cells, weights, [rng], fixed_points=fixed_points))
+        return ()
+    return associated_columns(forest.trees[at], seen, forest.names.index(name), threshold)

@@ -200,49 +200,30 @@ class FittedImputation(FittedSampler):
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
         """Resample one feature."""
-        forest = lookup_feature(self.forests, feature, Imputation.name)
-        predictors, values = one_hot(table, feature[0], self.given), table.values(feature[0])
-        if forest.representatives is None:
-            predicted = forest.forest.predict(predictors)[:, 0]
-            return _sample_numbers(predicted, forest.residuals, values, feature[0], rngs, weights)
-        assert forest.levels is not None
-        return sample_levels(
-            forest.forest.predict(predictors),
-            forest.levels,
-            forest.representatives,
-            values,
-            feature[0],
-            rngs,
-            exact=exact,
-            groups=RowGroups.single(len(values)),
-        )
+        forest, name = lookup_feature(self.forests, feature, Imputation.name), feature[0]
+        predicted, own = forest.forest.predict(one_hot(table, name, self.given)), table.values(name)
+        groups = RowGroups.single(len(own))
+        if forest.representatives is not None:
+            assert forest.levels is not None
+            levels, rows = forest.levels, forest.representatives
+            return sample_levels(predicted, levels, rows, own, name, rngs, exact=exact, groups=groups)
+        residuals = forest.residuals
+        if residuals is None:
+            residuals = own - predicted[:, 0]
+            if np.isnan(residuals).all():
+                raise ParameterError(
+                    f"sampler 'imputation' with residuals='test' has no residual of {name!r}: it is missing in every "
+                    f"row. Use residuals='oob'."
+                )
+            donors, population = _residual_donors(residuals, rngs, weights)
+        else:
+            pool = np.arange(len(residuals))
+            donors, population = lambda: training_donors(groups.code, [pool], rngs), float(len(pool))
 
+        def draws() -> Iterator[Changes]:
+            return ({name: predicted[:, 0] + residuals[rows]} for rows in donors())
 
-def _sample_numbers(
-    predicted: Floats,
-    residuals: Floats | None,
-    values: npt.NDArray[Any],
-    name: str,
-    rngs: Streams,
-    weights: Floats | None,
-) -> ResampledFeature:
-    groups = RowGroups.single(len(values))
-    if residuals is None:
-        residuals = values - predicted
-        if np.isnan(residuals).all():
-            raise ParameterError(
-                f"sampler 'imputation' with residuals='test' has no residual of {name!r}: it is missing in every row. "
-                f"Use residuals='oob'."
-            )
-        donors, population = _residual_donors(residuals, rngs, weights)
-    else:
-        pool = np.arange(len(residuals))
-        donors, population = lambda: training_donors(groups.code, [pool], rngs), float(len(pool))
-
-    def draws() -> Iterator[Changes]:
-        return ({name: predicted + residuals[rows]} for rows in donors())
-
-    return ResampledFeature(groups, draws, None, np.array([population]))
+        return ResampledFeature(groups, draws, None, np.array([population]))
 
 
 def _residual_donors(

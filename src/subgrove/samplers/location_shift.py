@@ -95,7 +95,9 @@ def read_shared_training(
     report_depth = whole_number("report_depth", sampler.report_depth, least=0)
     seed = read_seed(sampler.random_state)
     table, parsed = read_training_table(X, features, sampler)
-    rows = _random_subset(table.n_rows, sampler.max_rows, seed)
+    rows, most = np.arange(table.n_rows), whole_number("max_rows", sampler.max_rows, least=10)
+    if len(rows) > most:
+        rows = np.sort(stream(seed, "rows that are used").choice(len(rows), most, replace=False))
     subset = table.rows(rows)
     allowed = allowed_columns(sampler.given, table.names)
     shared = SharedTraining(
@@ -109,14 +111,6 @@ def read_shared_training(
         sorted_table=SortedTable.of(select_columns(subset, allowed), shared=True),
     )
     return table.columns, parsed, shared
-
-
-def _random_subset(n_rows: int, most: Any, seed: int) -> Rows:
-    """Return all rows, or a random subset of the maximum size."""
-    most = whole_number("max_rows", most, least=10)
-    if n_rows <= most:
-        return np.arange(n_rows)
-    return np.sort(stream(seed, "rows that are used").choice(n_rows, most, replace=False))
 
 
 def intercept_only(grams: FoldGrams, series: TypedColumn) -> LinearFit:

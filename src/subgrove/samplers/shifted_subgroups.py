@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -112,23 +113,13 @@ class ShiftedSubgroups(Sampler):
             raise ParameterError(f"residual_retention must be 'auto' or a number from 0 to 1; got {share!r}.")
         with one_blas_thread():
             columns, parsed, training = read_shared_training(self, X, features)
-            fit_feature = _FitFeature(training, share)
-            samplers = parallel_map(fit_feature, parsed, self.n_jobs)
+            samplers = parallel_map(partial(self._fit_feature, training), parsed, self.n_jobs)
             learned = dict(zip((name for (name,) in parsed), samplers, strict=True))
         needs_rows = any(one.values is not None for one in learned.values())
         return FittedShiftedSubgroups(columns, X if needs_rows else None, learned=learned)
 
-
-@dataclass(frozen=True, eq=False)
-class _FitFeature:
-    """Fits the sampler of one feature."""
-
-    training: SharedTraining
-    retention: float | Literal["auto"]
-
-    def __call__(self, feature: Feature) -> ResidualSampler | LevelSampler:
+    def _fit_feature(self, training: SharedTraining, feature: Feature) -> ResidualSampler | LevelSampler:
         (name,) = feature
-        training = self.training
         predictors = tuple(each for each in training.allowed if each != name)
         series = training.table.series(name)
         if has_few_levels(series):
@@ -143,7 +134,7 @@ class _FitFeature:
         fit = fit or intercept_only(training.grams, series)
         columns = select_columns(training.table, predictors)
         tree = grow_partition(columns, feature, (residual_column(fit),), None, training.settings)
-        return ResidualSampler.of(fit, tree, training, series, training.report_depth, self.retention)
+        return ResidualSampler.of(fit, tree, training, series, training.report_depth, self.residual_retention)
 
 
 @dataclass(frozen=True, eq=False)

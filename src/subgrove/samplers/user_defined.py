@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,28 +18,6 @@ from subgrove._data.table import Table
 from subgrove.exceptions import ParameterError, SamplerError, SubgroveError, SubgroveWarning
 from subgrove.samplers.base import Feature, FittedSampler, title
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
-
-
-class SupportsSample(Protocol):
-    """Fitted sampler of a user: the return value of `fit`."""
-
-    def sample(self, X: Any, feature: Any, rngs: Sequence[np.random.Generator]) -> Iterable[Any]:
-        """Yield new values of a feature, one column per generator."""
-
-
-class SupportsFit(Protocol):
-    """Sampler of a user."""
-
-    def fit(self, X: Any, features: Any) -> SupportsSample:
-        """Fit on training rows.
-
-        Parameters
-        ----------
-        X : table
-            Training rows.
-        features : list, optional
-            Names of the features that will be resampled, or groups of names; all columns by default.
-        """
 
 
 @dataclass(frozen=True, eq=False)
