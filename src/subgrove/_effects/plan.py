@@ -197,15 +197,9 @@ class EffectPlan:
         if depth and usable:
             own = shared_points(data.infos[0], [each.x[0] for each in usable], grids[0], spec.grid_resolution)
             by_subgroup = [[points] for points in own]
-        layouts = [kind.layout(each, own, spec.grid_resolution) for each, own in zip(usable, by_subgroup, strict=True)]
-        return cls(
-            predictor=predictor,
-            kind=kind,
-            data=data,
-            partition=partition,
-            rows=rows,
-            layouts=[layout for layout in layouts if layout is not None],
-        )
+        planned = [kind.layout(each, own, spec.grid_resolution) for each, own in zip(usable, by_subgroup, strict=True)]
+        layouts = [layout for layout in planned if layout is not None]
+        return cls(predictor=predictor, kind=kind, data=data, partition=partition, rows=rows, layouts=layouts)
 
     def curves(self) -> list[Curve]:
         """Predict and compute the curves, for all rows in memory."""

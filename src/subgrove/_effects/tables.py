@@ -131,10 +131,7 @@ def _points(axes: tuple[GridAxis, ...]) -> dict[str, Any]:
         return {"x": values_of(axes[0].info, axes[0].points)}
     one, two = (np.arange(len(axis)) for axis in axes)
     first, second = np.repeat(one, len(two)), np.tile(two, len(one))
-    return {
-        "x1": values_of(axes[0].info, axes[0].points[first]),
-        "x2": values_of(axes[1].info, axes[1].points[second]),
-    }
+    return {"x1": values_of(axes[0].info, axes[0].points[first]), "x2": values_of(axes[1].info, axes[1].points[second])}
 
 
 def _inside(axes: tuple[GridAxis, ...], supports: tuple[FeatureSupport, ...], whiskers: bool) -> npt.NDArray[np.bool_]:

@@ -155,10 +155,7 @@ def _table_of(data: Any) -> Any:
 
 
 def _compare_all(
-    comparison: FidelityComparison,
-    fits: Mapping[str, Mapping[Feature, Fit]],
-    n_jobs: int | None,
-    progress: bool | None,
+    comparison: FidelityComparison, fits: Mapping[str, Mapping[Feature, Fit]], n_jobs: int | None, progress: bool | None
 ) -> tuple[Floats, Floats, dict[tuple[str, str], str]]:
     """Return arrays (features, samplers, repeats) of squared MMD and AUC, and the reasons of failures."""
     features, names = list(fits[UNCHANGED]), list(fits)

@@ -119,13 +119,9 @@ class SamplePairs:
             for other in copies[at + 1 :]:
                 yield PairBlock.of(one, other, triangle=True, base=self.within_b)
                 yield PairBlock.of(other, one, triangle=True, base=self.within_b)
-                yield PairBlock.listed(_row_by_row(one, other))
-
-
-def _row_by_row(a: Points, b: Points) -> Floats:
-    """Return the squared distance between row i of `a` and row i of `b`, for each i."""
-    squared: Floats = ((a.numbers - b.numbers) ** 2).sum(axis=1) + (a.labels != b.labels).sum(axis=1)
-    return squared
+                # Row i of one copy with row i of the other.
+                squared = ((one.numbers - other.numbers) ** 2).sum(axis=1) + (one.labels != other.labels).sum(axis=1)
+                yield PairBlock.listed(squared)
 
 
 def heuristic_gamma(blocks: Sequence[PairBlock]) -> float:

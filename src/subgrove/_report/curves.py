@@ -319,7 +319,7 @@ def numeric_sentences(
             f"Over the middle 90 % of the rows ({name} from {shown[0]} to {shown[1]}), the {_output(overall)} "
             f"{_words(shape, ends)}."
         )
-        sentences += _against_ale(name, lines, shape, bounds[0], spread, overall.output)
+        sentences += _against_ale(name, lines, shape, bounds[0], spread)
     by_subgroup = [line for line in lines if line.kind == "pdp" and line.subgroup is not None]
     for line in by_subgroup[:_MOST_SUBGROUPS]:
         assert line.subgroup is not None
@@ -342,15 +342,10 @@ def _words(one: CurveShape, ends: tuple[str, str] | None) -> str:
 
 
 def _against_ale(
-    name: str,
-    lines: Sequence[ReportCurve],
-    shape: CurveShape,
-    bounds: tuple[float, float] | None,
-    spread: float,
-    output: str | None,
+    name: str, lines: Sequence[ReportCurve], shape: CurveShape, bounds: tuple[float, float] | None, spread: float
 ) -> list[str]:
     """Return where the ALE curve, of differences between neighbouring rows, differs from the PDP."""
-    ale = next((line for line in lines if line.kind == "ale" and line.output == output), None)
+    ale = next((line for line in lines if line.kind == "ale"), None)
     near = None if ale is None or bounds is None else curve_shape(ale, *bounds, spread)
     if near is None:
         return []

@@ -304,8 +304,7 @@ def _level_row(
         ),
         svg.rectangle(left, middle - 5, (_WIDTH - left - 2) * share, 10, class_="rows"),
         svg.group(
-            svg.rectangle(left, top, _WIDTH - left, row, class_="catch"),
-            data_tip=f"{level}: {count_of(rows, 'row')}",
+            svg.rectangle(left, top, _WIDTH - left, row, class_="catch"), data_tip=f"{level}: {count_of(rows, 'row')}"
         ),
     ]
     for place, drawn in enumerate(lines):

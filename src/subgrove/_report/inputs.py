@@ -186,9 +186,7 @@ def read_inputs(
     names = _features(features, tested.table.names)
     row_loss = _loss(loss, model, tested.y)
     task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
-    predictor = read_model(model, response_for((row_loss,), None))
-    probabilities = gives_probabilities(response_for((row_loss,), None))
-    targets = _targets(predictor, row_loss, trained, tested, probabilities=probabilities)
+    targets = _targets(model, row_loss, trained, tested)
     used = tested.some(_some_rows(tested.n, MOST_ROWS, seed, "rows of the report"))
     n_curve_rows = int(np.clip(_CURVE_ROWS // len(names), _FEWEST_ROWS, EFFECT_ROWS))
     return ReportInputs(
@@ -300,11 +298,10 @@ def _are_numbers(y: Any) -> bool:
     return np.asarray(y).dtype.kind not in "US"
 
 
-def _targets(
-    predictor: Predictor, loss: Loss, train: LabelledRows, test: LabelledRows, *, probabilities: bool
-) -> tuple[Target, Target]:
+def _targets(model: Any, loss: Loss, train: LabelledRows, test: LabelledRows) -> tuple[Target, Target]:
     """Return y of training and test rows; the classes are those of the model, or else those of both."""
-    classes = predictor.classes
+    response = response_for((loss,), None)
+    classes, probabilities = read_model(model, response).classes, gives_probabilities(response)
     if not classes and loss.response_method in ("probability", "label"):
         classes = tuple(np.unique(np.concatenate([np.asarray(test.y), np.asarray(train.y)])).tolist())
     read = []

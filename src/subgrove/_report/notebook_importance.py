@@ -60,12 +60,8 @@ def refits_html(result: RefitsResult) -> str:
     several = _several_losses(result.losses)
     noise = f"intervals cover noise of {lines[0]['noise']}"
     note = f"{_words(result.losses[0])}, mean over {count_of(n, 'refit')}; {noise}{several}."
-    shown = table(
-        ["feature", *_interval_heads(result.level)],
-        _with_intervals(lines[:MOST_ROWS]),
-        total=len(lines),
-        source=".overall",
-    )
+    heads = ["feature", *_interval_heads(result.level)]
+    shown = table(heads, _with_intervals(lines[:MOST_ROWS]), total=len(lines), source=".overall")
     return card(f"Importance of {count_of(len(result.features), 'feature')}, over refits", note, shown)
 
 
@@ -82,9 +78,8 @@ def relative_html(result: RelativeImportance) -> str:
     ]
     heads = ["columns", *_interval_heads(result.results[0].level), "change", "std. error"]
     note = f"{_words(losses[0])}, {count_of(result.results[0].n_rows, 'row')}{_several_losses(losses)}."
-    return card(
-        f"Importance of {result.feature}, given more and more columns", note, table(heads, cells, source=".table")
-    )
+    title = f"Importance of {result.feature}, given more and more columns"
+    return card(title, note, table(heads, cells, source=".table"))
 
 
 @html_of.register

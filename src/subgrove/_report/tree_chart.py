@@ -103,22 +103,15 @@ def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Markup:
 
 def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) -> Markup:
     first = place.y - 3 - (len(place.lines) - 1) * 15
-    words = [
-        svg.text(place.x, first + 15 * at, words, class_="rule" if node.rule else "rule root")
-        for at, words in enumerate(place.lines)
-    ]
-    parts = [
-        *words,
-        svg.text(place.x, place.y + 14, place.below, class_="note"),
-        svg.tag("title", node.rule or "all rows"),
-    ]
+    looks = "rule" if node.rule else "rule root"
+    parts = [svg.text(place.x, first + 15 * at, words, class_=looks) for at, words in enumerate(place.lines)]
+    parts.append(svg.text(place.x, place.y + 14, place.below, class_="note"))
+    parts.append(svg.tag("title", node.rule or "all rows"))
     if node.subgroup is not None:
         color = colors.get(node.subgroup, 0)
         end = place.x + _width_of(place) + 6
-        parts += [
-            svg.line(end, place.y, badges - 14, place.y, class_="leader"),
-            _badge(svg.letter(color), badges, place.y),
-        ]
+        parts.append(svg.line(end, place.y, badges - 14, place.y, class_="leader"))
+        parts.append(_badge(svg.letter(color), badges, place.y))
         return svg.group(*parts, class_=f"leaf {svg.subgroup_class(color)}", data_subgroup=node.subgroup)
     return svg.group(*parts)
 

@@ -294,10 +294,7 @@ def _failed(features: Sequence[FeatureSummary]) -> list[str]:
 
 
 def cautions(
-    model: ModelSummary,
-    features: Sequence[FeatureSummary],
-    dependence: Sequence[DependenceSummary],
-    level: float,
+    model: ModelSummary, features: Sequence[FeatureSummary], dependence: Sequence[DependenceSummary], level: float
 ) -> tuple[str, ...]:
     """Return what not to conclude: from any report, and from this one."""
     sentences = []

@@ -246,21 +246,14 @@ class Stability:
         central 90 % of these resamples; pair_agreement, the share of pairs of levels kept together, or apart, as in
         the tree.
         """
-        rows = [
-            {
-                "feature": each.feature,
-                "node": split.node,
-                "depth": split.depth,
-                "column": split.split.column,
-                "share": len(split.recurring) / self.n_resamples,
-                "cut": np.nan if split.split.threshold is None else split.split.threshold,
-                "cut_low": split.cuts[0],
-                "cut_high": split.cuts[1],
-                "pair_agreement": split.pair_agreement,
-            }
-            for each in self.features
-            for split in each.splits
-        ]
+        rows = []
+        for each in self.features:
+            for split in each.splits:
+                share, threshold = len(split.recurring) / self.n_resamples, split.split.threshold
+                cuts = (np.nan if threshold is None else threshold, *split.cuts)
+                rows.append(
+                    (each.feature, split.node, split.depth, split.split.column, share, *cuts, split.pair_agreement)
+                )
         return _frame(rows, "feature node depth column share cut cut_low cut_high pair_agreement")
 
     @property
@@ -281,18 +274,10 @@ class Stability:
         share of the resamples with a split on the column in which it does.
         """
         rows = [
-            {
-                "feature": each.feature,
-                "node": split.node,
-                "column": split.split.column,
-                "level": one,
-                "other": two,
-                "together": together,
-                "share": share,
-            }
+            (each.feature, split.node, split.split.column, *pair)
             for each in self.features
             for split in each.splits
-            for one, two, together, share in split.pairs
+            for pair in split.pairs
         ]
         return _frame(rows, "feature node column level other together share")
 
@@ -308,8 +293,7 @@ class Stability:
         for each in self.features:
             counts = np.array([float(regrown.n_subgroups) for regrown in each.regrown])
             low, high = quantile_values(counts, None, _RANGE).astype(int).tolist()
-            row = {"feature": each.feature, "n_subgroups": len(each.partition), "n_low": low, "n_high": high}
-            rows.append(row | {"together": each.together, "rand": each.rand})
+            rows.append((each.feature, len(each.partition), low, high, each.together, each.rand))
         return _frame(rows, "feature n_subgroups n_low n_high together rand")
 
     def __repr__(self) -> str:
@@ -328,7 +312,7 @@ def _mean(values: Any) -> float:
     return float(np.mean(values)) if len(values) else float("nan")
 
 
-def _frame(rows: list[dict[str, Any]], columns: str) -> pd.DataFrame:
+def _frame(rows: list[Any], columns: str) -> pd.DataFrame:
     import pandas as pd
 
     return pd.DataFrame(rows, columns=columns.split())

@@ -12,7 +12,7 @@ import msgspec
 from subgrove._core.execution import RandomStateLike, effective_jobs, read_seed
 from subgrove._core.text import count_of, html_of, lines_of
 from subgrove._core.validate import reject_another_index, whole_number
-from subgrove._data.table import ColumnInfo, Floats, Table, fingerprint, read_like, read_weights
+from subgrove._data.table import ColumnInfo, fingerprint, read_like, read_weights
 from subgrove._subgroups.partition import Partition
 from subgrove._subgroups.stability import regrow_trees
 from subgrove._subgroups.stability_result import Stability
@@ -208,12 +208,6 @@ class Subgroups(Mapping[str, Partition]):
         n = whole_number("n_resamples", n_resamples, least=1)
         effective_jobs(n_jobs)  # raises if n_jobs is invalid
         seed = read_seed(random_state)
-        table = self._read_training_rows(X)
-        reject_another_index(X, sample_weight=sample_weight)
-        weights = self._read_training_weights(sample_weight, table.n_rows)
-        return regrow_trees(self.partitions, table, weights, self.parameters, n, seed, n_jobs, progress)
-
-    def _read_training_rows(self, X: Any) -> Table:
         table = read_like(X, self.columns)
         if fingerprint(table) != self.fingerprint:
             raise InputError(
@@ -222,14 +216,13 @@ class Subgroups(Mapping[str, Partition]):
             )
         if table.n_rows < 2:
             raise InputError("X has one row, which cannot be halved. Pass more rows to find_subgroups.")
-        return table
-
-    def _read_training_weights(self, sample_weight: Any, n_rows: int) -> Floats | None:
+        reject_another_index(X, sample_weight=sample_weight)
         if bool(self.parameters.get("weighted")) != (sample_weight is not None):
             which = "without" if sample_weight is not None else "with"
             remedy = "Omit sample_weight" if sample_weight is not None else "Pass the same sample_weight"
             raise ParameterError(f"The subgroups were found {which} sample_weight. {remedy}.")
-        return read_weights(sample_weight, n_rows)
+        weights = read_weights(sample_weight, table.n_rows)
+        return regrow_trees(self.partitions, table, weights, self.parameters, n, seed, n_jobs, progress)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a dictionary of plain values that JSON can hold.
