@@ -88,11 +88,6 @@ class CurveLayout:
     edges: Floats | None = None
     user_grid: bool = False
 
-    @property
-    def n_points(self) -> int:
-        """Number of grid points."""
-        return int(np.prod([len(axis) for axis in self.axes]))
-
 
 @dataclass(frozen=True, eq=False)
 class CurveSummary:
@@ -162,7 +157,8 @@ class PartialDependence(CurveKind):
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Return mean and standard error at each point."""
-        return _mean_curve(layout, np.full(layout.n_points, summary.n), summary)
+        n_points = int(np.prod([len(axis) for axis in layout.axes]))
+        return _mean_curve(layout, np.full(n_points, summary.n), summary)
 
 
 class IndividualCurves(PartialDependence):

@@ -10,7 +10,6 @@ from typing import Any, Literal
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.table import fingerprint, read_like
 from subgrove._data.to_containers import backend_of
-from subgrove._effects.curves import Curve
 from subgrove._effects.interactions import split_further
 from subgrove._effects.plan import EffectPlan, EffectSpec
 from subgrove._effects.result import Effect
@@ -179,7 +178,7 @@ def effect(
     from subgrove._effects.chunked import LargeRows, effect_of_chunks
 
     large = LargeRows.of(model, as_large(X), spec, sample_weight)
-    if spec.needs_rows:
+    if spec.kind == "ice" or spec.interaction_depth:  # curves of single rows, which chunks cannot provide
         return replace(_effect_in_memory(model, large.table, large.weights, spec), sampled=large.sampled)
     return effect_of_chunks(model, large, spec)
 
@@ -203,7 +202,9 @@ def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) 
         if spec.subgroups is None and len(partition) == 1:
             partition = None  # there was no split
     if spec.kind == "ice" and partition is not None and spec.subgroups is not None:
-        curves = [_with_opacity(curve, partition) for curve in curves]
+        tree = partition.tree
+        opacity = [opacity_of(tree, tree.leaves[curve.subgroup], curve.axes[0]) for curve in curves]
+        curves = [replace(curve, opacity=own) for curve, own in zip(curves, opacity, strict=True)]
     return Effect(
         feature=spec.title,
         kind=spec.kind,
@@ -236,8 +237,3 @@ def _warn_of_same_rows(X: Any, subgroups: Any) -> None:
             SameRowsWarning,
             stacklevel=4,
         )
-
-
-def _with_opacity(curve: Curve, partition: Partition) -> Curve:
-    leaf = partition.tree.leaves[curve.subgroup]
-    return replace(curve, opacity=opacity_of(partition.tree, leaf, curve.axes[0]))

@@ -100,9 +100,8 @@ class ModelFidelity:
         columns = {each.name: [getattr(loss, each.name) for loss in self.losses] for each in fields(CurveLoss)}
         if not self._several_outputs:
             del columns["output"]
-        return make_table(
-            self.backend, columns | {name: [*map(as_count, columns[name])] for name in ("n", "off_curve")}
-        )
+        columns |= {name: [*map(as_count, columns[name])] for name in ("n", "off_curve")}
+        return make_table(self.backend, columns)
 
     @property
     def overall(self) -> Any:

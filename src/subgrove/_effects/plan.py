@@ -72,11 +72,6 @@ class EffectSpec:
         )
 
     @property
-    def needs_rows(self) -> bool:
-        """Whether curves of single rows are needed, which chunks of large data cannot provide."""
-        return self.kind == "ice" or self.interaction_depth > 0
-
-    @property
     def title(self) -> str | tuple[str, str]:
         """The feature, or the pair of features, as the user passed it."""
         return self.names[0] if len(self.names) == 1 else (self.names[0], self.names[1])

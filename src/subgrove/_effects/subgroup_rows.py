@@ -206,11 +206,6 @@ class FeatureData:
         return np.ones(self.frames.n_rows) if self.weights is None else self.weights
 
     @cached_property
-    def any_levels(self) -> bool:
-        """Whether one of the features is categorical."""
-        return any(has_levels(info) for info in self.infos)
-
-    @cached_property
     def level_rows(self) -> tuple[Rows, ...]:
         """For each feature the first row with each level; empty for numeric features."""
         return tuple(
@@ -306,7 +301,7 @@ class SubgroupRows:
         def text() -> str:
             return self.describe(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
 
-        numbers = None if self.data.any_levels else tuple(points)
+        numbers = None if any(map(has_levels, self.data.infos)) else tuple(points)
         return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
 
     def block_of(self, points: Floats, description: str) -> GridBlock:

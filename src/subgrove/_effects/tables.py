@@ -33,8 +33,11 @@ def curves_table(
 
 
 def _curve_columns(curve: Curve, group: EffectGroup, at: int, output: Any, level: float) -> dict[str, Any]:
+    from scipy.special import stdtrit
+
     estimate, error = curve.estimate[:, at], curve.std_error[:, at]
-    margin = _quantile(level, curve.n) * error
+    # Student's t with n - 1 degrees of freedom, for a two-sided interval.
+    margin = stdtrit(np.maximum(curve.n - 1, 1e-9), (1 + level) / 2) * error
     columns: dict[str, Any] = {
         "feature": TOGETHER.join(axis.info.name for axis in curve.axes),
         "output": output,
@@ -137,13 +140,6 @@ def _points(axes: tuple[GridAxis, ...]) -> dict[str, Any]:
 def _inside(axes: tuple[GridAxis, ...], supports: tuple[FeatureSupport, ...], whiskers: bool) -> npt.NDArray[np.bool_]:
     each = [support.holds(axis.points, whiskers) for axis, support in zip(axes, supports, strict=True)]
     return each[0] if len(each) == 1 else np.logical_and.outer(*each).ravel()
-
-
-def _quantile(level: float, n: Floats) -> Floats:
-    """Return the quantile of Student's t with n - 1 degrees of freedom, for a two-sided interval."""
-    from scipy.special import stdtrit
-
-    return np.asarray(stdtrit(np.maximum(n - 1, 1e-9), (1 + level) / 2), dtype=np.float64)
 
 
 def _joined(backend: Backend, parts: Sequence[dict[str, Any]], dropped: Sequence[str]) -> Any:

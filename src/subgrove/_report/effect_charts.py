@@ -72,14 +72,12 @@ def _panel(
 
 def _of_subgroups(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
     """Return the cs-PDPs of an output."""
-    places = feature.places
-    return [
-        DrawnLine(
-            svg.letter(places[one.subgroup]), svg.subgroup_class(places[one.subgroup]), str(one.subgroup), _thinned(one)
-        )
-        for one in feature.lines
-        if one.subgroup is not None and one.subgroup in places and one.output == output and one.y
-    ]
+    drawn = []
+    for one in feature.lines:
+        if one.subgroup is not None and one.subgroup in feature.places and one.output == output and one.y:
+            place = feature.places[one.subgroup]
+            drawn.append(DrawnLine(svg.letter(place), svg.subgroup_class(place), str(one.subgroup), _thinned(one)))
+    return drawn
 
 
 def _of_all_rows(feature: FeatureSummary, output: str | None) -> list[DrawnLine]:
@@ -176,13 +174,10 @@ def _curve_picture(
         *(_curve(drawn, x, y) for drawn in lines),
         svg.line(_LEFT, _TOP, _LEFT, _BOTTOM, class_="cursor"),
     ]
-    label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {_described(feature)}"
-    return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
-
-
-def _described(feature: FeatureSummary) -> str:
     edges, n = feature.distribution.edges, count_of(sum(feature.distribution.counts), "row")
-    return f"{n} from {svg.number(edges[0])} to {svg.number(edges[-1])}" if edges else f"{n} at 0 levels"
+    rows = f"{n} from {svg.number(edges[0])} to {svg.number(edges[-1])}" if edges else f"{n} at 0 levels"
+    label = f"{name} of {feature.feature}: {', '.join(one.name for one in lines)}; {rows}"
+    return svg.picture(_WIDTH, _HEIGHT, label, *inside, class_="curves", data_chart=key, tabindex=0)
 
 
 def _curve_axes(feature: FeatureSummary, x: svg.LinearScale, y: svg.LinearScale) -> Markup:

@@ -187,14 +187,14 @@ def read_inputs(
     row_loss = _loss(loss, model, tested.y)
     task = SURE_TASKS.get(row_loss.response_method) or ("classification" if is_classifier(model) else "regression")
     targets = _targets(model, row_loss, trained, tested)
-    used = tested.some(_some_rows(tested.n, MOST_ROWS, seed, "rows of the report"))
+    used = tested.some(some_rows(tested.n, MOST_ROWS, seed, "rows of the report"))
     n_curve_rows = int(np.clip(_CURVE_ROWS // len(names), _FEWEST_ROWS, EFFECT_ROWS))
     return ReportInputs(
         model=model,
         train=trained,
         test=tested,
         used=used,
-        drawn=used.some(_some_rows(used.n, n_curve_rows, seed, "rows of curves")),
+        drawn=used.some(some_rows(used.n, n_curve_rows, seed, "rows of curves")),
         features=names,
         task=task,
         target=target if target is not None else str(getattr(tested.y, "name", None) or "y"),
@@ -351,7 +351,8 @@ def _repeats(n_repeats: Any, n_rows: int, n_features: int) -> int:
     return int(np.clip(_RESAMPLED_ROWS // max(n_rows * n_features, 1), _FEWEST, _MOST))
 
 
-def _some_rows(n: int, most: int, seed: int, what: str) -> npt.NDArray[np.intp]:
+def some_rows(n: int, most: int, seed: int, what: str) -> npt.NDArray[np.intp]:
+    """Return all rows, or a random sample of them if there are more than `most`."""
     if n <= most:
         return np.arange(n)
     return np.sort(stream(seed, what).choice(n, most, replace=False))

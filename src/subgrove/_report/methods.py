@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.execution import stream
 from subgrove._core.text import count_of, listed, percent, quote
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn, fingerprint
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.dependence import LEAST_ROWS
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
-from subgrove._report.inputs import ReportInputs
+from subgrove._report.inputs import ReportInputs, some_rows
 from subgrove._report.performance import SIGNIFICANT, WEAK
 from subgrove._report.summary import (
     ColumnSummary,
@@ -248,9 +247,7 @@ def grow_forests(inputs: ReportInputs, first: Sequence[str]) -> ReportForests:
     if len(columns) < 2 or inputs.train.n < LEAST_ROWS:
         return ReportForests(None, 0, 0)
     most = _FEW_ROWS if len(columns) > _MANY_COLUMNS else _MOST_ROWS
-    rows = np.arange(inputs.train.n)
-    if inputs.train.n > most:
-        rows = np.sort(stream(inputs.seed, "rows of forests").choice(inputs.train.n, most, replace=False))
+    rows = some_rows(inputs.train.n, most, inputs.seed, "rows of forests")
     names = list(first)[: max(_TREES[0], _MOST_PAIRS // len(columns))]
     n_trees = int(np.clip(_WORK / (len(names) * len(columns) * len(rows)), *_TREES))
     result = dependence(

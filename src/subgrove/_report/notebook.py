@@ -102,16 +102,12 @@ def stability_html(stability: Stability) -> str:
 
 
 def _stability_row(each: FeatureStability) -> list[Cell]:
-    n = len(each.regrown)
-    first = each.splits[0] if each.splits else None
-    if first is None:
-        unsplit = sum(regrown.n_subgroups == 1 for regrown in each.regrown)
-        column, again = "no split", f"{unsplit} of {n}"
-    else:
-        column, again = first.split.column, f"{len(first.recurring)} of {n}"
-    unit = chart_scale([0.0, 1.0])
+    column, n_again = "no split", sum(regrown.n_subgroups == 1 for regrown in each.regrown)
+    if each.splits:
+        column, n_again = each.splits[0].split.column, len(each.splits[0].recurring)
+    again, picture = f"{n_again} of {len(each.regrown)}", bar(chart_scale([0.0, 1.0]), 0.0, each.rand)
     together = f"{each.together:.0%}" if each.together == each.together else UNKNOWN
-    return [each.feature, len(each.partition), column, again, together, each.rand, bar(unit, 0.0, each.rand)]
+    return [each.feature, len(each.partition), column, again, together, each.rand, picture]
 
 
 KINDS = {"pdp": "partial dependence", "ice": "ICE curves, their mean", "ale": "ALE", "mplot": "M-plot"}

@@ -310,38 +310,22 @@ def cautions(
             "A nearly perfect model may use a column that contains the target. The importance of all other columns is "
             "then that of what this column leaves unexplained."
         )
+    redundant = [
+        f"{one.feature} (predicted by {one.predictors[0].column})"
+        for one in dependence
+        if one.predictors and (one.explained or 0) >= _REDUNDANT
+    ]
     sentences += [
         "Importance describes what this model needs to predict, not causes. Changing a feature in the world need not "
         "change the target.",
         "A feature that is redundant with others has a low conditional importance even if the model relies on it: two "
         "copies of a column are both low, and dropping both may cost much.",
-        *_redundant(dependence),
+        *([f"Nearly redundant here: {listed(redundant)}."] if redundant else []),
         f"Intervals ({percent(level)}) cover the choice of test rows and the random draws. They do not cover "
         "retraining the model, other training rows for the subgroups, or multiple testing over features.",
         "Curves are means of predictions. Beyond the range of a subgroup's rows the model extrapolates, and a curve "
         "over all rows includes such predictions where features are dependent.",
-        *_about_fidelity(features),
     ]
-    small = sum(0 < one.n < SMALL_SUBGROUP for each in features for one in each.subgroups)
-    if small:
-        verb = "has" if small == 1 else "have"
-        sentences.append(
-            f"{count_of(small, 'subgroup')} {verb} fewer than {SMALL_SUBGROUP} test rows; intervals there are rough."
-        )
-    return tuple(tidy(sentence) for sentence in sentences)
-
-
-def _redundant(dependence: Sequence[DependenceSummary]) -> list[str]:
-    found = [
-        f"{one.feature} (predicted by {one.predictors[0].column})"
-        for one in dependence
-        if one.predictors and (one.explained or 0) >= _REDUNDANT
-    ]
-    return [f"Nearly redundant here: {listed(found)}."] if found else []
-
-
-def _about_fidelity(features: Sequence[FeatureSummary]) -> list[str]:
-    sentences = []
     if failed := _failed(features):
         sentences.append(
             f"For {listed(failed)}, resampled rows are not realistic, so part of the conditional importance is the "
@@ -350,4 +334,10 @@ def _about_fidelity(features: Sequence[FeatureSummary]) -> list[str]:
     unknown = [one.feature for one in features if one.fidelity is None or one.fidelity.verdict == "unknown"]
     if unknown:
         sentences.append(f"For {listed(unknown)}, the fidelity of resampled rows could not be checked.")
-    return sentences
+    small = sum(0 < one.n < SMALL_SUBGROUP for each in features for one in each.subgroups)
+    if small:
+        verb = "has" if small == 1 else "have"
+        sentences.append(
+            f"{count_of(small, 'subgroup')} {verb} fewer than {SMALL_SUBGROUP} test rows; intervals there are rough."
+        )
+    return tuple(tidy(sentence) for sentence in sentences)

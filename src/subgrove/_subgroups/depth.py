@@ -201,24 +201,6 @@ def select_depth(training: Training, factory: TreeFactory, tree: Tree, *, tolera
     )
 
 
-def held_out_scores(training: Training, factory: TreeFactory, n_depths: int) -> Floats:
-    """Return the held-out score of each row (depths, rows) at depth 0, 1, and so on.
-
-    Several features: the mean of their scores, each divided by its mean at depth 0.
-    """
-    scores = np.empty((len(training.members), n_depths, training.n_rows))
-    all_rows = np.arange(training.n_rows)
-    for held_out in _folds(training.n_rows):
-        rows = np.setdiff1d(all_rows, held_out)
-        subset = training.rows(rows)
-        tree = factory(subset)._grow_or_stop(subset)
-        scores[:, :, held_out] = _scores_by_depth(training, tree, rows, held_out, n_depths)
-    if len(scores) == 1:
-        return np.asarray(scores[0])
-    unit = np.average(scores[:, 0], axis=-1, weights=training.weights)
-    return np.asarray((scores / np.where(unit > 0, unit, 1.0)[:, None, None]).mean(axis=0))
-
-
 def _scores_by_depth(training: Training, tree: Tree, rows: Rows, held_out: Rows, n_depths: int) -> Floats:
     """Return scores (members, depths, held-out rows) of a tree that was grown on `rows`.
 
@@ -247,8 +229,20 @@ def _scores_by_depth(training: Training, tree: Tree, rows: Rows, held_out: Rows,
 def _compare_depths(
     training: Training, factory: TreeFactory, n_depths: int
 ) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return mean scores by depth, and standard errors of their differences from the best."""
-    scores = held_out_scores(training, factory, n_depths)
+    """Return mean held-out scores at depth 0, 1, and so on, and standard errors of their differences from the best.
+
+    Several features: the mean of their scores, each divided by its mean at depth 0.
+    """
+    by_member = np.empty((len(training.members), n_depths, training.n_rows))
+    for held_out in _folds(training.n_rows):
+        rows = np.setdiff1d(np.arange(training.n_rows), held_out)
+        subset = training.rows(rows)
+        tree = factory(subset)._grow_or_stop(subset)
+        by_member[:, :, held_out] = _scores_by_depth(training, tree, rows, held_out, n_depths)
+    scores = by_member[0]
+    if len(by_member) > 1:
+        unit = np.average(by_member[:, 0], axis=-1, weights=training.weights)
+        scores = np.asarray((by_member / np.where(unit > 0, unit, 1.0)[:, None, None]).mean(axis=0))
     weights = np.ones(training.n_rows) if training.weights is None else training.weights
     share = weights / weights.sum()
     means = scores @ share
