@@ -25,7 +25,8 @@ from typing import Any
 
 import typer
 
-from subgrove._core.text import first_of, write_text
+from subgrove._core.files import write_text
+from subgrove._core.text import first_of
 from subgrove.exceptions import (
     ChunkError,
     ClusterError,

@@ -1,17 +1,9 @@
-"""Text of results: the one format of names, lists and numbers, HTML views, and files.
-
-The HTML view of a result is registered for its class from outside, so that results do not import views.
-"""
+"""Text of results: the one format of names, lists and numbers."""
 
 from __future__ import annotations
 
 import math
-import secrets
 from collections.abc import Iterable, Sequence
-from functools import singledispatch
-from pathlib import Path
-
-from subgrove.exceptions import ParameterError
 
 TOGETHER = " + "
 """Separator of the names of features that are resampled together."""
@@ -106,30 +98,3 @@ def tick_label(value: float, step: float) -> str:
     if abs(value) >= _LARGE or step < _SMALL:
         return f"{value:.{max(0, places + math.floor(math.log10(abs(value)) + 1e-9))}e}"
     return f"{value:,.{max(0, places)}f}"
-
-
-@singledispatch
-def html_of(result: object) -> str:
-    """Return the HTML that a notebook shows for a result; `subgrove._report.notebook` registers the views."""
-    raise NotImplementedError(f"No HTML view is registered for {type(result).__name__}.")
-
-
-def check_file_path(path: Path) -> None:
-    """Check that the parent folder exists and that the path is not a folder."""
-    if path.is_dir():
-        raise ParameterError(f"path={str(path)!r} is a folder. Pass the path of a file.")
-    if not path.parent.is_dir():
-        raise ParameterError(f"path={str(path)!r} is in a folder that does not exist. Create the folder first.")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file completely or not at all."""
-    check_file_path(path)
-    unfinished = path.parent / f".{path.name}.{secrets.token_hex(8)}"
-    try:
-        with unfinished.open("x", encoding="utf-8") as file:
-            file.write(text)
-        unfinished.replace(path)
-    except BaseException:
-        unfinished.unlink(missing_ok=True)
-        raise

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
-from subgrove._core.text import html_of
 from subgrove._data.to_containers import Backend, make_table
 
 FEW = 3  # columns that a tree of depth 2, the default, can split on

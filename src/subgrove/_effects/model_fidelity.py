@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove import losses as known_losses
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.text import TOGETHER, html_of, quote
+from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import reject_another_index
 from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
-from subgrove._core.text import html_of, quote
+from subgrove._core.text import quote
 from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import names_and_rows, untyped_column, untyped_columns
 from subgrove._data.to_containers import Backend, make_table

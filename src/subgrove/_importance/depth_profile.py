@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from subgrove._core.execution import RandomStateLike, read_seed
-from subgrove._core.text import html_of
+from subgrove._core.html_views import html_of
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Kind
 from subgrove._importance.importance import importance

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.text import first_of, html_of, number
+from subgrove._core.html_views import html_of
+from subgrove._core.text import first_of, number
 from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, score_of, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
 

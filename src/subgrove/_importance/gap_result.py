@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.text import html_of, listed, number, percent
+from subgrove._core.html_views import html_of
+from subgrove._core.text import listed, number, percent
 from subgrove._data.to_containers import make_table
 
 OTHER_DRAWS = "other draws"

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
-from subgrove._core.text import html_of
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.text import html_of, quote
+from subgrove._core.html_views import html_of
+from subgrove._core.text import quote
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.recompute import ScoringSource

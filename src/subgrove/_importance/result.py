@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from subgrove._core.text import html_of
+from subgrove._core.html_views import html_of
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.calibration import (

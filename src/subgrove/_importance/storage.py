@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.files import write_text
 from subgrove._core.moments import Moments
-from subgrove._core.text import write_text
 from subgrove._data.columns import NamedGroup
 from subgrove._scoring.feature_result import Calibration, FeatureResult
 from subgrove._scoring.fidelity_check import FidelityCheck

@@ -1,7 +1,7 @@
 /* The two inner loops of growing a transformation tree: the exact fit of the density likelihood in many nodes (`fit`; its
  * loops are in `tree_fit_loops.h`) and the search for the best cut of sorted rows (`scan`).
  *
- * `trees/density_fit.py` and `trees/cuts.py` have the same in NumPy, which is the reference and the fallback;
+ * `trees/target_scores.py` and `trees/split_points.py` have the same in NumPy, which is the reference and the fallback;
  * `tests/trees/test_compiled.py` compares the two.
  */
 

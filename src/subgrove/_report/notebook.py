@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats
-from subgrove._core.text import count_of, html_of
+from subgrove._core.text import count_of
 from subgrove._data.columns import ColumnInfo, date_text
 from subgrove._data.to_containers import as_count
 from subgrove._dependence.result import Dependence

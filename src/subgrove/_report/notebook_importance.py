@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from subgrove._core.text import count_of, html_of
+from subgrove._core.html_views import html_of
+from subgrove._core.text import count_of
 from subgrove._importance.depth_profile import DepthProfile
 from subgrove._importance.explanation import Explanation
 from subgrove._importance.gap_result import Gap, total_error

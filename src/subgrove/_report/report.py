@@ -17,7 +17,9 @@ from typing import Any
 import msgspec
 
 from subgrove._core.execution import RandomStateLike, progress_bar
-from subgrove._core.text import check_file_path, count_of, html_of, write_text
+from subgrove._core.files import check_file_path, write_text
+from subgrove._core.html_views import html_of
+from subgrove._core.text import count_of
 from subgrove._importance import importance
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels

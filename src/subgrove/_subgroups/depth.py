@@ -30,8 +30,8 @@ import msgspec
 import numpy as np
 
 from subgrove._core.execution import stream
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.text import html_of
 from subgrove._data.table import TypedColumn
 from subgrove.trees import Tree
 from subgrove.trees.candidates import ascending

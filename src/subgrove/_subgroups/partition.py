@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from subgrove._core.html_views import html_of
 from subgrove._core.kinds import MAX_LEVELS
-from subgrove._core.text import TOGETHER, html_of
+from subgrove._core.text import TOGETHER
 from subgrove._data.columns import Members, NamedGroup, feature_label
 from subgrove._data.table import Floats, Table, TypedColumn, read_like
 from subgrove._subgroups.depth import DepthChoice, select_depth

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from subgrove._core.html_views import html_of
 from subgrove._core.moments import quantile_values
-from subgrove._core.text import count_of, html_of, lines_of
+from subgrove._core.text import count_of, lines_of
 from subgrove._data.columns import number_text
 from subgrove._subgroups.partition import Partition
 from subgrove.trees import Node, Split
