@@ -6,16 +6,16 @@ import numpy as np
 import pandas as pd
 
 from subgrove._core.kinds import Floats
+from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.table import read_like, read_table
 from subgrove._fidelity.mmd import PairBlock
-from subgrove._scoring.fidelity_check import PointEncoding, columns_with_missing
 from subgrove._scoring.two_sample import Points
 
 
 def points(train: pd.DataFrame, rows: pd.DataFrame) -> Points:
     learned = read_table(train, lenient=True)
     table = read_like(rows, learned.columns)
-    return PointEncoding.of(learned).points(table, table.names, columns_with_missing([learned, table]))
+    return Points(*PointEncoding.of(learned).arrays(table, table.names, columns_with_missing([learned, table])))
 
 
 def distances(train: pd.DataFrame, rows: pd.DataFrame) -> Floats:
@@ -71,8 +71,8 @@ def test_columns_can_be_encoded_separately() -> None:
     rows = pd.DataFrame({"u": [1.0, 2.0, 3.0], "v": ["a", "b", "a"], "w": [3.0, 1.0, 2.0], "x": ["c", "c", "d"]})
     table = read_table(rows)
     encoding = PointEncoding.of(table)
-    whole = encoding.points(table, table.names, ())
-    parts = [encoding.points(table, (name,), ()) for name in ("u", "w", "v", "x")]
+    whole = Points(*encoding.arrays(table, table.names, ()))
+    parts = [Points(*encoding.arrays(table, (name,), ())) for name in ("u", "w", "v", "x")]
     together = parts[0].beside(parts[1]).beside(parts[2]).beside(parts[3])
     np.testing.assert_array_equal(together.numbers, whole.numbers)
     np.testing.assert_array_equal(together.labels, whole.labels)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
 from sklearn.metrics import roc_auc_score
 
 from subgrove._scoring.two_sample import (
@@ -14,7 +13,6 @@ from subgrove._scoring.two_sample import (
     auc_and_variance,
     paired_mmd,
     predict_held_out,
-    ridge_leave_one_out,
 )
 
 RNG = np.random.default_rng(0)
@@ -34,28 +32,6 @@ def test_variance_of_the_auc_is_that_over_samples() -> None:
         found.append(auc_and_variance(common + RNG.normal(size=60), common + RNG.normal(0.3, 1, size=60)))
     areas, variances = np.array(found).T
     assert variances.mean() == pytest.approx(areas.var(), rel=0.12)
-
-
-def test_ridge_leave_one_out_equals_refits_without_each_row() -> None:
-    X, y = RNG.normal(size=(40, 3)), RNG.normal(size=(40, 1))
-    said = ridge_leave_one_out(X, y)
-    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
-    centred, mean = y - y.mean(), y.mean()
-    for row in range(40):
-        keep = np.arange(40) != row
-        # The same penalty and centre, an intercept without a penalty that counts as one more column.
-        design = np.hstack([np.ones((40, 1)), scaled])
-        inner = design[keep].T @ design[keep] + np.diag([0.0, *[0.02 * 40] * 3])
-        expected = mean + design[row] @ np.linalg.solve(inner, design[keep].T @ centred[keep])
-        assert said[row] == pytest.approx(expected, rel=1e-10)
-
-
-def test_dual_form_of_ridge_gives_the_same_predictions() -> None:
-    X, y = RNG.normal(size=(30, 29)), RNG.normal(size=(30, 2))
-    more = np.hstack([X, np.zeros((30, 5))])
-    np.testing.assert_allclose(ridge_leave_one_out(X, y), ridge_leave_one_out(more, y), rtol=1e-9)
-    fit = Ridge(alpha=0.02 * 30).fit((X - X.mean(axis=0)) / X.std(axis=0), y)
-    assert fit.coef_.shape == (2, 29)
 
 
 def test_held_out_predictions_do_not_use_the_row_itself() -> None:

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
+from subgrove._data.encode import Design
 from subgrove._data.table import read_like, read_table
-from subgrove._importance.control_variates import RowFeatures
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
@@ -274,6 +274,6 @@ def test_row_features_clip_extreme_values_and_omit_constants() -> None:
         {"far": [0.0, 1.0, 2.0, 3.0, 1e300], "flag": [0.0, 1.0, 1.0, 0.0, 1.0], "same": 2.0, "none": [np.nan] * 5}
     )
     table = read_table(X, lenient=True)
-    features = RowFeatures(table, read_like(X, table.columns))
-    assert [(one.column, one.power) for one in features.features] == [("far", 1), ("far", 2), ("flag", 1)]
-    assert np.abs(features.matrix(np.arange(5))).max() == 16  # the square of four spreads
+    design = Design.robust(table, read_like(X, table.columns))
+    assert [(one.column, one.power) for one in design.parts] == [("far", 1), ("far", 2), ("flag", 1)]
+    assert np.abs(design.matrix(table)).max() == 16  # the square of four spreads

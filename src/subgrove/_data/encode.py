@@ -1,8 +1,9 @@
-"""Encodings of a table as a matrix of numbers.
+"""Encodings of a table as numbers: the one place that turns typed columns into a matrix.
 
 - `one_hot`: a matrix for forests; numbers unchanged, an indicator for each level.
 - `rank_encoded`: a matrix for forests with one column per feature; levels ranked by their mean outputs.
-- `Design`: standardized columns and indicators for linear models.
+- `Design`: columns and indicators for linear models, standardized by mean and standard deviation or robustly.
+- `PointEncoding`: standardized numbers and codes of labels, for distances between rows.
 
 Dates and durations are numbers too, in days (`forest_numbers`).
 """
@@ -25,6 +26,9 @@ _MAX_LEVELS = 20  # of a column, the most frequent ones
 _MIN_ROWS = 10  # with and without a level, or a missing value, for it to have an indicator
 _CONSTANT = 1e-12
 _LARGEST = 1e70  # its fourth power is finite
+_CLIP = 4.0  # robust standard deviations from the median at which values are clipped
+_NORMAL_IQR = 1.349  # interquartile range of a normal distribution, in standard deviations
+_MIN_ROBUST_ROWS = 5  # with a level, for it to have an indicator in a robust design
 
 
 def forest_numbers(info: ColumnInfo, values: Floats) -> Floats:
@@ -126,7 +130,9 @@ class DesignColumn:
     missing : bool
         Whether it indicates missing values.
     mean, scale : float
-        Mean and standard deviation in training.
+        Mean and standard deviation in training; in a robust design, median and scaled interquartile range of values.
+    power : int
+        2 for the square of the standardized value.
     """
 
     column: str
@@ -134,6 +140,7 @@ class DesignColumn:
     missing: bool
     mean: float
     scale: float
+    power: int = 1
 
     @property
     def is_value(self) -> bool:
@@ -160,10 +167,13 @@ class Design:
         Columns of the training table.
     parts : tuple of DesignColumn
         Columns of the design matrix.
+    clip : float
+        Largest absolute value of a standardized value.
     """
 
     columns: tuple[ColumnInfo, ...]
     parts: tuple[DesignColumn, ...]
+    clip: float = np.inf
 
     @classmethod
     def of(cls, table: Table) -> tuple[Design, Floats]:
@@ -178,6 +188,30 @@ class Design:
         for line, (part, raw) in zip(matrix, encoded, strict=True):
             line[:] = (raw - part.mean) / part.scale
         return design, np.ascontiguousarray(matrix.T)
+
+    @classmethod
+    def robust(cls, one: Table, two: Table) -> Design:
+        """Return the design of the rows of two tables in which no single row dominates.
+
+        Values are standardized by median and interquartile range, clipped, and have squares; of levels, the most
+        frequent is the reference. The columns are those of the second table.
+        """
+        parts: list[DesignColumn] = []
+        for name in two.names:
+            first, second = one.series(name), two.series(name)
+            values = np.concatenate([first.values, second.values])
+            missing = np.concatenate([first.missing, second.missing])
+            parts += _levels(first.info, values) if first.info.is_nominal else _powers(name, values[~missing])
+            if 0 < missing.sum() < len(missing):
+                parts.append(DesignColumn(name, None, True, 0.0, 1.0))
+        return cls(two.columns, tuple(parts), _CLIP)
+
+    def matrix(self, table: Table) -> Floats:
+        """Return the design matrix of new rows."""
+        matrix = np.empty((len(self.parts), table.n_rows))
+        for line, part in zip(matrix, self.parts, strict=True):
+            line[:] = self.numbers(table, part)
+        return matrix.T
 
     def allowed(self, names: Sequence[str]) -> npt.NDArray[np.intp]:
         """Return the positions of the design columns of some table columns."""
@@ -198,7 +232,33 @@ class Design:
                 if part.missing
                 else np.where(np.isfinite(values), values, part.mean)
             )
-        return np.asarray((raw - part.mean) / part.scale)
+        standardized = np.asarray((raw - part.mean) / part.scale)
+        if not part.is_value or self.clip == np.inf:
+            return standardized
+        return np.asarray(np.clip(standardized, -self.clip, self.clip) ** part.power)
+
+
+def _powers(name: str, values: Floats) -> list[DesignColumn]:
+    """Return the value of a column and its square, robustly standardized; none if the column is constant."""
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return []
+    low, centre, high = np.quantile(values, (0.25, 0.5, 0.75)).tolist()
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = (high - low) / _NORMAL_IQR
+        scale = scale if scale > 0 else float(values.std())
+    if not 0 < scale < np.inf:
+        return []
+    two_values = bool(((values == values.min()) | (values == values.max())).all())
+    return [DesignColumn(name, None, False, centre, scale, power) for power in ((1,) if two_values else (1, 2))]
+
+
+def _levels(info: ColumnInfo, codes: Codes) -> list[DesignColumn]:
+    """Return indicators of frequent levels; the most frequent is the reference."""
+    counts = np.bincount(codes[codes >= 0])
+    frequent = np.argsort(-counts, kind="stable")[1 : _MAX_LEVELS + 1]
+    own = [info.levels[code] for code in frequent if counts[code] >= _MIN_ROBUST_ROWS]
+    return [DesignColumn(info.name, level, False, 0.0, 1.0) for level in own]
 
 
 def _code_of_level(column: ColumnInfo, level: str | None) -> int:
@@ -253,3 +313,66 @@ def _indicator(
         return []
     raw = present.astype(np.float64)
     return [(DesignColumn(name, level, missing, float(raw.mean()), float(raw.std())), raw)]
+
+
+@dataclass(frozen=True, eq=False)
+class PointEncoding:
+    """Encodes rows as points, with columns standardized by the training rows.
+
+    Numbers, ranks of ordered levels and dates have mean 0 and standard deviation 1 in the training rows; constant
+    columns are only centred. Two different labels have distance 1, like two numbers that differ by one standard
+    deviation. A missing label is a label of its own; a missing number is set to the mean and flagged in a further
+    column by 1. Ordered levels unseen in training count as missing; unseen labels count as one label.
+
+    Attributes
+    ----------
+    columns : tuple of ColumnInfo
+        Columns of the training rows.
+    centre, spread : float array
+        Mean and standard deviation of numeric columns, in the order of `Table.numbers`.
+    """
+
+    columns: tuple[ColumnInfo, ...]
+    centre: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, train: Table) -> PointEncoding:
+        """Compute means and standard deviations of the training rows."""
+        numbers = _known(train.numbers)
+        count = np.maximum((~np.isnan(numbers)).sum(axis=0), 1)
+        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported with the distances
+            centre = np.nansum(numbers, axis=0) / count
+            spread = np.sqrt(np.nansum((numbers - centre) ** 2, axis=0) / np.maximum(count - 1, 1))
+        return cls(train.columns, centre, np.where((spread > 0) & np.isfinite(spread), spread, 1.0))
+
+    def arrays(self, table: Table, names: Collection[str], with_missing: Collection[str]) -> tuple[Floats, Floats]:
+        """Return numbers and codes of labels of some columns.
+
+        Numeric columns in `with_missing` get an indicator of missing values.
+        """
+        places = zip(self.columns, table.positions(), strict=True)
+        selected = [(column, at) for column, at in places if column.name in names]
+        numeric = [at for column, at in selected if not column.is_nominal]
+        nominal = [at for column, at in selected if column.is_nominal]
+        flagged = [column.name in with_missing for column, _ in selected if not column.is_nominal]
+        numbers = _known(table.numbers[:, numeric])
+        missing = np.isnan(numbers)
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled = np.where(missing, 0.0, (numbers - self.centre[numeric]) / self.spread[numeric])
+        labels = table.codes[:, nominal].astype(np.float64)
+        return np.hstack([scaled, missing[:, np.array(flagged, dtype=np.bool_)].astype(np.float64)]), labels
+
+
+def columns_with_missing(tables: Sequence[Table]) -> frozenset[str]:
+    """Return the numeric columns with missing values in any of the tables."""
+    incomplete: set[str] = set()
+    for table in tables:
+        names = [column.name for column in table.columns if not column.is_nominal]
+        missing = np.isnan(_known(table.numbers))
+        incomplete |= {name for at, name in enumerate(names) if missing[:, at].any()}
+    return frozenset(incomplete)
+
+
+def _known(numbers: Floats) -> Floats:
+    return np.where(np.isinf(numbers), np.nan, numbers)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.moments import Moments, interval_ends
+from subgrove._core.moments import Moments
 from subgrove._data.table import Table, read_table
 from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveSummary
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
@@ -49,15 +49,16 @@ class AccumulatedEffects(CurveKind):
         rows, (axis,) = rows.with_value(), layout.axes
         if has_levels(axis.info):
             return rows.where(np.isin(rows.x[0], axis.points))
-        inside = (rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1])
-        return rows.where(inside) if layout.user_grid else rows
+        if layout.user_grid:
+            rows = rows.where((rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1]))
+        return replace(rows, edges=axis.points)
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request each row at the borders of its interval, or at its own level and the adjacent ones."""
         (axis,) = layout.axes
         if has_levels(axis.info):
             return _level_requests(rows, axis)
-        interval, upper = interval_ends(axis.points, rows.x[0])
+        interval, upper = rows.interval
         blocks = [
             rows.block_of(axis.points[interval], "left borders of intervals"),
             rows.block_of(axis.points[upper], "right borders of intervals"),
@@ -70,8 +71,7 @@ class AccumulatedEffects(CurveKind):
         if has_levels(axis.info):
             return _level_summary(rows, axis, predictions)
         left, right = predictions[0]
-        interval, _ = interval_ends(axis.points, rows.x[0])
-        cells = (interval, max(len(axis) - 1, 1), rows.weights)
+        cells = (rows.interval[0], max(len(axis) - 1, 1), rows.weights)
         if not rows.is_chunk:
             return CurveSummary(rows.n, *_two_pass_moments(right - left, *cells))
         moments = Moments.of(right - left, *cells)

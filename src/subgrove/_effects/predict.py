@@ -56,6 +56,8 @@ class PredictionRequest:
 
     def split(self, n_jobs: int) -> list[PredictionRequest]:
         """Distribute the blocks over several requests."""
+        if n_jobs == 1:
+            return [self]
         cuts = np.linspace(0, len(self.blocks), min(n_jobs, len(self.blocks)) + 1).round().astype(int).tolist()
         return [PredictionRequest(self.frames, self.blocks[a:b], self.summarize) for a, b in pairwise(cuts)]
 

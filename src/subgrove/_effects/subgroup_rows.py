@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
+from subgrove._core.moments import interval_ends
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Rows
 from subgrove._effects.grid import GridAxis, has_levels
@@ -79,25 +81,26 @@ def support_of(info: ColumnInfo, x: Floats, weights: Floats | None) -> FeatureSu
     none = np.empty(0)
     if has_levels(info):
         return FeatureSupport(info, missing, none, none, none, counts)
-    present = ~np.isnan(x)
-    values = x[present]
-    w = np.ones(len(values)) if weights is None else weights[present]
-    box = box_statistics(values, None if weights is None else w) if len(values) else np.full(len(BOX), np.nan)
+    present = ~np.isnan(x) if missing else slice(None)
+    values, w = x[present], None if weights is None else weights[present]
+    box = box_statistics(values, w) if len(values) else np.full(len(BOX), np.nan)
     beyond = (values < box[1]) | (values > box[5])
+    if not beyond.any():
+        return FeatureSupport(info, missing, box, none, none, none)
     outliers, place = np.unique(values[beyond], return_inverse=True)
-    outlier_weights = np.bincount(place, weights=w[beyond]).astype(np.float64)
+    outlier_weights = np.bincount(place, weights=None if w is None else w[beyond]).astype(np.float64)
     return FeatureSupport(info, missing, box, outliers, outlier_weights, none)
 
 
 def count_values(info: ColumnInfo, x: Floats, weights: Floats | None) -> tuple[float, Floats]:
     """Return the weight of the rows with a missing value, and that of the rows with each level."""
     absent = np.isnan(x)
-    w = np.ones(len(x)) if weights is None else weights
+    missing = float(np.count_nonzero(absent) if weights is None else weights[absent].sum())
     if not has_levels(info):
-        return float(w[absent].sum()), np.empty(0)
-    codes = x[~absent].astype(np.intp)
-    counts = np.bincount(codes, weights=w[~absent], minlength=len(info.levels))
-    return float(w[absent].sum()), counts.astype(np.float64)
+        return missing, np.empty(0)
+    present = None if weights is None else weights[~absent]
+    counts = np.bincount(x[~absent].astype(np.intp), weights=present, minlength=len(info.levels))
+    return missing, counts.astype(np.float64)
 
 
 def box_statistics(x: Floats, weights: Floats | None) -> Floats:
@@ -107,25 +110,28 @@ def box_statistics(x: Floats, weights: Floats | None) -> Floats:
     within 1.5 times the distance of the hinges from the box.
     """
     if weights is None:
-        values, total = np.sort(x), np.arange(1.0, len(x) + 1)
+        values, total, n = np.sort(x), None, float(len(x))
     else:
         order = np.argsort(x, kind="stable")
         values, total = x[order], np.cumsum(weights[order])
-    n = float(total[-1])
+        n = float(total[-1])
     whole = weights is None or not (weights % 1).any()
     half = float(np.ceil(n / 2)) if whole else n / 2
-    q1, median, q3 = (_middle(values, total, mass) for mass in (half / 2, n / 2, n - half / 2))
+    q1, median, q3 = (_middle(values, total, n, mass) for mass in (half / 2, n / 2, n - half / 2))
     reach = 1.5 * (q3 - q1)  # infinite on overflow, without outliers then
     first = values[np.searchsorted(values, q1 - reach, side="left")]
     last = values[np.searchsorted(values, q3 + reach, side="right") - 1]
     return np.array([values[0], first, q1, median, q3, last, values[-1]])
 
 
-def _middle(values: Floats, total: Floats, mass: float) -> float:
+def _middle(values: Floats, total: Floats | None, n: float, mass: float) -> float:
     """Return the quantile at a cumulative weight; the mean of two values if it lies between them."""
-    close, last = _CLOSE * total[-1], len(values) - 1
-    first = min(int(np.searchsorted(total, mass - close, side="left")), last)
-    second = min(int(np.searchsorted(total, mass + close, side="right")), last)
+    low, high, last = mass - _CLOSE * n, mass + _CLOSE * n, len(values) - 1
+    if total is None:  # the cumulative weights are 1, 2, ...
+        first, second = min(max(ceil(low) - 1, 0), last), min(floor(high), last)
+    else:
+        first = min(int(np.searchsorted(total, low, side="left")), last)
+        second = min(int(np.searchsorted(total, high, side="right")), last)
     return float(values[first] / 2 + values[second] / 2) if first != second else float(values[first])
 
 
@@ -206,6 +212,11 @@ class FeatureData:
         return np.ones(self.frames.n_rows) if self.weights is None else self.weights
 
     @cached_property
+    def any_levels(self) -> bool:
+        """Whether a feature has levels."""
+        return any(map(has_levels, self.infos))
+
+    @cached_property
     def level_rows(self) -> tuple[Rows, ...]:
         """For each feature the first row with each level; empty for numeric features."""
         return tuple(
@@ -241,12 +252,15 @@ class SubgroupRows:
         Its rule.
     rows : int array
         Indices of its rows with a positive weight.
+    edges : float array or None
+        Borders of the intervals that rows are assigned to, if there are any.
     """
 
     data: FeatureData
     subgroup: int
     rule: str
     rows: Rows
+    edges: Floats | None = None
 
     @cached_property
     def frames(self) -> Frames:
@@ -265,6 +279,12 @@ class SubgroupRows:
     def weights(self) -> Floats | None:
         """Sample weights of the rows."""
         return None if self.data.weights is None else self.data.weights[self.rows]
+
+    @cached_property
+    def interval(self) -> tuple[Rows, Rows]:
+        """Left and right border of each row's interval, as positions in `edges`."""
+        assert self.edges is not None
+        return interval_ends(self.edges, self.x[0])
 
     @property
     def is_chunk(self) -> bool:
@@ -301,7 +321,7 @@ class SubgroupRows:
         def text() -> str:
             return self.describe(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
 
-        numbers = None if any(map(has_levels, self.data.infos)) else tuple(points)
+        numbers = None if self.data.any_levels else tuple(points)
         return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
 
     def block_of(self, points: Floats, description: str) -> GridBlock:

@@ -144,7 +144,7 @@ def _inside(axes: tuple[GridAxis, ...], supports: tuple[FeatureSupport, ...], wh
 
 def _joined(backend: Backend, parts: Sequence[dict[str, Any]], dropped: Sequence[str]) -> Any:
     """Concatenate the columns of several parts; a single value stands for a column of it."""
-    lengths = [max(len(column) for column in part.values() if _is_column(column)) for part in parts]
+    lengths = [next(len(column) for column in part.values() if _is_column(column)) for part in parts]
     names = [name for name in (parts[0] if parts else ()) if name not in dropped]
     columns = {name: _column(backend, [part[name] for part in parts], lengths) for name in names}
     return make_table(backend, columns)
@@ -152,9 +152,10 @@ def _joined(backend: Backend, parts: Sequence[dict[str, Any]], dropped: Sequence
 
 def _column(backend: Backend, parts: Sequence[Any], lengths: Sequence[int]) -> Any:
     columns = [part if _is_column(part) else [part] * m for part, m in zip(parts, lengths, strict=True)]
-    if all(isinstance(column, np.ndarray) for column in columns):
-        joined = np.concatenate(columns)
-        return joined if backend == "pandas" else joined.tolist()
+    if backend == "pandas" and len(columns) == 1:
+        return columns[0]
+    if backend == "pandas" and all(isinstance(column, np.ndarray) for column in columns):
+        return np.concatenate(columns)
     return [value for column in columns for value in (column.tolist() if isinstance(column, np.ndarray) else column)]
 
 

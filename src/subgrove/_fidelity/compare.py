@@ -14,11 +14,11 @@ import numpy as np
 
 from subgrove._core.execution import Streams, one_blas_thread, stream
 from subgrove._core.kinds import Floats, Rows
+from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import Table, read_like
 from subgrove._fidelity.mmd import SamplePairs, subsample_two
 from subgrove._fidelity.result import MARGINAL, UNCHANGED
-from subgrove._scoring.fidelity_check import PointEncoding, columns_with_missing
 from subgrove._scoring.two_sample import Points
 from subgrove.exceptions import InputError, ParameterError, SubgroveError
 from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
@@ -170,7 +170,7 @@ class FidelityComparison:
         reference = (self.test if self.reference is None else self.reference).rows(compared)
         fixed = [name for name in self.test.names if name not in feature]
         tables = (reference, self.test.rows(resampled))
-        points = [self.encoding.points(table, fixed, self.with_missing) for table in tables]
+        points = [Points(*self.encoding.arrays(table, fixed, self.with_missing)) for table in tables]
         return Frames(self.rows, self.test.columns).changed(resampled, {}), reference, SamplePairs.of(*points)
 
     def _compare_once(
@@ -179,12 +179,12 @@ class FidelityComparison:
         """Return squared MMD and held-out AUC of the rows that a sampler generates."""
         resampled = self._resample(fitted, feature, repeat, rows)
         tables = (reference, read_like(resampled, self.test.columns, argument="test"))
-        real, drawn = (self.encoding.points(table, feature, feature) for table in tables)
+        real, drawn = (Points(*self.encoding.arrays(table, feature, feature)) for table in tables)
         squared = pairs.squared_mmd(real, [drawn])
         if self.classifier is False:
             return squared, float("nan")
         with_missing = {*self.with_missing, *feature}
-        real, drawn = (self.encoding.points(table, self.test.names, with_missing) for table in tables)
+        real, drawn = (Points(*self.encoding.arrays(table, self.test.names, with_missing)) for table in tables)
         seed = int(stream(self.seed, f"classifier {repeat}").integers(2**31))
         return squared, held_out_auc(real, drawn, self.classifier, seed)
 

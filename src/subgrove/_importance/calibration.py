@@ -26,7 +26,7 @@ import numpy as np
 
 from subgrove._core.kinds import Floats
 from subgrove._data.table import Table, read_like, read_table
-from subgrove._importance.control_variates import ControlVariate, ControlVariateFit, RowFeatures
+from subgrove._importance.control_variates import ControlVariate, ControlVariateFit
 from subgrove._scoring.estimate_variance import mean_variance, subgroup_variance
 from subgrove._scoring.feature_result import Calibration, FeatureResult, to_float32
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
@@ -68,7 +68,7 @@ def calibrated_scores(
     scores: Sequence[FeatureResult], table: Table, further: Table, seed: int, *, uses_training_donors: bool
 ) -> tuple[FeatureResult, ...]:
     """Return the scores with calibrated estimates; warn of covariate shift between test and additional rows."""
-    fit = ControlVariateFit.of(RowFeatures(table, further), seed)
+    fit = ControlVariateFit.of(table, further, seed)
     calibrated, shifted = [], []
     for score in scores:
         variates = _significant(fit, score, score.feature if uses_training_donors else ())

@@ -30,11 +30,10 @@ from subgrove._data.table import Table, fingerprint, read_table
 from subgrove._data.to_containers import as_count
 from subgrove._importance.intervals import MONTE_CARLO, TEST_ROWS, interval_columns, label
 from subgrove._importance.tables import ImportanceData, subgroup_columns
-from subgrove._regress import grow_forest
+from subgrove._regress import best_ridge_residuals, grow_forest
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove.exceptions import InputError, ParameterError
 
-_PENALTIES = 10.0 ** np.arange(-3, 4)  # of squared coefficients of standardized columns, times the number of rows
 _N_TREES = 100
 
 
@@ -125,30 +124,10 @@ def residualize(values: Floats, starts: list[Floats], predictors: Floats, seed: 
     candidates = []
     for start in starts:
         values_left = values - start
-        linear = _ridge_residuals(values_left, predictors)
+        linear = best_ridge_residuals(predictors, values_left)
         candidates += [values_left, linear, _forest_residuals(linear, predictors, seed)]
     best = int(np.argmin([float(np.mean(one**2)) for one in candidates]))
     return candidates[best], best // 3
-
-
-def _ridge_residuals(values: Floats, predictors: Floats) -> Floats:
-    """Return leave-one-out residuals of the ridge regression with the best penalty."""
-    n = len(values)
-    mean = np.nan_to_num(np.nanmean(np.where(np.isnan(predictors).all(axis=0), 0.0, predictors), axis=0))
-    columns = np.where(np.isnan(predictors), mean, predictors) - mean
-    spread = columns.std(axis=0)
-    columns = columns[:, spread > 0] / spread[spread > 0]
-    basis, sizes, _ = np.linalg.svd(columns, full_matrices=False)
-    centre = values.mean()
-    along = basis.T @ (values - centre)
-    best: Floats = (values - centre) * n / max(n - 1, 1)
-    for penalty in _PENALTIES:
-        shrinkage = sizes**2 / (sizes**2 + penalty * n)
-        leverage = np.einsum("nk,k,nk->n", basis, shrinkage, basis) + 1.0 / n
-        residuals = (values - centre - basis @ (shrinkage * along)) / np.maximum(1.0 - leverage, 1e-6)
-        if np.mean(residuals**2) < np.mean(best**2):
-            best = residuals
-    return best
 
 
 def _forest_residuals(values: Floats, predictors: Floats, seed: int) -> Floats:

@@ -2,7 +2,16 @@
 
 from subgrove._regress.forest import RandomForest, grow_forest
 from subgrove._regress.gram import FoldGrams, exceeds_standard_error, mean_and_std_error
-from subgrove._regress.linear import LinearFit, LinearPredictor, LinearTerm, fit_dense_linear, fit_sparse_linear
+from subgrove._regress.linear import (
+    LinearFit,
+    LinearPredictor,
+    LinearTerm,
+    best_ridge_residuals,
+    fit_dense_linear,
+    fit_sparse_linear,
+    ridge_leave_one_out,
+    ridge_predictions,
+)
 
 __all__ = [
     "FoldGrams",
@@ -10,9 +19,12 @@ __all__ = [
     "LinearPredictor",
     "LinearTerm",
     "RandomForest",
+    "best_ridge_residuals",
     "exceeds_standard_error",
     "fit_dense_linear",
     "fit_sparse_linear",
     "grow_forest",
     "mean_and_std_error",
+    "ridge_leave_one_out",
+    "ridge_predictions",
 ]

@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
+from subgrove._core.text import count_of
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
 from subgrove._regress.gram import RIDGE, CrossValidatedLeastSquares, FoldGrams, exceeds_standard_error, lasso_paths
@@ -24,6 +25,8 @@ from subgrove._regress.gram import RIDGE, CrossValidatedLeastSquares, FoldGrams,
 _N_PENALTIES = 30
 _AHEAD = 4  # penalties whose residuals are computed together
 _RIDGES = np.geomspace(1e-3, 1e2, 16)
+_LEAVE_ONE_OUT_RIDGES = 10.0 ** np.arange(-3, 4)  # as shares of the number of rows
+_MAX_LEVERAGE = 0.99
 _MAX_SQUARED = 150  # columns whose pairwise products are tested
 _MAX_PRODUCTS = 5
 _MIN_NOISE = 1e-12  # of a feature's variance: less is rounding error
@@ -41,7 +44,7 @@ class LinearTerm:
     coefficient : float
         In units of the feature per unit of the factor (of each factor).
     size : float
-        Change of the feature for one standard deviation of the term, by which terms are ranked.
+        Change of the feature for one standard deviation of the term.
     """
 
     parts: tuple[DesignColumn, ...]
@@ -61,9 +64,8 @@ class LinearTerm:
     def text(self) -> str:
         """Return the term as in a formula, without its sign."""
         number = _short(abs(self.coefficient))
-        if len(self.parts) == 1:
-            return f"{number} * {self.parts[0].label}"
-        return " * ".join([number, *(_centred(part) for part in self.parts)])
+        factors = [self.parts[0].label] if len(self.parts) == 1 else map(_centred, self.parts)
+        return " * ".join([number, *factors])
 
 
 def _centred(part: DesignColumn) -> str:
@@ -117,13 +119,11 @@ class LinearPredictor:
         return total
 
     def text(self, most: int = 6) -> str:
-        """Return the formula in one line: "temp ~ 15.3 + 4.2 * [season = SUMMER] - 0.1 * hum"."""
+        """Return the formula: "temp ~ 15.3 + 4.2 * [season = SUMMER] - 0.1 * hum"."""
         parts = [f"{self.feature} ~ {_short(self.intercept)}"]
         parts += [f"{'+' if term.coefficient >= 0 else '-'} {term.text()}" for term in self.terms[:most]]
         n_more = len(self.terms) - most
-        if n_more > 0:
-            parts.append(f"+ {n_more} smaller term{'s' if n_more > 1 else ''}")
-        return " ".join(parts)
+        return " ".join([*parts, *([f"+ {count_of(n_more, 'smaller term')}"] if n_more > 0 else [])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,18 +150,8 @@ def fit_sparse_linear(
 ) -> LinearFit | None:
     """Fit a sparse linear predictor of a numeric feature; None if no column predicts it.
 
-    Parameters
-    ----------
-    grams : FoldGrams
-        Gram matrices of the training rows.
-    feature : str
-        Name of the feature.
-    x : float array
-        Its values in the training rows, none missing.
-    names : sequence of str
-        Columns that terms may use.
-    products : bool
-        Whether products of two columns may be terms.
+    `x` are the values of the feature in the training rows of `grams`, none missing; `names` are the columns that terms
+    may use. With `products`, products of two columns may be terms.
     """
     problem = CrossValidatedLeastSquares.of(grams, x, names)
     if problem is None:
@@ -203,6 +193,69 @@ def fit_dense_linear(grams: FoldGrams, feature: str, x: Floats, names: Sequence[
     residuals, b = problem.held_out_residuals(paths[:-1, best]), paths[-1, best]
     terms = [_single_term(problem, at, float(size) * problem.scale) for at, size in enumerate(b)]
     return _linear_fit(problem, feature, terms, residuals, _noise_variance(problem, b))
+
+
+def ridge_predictions(predictors: Floats, targets: Floats, test: Floats, penalty: float) -> Floats:
+    """Return predictions of test rows by a ridge regression; the penalty is a share of the number of rows."""
+    columns, mean, scale = _standardized(predictors)
+    n, p = columns.shape
+    level = targets.mean(axis=0)
+    if p <= n:
+        weights = np.linalg.solve(columns.T @ columns + penalty * n * np.eye(p), columns.T @ (targets - level))
+    else:  # the dual form, with as many equations as rows
+        weights = columns.T @ np.linalg.solve(columns @ columns.T + penalty * n * np.eye(n), targets - level)
+    predicted: Floats = level + (test - mean) / scale @ weights
+    return predicted
+
+
+def ridge_leave_one_out(predictors: Floats, targets: Floats, penalty: float) -> Floats:
+    """Return leave-one-out predictions of the same ridge regression: y - residual / (1 - leverage)."""
+    columns, _, _ = _standardized(predictors)
+    n, p = columns.shape
+    level = targets.mean(axis=0)
+    if p <= n:
+        hat = columns @ np.linalg.solve(columns.T @ columns + penalty * n * np.eye(p), columns.T)
+    else:
+        inner = columns @ columns.T
+        hat = np.linalg.solve(inner + penalty * n * np.eye(n), inner).T
+    hat += 1.0 / n
+    leverage = np.minimum(np.diag(hat), _MAX_LEVERAGE)[:, None]
+    hat -= 1.0 / n
+    fitted = level + hat @ (targets - level)
+    left_out: Floats = targets - (targets - fitted) / (1.0 - leverage)
+    return left_out
+
+
+def best_ridge_residuals(predictors: Floats, values: Floats) -> Floats:
+    """Return leave-one-out residuals of the ridge regression with the best penalty, or of the mean if that is better.
+
+    Missing values of predictors are set to the mean. One singular value decomposition serves all penalties.
+    """
+    n = len(values)
+    mean = np.nan_to_num(np.nanmean(np.where(np.isnan(predictors).all(axis=0), 0.0, predictors), axis=0))
+    columns = np.where(np.isnan(predictors), mean, predictors) - mean
+    spread = columns.std(axis=0)
+    columns = columns[:, spread > 0] / spread[spread > 0]
+    basis, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    centre = values.mean()
+    along = basis.T @ (values - centre)
+    best: Floats = (values - centre) * n / max(n - 1, 1)
+    for penalty in _LEAVE_ONE_OUT_RIDGES:
+        shrinkage = sizes**2 / (sizes**2 + penalty * n)
+        leverage = np.einsum("nk,k,nk->n", basis, shrinkage, basis) + 1.0 / n
+        residuals = (values - centre - basis @ (shrinkage * along)) / np.maximum(1.0 - leverage, 1e-6)
+        if np.mean(residuals**2) < np.mean(best**2):
+            best = residuals
+    return best
+
+
+def _standardized(predictors: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return columns with mean 0 and standard deviation 1, and both; constant columns are only centred."""
+    mean = predictors.mean(axis=0)
+    centred = predictors - mean
+    scale = np.sqrt((centred**2).mean(axis=0))
+    scale = np.where(scale > 0, scale, 1.0)
+    return centred / scale, mean, scale
 
 
 def _single_term(problem: CrossValidatedLeastSquares, at: int, size: float) -> tuple[LinearTerm, float]:

@@ -12,7 +12,6 @@ Requirements this design meets:
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -21,7 +20,7 @@ import numpy as np
 
 from subgrove._core.execution import stream
 from subgrove._core.kinds import Floats, Rows
-from subgrove._data.columns import ColumnInfo
+from subgrove._data.encode import PointEncoding, columns_with_missing
 from subgrove._data.replace_columns import Changes, Frames, changes_of
 from subgrove._data.table import Table, read_like
 from subgrove._scoring.two_sample import PairedRows, Points, two_sample_test
@@ -73,66 +72,6 @@ class FidelityCheck:
     auc_std_error: float = float("nan")
     mmd: float = float("nan")
     n: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class PointEncoding:
-    """Encodes rows as points, with columns standardized by the training rows.
-
-    Numbers, ranks of ordered levels and dates have mean 0 and standard deviation 1 in the training rows; constant
-    columns are only centred. Two different labels have distance 1, like two numbers that differ by one standard
-    deviation. A missing label is a label of its own; a missing number is set to the mean and flagged in a further
-    column by 1. Ordered levels unseen in training count as missing; unseen labels count as one label.
-
-    Attributes
-    ----------
-    columns : tuple of ColumnInfo
-        Columns of the training rows.
-    centre, spread : float array
-        Mean and standard deviation of numeric columns, in the order of `Table.numbers`.
-    """
-
-    columns: tuple[ColumnInfo, ...]
-    centre: Floats
-    spread: Floats
-
-    @classmethod
-    def of(cls, train: Table) -> PointEncoding:
-        """Compute means and standard deviations of the training rows."""
-        numbers = _known(train.numbers)
-        count = np.maximum((~np.isnan(numbers)).sum(axis=0), 1)
-        with np.errstate(over="ignore", invalid="ignore"):  # overflow is reported with the distances
-            centre = np.nansum(numbers, axis=0) / count
-            spread = np.sqrt(np.nansum((numbers - centre) ** 2, axis=0) / np.maximum(count - 1, 1))
-        return cls(train.columns, centre, np.where((spread > 0) & np.isfinite(spread), spread, 1.0))
-
-    def points(self, table: Table, names: Collection[str], with_missing: Collection[str]) -> Points:
-        """Encode some columns of rows; numeric columns in `with_missing` get an indicator of missing values."""
-        places = zip(self.columns, table.positions(), strict=True)
-        selected = [(column, at) for column, at in places if column.name in names]
-        numeric = [at for column, at in selected if not column.is_nominal]
-        nominal = [at for column, at in selected if column.is_nominal]
-        flagged = [column.name in with_missing for column, _ in selected if not column.is_nominal]
-        numbers = _known(table.numbers[:, numeric])
-        missing = np.isnan(numbers)
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaled = np.where(missing, 0.0, (numbers - self.centre[numeric]) / self.spread[numeric])
-        labels = table.codes[:, nominal].astype(np.float64)
-        return Points(np.hstack([scaled, missing[:, np.array(flagged, dtype=np.bool_)].astype(np.float64)]), labels)
-
-
-def columns_with_missing(tables: Sequence[Table]) -> frozenset[str]:
-    """Return the numeric columns with missing values in any of the tables."""
-    incomplete: set[str] = set()
-    for table in tables:
-        names = [column.name for column in table.columns if not column.is_nominal]
-        missing = np.isnan(_known(table.numbers))
-        incomplete |= {name for at, name in enumerate(names) if missing[:, at].any()}
-    return frozenset(incomplete)
-
-
-def _known(numbers: Floats) -> Floats:
-    return np.where(np.isinf(numbers), np.nan, numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,9 +142,9 @@ class FidelityChecker:
     def _pair(self, feature: Feature, drawn: Table) -> PairedRows:
         own = select_columns(self.table, feature)
         with_missing, encoding = columns_with_missing([own, drawn]), PointEncoding.of(own)
-        real, resampled = (encoding.points(table, feature, with_missing) for table in (own, drawn))
+        real, resampled = (Points(*encoding.arrays(table, feature, with_missing)) for table in (own, drawn))
         others = [name for name in self.table.names if name not in feature]
-        return PairedRows(self._encoding.points(self.table, others, self._with_missing), real, resampled)
+        return PairedRows(Points(*self._encoding.arrays(self.table, others, self._with_missing)), real, resampled)
 
     @cached_property
     def _encoding(self) -> PointEncoding:

@@ -17,14 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._regress import grow_forest
+from subgrove._regress import grow_forest, ridge_leave_one_out, ridge_predictions
 
 _N_TREES = 20
 _NODE_SIZE, _CLASSIFIER_NODE_SIZE = 5, 20
 _MAX_TRIED = 20  # largest number of candidate columns for a split, which bounds the cost for wide tables
 _RIDGE = 0.02  # penalty, as a share of the number of rows
 _MAX_LABELS = 8  # labels with a column of their own; the others share one
-_MAX_LEVERAGE = 0.99
 _MAX_VALUE = 1e9  # larger distances are not distinguished
 _MEDIAN_STRIDE = 4  # every fourth row is used for the median distance
 
@@ -164,7 +163,7 @@ def predict_held_out(others: Points, target: Floats, seed: int) -> list[Floats]:
         return [np.array(mean)]
     forest = _grow(predictors, target, _NODE_SIZE, seed)
     never_oob = np.isnan(forest.out_of_bag)
-    return [np.where(never_oob, mean, forest.out_of_bag), ridge_leave_one_out(_with_one_hot(others), target)]
+    return [np.where(never_oob, mean, forest.out_of_bag), ridge_leave_one_out(_with_one_hot(others), target, _RIDGE)]
 
 
 def predict_by_halves(others: Points, target: Floats, halves: Halves, seed: int) -> list[Floats]:
@@ -179,47 +178,13 @@ def predict_by_halves(others: Points, target: Floats, halves: Halves, seed: int)
     by_forest, by_ridge = np.empty_like(target), np.empty_like(target)
     for test, train in (halves, halves[::-1]):
         by_forest[test] = _grow(predictors[train], target[train], _NODE_SIZE, seed).predict(predictors[test])
-        by_ridge[test] = _ridge(design[train], target[train], design[test])
+        by_ridge[test] = ridge_predictions(design[train], target[train], design[test], _RIDGE)
     return [by_forest, by_ridge]
 
 
 def _grow(predictors: Floats, target: Floats, node_size: int, seed: int) -> Any:
     tried = max(1, min(predictors.shape[1] // 3, _MAX_TRIED))
     return grow_forest(predictors, target, n_trees=_N_TREES, min_node_size=node_size, tried=tried, seed=seed, n_jobs=1)
-
-
-def _ridge(predictors: Floats, target: Floats, test: Floats) -> Floats:
-    """Fit the ridge regression of `ridge_leave_one_out`, and predict other rows."""
-    mean, scale = predictors.mean(axis=0), predictors.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    centred, level = (predictors - mean) / scale, target.mean(axis=0)
-    n, p = centred.shape
-    if p <= n:
-        weights = np.linalg.solve(centred.T @ centred + _RIDGE * n * np.eye(p), centred.T @ (target - level))
-    else:
-        weights = centred.T @ np.linalg.solve(centred @ centred.T + _RIDGE * n * np.eye(n), target - level)
-    predicted: Floats = level + (test - mean) / scale @ weights
-    return predicted
-
-
-def ridge_leave_one_out(predictors: Floats, target: Floats) -> Floats:
-    """Return leave-one-out predictions of a ridge regression: y - residual / (1 - leverage)."""
-    n, p = predictors.shape
-    centred, mean = predictors - predictors.mean(axis=0), target.mean(axis=0)
-    scale = np.sqrt((centred**2).mean(axis=0))
-    centred = centred / np.where(scale > 0, scale, 1.0)
-    penalty = _RIDGE * n
-    if p <= n:
-        weights = np.linalg.solve(centred.T @ centred + penalty * np.eye(p), centred.T)
-        hat = centred @ weights
-    else:  # the dual form, with as many equations as rows
-        inner = centred @ centred.T
-        hat = np.linalg.solve(inner + penalty * np.eye(n), inner).T
-    hat += 1.0 / n
-    leverage = np.minimum(np.diag(hat), _MAX_LEVERAGE)[:, None]
-    fitted = mean + (hat - 1.0 / n) @ (target - mean)
-    left_out: Floats = target - (target - fitted) / (1.0 - leverage)
-    return left_out
 
 
 def _with_one_hot(points: Points) -> Floats:
@@ -281,20 +246,23 @@ def paired_mmd(pairs: PairedRows, predictions: list[Floats]) -> PairedMMD:
     real = _squared_distances(pairs.real)
     median = float(np.median((predicted + real)[::_MEDIAN_STRIDE]))
     scale = np.float32(-0.5 / (median if median > 0 else 1.0))
-    weight = np.exp(predicted * scale)
+    weight, kernel = _gaussian(predicted, scale), _gaussian(real, scale)
     np.fill_diagonal(weight, 0.0)
-    kernel = np.exp(real * scale)
-    across = _squared_distances(pairs.resampled, pairs.real)
-    resampled_kernel, cross_kernel = (
-        np.exp(squared * scale) for squared in (_squared_distances(pairs.resampled), across)
-    )
-    terms = kernel + resampled_kernel
-    terms -= cross_kernel
-    terms -= cross_kernel.T
+    terms = _gaussian(_squared_distances(pairs.resampled), scale)
+    terms += kernel
+    across = _gaussian(_squared_distances(pairs.resampled, pairs.real), scale)
+    terms -= across
+    terms -= across.T
     terms *= weight
     centred = _centre(kernel)
     noise = max(_null_error(terms), _null_error(_centre(weight) * centred))
     return PairedMMD(_mean(terms), _mean(weight * centred), noise)
+
+
+def _gaussian(squared: Singles, scale: np.float32) -> Singles:
+    """Return the Gaussian kernel of squared distances, written in their place: fresh memory costs more than `exp`."""
+    squared *= scale
+    return np.asarray(np.exp(squared, out=squared))
 
 
 def _centre(kernel: Singles) -> Singles:
@@ -324,8 +292,9 @@ def _squared_distances(points: Points, to: Points | None = None) -> Singles:
     """Return squared distances of each row to each row, of the same points or of others."""
     other = points if to is None else to
     total = np.zeros((len(points), len(other)), dtype=np.float32)
+    difference = np.empty_like(total)
     for a, b in zip(_to_float32(points.numbers), _to_float32(other.numbers), strict=True):
-        difference = a[:, None] - b
+        np.subtract(a[:, None], b, out=difference)
         difference *= difference
         total += difference
     for a, b in zip(points.labels.T, other.labels.T, strict=True):
