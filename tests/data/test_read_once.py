@@ -1,8 +1,7 @@
-"""A table that is used several times in one call is read once."""
+"""Tables are read once in a call, whatever the number of its steps."""
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -10,78 +9,66 @@ import pandas as pd
 import pytest
 
 import subgrove as sg
-from subgrove._data import table as module
+from subgrove._data import from_containers
+from subgrove._data import table as tables
 from subgrove._data.table import read_like, read_once, read_table
+
+X = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": ["u", "v", "u", "w"], "c": [0.5, 0.1, 0.2, 0.4]})
 
 
 @pytest.fixture
-def reads(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
-    """Count how often each container is read, by its identity."""
-    counts: Counter[int] = Counter()
-    for name in ("_read_table", "_read_like"):
-        function = getattr(module, name)
+def whole_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The containers of which all columns are read, by identity."""
+    found: list[int] = []
+    original = from_containers.untyped_columns
 
-        def counted(X: Any, *rest: Any, function: Any = function) -> Any:
-            counts[id(X)] += 1
-            return function(X, *rest)
+    def counting(container: Any, argument: str, only: Any = None) -> Any:
+        if only is None or len(only) > 1:
+            found.append(id(container))
+        return original(container, argument, only)
 
-        monkeypatch.setattr(module, name, counted)
-    return counts
-
-
-def frame(n: int, seed: int, missing: bool = False) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"a": rng.normal(size=n), "b": rng.normal(size=n), "c": rng.choice(["u", "v"], size=n)})
-    X["b"] += X["a"]
-    if missing:
-        X.loc[0, "b"] = np.nan
-    return X
+    monkeypatch.setattr(tables, "untyped_columns", counting)
+    return found
 
 
-def model(X: Any) -> Any:
-    return X["a"].to_numpy()
-
-
-@pytest.mark.parametrize("sampler", ["auto", "subgroups", "marginal", "imputation"])
-def test_importance_reads_test_and_training_rows_once(reads: Counter[int], sampler: str) -> None:
-    train, test = frame(200, 1), frame(60, 2)
-    sg.importance(model, test, test["a"], train=train, sampler=sampler, random_state=1, n_repeats=1)
-    assert reads[id(test)] == 1
-    assert reads[id(train)] == 1
-
-
-def test_rows_with_other_missing_values_than_training_are_read_twice(reads: Counter[int]) -> None:
-    train, test = frame(200, 1, missing=True), frame(60, 2)
-    sg.importance(model, test, test["a"], train=train, sampler="subgroups", random_state=1, n_repeats=1)
-    assert reads[id(test)] == 2
-    assert reads[id(train)] == 1
-
-
-def test_tables_of_a_context_are_the_same_object(reads: Counter[int]) -> None:
-    X, other = frame(20, 1), frame(20, 2)
+def test_some_columns_of_a_table_that_was_read_are_not_read_again(whole_reads: list[int]) -> None:
     with read_once(X):
-        first = read_table(X, lenient=True)
-        assert read_table(X, lenient=True) is first
-        assert read_like(X, first.columns) is first
-        assert read_table(other, lenient=True) is not read_table(other, lenient=True)
-        assert read_table(X) is first
-        narrow = read_like(X, first.columns[:1])
-        assert read_like(X, first.columns[:1]) is narrow
-    assert read_table(X, lenient=True) is not first
+        whole = read_table(X)
+        part = read_like(X, whole.columns[1:])
+    assert whole_reads == [id(X)]
+    assert part.names == ("b", "c")
+    pd.testing.assert_series_equal(pd.Series(part.values("c")), X["c"], check_names=False)
+    np.testing.assert_array_equal(part.values("b"), whole.values("b"))
 
 
-def test_changes_between_calls_are_seen() -> None:
-    X = frame(20, 1)
+def test_other_levels_are_read_anew() -> None:
     with read_once(X):
-        before = read_table(X, lenient=True).values("a").copy()
-    X["a"] += 1
+        other = read_table(X.iloc[:2]).columns
+        read_table(X)
+        assert read_like(X, other).unseen == {"b": ("w",)}
+        assert read_like(X, other[:1]).unseen == {}
+
+
+def test_an_inner_context_uses_and_extends_what_the_outer_one_has_read(whole_reads: list[int]) -> None:
     with read_once(X):
-        np.testing.assert_array_equal(read_table(X, lenient=True).values("a"), before + 1)
+        with read_once(X):
+            read_table(X)
+        with read_once(X.copy()):
+            read_table(X)
+        read_table(X)
+    assert whole_reads == [id(X)]
 
 
-def test_table_that_was_read_before_is_used(reads: Counter[int]) -> None:
-    X = frame(20, 1)
-    table = read_table(X, lenient=True)
-    with read_once(X, table=table):
-        assert read_table(X, lenient=True) is table
-    assert reads[id(X)] == 1
+def test_a_container_that_the_outer_context_does_not_hold_is_forgotten(whole_reads: list[int]) -> None:
+    other = X.copy()
+    with read_once(X):
+        with read_once(other):
+            read_table(other)
+        read_table(other)
+    assert whole_reads == [id(other)] * 2
+
+
+def test_a_report_reads_each_table_once_before_it_explains(whole_reads: list[int]) -> None:
+    train, test = sg.datasets.bike(split=0.7, random_state=1)
+    sg.report(lambda rows: 100 * rows["temp"], train, test, features=["temp", "hum"], n_repeats=2, random_state=1)
+    assert whole_reads.count(id(train.X)) == whole_reads.count(id(test.X)) == 1

@@ -161,7 +161,7 @@ def test_it_is_frozen_and_pickled() -> None:
     copy = pickle.loads(pickle.dumps(FITTED))
     np.testing.assert_array_equal(drawn(copy, TEST, "x", 2), drawn(FITTED, TEST, "x", 2))
     with pytest.raises(AttributeError):
-        FITTED.learned["x"].retention = 0.5  # type: ignore[misc,union-attr]
+        FITTED.learned["x"].retention = 0.5  # type: ignore[misc]
 
 
 def test_number_of_jobs_changes_nothing() -> None:

@@ -103,9 +103,12 @@ class Table:
 
     def without(self, names: Sequence[str]) -> Table:
         """Return the table without some columns; nothing is copied."""
+        if not names:
+            return self
         others = [pair for pair in zip(self.columns, self.positions(), strict=True) if pair[0].name not in names]
         columns, places = tuple(column for column, _ in others), tuple(at for _, at in others)
-        return Table(columns, self.numbers, self.codes, self.unseen, places)
+        unseen = {name: levels for name, levels in self.unseen.items() if name not in names}
+        return Table(columns, self.numbers, self.codes, unseen, places)
 
     def values(self, name: str) -> npt.NDArray[Any]:
         """Return the values of a column: numbers, or codes if it is nominal."""
@@ -135,9 +138,14 @@ class TypedColumn:
 class _Reads:
     """Containers that are read once, by their identity, and the tables that were read from them."""
 
-    containers: Mapping[int, Any]  # holds the containers, so that no other object gets their identity
-    tables: dict[int, Table]
+    containers: dict[int, Any]  # holds the containers, so that no other object gets their identity
+    tables: dict[int, Table] = field(default_factory=dict)
     like: dict[tuple[int, tuple[ColumnInfo, ...]], Table] = field(default_factory=dict)
+
+    def of(self, X: Any) -> list[Table]:
+        """Return the tables that were read from a container."""
+        own = self.tables.get(id(X))
+        return [*([] if own is None else [own]), *(table for key, table in self.like.items() if key[0] == id(X))]
 
 
 _reads: ContextVar[_Reads | None] = ContextVar("subgrove_reads", default=None)
@@ -147,14 +155,24 @@ _reads: ContextVar[_Reads | None] = ContextVar("subgrove_reads", default=None)
 def read_once(*containers: Any, table: Table | None = None) -> Iterator[None]:
     """Read each of these containers once while the context lasts; they must not change meanwhile.
 
-    `table` is the first of them, if it has been read already.
+    `table` is the first of them, if it has been read already. What an outer context has read is not read again, and
+    what is read of its containers remains known to it.
     """
-    known = {} if table is None else {id(containers[0]): table}
-    token = _reads.set(_Reads({id(container): container for container in containers}, known))
+    reads, outer = _Reads({id(container): container for container in containers}), _reads.get()
+    if outer is not None:
+        reads.containers.update(outer.containers)
+        reads.tables.update(outer.tables)
+        reads.like.update(outer.like)
+    if table is not None:
+        reads.tables[id(containers[0])] = table
+    token = _reads.set(reads)
     try:
         yield
     finally:
         _reads.reset(token)
+        if outer is not None:
+            outer.tables.update((own, read) for own, read in reads.tables.items() if own in outer.containers)
+            outer.like.update((key, read) for key, read in reads.like.items() if key[0] in outer.containers)
 
 
 def read_table(X: Any, *, kinds: Mapping[str, Kind] | None = None, argument: str = "X", lenient: bool = False) -> Table:
@@ -189,13 +207,13 @@ def read_like(X: Any, columns: Sequence[ColumnInfo], *, argument: str = "X") -> 
     reads = _reads.get()
     if reads is None or id(X) not in reads.containers:
         return _read_like(X, columns, argument)
-    own = reads.tables.get(id(X))
-    if own is not None and own.columns == tuple(columns):
-        return own
-    key = id(X), tuple(columns)
-    if key not in reads.like:
-        reads.like[key] = _read_like(X, columns, argument)
-    return reads.like[key]
+    wanted = tuple(columns)
+    for known in reads.of(X):
+        part = known.without([column.name for column in known.columns if column not in wanted])
+        if part.columns == wanted:
+            return part
+    reads.like[id(X), wanted] = table = _read_like(X, columns, argument)
+    return table
 
 
 def _read_like(X: Any, columns: Sequence[ColumnInfo], argument: str) -> Table:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from subgrove._data.from_containers import names_and_rows
-from subgrove._data.table import fingerprint, read_like
+from subgrove._data.table import fingerprint, read_like, read_once
 from subgrove._data.to_containers import backend_of
 from subgrove._effects.interactions import split_further
 from subgrove._effects.plan import EffectPlan, EffectSpec
@@ -174,7 +174,8 @@ def effect(
         n_jobs=n_jobs,
     )
     if not is_large(X):
-        return _effect_in_memory(model, X, sample_weight, spec)
+        with read_once(X):
+            return _effect_in_memory(model, X, sample_weight, spec)
     from subgrove._effects.chunked import LargeRows, effect_of_chunks
 
     large = LargeRows.of(model, as_large(X), spec, sample_weight)
@@ -185,8 +186,9 @@ def effect(
 
 def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) -> Effect:
     data = spec.read_data(X, sample_weight)
+    if spec.partition(data.infos) is not None:
+        _warn_of_same_rows(X, spec.subgroups)
     plan = EffectPlan.of(model, data, spec)
-    _warn_of_same_rows(X, spec.subgroups)
     curves = plan.curves()
     if not curves and spec.subgroups is None:
         raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")

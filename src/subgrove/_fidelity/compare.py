@@ -6,7 +6,7 @@ Samplers are fitted one feature at a time where one fit cannot serve all feature
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -25,7 +25,7 @@ from subgrove.samplers.base import Feature, FittedSampler, Sampler, title
 from subgrove.samplers.fit import fitted_sampler, read_sampler, sampler_name, with_columns
 from subgrove.samplers.marginal import Marginal
 from subgrove.samplers.unchanged import Unchanged
-from subgrove.samplers.user_defined import UserSampler, check_user_sampler
+from subgrove.samplers.user_defined import check_user_sampler
 
 Fit = FittedSampler | str  # a fitted sampler, or the reason why fitting failed
 
@@ -45,7 +45,7 @@ def name_samplers(samplers: Any) -> dict[str, Any]:
         pairs = [(sampler_name(read), read) for read in map(_read, samplers)]
     named: dict[str, Any] = {UNCHANGED: Unchanged()}
     for name, sampler in pairs:
-        if isinstance(sampler, Unchanged) or (isinstance(sampler, Marginal) and not sampler.fixed_points):
+        if isinstance(sampler, Sampler) and sampler.is_bound:
             continue  # the bounds are always included
         label, number = name, 1
         while label in (*named, MARGINAL):
@@ -191,8 +191,8 @@ class FidelityComparison:
     def _resample(self, fitted: FittedSampler, feature: Feature, repeat: int, rows: Any) -> Any:
         """Return the rows in their own container, with the feature resampled."""
         frames, name = Frames(rows, fitted.columns, fitted.train), title(feature)
-        if isinstance(fitted, UserSampler):
-            fitted, streams, at = replace(fitted, X=rows), Streams(self.seed, f"{name} {repeat}", 1), 0
+        if fitted.user_defined:
+            fitted, streams, at = fitted.with_rows(rows), Streams(self.seed, f"{name} {repeat}", 1), 0
         else:  # the draw with the number of this repeat: some samplers use another tree in each draw
             streams, at = Streams(self.seed, name, self.n_repeats), repeat
         draws = fitted.resample(fitted.read(rows), feature, streams, exact=False).draws()

@@ -28,7 +28,7 @@ from subgrove._scoring.score import score_features
 from subgrove._subgroups import Partition
 from subgrove.exceptions import InputError, ParameterError, SubgroveWarning, UnseenValueWarning
 from subgrove.samplers.base import Feature, FittedSampler
-from subgrove.samplers.fit import Given, sampler_of, training_rows
+from subgrove.samplers.fit import Given, training_rows
 
 CHECKED_ROWS = 100  # predicted to check that the model is the same
 _TOLERANCE = 1e-6  # relative difference of losses that may be due to other batches
@@ -78,7 +78,7 @@ class ScoringSource(ResultInputs):
         cls, context: ScoringContext, spec: ImportanceSpec, data: EvaluationRows, fitted: FittedRows
     ) -> ScoringSource:
         """Return the source of a result."""
-        samplers = {feature: sampler_of(context.sampler, context.table, feature)[0] for feature in data.features}
+        samplers = {feature: context.sampler.of_feature(context.table, feature)[0] for feature in data.features}
         trees = {feature: one for feature, one in samplers.items() if one.split_columns(feature) is not None}
         nothing: Any = None
         light = replace(context, predictor=context.predictor.fresh(), frames=nothing, table=nothing, sampler=nothing)

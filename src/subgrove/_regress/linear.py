@@ -17,7 +17,6 @@ from functools import lru_cache
 import numpy as np
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.text import count_of
 from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.table import Table
 from subgrove._regress.gram import RIDGE, CrossValidatedLeastSquares, FoldGrams, exceeds_standard_error, lasso_paths
@@ -123,7 +122,8 @@ class LinearPredictor:
         parts = [f"{self.feature} ~ {_short(self.intercept)}"]
         parts += [f"{'+' if term.coefficient >= 0 else '-'} {term.text()}" for term in self.terms[:most]]
         n_more = len(self.terms) - most
-        return " ".join([*parts, *([f"+ {count_of(n_more, 'smaller term')}"] if n_more > 0 else [])])
+        more = [f"+ {n_more} smaller term{'s' if n_more > 1 else ''}"] if n_more > 0 else []
+        return " ".join([*parts, *more])
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,7 @@ from subgrove._core.execution import RandomStateLike, progress_bar
 from subgrove._core.files import check_file_path, write_text
 from subgrove._core.html_views import html_of
 from subgrove._core.text import count_of
+from subgrove._data.table import read_once
 from subgrove._importance import importance
 from subgrove._report.features import ReportResults, feature_gaps, feature_summaries, fidelity_of
 from subgrove._report.inputs import ReportInputs, ReportLabels, read_inputs, read_labels
@@ -290,4 +291,6 @@ def report(
     inputs = read_inputs(
         model, train, test, features, loss, sampler, max_depth, n_repeats, random_state, texts.target, n_jobs
     )
-    return Report(summarize(inputs, texts, progress=progress))
+    train, test = inputs.train, inputs.used
+    with read_once(train.X, inputs.drawn.X, table=train.table), read_once(test.X, table=test.table):
+        return Report(summarize(inputs, texts, progress=progress))

@@ -126,6 +126,28 @@ class FittedSampler(ABC):
         """Samplers of features with different conditioning columns; the sampler itself if there is one only."""
         return (self,)
 
+    def of_feature(self, table: Table, feature: Feature) -> tuple[FittedSampler, Table]:
+        """Return the sampler of a feature, and the rows as it reads them.
+
+        Parameters
+        ----------
+        table : Table
+            The rows.
+        feature : tuple of str
+            The feature, or the features of a group.
+        """
+        return self, table
+
+    def with_rows(self, X: Any) -> FittedSampler:
+        """Return the sampler for other rows; differs only for samplers that hold the rows they resample.
+
+        Parameters
+        ----------
+        X : table
+            Rows in the user's container.
+        """
+        return self
+
     def selections(self) -> dict[str, list[Any]]:
         """Return the `SamplerChoice` of each feature, one per fold; empty if no sampler was selected."""
         return {}
@@ -174,8 +196,7 @@ class FittedSampler(ABC):
         columns : set of str
             Columns whose splits are retained.
         """
-        # Called only for samplers whose split_columns is not None; these override it.
-        raise NotImplementedError(f"{type(self).__name__} has no trees")
+        raise NotImplementedError(f"{type(self).__name__} has no trees")  # those with `split_columns` override it
 
     def read(self, X: Any) -> Table:
         """Read rows with the column types of training.
@@ -208,8 +229,7 @@ class FittedSampler(ABC):
         known = [column.name for column in self.columns]
         if not set(names) <= set(known):
             raise ParameterError(f"feature is {feature!r}, but the sampler was fitted on {', '.join(known)}.")
-        frames = Frames(X, self.columns, self.train)
-        table = self.read(X)
+        frames, table = Frames(X, self.columns, self.train), self.read(X)
         # Generators of the user have no seed. Only cross-fitted samplers need one, and these are not public.
         streams = rngs if isinstance(rngs, Streams) else cast(Streams, UserStreams(rngs))
         for changes in self.resample(table, names, streams, exact=False).draws():
@@ -242,6 +262,7 @@ class Sampler(ParamsMixin, ABC):
     conditional: ClassVar[bool] = True  # whether new values depend on the other columns of the row
     learns: ClassVar[bool] = True  # whether fit uses the rows, so that it needs others than those it is applied to
     row_wise: ClassVar[bool] = True  # whether rows can be resampled independently of each other, for data in chunks
+    is_bound: ClassVar[bool] = False  # whether it is a bound of fidelity, which every comparison includes
 
     @abstractmethod
     def fit(self, X: Any, features: Any = None) -> FittedSampler:

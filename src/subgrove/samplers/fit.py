@@ -332,7 +332,7 @@ def fitted_given(
     parts: list[SharedConditioning] = []
     for features in together.values():
         method, *_ = [conditional_on(sampler, given_by_feature[feature], feature, table.names) for feature in features]
-        rows = None if isinstance(method, Marginal) and method.ignores_train else train
+        rows = None if isinstance(method, Sampler) and method.ignores_train else train
         fitted, read = fitted_sampler(method, X, table, rows, features, model, seed)
         parts.append(SharedConditioning(tuple(features), fitted, read))
     if len(parts) == 1:
@@ -360,7 +360,7 @@ class PerFeatureSampler(FittedSampler):
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
         """Resample one feature by its sampler."""
-        fitted, own = sampler_of(self, table, feature)
+        fitted, own = self.of_feature(table, feature)
         return fitted.resample(own, feature, rngs, weights=weights, exact=exact)
 
     @property
@@ -373,14 +373,11 @@ class PerFeatureSampler(FittedSampler):
         """Samplers of the features."""
         return tuple(part.fitted for part in self.parts)
 
+    def of_feature(self, table: Table, feature: Feature) -> tuple[FittedSampler, Table]:
+        """Return the sampler of a feature, and the rows as it reads them."""
+        part = next(part for part in self.parts if feature in part.features)
+        return part.fitted, part.table
+
     def selections(self) -> dict[str, list[Any]]:
         """Return the `SamplerChoice` of each feature."""
         return merge_selections(self.members)
-
-
-def sampler_of(fitted: FittedSampler, table: Table, feature: Feature) -> tuple[FittedSampler, Table]:
-    """Return the sampler of a feature, and the rows as it reads them."""
-    if isinstance(fitted, PerFeatureSampler):
-        part = next(part for part in fitted.parts if feature in part.features)
-        return part.fitted, part.table
-    return fitted, table

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -313,6 +313,8 @@ class LevelSampler(FittedSampler):
         A training row with each level.
     """
 
+    partition: ClassVar[None] = None  # levels have no residuals
+    retention: ClassVar[None] = None
     predictor: MultinomialPredictor
     values: npt.NDArray[np.generic]
     representatives: Rows

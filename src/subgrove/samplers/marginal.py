@@ -63,6 +63,11 @@ class Marginal(Sampler):
         """Whether training rows have no effect."""
         return not self.learns
 
+    @property
+    def is_bound(self) -> bool:  # type: ignore[override]  # a plain permutation has fixed points
+        """Whether it is a bound of fidelity."""
+        return not self.fixed_points
+
     def reject_given(self, given: Sequence[str]) -> None:
         """Raise unless there are no conditioning columns.
 

@@ -169,9 +169,9 @@ class FittedShiftedSubgroups(FittedSampler):
     @property
     def subgroups(self) -> dict[str, Partition]:
         """Subgroups of the residuals of each numeric feature."""
-        return {name: one.partition for name, one in self.learned.items() if isinstance(one, ResidualSampler)}
+        return {name: one.partition for name, one in self.learned.items() if one.partition is not None}
 
     @property
     def residual_retention(self) -> dict[str, float]:
         """Share of its own residual that a row retains, for each numeric feature."""
-        return {name: one.retention for name, one in self.learned.items() if isinstance(one, ResidualSampler)}
+        return {name: one.retention for name, one in self.learned.items() if one.retention is not None}

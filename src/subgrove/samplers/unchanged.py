@@ -38,6 +38,7 @@ class Unchanged(Sampler):
     accepts_groups = True
     conditional = False
     learns = False
+    is_bound = True
 
     def fit(self, X: Any, features: Any = None) -> FittedUnchanged:
         """Record the columns; nothing is learned.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +27,16 @@ class UserSampler(FittedSampler):
     user_defined: ClassVar[bool] = True
     sampler: Any = field(kw_only=True)
     X: Any = field(kw_only=True)
+
+    def with_rows(self, X: Any) -> UserSampler:
+        """Return the sampler for other rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows in the user's container.
+        """
+        return replace(self, X=X)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
