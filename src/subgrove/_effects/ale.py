@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,19 +17,6 @@ from subgrove._effects.predict import PredictionRequest
 from subgrove._effects.subgroup_rows import SubgroupRows
 
 _MAX_BINS = 1000  # distribution functions of columns with more distinct values are compared at this many quantiles
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LevelSummary(CurveSummary):
-    """Steps between levels for rows in memory, which are not summarized.
-
-    `rank` is the position of each row's level on the axis; `steps` are the differences to the next and from the
-    previous level, (2, outputs, rows), 0 beyond the last and the first.
-    """
-
-    rank: Rows
-    steps: Floats
-    weights: Floats
 
 
 class AccumulatedEffects(CurveKind):
@@ -66,16 +53,14 @@ class AccumulatedEffects(CurveKind):
         return [PredictionRequest(rows.frames, blocks, np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
-        """Return moments of the steps, (outputs, intervals), or the steps between levels."""
+        """Return moments of the steps, (outputs, intervals), or of the steps between levels."""
         (axis,) = layout.axes
         if has_levels(axis.info):
-            return _level_summary(rows, axis, predictions)
+            rank, steps = _level_steps(rows, axis, predictions)
+            # The moments of the sum are needed for the covariance of steps up and down.
+            return _summary(rows, np.concatenate([*steps, steps[0] + steps[1]]), rank, len(axis))
         left, right = predictions[0]
-        cells = (rows.interval[0], max(len(axis) - 1, 1), rows.weights)
-        if not rows.is_chunk:
-            return CurveSummary(rows.n, *_two_pass_moments(right - left, *cells))
-        moments = Moments.of(right - left, *cells)
-        return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
+        return _summary(rows, right - left, rows.interval[0], max(len(axis) - 1, 1))
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Accumulate the mean steps, and centre the curve."""
@@ -100,10 +85,10 @@ def _level_requests(rows: SubgroupRows, axis: GridAxis) -> list[PredictionReques
     return requests
 
 
-def _level_summary(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Floats]) -> CurveSummary:
-    """Return the steps of rows in memory, or moments of steps up, down and of their sum by level.
+def _level_steps(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Floats]) -> tuple[Rows, Floats]:
+    """Return the position of each row's level, and its steps to the next and from the previous level.
 
-    The moments of the sum are needed for the covariance of steps up and down.
+    The steps are (2, outputs, rows), 0 beyond the last and the first level.
     """
     remaining = iter(predictions)
     own = next(remaining)[0]
@@ -112,12 +97,15 @@ def _level_summary(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Flo
     for line, (mask, offset, _) in zip(steps, moves, strict=True):
         if mask.any():
             line[:, mask] = offset * (next(remaining)[0] - own[:, mask])
-    if rows.is_chunk:
-        moments = Moments.of(np.concatenate([*steps, steps[0] + steps[1]]), rank, len(axis), rows.weights)
-        return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
-    none = np.zeros((3 * len(own), len(axis)))
-    weights = np.ones(len(rank)) if rows.weights is None else rows.weights
-    return LevelSummary(rows.n, none, none, none, rank=rank, steps=steps, weights=weights)
+    return rank, steps
+
+
+def _summary(rows: SubgroupRows, values: Floats, cell: Rows, n_cells: int) -> CurveSummary:
+    """Return moments of values (lines, rows) in each cell; those of chunks are corrected for rounding, to be merged."""
+    if not rows.is_chunk:
+        return CurveSummary(rows.n, *_two_pass_moments(values, cell, n_cells, rows.weights))
+    moments = Moments.of(values, cell, n_cells, rows.weights)
+    return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
 
 
 def _moves(rows: SubgroupRows, axis: GridAxis) -> tuple[Rows, tuple[tuple[npt.NDArray[np.bool_], int, str], ...]]:
@@ -158,64 +146,22 @@ def _step_variances(mass: Floats, squares: Floats) -> Floats:
 
 
 def _accumulate_levels(axis: GridAxis, summary: CurveSummary) -> tuple[Floats, Floats]:
-    """Return the curve and its standard error from the steps between levels.
+    """Return the curve and its standard error from the moments of steps between levels.
 
     A step between two levels is the mean over the rows of both. A row between the first and the last level contributes
-    to two steps and to the centre; its three contributions are added before squaring. Rows in memory are squared one by
-    one, those of chunks by the moments of their level.
+    to two steps and to the centre; its three contributions are added before squaring.
     """
     n_outputs, n_steps, n = len(summary.mean) // 3, len(axis) - 1, summary.n
     if n_steps < 1:
         return np.zeros((len(axis), n_outputs)), np.zeros((len(axis), n_outputs))
-    if isinstance(summary, LevelSummary):
-        at_level = np.bincount(summary.rank, weights=summary.weights, minlength=len(axis))
-        mass, mean = _mean_steps_of_rows(summary, n_steps)
-    else:
-        at_level = summary.counts[0]
-        mass, mean = _mean_steps(summary, n_outputs)
-    reach = np.tri(n_steps + 1, n_steps, -1) - (1 - np.cumsum(at_level)[:-1] / at_level.sum())
+    at, (up, down) = summary.counts[0], summary.mean[: 2 * n_outputs].reshape(2, n_outputs, -1)
+    mass = at[:-1] + at[1:]
+    mean = (at[:-1] * up[:, :-1] + at[1:] * down[:, 1:]) / mass
+    reach = np.tri(n_steps + 1, n_steps, -1) - (1 - np.cumsum(at)[:-1] / at.sum())
     curve = reach @ mean.T
     # One degree of freedom is lost by the mean; fractional weights may sum to less than two rows.
     scale = np.sqrt(mass * np.maximum(mass - 1, mass / 2))
     centre = curve.T / np.sqrt(n * (n - 1)) if n > 1 else np.full(curve.T.shape, np.nan)
-    if isinstance(summary, LevelSummary):
-        return curve, _errors_from_rows(summary, reach, mean, scale, centre)
-    return curve, _errors_from_moments(summary, reach, mean, scale, centre)
-
-
-def _mean_steps_of_rows(summary: LevelSummary, n_steps: int) -> tuple[Floats, Floats]:
-    up, down = summary.rank < n_steps, summary.rank > 0
-    step = np.concatenate([summary.rank[up], summary.rank[down] - 1])
-    weights = np.concatenate([summary.weights[up], summary.weights[down]])
-    values = np.hstack([summary.steps[0][:, up], summary.steps[1][:, down]])
-    counts, mean, _ = _two_pass_moments(values, step, n_steps, weights)
-    return counts[0], mean
-
-
-def _mean_steps(summary: CurveSummary, n_outputs: int) -> tuple[Floats, Floats]:
-    at, up, down = summary.counts[0], summary.mean[:n_outputs], summary.mean[n_outputs : 2 * n_outputs]
-    mass = at[:-1] + at[1:]
-    return mass, (at[:-1] * up[:, :-1] + at[1:] * down[:, 1:]) / mass
-
-
-def _errors_from_rows(summary: LevelSummary, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
-    rank, (up, down) = summary.rank, summary.steps
-    has_next, has_previous = rank < mean.shape[1], rank > 0
-    step_up, step_down = rank[has_next], rank[has_previous] - 1
-    pull_up, pull_down = np.zeros((2, *up.shape))
-    pull_up[:, has_next] = (up[:, has_next] - mean[:, step_up]) / scale[step_up]
-    pull_down[:, has_previous] = (down[:, has_previous] - mean[:, step_down]) / scale[step_down]
-    error = np.empty((len(reach), len(up)))
-    for point, coefficients in enumerate(reach):
-        padded = np.concatenate([[0.0], coefficients, [0.0]])
-        pull = padded[rank] * pull_down + padded[rank + 1] * pull_up - centre[:, rank]
-        error[point] = np.sqrt(pull**2 @ summary.weights)
-    return error
-
-
-def _errors_from_moments(summary: CurveSummary, reach: Floats, mean: Floats, scale: Floats, centre: Floats) -> Floats:
-    n_outputs, at = len(mean), summary.counts[0]
-    up, down = summary.mean[:n_outputs], summary.mean[n_outputs : 2 * n_outputs]
     up2, down2, both2 = summary.m2.reshape(3, n_outputs, -1)
     none, nothing = np.zeros(1), np.zeros((n_outputs, 1))
     gap_up, gap_down = up - np.append(mean, nothing, axis=1), down - np.append(nothing, mean, axis=1)
@@ -224,7 +170,7 @@ def _errors_from_moments(summary: CurveSummary, reach: Floats, mean: Floats, sca
         by_up, by_down = np.append(coefficients / scale, none), np.append(none, coefficients / scale)
         squares = by_up**2 * up2 + by_down**2 * down2 + by_up * by_down * (both2 - up2 - down2)
         error[point] = np.sqrt((squares + at * (by_up * gap_up + by_down * gap_down - centre) ** 2).sum(axis=1))
-    return error
+    return curve, error
 
 
 def _two_pass_moments(
