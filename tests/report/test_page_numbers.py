@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from subgrove._core.text import p_value_text
 from subgrove._report.render import cell, estimate_parts, estimate_text, explained, percent
 from subgrove._report.summary import Estimate
 from subgrove._report.svg import number, prose, scale_of
-from subgrove._report.tree_chart import p_text
 from subgrove._report.wording import with_range
 
 finite = st.floats(-1e12, 1e12)
@@ -60,7 +60,7 @@ def test_a_negative_explained_share_is_0() -> None:
 
 @pytest.mark.parametrize(("p", "text"), [(1e-9, "p < 0.001"), (0.021, "p = 0.021"), (0.5, "p = 0.50"), (None, "")])
 def test_p_values_are_short(p: float | None, text: str) -> None:
-    assert p_text(p) == text
+    assert p_value_text(p) == text
 
 
 def test_settings_are_text() -> None:

@@ -49,6 +49,15 @@ def percent(share: float) -> str:
     return f"{round(100 * share)} %"
 
 
+def p_value_text(p_value: float | None) -> str:
+    """Return a p-value, such as "p = 0.021" or "p < 0.001"; "" if unknown."""
+    if p_value is None or not math.isfinite(p_value):
+        return ""
+    if p_value < 0.001:
+        return "p < 0.001"
+    return f"p = {p_value:.3f}" if p_value < 0.1 else f"p = {p_value:.2f}"
+
+
 def number(value: float) -> str:
     """Return a number with three significant digits, or all digits before the decimal point."""
     if value == 0:

@@ -6,16 +6,15 @@ distribution in front of that of all rows (grey).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, p_value_text
 from subgrove._report import svg
 from subgrove._report.summary import FeatureSummary, TreeNode
-from subgrove.plots._tree_layout import node_rows
+from subgrove.plots._tree_layout import node_rows, place_columns
 
 _ROW, _TOP, _FOOT = 58.0, 10.0, 34.0
 _FONT, _SMALL = 13.0, 11.5
@@ -61,14 +60,9 @@ def _layout(feature: FeatureSummary) -> list[_Place]:
     rows = node_rows([node.parent for node in tree])
     lines = [svg.wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
     below = [_below(node) for node in tree]
-    widths, starts, x = [], [], 4.0
-    for depth in range(max(depths) + 1):
-        here = [at for at, one in enumerate(depths) if one == depth]
-        words = [_BOLD * svg.width_of(line, _FONT) for at in here for line in lines[at]]
-        width = max(_LEAST, *words, *(svg.width_of(below[at], _SMALL) for at in here))
-        widths.append(width)
-        starts.append(x)
-        x += width + 2 * _FORK
+    words = [max((_BOLD * svg.width_of(line, _FONT) for line in some), default=0.0) for some in lines]
+    room = [max(_LEAST, word, svg.width_of(small, _SMALL)) for word, small in zip(words, below, strict=True)]
+    starts, widths = place_columns(depths, room, [2 * _FORK] * (max(depths) + 1), 4.0)
     return [
         _Place(starts[depth], _TOP + _ROW * rows[at], widths[depth], lines[at], below[at])
         for at, depth in enumerate(depths)
@@ -77,17 +71,8 @@ def _layout(feature: FeatureSummary) -> list[_Place]:
 
 def _below(node: TreeNode) -> str:
     """Return the number of rows of a node and the p-value of its split."""
-    rows, p_value = count_of(node.n_train, "row"), p_text(node.p_value) if node.subgroup is None else ""
+    rows, p_value = count_of(node.n_train, "row"), p_value_text(node.p_value) if node.subgroup is None else ""
     return f"{rows} \u00b7 split {p_value}" if p_value else rows
-
-
-def p_text(p_value: float | None) -> str:
-    """Return a p-value, such as "p = 0.03" or "p < 0.001"; "" if unknown."""
-    if p_value is None or not math.isfinite(p_value):
-        return ""
-    if p_value < 0.001:
-        return "p < 0.001"
-    return f"p = {p_value:.3f}" if p_value < 0.1 else f"p = {p_value:.2f}"
 
 
 def _branches(tree: Sequence[TreeNode], places: Sequence[_Place]) -> Markup:

@@ -2,8 +2,8 @@
 
 The tree is read from left to right: a column of boxes and a column of conditions for each depth, then the leaves, one
 below the other. So every text is a horizontal line, and the leaves share one axis of x. The widest text of a column
-decides its width; two nodes of a column are at least a row apart, two boxes two rows. The SVG trees of the report have
-the same rows (`node_rows`).
+decides its width; two nodes of a column are at least a row apart, two boxes two rows. The SVG trees of the report are
+placed by the same functions (`node_rows`, `place_columns`); their texts and sizes are those of the page.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from subgrove._core.text import p_value_text
 from subgrove.plots._axis import AxisTicks, axis_of, level_room
 from subgrove.plots._figure import LINE, n_lines_of, one_line, round_to, text_width, widest, wrap, wrap_list
 from subgrove.trees.splits import SIDES, Condition, merge, split_condition
@@ -56,13 +57,6 @@ def edge_texts(tree: Tree, digits: int) -> dict[int, EdgeText]:
             levels = so_far.levels if so_far.levels or so_far.missing else own.levels
             wordings[child] = _wording(replace(own, levels=levels, missing=so_far.missing), digits)
     return wordings
-
-
-def p_value_text(p_value: float | None) -> str | None:
-    """A p-value as it is printed in tables."""
-    if p_value is None:
-        return None
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.2g}"
 
 
 def _wording(condition: Condition, digits: int) -> EdgeText:
@@ -196,6 +190,20 @@ def node_rows(parents: Sequence[int | None]) -> list[float]:
     return rows
 
 
+def place_columns(
+    depths: Sequence[int], widths: Sequence[float], gaps: Sequence[float], start: float
+) -> tuple[list[float], list[float]]:
+    """Return the left end of the column of each depth, and of what follows the last, and the width of each column.
+
+    A column is as wide as its widest node; `gaps` are the widths of the branches to the right of each column.
+    """
+    columns = [
+        max(width for width, at in zip(widths, depths, strict=True) if at == depth) for depth in range(len(gaps))
+    ]
+    steps = [column + gap for column, gap in zip(columns, gaps, strict=True)]
+    return np.cumsum([start, *steps]).tolist(), columns
+
+
 def has_distribution(tree: Tree) -> bool:
     """Whether there is a distribution to draw: several features that share a tree have none."""
     return tree.nodes[0].counts.size > 0
@@ -257,13 +265,12 @@ def _columns(
     tree: Tree, names: Mapping[int, str], conditions: Mapping[int, str]
 ) -> tuple[list[float], list[float], float]:
     """Left end and width of the boxes of each depth, and where the leaves begin."""
-    boxes, edges = [0.0] * tree.depth, [0.0] * tree.depth
-    for node in tree.nodes:
-        if node.children is not None:
-            name = text_width(names[node.id], FONT, bold=True)
-            p_value = text_width(p_value_text(node.p_value) or "", SMALL * FONT)
-            boxes[node.depth] = max(boxes[node.depth], name + 2 * PAD, p_value + 2 * PAD)
-            longest = widest([conditions[child] for child in node.children], EDGE * FONT)
-            edges[node.depth] = max(edges[node.depth], longest + TRUNK + 2 * STUB)
-    ends = np.cumsum([MARGIN / 4, *(box + edge for box, edge in zip(boxes, edges, strict=True))]).tolist()
-    return ends[:-1], boxes, ends[-1]
+    inner = [node for node in tree.nodes if node.children is not None]
+    boxes, edges = [], [0.0] * tree.depth
+    for node in inner:
+        p_value = text_width(p_value_text(node.p_value), SMALL * FONT)
+        boxes.append(max(text_width(names[node.id], FONT, bold=True), p_value) + 2 * PAD)
+        longest = widest([conditions[child] for child in node.children or ()], EDGE * FONT)
+        edges[node.depth] = max(edges[node.depth], longest + TRUNK + 2 * STUB)
+    starts, widths = place_columns([node.depth for node in inner], boxes, edges, MARGIN / 4)
+    return starts[:-1], widths, starts[-1]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import p_value_text
 from subgrove._core.validate import whole_number
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
@@ -28,7 +29,6 @@ from subgrove.plots._tree_layout import (
     fitting_layout,
     has_distribution,
     natural_layout,
-    p_value_text,
 )
 from subgrove.trees.nodes import Node
 from subgrove.trees.tree import Tree
