@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -174,7 +175,7 @@ def effect(
         n_jobs=n_jobs,
     )
     if not is_large(X):
-        with read_once(X):
+        with read_once(X) if subgroups is not None else nullcontext():  # otherwise only the feature is read
             return _effect_in_memory(model, X, sample_weight, spec)
     from subgrove._effects.chunked import LargeRows, effect_of_chunks
 
