@@ -1,4 +1,4 @@
-"""Compute all cases and write `golden.json`: `python -m tests.golden.record`.
+"""Compute all cases and write `golden.json`: `python -m tests.golden.record`, or only those that are named.
 
 Only to be run at a state of the package whose numbers are known to be right; the file is what later states are
 compared with.
@@ -78,7 +78,14 @@ def as_text(cases: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Write the file."""
+    """Write the file, or replace the cases that are named as arguments, with the keys that were recorded first."""
+    if sys.argv[1:]:
+        from tests.golden.test_golden import with_recorded_names
+
+        recorded = json.loads(GOLDEN.read_text(encoding="utf-8"))
+        cases = recorded | {name: computed(name, with_recorded_names) for name in sys.argv[1:]}
+        GOLDEN.write_text(as_text(cases), encoding="utf-8")
+        return
     cases = {name: computed(name) for name in sorted(CASES)}
     GOLDEN.write_text(as_text({**cases, "(skipped)": SKIPPED}), encoding="utf-8")
     skipped = "".join(f"; skipped {name}: {why}" for name, why in SKIPPED.items())

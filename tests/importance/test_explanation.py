@@ -15,6 +15,7 @@ from sklearn.linear_model import LinearRegression
 import subgrove as sg
 from subgrove._core.text import number as formatted
 from subgrove.exceptions import ParameterError
+from subgrove.samplers.auto.choice import DESCRIPTIONS
 
 Lines = dict[str, Any]
 TRAIN, TEST = sg.datasets.bike(split=0.7, random_state=1)
@@ -130,10 +131,10 @@ def check_verdicts(imp: sg.ImportanceResult, feature: str, sentences: tuple[str,
 
 def check_choices(imp: sg.ImportanceResult, feature: str, sentences: tuple[str, ...]) -> None:
     """What is said to have been chosen is what the table of choices has."""
-    candidates = [line for line in rows(imp.choices) if line["feature"] == feature]
-    for line in candidates:
-        if line["selected"] and sum(one.get("fold", 0) == line.get("fold", 0) for one in candidates) > 1:
-            assert any(f"is {line['score']:.3g}" in sentence or line["sampler"] == "marginal" for sentence in sentences)
+    for line in rows(imp.choices):
+        if line["selected"] and line["feature"] == feature:
+            described = {DESCRIPTIONS[line["sampler"]], "predicted probabilities of its levels"}
+            assert any(f"resampled from {text}" in sentence for sentence in sentences for text in described)
 
 
 def check_where(imp: sg.ImportanceResult, feature: str, sentences: tuple[str, ...]) -> None:

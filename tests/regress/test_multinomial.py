@@ -133,7 +133,7 @@ def test_draws_have_the_probabilities() -> None:
     resampled = one.resample(read_table(test), ("kind",), Streams(0, "kind", n_repeats), exact=False)
     drawn = np.array([TRAIN["kind"].to_numpy()[donors(change["kind"])] for change in resampled.draws()])
     shares = one.predictor.predict(read_table(test))
-    for k, level in enumerate(one.predictor.levels):
+    for k, level in enumerate(found().predictor.levels):
         # Standard error of a share at most 0.5 / sqrt(400) = 0.025; 90 of them.
         np.testing.assert_allclose((drawn == level).mean(axis=0), shares[:, k], atol=4 * 0.025)
 

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pickle import PicklingError
 from typing import Any, TypeVar, cast
@@ -82,6 +82,10 @@ class Streams:
     def shared(self) -> np.random.Generator:
         """Generator of the numbers that all repeats share; the same for any number of repeats."""
         return stream(self.seed, self.key)
+
+    def apart(self, purpose: str) -> Streams:
+        """Return streams that are independent of these, for another step of the same draws."""
+        return replace(self, key=f"{purpose} of {self.key}")
 
 
 def stream(seed: int, key: str) -> np.random.Generator:
@@ -190,6 +194,10 @@ class UserStreams:
         self.rngs = list(rngs)
         if not self.rngs:
             raise ParameterError("rngs must be a positive number of repeats, or a generator for each repeat; got none.")
+
+    def apart(self, purpose: str) -> UserStreams:
+        """Return the same generators, which go on with other numbers."""
+        return self
 
     def __len__(self) -> int:
         return len(self.rngs)

@@ -34,8 +34,8 @@ from subgrove._scoring.estimate_variance import (
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
 from subgrove.exceptions import ParameterError
+from subgrove.samplers.auto.choice import SamplerChoice
 from subgrove.samplers.base import Feature
-from subgrove.samplers.choice import SamplerChoice
 
 MARK = "!"
 NOT_REALISTIC = "resampled rows are not realistic"

@@ -7,8 +7,8 @@ installed without a compiler, scikit-learn's forests replace it (`SklearnForest`
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -74,6 +74,20 @@ class RandomForest:
         for _ in _in_threads(lambda chunk: self._add(rows[chunk], sums[chunk]), chunks, self.n_jobs):
             pass
         return sums / len(self.roots)
+
+    def leaves(self, predictors: Floats, trees: Sequence[int] | None = None) -> npt.NDArray[np.intp]:
+        """Return the leaf of each row in each tree, or in some trees: (rows, trees)."""
+        rows = np.ascontiguousarray(predictors, dtype=np.float64)
+        roots = self.roots if trees is None else self.roots[list(trees)]
+        numbers = np.arange(len(self.feature), dtype=np.float64)[:, None]
+        found = np.empty((len(rows), len(roots)), dtype=np.intp)
+        for at, root in enumerate(roots):
+            single = replace(self, roots=np.array([root], dtype=np.int32), values=numbers)
+            single.__dict__["_nodes"] = self._nodes
+            sums = np.zeros((len(rows), 1))
+            single._add(rows, sums)
+            found[:, at] = sums[:, 0]
+        return found
 
     def _add(self, rows: Floats, sums: Floats) -> None:
         """Add the predictions of each tree."""
@@ -228,6 +242,11 @@ class SklearnForest:
         """Return the mean over trees: a row for each row, a column for each output."""
         predicted: Floats = np.asarray(self.forest.predict(_single(predictors)), dtype=np.float64)
         return predicted.reshape(len(predictors), self.out_of_bag.shape[1])
+
+    def leaves(self, predictors: Floats, trees: Sequence[int] | None = None) -> npt.NDArray[np.intp]:
+        """Return the leaf of each row in each tree, or in some trees: (rows, trees)."""
+        found: npt.NDArray[np.intp] = np.asarray(self.forest.apply(_single(predictors)), dtype=np.intp)
+        return found if trees is None else found[:, list(trees)]
 
 
 def grow_sklearn_forest(

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -132,7 +133,7 @@ class LinearFit:
 
     Attributes
     ----------
-    predictor : LinearPredictor
+    predictor : LinearPredictor or SmoothPredictor
         The predictor fitted on all rows.
     residuals : float array
         Held-out residual of each row.
@@ -140,7 +141,7 @@ class LinearFit:
         Residual variance of the best linear model of all columns, without the variance of its estimation.
     """
 
-    predictor: LinearPredictor
+    predictor: Any
     residuals: Floats
     noise: float
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -90,6 +91,7 @@ class MultinomialFit:
         Encoded columns.
     """
 
+    kept: ClassVar[float] = 0.0
     predictor: MultinomialPredictor
     values: npt.NDArray[np.generic]
     code: Rows

@@ -4,9 +4,8 @@ Importing a sampler here is all that makes its name known to `sampler=`.
 """
 
 from subgrove._data.replace_columns import Donors
-from subgrove.samplers.auto import Auto
+from subgrove.samplers.auto import Auto, CandidateScore, SamplerChoice
 from subgrove.samplers.base import FittedSampler, Sampler
-from subgrove.samplers.choice import CandidateScore, SamplerChoice
 from subgrove.samplers.forest_nodes import ForestNodes
 from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals

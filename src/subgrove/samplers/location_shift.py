@@ -26,12 +26,17 @@ from subgrove._data.columns import ColumnInfo, Members, allowed_columns
 from subgrove._data.replace_columns import Changes, Donors
 from subgrove._data.table import Table, TypedColumn
 from subgrove._regress import FoldGrams, LinearFit, LinearPredictor
+from subgrove._regress.forest_levels import ForestLevels, ForestLevelsFit
+from subgrove._regress.kernel import SmoothPredictor
+from subgrove._regress.kernel_levels import KernelLevels, KernelLevelsFit
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table
 from subgrove.samplers.donors import SortedPools, balanced_points
+from subgrove.samplers.new_values import NewValues
 from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.scales import ValueScale
 from subgrove.trees.candidates import SortedTable
 from subgrove.trees.training import select_columns
 
@@ -40,7 +45,6 @@ NO_LIMIT = 30  # maximum depth of a tree that is stopped by its tests
 REPORT_DEPTH = 2
 FEW_VALUES = 10  # numeric features with at most this many distinct values are treated as levels
 _MAX_RETENTION = 0.9
-_MARGIN = 2.0  # residual standard deviations by which new values may exceed the range
 _NEGLIGIBLE = 1e-12  # probabilities below it are rounding error
 
 
@@ -133,46 +137,6 @@ def has_few_levels(series: TypedColumn) -> bool:
     return len(np.unique(first)) <= FEW_VALUES and len(np.unique(series.values)) <= FEW_VALUES
 
 
-@dataclass(frozen=True)
-class ValueBounds:
-    """Range of resampled values.
-
-    Attributes
-    ----------
-    low, high : float
-        Minimum and maximum in training.
-    margin_low, margin_high : float
-        Distance by which values may exceed this range and the row's own value; 0 if several training rows share the
-        extreme value.
-    floor : float
-        Lower bound of all values: 0 if no training value is negative.
-    """
-
-    low: float
-    high: float
-    margin_low: float
-    margin_high: float
-    floor: float
-
-    @classmethod
-    def of(cls, values: Floats, residuals: Floats) -> ValueBounds:
-        """Compute from training values and their residuals."""
-        low, high = float(values.min()), float(values.max())
-        margin = _MARGIN * float(residuals.std())
-        return cls(
-            low,
-            high,
-            margin if (values == low).sum() == 1 else 0.0,
-            margin if (values == high).sum() == 1 else 0.0,
-            0.0 if low >= 0 else -np.inf,
-        )
-
-    def around(self, own: Floats) -> tuple[Floats, Floats]:
-        """Return the lower and upper bound of each row."""
-        low = np.fmin(self.low, own) - self.margin_low
-        return np.maximum(low, np.fmin(self.floor, own)), np.fmax(self.high, own) + self.margin_high
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ResidualSampler(FittedSampler):
     """Resamples one numeric feature: linear prediction plus a residual from the same subgroup.
@@ -191,22 +155,18 @@ class ResidualSampler(FittedSampler):
         Mean residual of each subgroup.
     retention : float
         Share of its own residual that a row retains.
-    bounds : ValueBounds
-        Range of new values.
-    values, representatives : arrays or None
-        Sorted training values, and a row with each, if new values are rounded to them.
+    values : NewValues
+        Range and rounding of new values.
     """
 
-    predictor: LinearPredictor
+    predictor: LinearPredictor | SmoothPredictor
     partition: Partition
     shown: Partition
     code: Codes
     residuals: Floats
     centre: Floats
     retention: float
-    bounds: ValueBounds
-    values: Floats | None
-    representatives: Rows | None
+    values: NewValues
 
     @classmethod
     def of(
@@ -217,13 +177,12 @@ class ResidualSampler(FittedSampler):
         series: TypedColumn,
         report_depth: int,
         retention: float | Literal["auto"] = "auto",
+        scale: ValueScale | None = None,
     ) -> ResidualSampler:
         """Build from a linear fit and the subgroups of its residuals."""
         code = partition._assign_table(training.table).astype(np.int32)
         counts = np.maximum(np.bincount(code, minlength=len(partition)), 1)
         centre = np.bincount(code, weights=fit.residuals, minlength=len(partition)) / counts
-        values, first = np.unique(series.values, return_index=True)
-        rounded = series.info.is_integer or 2 * len(values) < len(series.values)
         return cls(
             training.table.columns,
             predictor=fit.predictor,
@@ -233,9 +192,7 @@ class ResidualSampler(FittedSampler):
             residuals=fit.residuals,
             centre=centre,
             retention=_residual_retention(fit, code, centre, counts) if retention == "auto" else float(retention),
-            bounds=ValueBounds.of(series.values, fit.residuals),
-            values=values if rounded else None,
-            representatives=training.rows[first] if rounded else None,
+            values=NewValues.of(series, fit.residuals, training.rows, scale),
         )
 
     def resample(
@@ -243,7 +200,8 @@ class ResidualSampler(FittedSampler):
     ) -> ResampledFeature:
         """Resample the feature; new numbers have no exact expectation."""
         (name,) = feature
-        own = table.values(name)
+        values = table.values(name)
+        own = self.values.on_scale(values)
         code = self.partition._assign_table(table).astype(np.int32)
         shown = self.shown._assign_table(table).astype(np.int32)
         predicted = self.predictor.predict(table) + self.centre[code]
@@ -252,12 +210,10 @@ class ResidualSampler(FittedSampler):
         spread = np.sqrt(1.0 - retention**2)
         pools = cached(rngs, "pools", lambda: SortedPools(self.code, self.residuals, len(self.partition)))
         centred = self.residuals - self.centre[self.code]
-        low, high = self.bounds.around(own)
 
         def draws() -> Iterator[Changes]:
             for points in balanced_points(code, len(self.partition), own - predicted, rngs):
-                values = np.clip(base + spread * centred[pools.at(code, points)], low, high)
-                yield {name: self._rounded(values)}
+                yield {name: self.values.fitted_to(base + spread * centred[pools.at(code, points)], values)}
 
         groups = RowGroups(shown, self.shown.rules, self.conditioning)
         return ResampledFeature(groups, draws, None, np.array([np.inf]))
@@ -285,12 +241,6 @@ class ResidualSampler(FittedSampler):
             "conditioning": self.conditioning,
         }
 
-    def _rounded(self, values: Floats) -> Floats | Donors:
-        if self.values is None or self.representatives is None:
-            return values
-        middles = (self.values[1:] + self.values[:-1]) / 2
-        return Donors(self.representatives[np.searchsorted(middles, values)], train=True, representatives=True)
-
 
 def _residual_retention(fit: LinearFit, code: Codes, centre: Floats, counts: Rows) -> float:
     """Return 1 minus the noise variance of the full linear model over the variance of held-out residuals."""
@@ -311,27 +261,39 @@ class LevelSampler(FittedSampler):
         Value in the table for each level.
     representatives : int array
         A training row with each level.
+    kept : float
+        Share of rows that keep their own level: the part of the uncertainty that is due to errors of the probabilities.
     """
 
     partition: ClassVar[None] = None  # levels have no residuals
     retention: ClassVar[None] = None
-    predictor: MultinomialPredictor
+    predictor: MultinomialPredictor | ForestLevels | KernelLevels
     values: npt.NDArray[np.generic]
     representatives: Rows
+    kept: float = 0.0
 
     @classmethod
-    def of(cls, fit: MultinomialFit, series: TypedColumn, rows: Rows, columns: tuple[ColumnInfo, ...]) -> LevelSampler:
-        """Build from a multinomial fit; `rows` are the positions of the rows in X."""
+    def of(
+        cls,
+        fit: MultinomialFit | ForestLevelsFit | KernelLevelsFit,
+        series: TypedColumn,
+        rows: Rows,
+        columns: tuple[ColumnInfo, ...],
+    ) -> LevelSampler:
+        """Build from predicted probabilities; `rows` are the positions of the rows in X."""
         _, first = np.unique(series.values, return_index=True)
-        return cls(columns, predictor=fit.predictor, values=fit.values, representatives=rows[first])
+        return cls(columns, predictor=fit.predictor, values=fit.values, representatives=rows[first], kept=fit.kept)
 
     def resample(
         self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
     ) -> ResampledFeature:
         """Resample the feature."""
-        probabilities = self.predictor.predict(table)
-        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.predictor.columns)
         own = table.values(feature[0])
+        is_own = own[:, None] == self.values
+        known = is_own.any(axis=1, keepdims=True)
+        probabilities = self.predictor.predict(table)
+        probabilities = np.where(known, (1 - self.kept) * probabilities + self.kept * is_own, probabilities)
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.predictor.columns)
         return sample_levels(
             probabilities, self.values, self.representatives, own, feature[0], rngs, exact=exact, groups=groups
         )

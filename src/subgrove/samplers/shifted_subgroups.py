@@ -13,8 +13,8 @@ from subgrove._core.execution import Streams, one_blas_thread, parallel_map
 from subgrove._core.kinds import MISSING, Floats
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table
-from subgrove._regress import LinearPredictor, fit_sparse_linear
-from subgrove._regress.multinomial import MultinomialPredictor, fit_sparse_multinomial
+from subgrove._regress import fit_sparse_linear
+from subgrove._regress.multinomial import fit_sparse_multinomial
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
 from subgrove.exceptions import ColumnError, ParameterError
@@ -162,7 +162,7 @@ class FittedShiftedSubgroups(FittedSampler):
         return lookup_feature(self.learned, feature, ShiftedSubgroups.name).reporting_subgroups(feature)
 
     @property
-    def shifts(self) -> dict[str, LinearPredictor | MultinomialPredictor]:
+    def shifts(self) -> dict[str, Any]:
         """Linear or multinomial predictor of each feature: `.terms`, `.columns`, `.text()`."""
         return {name: one.predictor for name, one in self.learned.items()}
 

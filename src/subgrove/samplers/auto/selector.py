@@ -5,7 +5,8 @@ Requirements this design meets:
 - a proper score (CRPS of numbers, log score of levels) of each training row, by a fit without it;
 - the simplest candidate within one standard error of the best is selected: fewest terms and splits;
 - bounded cost: at most `max_rows` rows are used; a tree is regrown on halves only if the optimism of having selected
-  its splits on the same rows could change the selection; a forest is tried only if the best candidate is complex;
+  its splits on the same rows could change the selection; smooth functions and forests are tried only if a small forest
+  finds that residuals depend on the columns;
 - the selection is documented: every score, and the reason in one sentence (`SamplerChoice`).
 """
 
@@ -13,27 +14,28 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from subgrove._core.execution import Streams, one_blas_thread, parallel_map
 from subgrove._core.kinds import Floats
+from subgrove._data.columns import ColumnInfo
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table, TypedColumn
-from subgrove._regress import mean_and_std_error
+from subgrove._regress import FoldGrams, mean_and_std_error
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import grow_partition
-from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
-from subgrove.samplers.candidates import (
+from subgrove.samplers.auto.candidates import (
     Candidate,
-    CandidateSet,
     best_candidate,
     present,
     training_subgroups,
 )
-from subgrove.samplers.choice import CandidateScore, SamplerChoice
+from subgrove.samplers.auto.choice import CandidateScore, SamplerChoice
+from subgrove.samplers.auto.levels import LevelCandidates
+from subgrove.samplers.auto.numbers import NumberCandidates
+from subgrove.samplers.base import Feature, FittedSampler, Sampler, lookup_feature, title
 from subgrove.samplers.location_shift import (
     MAX_ROWS,
     NO_LIMIT,
@@ -43,15 +45,21 @@ from subgrove.samplers.location_shift import (
     read_shared_training,
 )
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
+from subgrove.samplers.with_missing import MissingProbability, WithMissing
+
+_MIN_KNOWN = 20  # with fewer known values there is nothing to select by
+_MIN_MISSING = 10  # with fewer missing values, their probability is the same in all rows
 
 
 @dataclass(eq=False, repr=False)
 class Auto(Sampler):
     """Selects for each feature the sampler with the best score on held-out training rows.
 
-    Candidates are marginal donors, training rows of the same subgroup of a transformation tree, shifted subgroups, a
-    normal distribution around a linear prediction from all columns, and imputation by a random forest. A group of
-    features is resampled within the subgroups of its tree.
+    Candidates for a number are marginal donors, training rows of the same subgroup of a transformation tree, residuals
+    of a linear or smooth prediction (also of logarithms or normal scores), residuals whose distribution changes
+    smoothly with the other columns, and donors of the same leaves of a random forest. For levels they are donors, and
+    probabilities by a multinomial model, by smooth functions or by a forest. Whether a value is missing is resampled
+    apart from the known values. A group of features is resampled within the subgroups of its tree.
 
     Parameters
     ----------
@@ -80,7 +88,7 @@ class Auto(Sampler):
     >>> for name, choice in sampler.choices.items():
     ...     print(name, choice.selected)
     hum shifted_subgroups
-    weather training_subgroups
+    weather smooth_levels
     yr marginal
     """
 
@@ -194,10 +202,16 @@ class SamplerSelector:
         if series.info.kind == "numeric" and is_extreme(series.values):
             return *self._by_tests(feature, predictors), None
         if series.missing.any():
-            return *self._with_missing_values(series, predictors), None
-        candidates = CandidateSet(self.training, series, predictors)
+            return self._with_missing_values(series, predictors)
+        return self.of_values(series, predictors)
+
+    def of_values(
+        self, series: TypedColumn, predictors: Table
+    ) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
+        """Return the sampler of a feature without missing values, its choice, and subgroups for reporting."""
         by_level = has_few_levels(series)
-        sampler, choice = self._select(series, candidates.levels() if by_level else candidates.numbers(), by_level)
+        candidates = (LevelCandidates if by_level else NumberCandidates)(self.training, series, predictors)
+        sampler, choice = self._select(series, candidates.candidates(), by_level)
         return sampler, choice, None if sampler.has_subgroups else candidates.reporting_subgroups
 
     def _select(self, series: TypedColumn, candidates: list[Candidate], by_level: bool) -> Selected:
@@ -222,26 +236,47 @@ class SamplerSelector:
         name = "marginal" if len(tree) == 1 else "training_subgroups"
         return sampler, _with_details(SamplerChoice.only(title(feature), name, why), sampler)
 
-    def _with_missing_values(self, series: TypedColumn, predictors: Table) -> Selected:
-        """Select among donors, which can pass on missing values; a linear prediction cannot."""
-        tree = self._grow((series.info.name,), (series,), predictors)
-        known = np.flatnonzero(~series.missing)
-        if len(known) < 4 or len(tree) == 1:
-            single = training_subgroups(self.training, tree.at_depth(0))
-            why = "no column is significantly associated with it"
-            return single, SamplerChoice.only(series.info.name, "marginal", why)
+    def _with_missing_values(
+        self, series: TypedColumn, predictors: Table
+    ) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
+        """Select a sampler of the known values, as without missing ones, and predict which values are missing."""
+        known, missing = np.flatnonzero(~series.missing), np.flatnonzero(series.missing)
+        if len(known) < _MIN_KNOWN:
+            tree = self._grow((series.info.name,), (series,), predictors).at_depth(0)
+            why = f"only {len(known)} training rows have a value"
+            return training_subgroups(self.training, tree), SamplerChoice.only(series.info.name, "marginal", why), None
+        table = self.training.table.rows(known)
         training = replace(
             self.training,
-            table=self.training.table.rows(known),
+            table=table,
             rows=self.training.rows[known],
+            grams=FoldGrams.of(table, self.training.seed),
             sorted_table=None,
         )
         complete = TypedColumn(series.info, series.values[known])
-        candidates = CandidateSet(training, complete, predictors.rows(known))
-        scored = candidates.rescored([candidates.marginal(), *candidates.subgroups()])
-        groups = {"marginal": tree.at_depth(0), "training_subgroups": tree}
-        scored = [replace(one, make=partial(training_subgroups, self.training, groups[one.name])) for one in scored]
-        return self._select(series, scored, has_few_levels(series))
+        sampler, choice, reported = SamplerSelector(training).of_values(complete, predictors.rows(known))
+        probability = self._missing_probability(series, predictors)
+        both = WithMissing(
+            self.training.table.columns,
+            known=sampler,
+            missing=probability,
+            representative=int(self.training.rows[missing[0]]),
+        )
+        return both, choice, reported
+
+    def _missing_probability(self, series: TypedColumn, predictors: Table) -> MissingProbability:
+        """Return the probability of a missing value: by other columns, if these predict it."""
+        absent = series.missing
+        share = float(absent.mean())
+        if min(absent.sum(), (~absent).sum()) < _MIN_MISSING:
+            return MissingProbability(share)
+        info = ColumnInfo(series.info.name, "nominal", ("known", "missing"))
+        candidates = LevelCandidates(self.training, TypedColumn(info, absent.astype(np.int32)), predictors)
+        models = candidates.probability_models()
+        scored = [candidates.marginal(), *(candidate for candidate, _ in models)]
+        best = best_candidate(scored)
+        choice = SamplerChoice.between(info.name, "log score", tuple(_summary(one, best) for one in scored), 0)
+        return MissingProbability(share, {one.name: model for one, model in models}.get(choice.selected))
 
     def _grow(self, feature: Feature, series: tuple[TypedColumn, ...], predictors: Table) -> Partition:
         return grow_partition(predictors, feature, series, None, self.training.settings, self.training.sorted_table)

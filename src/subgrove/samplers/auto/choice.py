@@ -8,6 +8,7 @@ from typing import Any
 
 from subgrove._core.text import first_of
 
+_NEGLIGIBLE = 0.01  # relative difference of scores that is not worth a more complex sampler
 _MIN_RETENTION = 0.01  # smaller shares are not mentioned
 UNREADABLE = 10_000  # complexity of a forest
 
@@ -16,7 +17,12 @@ DESCRIPTIONS = {
     "training_subgroups": "training rows of the same subgroup",
     "shifted_subgroups": "its linear prediction plus a resampled residual",
     "gaussian": "a normal distribution around its linear prediction from all columns",
-    "imputation": "the prediction of a random forest plus a residual",
+    "smooth_subgroups": "its prediction by a smooth function plus a resampled residual",
+    "transformed_subgroups": "its prediction on a transformed scale plus a resampled residual",
+    "smooth_levels": "probabilities of its levels that are smooth functions of other columns",
+    "reweighted_residuals": "training values whose probabilities are smooth functions of other columns",
+    "forest_donors": "training rows in the same leaves of a random forest",
+    "forest_levels": "probabilities of its levels that a random forest predicts",
 }
 _LEVELS = "predicted probabilities of its levels"
 
@@ -44,7 +50,7 @@ class CandidateScore:
     >>> X = sg.datasets.bike().X
     >>> choice = sg.samplers.Auto().fit(X, ["hum"]).choices["hum"]
     >>> [(score.name, round(score.score, 1)) for score in choice.scores]
-    [('marginal', 8.1), ('shifted_subgroups', 5.8), ('training_subgroups', 6.3)]
+    [('marginal', 8.1), ('shifted_subgroups', 5.8), ('transformed_subgroups', 5.8), ('training_subgroups', 5.9)]
     """
 
     name: str
@@ -55,8 +61,8 @@ class CandidateScore:
 
     @property
     def is_good(self) -> bool:
-        """Whether it is within one standard error of the best candidate."""
-        return self.score_gap <= self.std_error
+        """Whether it is within one standard error, or one percent, of the best candidate."""
+        return self.score_gap <= max(self.std_error, _NEGLIGIBLE * (self.score - self.score_gap))
 
 
 @dataclass(frozen=True)
@@ -92,7 +98,7 @@ class SamplerChoice:
     >>> X = sg.datasets.bike().X
     >>> choice = sg.samplers.Auto().fit(X, ["weather"]).choices["weather"]
     >>> choice.selected, choice.measure, choice.n_subgroups, choice.conditioning
-    ('training_subgroups', 'log score', 7, ('hum', 'temp', 'wind'))
+    ('smooth_levels', 'log score', 1, ('hum', 'temp', 'wind'))
     """
 
     feature: str
@@ -108,7 +114,7 @@ class SamplerChoice:
 
     @classmethod
     def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> SamplerChoice:
-        """Select the simplest candidate within one standard error of the best.
+        """Select the simplest candidate within one standard error, or one percent, of the best.
 
         Parameters
         ----------
@@ -198,32 +204,18 @@ class SamplerChoice:
 def _reason(feature: str, measure: str, scores: tuple[CandidateScore, ...], selected: CandidateScore) -> str:
     """Return the reason for the selection in one sentence."""
     best = min(scores, key=lambda one: one.score)
-    by_level = selected.name == "shifted_subgroups" and measure == "log score"
-    start = f"{feature} is resampled from {_LEVELS if by_level else DESCRIPTIONS[selected.name]}"
-    marginal = next((one for one in scores if one.name == "marginal"), None)
+    start = f"{feature} is resampled from {_description(selected.name, measure)}"
     if len(scores) == 1:
-        return f"{start}: neither a tree nor a linear model of the other columns predicts it."
+        return f"{start}: no other column predicts it."
     if selected.name == "marginal":
-        return f"{start}: no candidate improves the held-out score by more than one standard error."
-    gain = ""
-    if marginal is not None and marginal.score > 0:
-        gain = (
-            f", {100 * (1 - selected.score / marginal.score):.0f} % less than without any column"
-            if measure == "CRPS"
-            else (f", {marginal.score:.3g} without any column")
-        )
-    held_out = f"its held-out {measure} is {selected.score:.3g}{gain}"
+        return f"{start}: no candidate predicts held-out values significantly better."
     if selected is best:
-        return f"{start}: {held_out}, the best of {len(scores)} candidates."
+        return f"{start}, which predicts held-out values best."
     return (
-        f"{start}: {held_out}; {best.name} has {best.score:.3g}, which is less by no more than one standard error, and "
-        f"{_compare_complexity(best, selected)}."
+        f"{start}: {_description(best.name, measure)} would not predict held-out values noticeably better, and is more "
+        f"complex."
     )
 
 
-def _compare_complexity(best: CandidateScore, selected: CandidateScore) -> str:
-    if best.complexity >= UNREADABLE:
-        return "is a forest, which cannot be read"
-    if best.complexity == selected.complexity:
-        return f"has as many terms and splits ({best.complexity})"
-    return f"has {best.complexity} terms and splits instead of {selected.complexity}"
+def _description(name: str, measure: str) -> str:
+    return _LEVELS if name == "shifted_subgroups" and measure == "log score" else DESCRIPTIONS[name]

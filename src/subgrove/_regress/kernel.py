@@ -1,0 +1,328 @@
+"""Kernel ridge regression of residuals: smooth curves, waves and interactions that terms of a linear model miss.
+
+Requirements this design meets:
+
+- bounded cost: the kernel is approximated by landmarks (Nystroem), and its widths are selected on a sample of rows;
+- honest residuals: those of leaving each row out, in closed form, for each penalty;
+- interactions without main effects are found: the columns to try come from a forest, jointly and one by one;
+- the noise variance is estimated too, so that a sampler can correct for the error of the estimated curve.
+
+A width of 0 leaves a column out; k(z, z') = exp(-sum_j (w_j (z_j - z'_j))^2 / 2) for standardized columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from subgrove._core.execution import stream
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.encode import Design, DesignColumn
+from subgrove._data.table import Table
+from subgrove._regress.forest import grow_forest
+from subgrove._regress.gram import FoldGrams, exceeds_standard_error
+from subgrove._regress.linear import LinearPredictor, LinearTerm
+
+_CLIP = 4.0  # standard deviations at which columns are clipped
+_PENALTIES = 10.0 ** np.arange(-6, -0.9, 0.5)  # as shares of the number of rows
+_SEARCH_ROWS, _SEARCH_LANDMARKS = 600, 100
+_MAX_ROWS, _MAX_LANDMARKS = 5000, 250
+_MOST_COLUMNS = 5
+_STARTS = ((0.3, 1.0, 3.0, 10.0), (0.3, 0.8, 2.0, 5.0), (0.3, 0.8, 2.0), (0.3, 0.8))  # by number of columns
+_MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
+_PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 40, 1000, 5
+_SHUFFLED_ROWS = 200
+_MIN_ROWS = 40
+_MAX_LEVERAGE = 0.95
+_PROJECTIONS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPredictor:
+    """Kernel expansion around landmarks.
+
+    Attributes
+    ----------
+    parts : tuple of DesignColumn
+        Columns of the kernel.
+    widths : float array
+        Inverse length scale of each column.
+    landmarks : float array (landmarks, columns)
+        In units of the widths.
+    coefficients : float array (landmarks, outputs)
+        Of the landmarks.
+    intercept : float array (outputs,)
+    design : Design
+        Encoding of the columns.
+    """
+
+    parts: tuple[DesignColumn, ...]
+    widths: Floats
+    landmarks: Floats
+    coefficients: Floats
+    intercept: Floats
+    design: Design
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the kernel, that of the shortest length scale first."""
+        order = np.argsort(-self.widths, kind="stable")
+        return tuple(dict.fromkeys(self.parts[at].column for at in order))
+
+    def predict(self, table: Table) -> Floats:
+        """Return the predictions for each row: (rows, outputs)."""
+        columns = [np.clip(self.design.numbers(table, part), -_CLIP, _CLIP) for part in self.parts]
+        kernel = _gaussian(np.column_stack(columns) * self.widths, self.landmarks)
+        return np.asarray(self.intercept + kernel @ self.coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothPredictor:
+    """Linear prediction plus a smooth function of some columns.
+
+    Attributes
+    ----------
+    linear : LinearPredictor
+        Its linear part.
+    smooth : KernelPredictor
+        Its smooth part.
+    """
+
+    linear: LinearPredictor
+    smooth: KernelPredictor
+
+    @property
+    def feature(self) -> str:
+        """Name of the predicted feature."""
+        return self.linear.feature
+
+    @property
+    def terms(self) -> tuple[LinearTerm, ...]:
+        """Terms of the linear part."""
+        return self.linear.terms
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of both parts."""
+        return tuple(dict.fromkeys((*self.smooth.columns, *self.linear.columns)))
+
+    def predict(self, table: Table) -> Floats:
+        """Return the prediction for each row."""
+        return self.linear.predict(table) + self.smooth.predict(table)[:, 0]
+
+    def text(self, most: int = 6) -> str:
+        """Return the formula of the linear part, and the columns of the smooth part."""
+        return f"{self.linear.text(most)} + a smooth function of {', '.join(self.smooth.columns)}"
+
+
+@dataclass(frozen=True, eq=False)
+class KernelFit:
+    """Kernel predictor with leave-one-out residuals (rows, outputs), and the noise variance of each output."""
+
+    predictor: KernelPredictor
+    residuals: Floats
+    noise: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class PilotForest:
+    """Small forest that shows whether, and by which columns, values are predicted.
+
+    Attributes
+    ----------
+    ranked : int array
+        Design columns that the forest uses, most important first.
+    predictive : bool
+        Whether its out-of-bag error is below the variance by more than one standard error.
+    """
+
+    ranked: Rows
+    predictive: bool
+
+    @classmethod
+    def of(cls, grams: FoldGrams, targets: Floats, names: Sequence[str], seed: int) -> PilotForest:
+        """Grow on a sample of rows; `targets` (rows, outputs) are in the order of the rows."""
+        parts = grams.design.allowed(names)
+        rows = stream(seed, "rows of a pilot forest").permutation(len(targets))[:_PILOT_ROWS]
+        values = targets[grams.order[rows]]
+        scale = values.std(axis=0)
+        if not len(parts) or len(rows) < _MIN_ROWS or not scale.any():
+            return cls(parts[:0], False)
+        predictors = grams.values[rows][:, parts]
+        values = np.ascontiguousarray((values - values.mean(axis=0))[:, scale > 0] / scale[scale > 0])
+        forest = grow_forest(
+            predictors,
+            values,
+            n_trees=_PILOT_TREES,
+            min_node_size=_PILOT_NODE,
+            tried=max(1, (len(parts) + 1) // 2),
+            seed=seed,
+            n_jobs=1,
+        )
+        gains = values**2 - (values - np.nan_to_num(forest.out_of_bag)) ** 2
+        if not any(exceeds_standard_error(gain) for gain in gains.T):
+            return cls(parts[:0], False)
+        shown = predictors[:_SHUFFLED_ROWS]
+        copies = np.repeat(shown[None], len(parts) + 1, axis=0)
+        for at in range(len(parts)):
+            copies[at, :, at] = np.roll(shown[:, at], 1 + at % 7)
+        predicted = forest.predict(copies.reshape(-1, len(parts))).reshape(len(parts) + 1, -1)
+        changes = ((predicted[:-1] - predicted[-1]) ** 2).mean(axis=1)
+        return cls(parts[np.argsort(-changes, kind="stable")], True)
+
+
+def fit_kernel(grams: FoldGrams, targets: Floats, pilot: PilotForest, seed: int) -> KernelFit | None:
+    """Fit a kernel regression on the columns of a pilot forest; None if it does not reduce the squared error.
+
+    `targets` (rows, outputs) are in the order of the rows, with mean 0. Widths and penalty are the same for all
+    outputs; they are selected by a few random projections of these.
+    """
+    if not pilot.predictive:
+        return None
+    parts = pilot.ranked[:_MOST_COLUMNS]
+    columns = np.clip(grams.values[:, parts], -_CLIP, _CLIP)
+    values, rng = targets[grams.order], stream(seed, "rows of a kernel")
+    order = rng.permutation(len(values))
+    few = values
+    if values.shape[1] > _PROJECTIONS:
+        few = values @ rng.standard_normal((values.shape[1], _PROJECTIONS)) / np.sqrt(_PROJECTIONS)
+    widths = _search_widths(columns, few, order)
+    used = np.flatnonzero(widths)
+    if not len(used):
+        return None
+    scaled, rows = columns[:, used] * widths[used], np.sort(order[:_MAX_ROWS])
+    basis = _NystroemBasis.of(scaled[_spread_landmarks(scaled, order, _MAX_LANDMARKS)])
+    problem = _RidgeProblem.of(basis.features(scaled[rows]))
+    fit = problem.fit(values[rows], problem.best_penalty(few[rows]))
+    coefficients = basis.axes @ fit.slopes
+    left_out = values - fit.intercept - _gaussian(scaled, basis.landmarks) @ coefficients
+    left_out[rows] = fit.residuals
+    if not exceeds_standard_error((values**2 - left_out**2).sum(axis=1)):
+        return None
+    used_parts = tuple(grams.design.parts[parts[at]] for at in used)
+    predictor = KernelPredictor(used_parts, widths[used], basis.landmarks, coefficients, fit.intercept, grams.design)
+    in_row_order = np.empty_like(left_out)
+    in_row_order[grams.order] = left_out
+    return KernelFit(predictor, in_row_order, fit.noise)
+
+
+def _search_widths(columns: Floats, target: Floats, order: Rows) -> Floats:
+    """Return the widths with the smallest leave-one-out error on a sample of rows; all 0 if none reduces it."""
+    rows = order[:_SEARCH_ROWS]
+    sample, values, landmarks = columns[rows], target[rows], columns[rows[:_SEARCH_LANDMARKS]]
+
+    def error(widths: Floats) -> float:
+        used = np.flatnonzero(widths)
+        scaled = sample[:, used] * widths[used]
+        problem = _RidgeProblem.of(_NystroemBasis.of(landmarks[:, used] * widths[used]).features(scaled))
+        return float(problem.errors(values).min())
+
+    best, least = np.zeros(columns.shape[1]), float(values.var(axis=0).sum()) * len(rows) / max(len(rows) - 1, 1)
+    for count, starts in enumerate(_STARTS[: columns.shape[1]], start=1):
+        for width in starts:
+            widths = np.where(np.arange(len(best)) < count, width, 0.0)
+            if (found := error(widths)) < least * (1 - _MIN_GAIN):
+                best, least = widths, found
+    if not best.any():
+        return best
+    for step in (3.0, 1.7):
+        for at in range(len(best)):
+            trials = (0.0, best[at] * step, best[at] / step) if best[at] else (0.3, 1.0)
+            for width in trials:
+                widths = best.copy()
+                widths[at] = width
+                if widths.any() and (found := error(widths)) < least * (1 - _MIN_GAIN * (width != 0)):
+                    best, least = widths, found
+    return best
+
+
+def _spread_landmarks(scaled: Floats, order: Rows, most: int) -> Rows:
+    """Return the first rows of a random order, without repeated points."""
+    _, first = np.unique(scaled[order[: 4 * most]], axis=0, return_index=True)
+    return order[np.sort(first)[:most]]
+
+
+def _gaussian(rows: Floats, landmarks: Floats) -> Floats:
+    squared = (rows**2).sum(axis=1)[:, None] + (landmarks**2).sum(axis=1) - 2 * rows @ landmarks.T
+    np.maximum(squared, 0.0, out=squared)
+    squared *= -0.5
+    return np.asarray(np.exp(squared, out=squared))
+
+
+@dataclass(frozen=True, eq=False)
+class _NystroemBasis:
+    """Features whose inner products approximate the kernel."""
+
+    landmarks: Floats
+    axes: Floats
+
+    @classmethod
+    def of(cls, landmarks: Floats) -> _NystroemBasis:
+        lengths, axes = np.linalg.eigh(_gaussian(landmarks, landmarks))
+        kept = lengths > 1e-8 * lengths[-1]
+        return cls(landmarks, axes[:, kept] / np.sqrt(lengths[kept]))
+
+    def features(self, rows: Floats) -> Floats:
+        return np.asarray(_gaussian(rows, self.landmarks) @ self.axes)
+
+
+@dataclass(frozen=True, eq=False)
+class _RidgeFit:
+    """Slopes (features, outputs), intercepts, leave-one-out residuals, and the noise variance of each output."""
+
+    slopes: Floats
+    intercept: Floats
+    residuals: Floats
+    noise: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _RidgeProblem:
+    """Ridge regression of any targets on features, for several penalties; each row is left out in closed form."""
+
+    means: Floats
+    along: Floats  # features along their principal axes
+    axes: Floats
+    lengths: Floats
+
+    @classmethod
+    def of(cls, features: Floats) -> _RidgeProblem:
+        means = features.mean(axis=0)
+        centred = features - means
+        lengths, axes = np.linalg.eigh(centred.T @ centred)
+        return cls(means, centred @ axes, axes, np.maximum(lengths, 0.0))
+
+    def _shrinkage(self) -> Floats:
+        """Return the shrinkage of each axis for each penalty."""
+        return 1 / (self.lengths + _PENALTIES[:, None] * len(self.along))
+
+    def errors(self, targets: Floats) -> Floats:
+        """Return the mean squared leave-one-out error for each penalty, summed over targets."""
+        values, n, shrinkage = targets - targets.mean(axis=0), len(targets), self._shrinkage()
+        projections = self.along.T @ values
+        room = np.maximum(1 - 1 / n - (self.along**2) @ shrinkage.T, 1 - _MAX_LEVERAGE)
+        total = np.zeros(len(_PENALTIES))
+        for own, projection in zip(values.T, projections.T, strict=True):
+            left_out = (own[:, None] - self.along @ (shrinkage * projection).T) / room
+            total += (left_out**2).mean(axis=0)
+        return total
+
+    def best_penalty(self, targets: Floats) -> int:
+        """Return the position of the penalty with the smallest error."""
+        return int(self.errors(targets).argmin())
+
+    def fit(self, targets: Floats, penalty: int) -> _RidgeFit:
+        """Fit all targets with one penalty."""
+        level, n, shrinkage = targets.mean(axis=0), len(targets), self._shrinkage()[penalty]
+        values = targets - level
+        along = shrinkage[:, None] * (self.along.T @ values)
+        in_sample = values - self.along @ along
+        leverages = (self.along**2) @ shrinkage + 1 / n
+        left_out = in_sample / np.maximum(1 - leverages, 1 - _MAX_LEVERAGE)[:, None]
+        shares = self.lengths * shrinkage
+        degrees = n - 1 - float((2 * shares - shares**2).sum())
+        slopes = self.axes @ along
+        noise = (in_sample**2).sum(axis=0) / max(degrees, 1.0)
+        return _RidgeFit(slopes, level - self.means @ slopes, left_out, noise)

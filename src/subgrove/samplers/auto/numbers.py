@@ -1,0 +1,204 @@
+"""Candidate samplers of a number: shifts by linear and smooth predictions, reweighted residuals, donors of a forest."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from subgrove._core.kinds import Floats
+from subgrove._data.table import TypedColumn
+from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear
+from subgrove._regress.kernel import PilotForest, SmoothPredictor, fit_kernel
+from subgrove._subgroups.depth import leave_one_out_scores
+from subgrove.samplers.auto.candidates import SMOOTH_TERMS, Candidate, CandidateSet
+from subgrove.samplers.auto.choice import UNREADABLE
+from subgrove.samplers.forest_donors import ForestDonors, fit_donor_forest, location_and_spread
+from subgrove.samplers.location_shift import (
+    ResidualSampler,
+    intercept_only,
+    residual_column,
+)
+from subgrove.samplers.new_values import NewValues
+from subgrove.samplers.reweighted import ReweightedResiduals, back_transformed_scores, fit_reweighted
+from subgrove.samplers.scales import ValueScale, judging_scale, scales_to_try
+
+_RESIDUAL_DEPTH = 3
+_ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test may have missed a dependence
+_REWEIGHTED_TERMS = 200  # complexity of probabilities that depend on the columns
+_ATOM = 0.05  # share of rows from which a value is an atom
+_FEW_TERMS = 3  # of a linear predictor that is readable without a tree
+_DENSE_FROM = 5  # terms of a sparse predictor from which one of all columns is tried
+_NORMAL_POOL = 2001  # quantiles that represent a normal distribution
+
+
+class NumberCandidates(CandidateSet):
+    """Candidates of a numeric feature, compared by their CRPS."""
+
+    def candidates(self) -> list[Candidate]:
+        """Return the candidates for a numeric feature."""
+        sparse, fit, pilot = self._linear(self.series.info.name, self.series.values)
+        if sparse is None and not pilot.predictive and len(self.tree) == 1:
+            return [replace(self._unscored_marginal, scores=np.full(1, np.nan))]
+        candidates = [self.marginal()]
+        if sparse is not None:
+            candidates.append(self._shifted(sparse))
+            simple = candidates[-1].complexity <= _FEW_TERMS and not pilot.predictive
+            if simple and self._tree_cannot_help(*candidates):
+                return candidates
+            candidates += self._dense(sparse)
+        smooth = self._smooth(fit, pilot)
+        if smooth is not None:
+            candidates.append(self._shifted(smooth, "smooth_subgroups"))
+        located: list[tuple[LinearFit, ValueScale | None, float]] = [
+            (smooth or fit, None, candidates[-1].score if len(candidates) > 1 else np.inf)
+        ]
+        for other_scale in scales_to_try(self.series.values, (smooth or fit).residuals):
+            values = other_scale.forward(self.series.values)
+            _, other, its_pilot = self._linear(other_scale.label(self.series.info.name), values)
+            other = self._smooth(other, its_pilot) or other
+            candidates.append(self._shifted(other, "transformed_subgroups", other_scale))
+            located.append((other, other_scale, candidates[-1].score))
+        candidates = self.rescored([*candidates, *self.subgroups()])
+        location, scale, _ = min(located, key=lambda one: one[2])
+        return [*candidates, *self._reweighted(location, scale), *self._forest_donors(location, scale)]
+
+    @cached_property
+    def _judged(self) -> ValueScale | None:
+        """Scale on which candidates of a number are compared, if not its own."""
+        return judging_scale(self.series.values)
+
+    @cached_property
+    def _scored(self) -> TypedColumn:
+        """The feature on the scale on which candidates are compared."""
+        judged = self._judged
+        return self.series if judged is None else replace(self.series, values=judged.forward(self.series.values))
+
+    def _linear(self, name: str, x: Floats) -> tuple[LinearFit | None, LinearFit, PilotForest]:
+        """Return the sparse linear fit, that or the mean, and a pilot forest on its residuals."""
+        names, grams = self.predictors.names, self.training.grams
+        sparse = fit_sparse_linear(grams, name, x, names)
+        mean = TypedColumn(replace(self.series.info, name=name), x)
+        fit = intercept_only(grams, mean) if sparse is None else sparse
+        return sparse, fit, PilotForest.of(grams, location_and_spread(fit.residuals), names, self.training.seed)
+
+    def _dense(self, sparse: LinearFit) -> list[Candidate]:
+        """Return the normal distribution around a linear prediction of all columns, if it is better than one of few."""
+        if len(sparse.predictor.terms) < _DENSE_FROM or self._judged is not None:
+            return []
+        x, names = self.series.values, self.predictors.names
+        dense = fit_dense_linear(self.training.grams, self.series.info.name, x, names)
+        if dense is None or not exceeds_standard_error(sparse.residuals**2 - dense.residuals**2):
+            return []
+        return [self._gaussian(dense)]
+
+    def _smooth(self, fit: LinearFit, pilot: PilotForest) -> LinearFit | None:
+        """Return the fit plus a smooth function of some columns; None if it predicts no better."""
+        found = fit_kernel(self.training.grams, fit.residuals[:, None], pilot, self.training.seed)
+        if found is None:
+            return None
+        predictor = SmoothPredictor(fit.predictor, found.predictor)
+        return LinearFit(predictor, found.residuals[:, 0], float(found.noise[0]))
+
+    def _shifted(self, fit: LinearFit, name: str = "shifted_subgroups", scale: ValueScale | None = None) -> Candidate:
+        residuals, settings = residual_column(fit), self._with_depth(_RESIDUAL_DEPTH)
+        # No tree on the residuals if neither single columns nor the linear model predict the feature significantly.
+        x = self.series.values if scale is None else scale.forward(self.series.values)
+        predicts = exceeds_standard_error((x - x.mean()) ** 2 - fit.residuals**2)
+        tree = self.single if not predicts and len(self.tree) == 1 else self._grow(residuals, settings)
+        splits, leaf = len(tree) - 1, tree._assign_table(self.predictors)
+        judged, plain = self._judged, scale is None and self._judged is None
+        if plain:
+            scores = leave_one_out_scores(residuals, leaf)
+        else:
+            predicted = x - fit.residuals
+            scores = back_transformed_scores(self.series.values, predicted, fit.residuals, leaf, scale, judged)
+        return Candidate(
+            name=name,
+            scores=scores,
+            complexity=len(fit.predictor.terms) + splits + (0 if name == "shifted_subgroups" else SMOOTH_TERMS),
+            make=lambda: ResidualSampler.of(
+                fit, tree, self.training, self.series, self.training.report_depth, scale=scale
+            ),
+            splits=splits,
+            rescore=partial(self._scores_by_halves, residuals, settings) if splits and plain else None,
+            columns=len(self.predictors.names),
+        )
+
+    def _gaussian(self, fit: LinearFit) -> Candidate:
+        """Return the normal distribution around a ridge prediction, with its closed-form CRPS."""
+        from scipy.special import ndtr, ndtri
+
+        scale = float(np.sqrt((fit.residuals**2).mean()))
+        z = fit.residuals / scale
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        scores = scale * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / np.sqrt(np.pi))
+
+        def make() -> ResidualSampler:
+            sampler = ResidualSampler.of(fit, self.single, self.training, self.series, 0)
+            pool = scale * ndtri((np.arange(_NORMAL_POOL) + 0.5) / _NORMAL_POOL)
+            return replace(sampler, residuals=pool, code=np.zeros(_NORMAL_POOL, dtype=np.int32), centre=np.zeros(1))
+
+        return Candidate("gaussian", scores, len(fit.predictor.terms), make)
+
+    @staticmethod
+    def _tree_cannot_help(marginal: Candidate, shifted: Candidate) -> bool:
+        """Return whether a linear model improves on the marginal sampler and its residuals depend on no column."""
+        gain = marginal.scores - shifted.scores
+        return shifted.splits == 0 and len(gain) >= _ROWS_TO_TRUST_TESTS and exceeds_standard_error(gain, errors=2)
+
+    def _reweighted(self, fit: LinearFit, scale: ValueScale | None) -> list[Candidate]:
+        """Return residuals whose distribution depends on the columns; the values themselves, if some are frequent."""
+        grams, names, name, x = self.training.grams, self.predictors.names, self.series.info.name, self.series.values
+        _, counts = np.unique(x, return_counts=True)
+        atoms = counts.max() >= _ATOM * len(x)
+        noise = fit.noise
+        predictor, residuals = (None, x) if atoms else (fit.predictor, fit.residuals)
+        if atoms and scale is not None:
+            scale, noise = None, float("inf")
+        found = fit_reweighted(grams, name, residuals, names, noise, self.training.seed)
+        if found is None:
+            return []
+        scores = found.scores
+        if scale is not None or self._judged is not None:
+            on_scale = x if scale is None else scale.forward(x)
+            scores = found.scores_on(x, on_scale - residuals, scale, self._judged)
+
+        def make() -> ReweightedResiduals:
+            return ReweightedResiduals(
+                self.training.table.columns,
+                predictor=predictor,
+                bins=found.bins,
+                probabilities=found.probabilities,
+                values=NewValues.of(self.series, residuals, self.training.rows, scale),
+                kept=found.kept,
+            )
+
+        return [Candidate("reweighted_residuals", scores, _REWEIGHTED_TERMS, make)]
+
+    def _forest_donors(self, fit: LinearFit, scale: ValueScale | None) -> list[Candidate]:
+        """Return donors of the same leaves of trees on the residuals of a fit, if these depend on the columns."""
+        grams, names, seed = self.training.grams, self.predictors.names, self.training.seed
+        if (
+            scale is not None
+            or self._judged is not None
+            or not PilotForest.of(grams, location_and_spread(fit.residuals), names, seed).predictive
+        ):
+            return []
+        found = fit_donor_forest(grams, fit.residuals, names, seed)
+        if found is None:
+            return []
+
+        def make() -> ForestDonors:
+            forest = found.forest
+            return ForestDonors(
+                self.training.table.columns,
+                predictor=fit.predictor,
+                forest=forest,
+                leaves=forest.leaves(self.training.table, forest.n_trees),
+                residuals=fit.residuals,
+                values=NewValues.of(self.series, fit.residuals, self.training.rows),
+            )
+
+        return [Candidate("forest_donors", found.scores, UNREADABLE, make)]

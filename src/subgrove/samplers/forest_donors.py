@@ -1,0 +1,213 @@
+"""Donors by a random forest: values of training rows that fall into the same leaf of a tree.
+
+The trees are split where the distribution of a feature changes, in location or spread. A feature may have been
+predicted before; donors then pass on their residual. So conditional distributions of any shape can be resampled:
+several modes, changing spread, atoms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.execution import Streams, stream
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.encode import Design, DesignColumn
+from subgrove._data.replace_columns import Changes
+from subgrove._data.table import Table
+from subgrove._regress import FoldGrams, grow_forest
+from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.new_values import NewValues
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
+
+_TREES_PER_FOLD = 8
+_NODE_SIZES = (6, 20, 60)
+_DONORS_PER_TREE = 4  # of each scored row
+_MIN_ROWS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class DonorForest:
+    """Trees of several folds, each grown without the rows of its fold.
+
+    Attributes
+    ----------
+    parts : tuple of DesignColumn
+        Predictors.
+    forests : tuple
+        One for each fold.
+    design : Design
+        Encoding of the columns.
+    """
+
+    parts: tuple[DesignColumn, ...]
+    forests: tuple[Any, ...]
+    design: Design
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the forest."""
+        return tuple(dict.fromkeys(part.column for part in self.parts))
+
+    def leaves(self, table: Table, n_trees: int) -> Rows:
+        """Return the leaf of each row in the first trees, one of each fold after the other."""
+        predictors = np.column_stack([self.design.numbers(table, part) for part in self.parts])
+        return self.leaves_of(predictors, n_trees)
+
+    def leaves_of(self, predictors: Floats, n_trees: int) -> Rows:
+        """Return the leaves of encoded rows."""
+        found = np.empty((len(predictors), n_trees), dtype=np.intp)
+        n_folds = len(self.forests)
+        for fold, forest in enumerate(self.forests):
+            own = range(fold, n_trees, n_folds)
+            found[:, own] = forest.leaves(predictors, [at // n_folds for at in own])
+        return found
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return _TREES_PER_FOLD * len(self.forests)
+
+
+@dataclass(frozen=True, eq=False)
+class DonorForestFit:
+    """Donor forest with held-out scores of the rows."""
+
+    forest: DonorForest
+    scores: Floats
+
+
+def fit_donor_forest(grams: FoldGrams, values: Floats, names: Any, seed: int) -> DonorForestFit | None:
+    """Grow forests of several leaf sizes, each without one fold, and return that with the best held-out CRPS."""
+    parts = grams.design.allowed(names)
+    n = len(values)
+    if not len(parts) or n < _MIN_ROWS:
+        return None
+    target, predictors = values[grams.order], grams.values[:, parts]
+    outputs = location_and_spread(target)
+    columns = tuple(grams.design.parts[at] for at in parts)
+    best: DonorForestFit | None = None
+    for size in _NODE_SIZES:
+        if 4 * size > n:
+            break
+        forests, scores = [], np.empty(n)
+        for number, fold in enumerate(grams.folds):
+            kept = np.ones(n, dtype=np.bool_)
+            kept[fold] = False
+            forest = grow_forest(
+                predictors[kept],
+                np.ascontiguousarray(outputs[kept]),
+                n_trees=_TREES_PER_FOLD,
+                min_node_size=size,
+                tried=max(1, (2 * len(parts) + 2) // 3),
+                seed=seed + number,
+                n_jobs=1,
+            )
+            forests.append(forest)
+            rng = stream(seed, f"donors of fold {number}")
+            scores[fold] = _held_out_crps(forest, predictors[kept], target[kept], predictors[fold], target[fold], rng)
+        if best is None or scores.mean() < best.scores.mean():
+            in_row_order = np.empty(n)
+            in_row_order[grams.order] = scores
+            best = DonorForestFit(DonorForest(columns, tuple(forests), grams.design), in_row_order)
+    return best
+
+
+def location_and_spread(values: Floats) -> Floats:
+    """Return normal scores of the values and their squares, both with variance 1: trees split on both."""
+    from scipy.special import ndtri
+
+    order = np.argsort(values, kind="stable")
+    _, first, inverse, counts = np.unique(values[order], return_index=True, return_inverse=True, return_counts=True)
+    place = np.empty(len(values))
+    place[order] = (first + (counts - 1) / 2)[inverse]
+    scores = ndtri((place + 0.5) / len(values))
+    columns = np.column_stack([scores, scores**2])
+    spread = columns.std(axis=0)
+    return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+
+
+def _held_out_crps(
+    forest: Any, train: Floats, values: Floats, test: Floats, own: Floats, rng: np.random.Generator
+) -> Floats:
+    """Return the CRPS of held-out rows by an ensemble of donors from each tree."""
+    leaves, test_leaves = forest.leaves(train), forest.leaves(test)
+    drawn = [
+        values[_donors(leaves[:, tree], test_leaves[:, tree], rng.random(len(test)))]
+        for tree in range(leaves.shape[1])
+        for _ in range(_DONORS_PER_TREE)
+    ]
+    return ensemble_crps(np.column_stack(drawn), own)
+
+
+def ensemble_crps(ensemble: Floats, own: Floats) -> Floats:
+    """Return the CRPS of each row by draws from its predictive distribution, without bias for few draws."""
+    m = ensemble.shape[1]
+    sorted_draws = np.sort(ensemble, axis=1)
+    spread = sorted_draws @ np.arange(1 - m, m, 2) / (m * (m - 1))
+    return np.asarray(np.abs(ensemble - own[:, None]).mean(axis=1) - spread)
+
+
+def _donors(leaf: Rows, wanted: Rows, points: Floats) -> Rows:
+    """Return for each wanted leaf a row in it, the one at a point between 0 and 1."""
+    order = np.argsort(leaf, kind="stable")
+    ordered = leaf[order]
+    start, end = np.searchsorted(ordered, wanted, side="left"), np.searchsorted(ordered, wanted, side="right")
+    return order[start + (points * (end - start)).astype(np.intp)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ForestDonors(FittedSampler):
+    """Resamples one numeric feature: its prediction plus the residual of a training row in the same leaf of a tree.
+
+    Attributes
+    ----------
+    predictor : object or None
+        Prediction of the feature; None if donors pass on their value.
+    forest : DonorForest
+        The trees; draw m uses tree m, cyclically.
+    leaves : int array
+        Leaf of each training row in each tree.
+    residuals : float array
+        Of the training rows.
+    values : NewValues
+        Range and rounding of new values.
+    """
+
+    predictor: Any
+    forest: DonorForest
+    leaves: Rows
+    residuals: Floats
+    values: NewValues
+
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
+        """Resample the feature; new numbers have no exact expectation."""
+        (name,) = feature
+        own = table.values(name)
+        n_trees = min(self.forest.n_trees, max(len(rngs), 1))
+        wanted = self.forest.leaves(table, n_trees)
+        predicted = 0.0 if self.predictor is None else self.predictor.predict(table)
+
+        def draws() -> Iterator[Changes]:
+            for repeat, rng in enumerate(rngs):
+                tree = repeat % n_trees
+                donors = _donors(self.leaves[:, tree], wanted[:, tree], rng.random(len(own)))
+                yield {name: self.values.fitted_to(predicted + self.residuals[donors], own)}
+
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.conditioning)
+        return ResampledFeature(groups, draws)
+
+    @property
+    def conditioning(self) -> tuple[str, ...]:
+        """Columns of the prediction and of the trees."""
+        first = () if self.predictor is None else self.predictor.columns
+        return tuple(dict.fromkeys((*first, *self.forest.columns)))
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {"shift": None if self.predictor is None else self.predictor.text(), "conditioning": self.conditioning}

@@ -1,0 +1,199 @@
+"""Reweighted residuals: their distribution changes smoothly with the other columns.
+
+Residuals of all training rows are divided into bins; the probability of each bin is a smooth function of the other
+columns. So the shape of the distribution may change: spread, skewness, several modes, atoms. Errors of the estimated
+probabilities cancel in the mean over rows, for an expectation is linear in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from subgrove._core.execution import Streams
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.replace_columns import Changes
+from subgrove._data.table import Table
+from subgrove._regress import FoldGrams
+from subgrove._regress.kernel_levels import KernelLevels, fit_kernel_levels
+from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.new_values import NewValues
+from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
+from subgrove.samplers.scales import ValueScale
+
+_BINS = 24
+_MAX_KEPT = 0.9
+_QUANTILES = 40  # of the predictive distribution, for scores
+
+
+@dataclass(frozen=True, eq=False)
+class BinnedResiduals:
+    """Sorted residuals of training rows, and where each bin starts; an atom has a bin of its own."""
+
+    values: Floats
+    starts: Rows
+
+    @classmethod
+    def of(cls, residuals: Floats) -> tuple[BinnedResiduals, Rows]:
+        """Return the bins, and the bin of each row."""
+        order = np.argsort(residuals, kind="stable")
+        values = residuals[order]
+        distinct, first, counts = np.unique(values, return_index=True, return_counts=True)
+        room = max(1.0, len(values) / _BINS)
+        starts, filled = [0], 0.0
+        for at in range(len(distinct)):
+            is_atom = counts[at] >= room
+            if filled and (is_atom or filled + counts[at] / 2 > room):
+                starts.append(int(first[at]))
+                filled = 0.0
+            filled += counts[at]
+            if is_atom:  # what follows starts a bin
+                filled = max(filled, room)
+        code = np.empty(len(values), dtype=np.intp)
+        code[order] = np.searchsorted(np.array(starts), np.arange(len(values)), side="right") - 1
+        return cls(values, np.array([*starts, len(values)])), code
+
+    def at(self, ends: Floats, points: Floats) -> Floats:
+        """Return the quantiles at points between 0 and 1, given cumulative probabilities (rows, bins)."""
+        targets = points[:, None] * ends[:, -1:]
+        bins = np.minimum((targets >= ends).sum(axis=1), ends.shape[1] - 1)
+        rows = np.arange(len(points))
+        below = np.where(bins > 0, ends[rows, bins - 1], 0.0)
+        share = np.clip((targets[:, 0] - below) / np.maximum(ends[rows, bins] - below, 1e-300), 0.0, 1 - 1e-9)
+        start, count = self.starts[bins], np.diff(self.starts)[bins]
+        return np.asarray(self.values[start + (share * count).astype(np.intp)])
+
+
+@dataclass(frozen=True, eq=False)
+class ReweightedFit:
+    """Binned residuals, the probabilities of their bins, and leave-one-out scores of the rows."""
+
+    bins: BinnedResiduals
+    probabilities: KernelLevels
+    scores: Floats
+    kept: float
+    ends: Floats  # cumulative leave-one-out probabilities of the bins
+
+    def scores_on(self, x: Floats, predicted: Floats, scale: ValueScale | None, judged: ValueScale | None) -> Floats:
+        """Return the CRPS of values whose residuals are on another scale, or that are compared on another scale."""
+
+        def quantile(level: float) -> Floats:
+            return _converted(predicted + self.bins.at(self.ends, np.full(len(x), level)), scale, judged)
+
+        return quantile_crps(x if judged is None else judged.forward(x), quantile)
+
+
+def fit_reweighted(
+    grams: FoldGrams, feature: str, residuals: Floats, names: Any, noise: float, seed: int
+) -> ReweightedFit | None:
+    """Fit the probabilities of bins of residuals; None if no column predicts them.
+
+    `noise` is an estimate of their variance given the columns.
+    """
+    bins, code = BinnedResiduals.of(residuals)
+    fit = fit_kernel_levels(grams, feature, code, names, seed)
+    if fit is None:
+        return None
+    ends = np.cumsum(fit.probabilities, axis=1)
+    distances: list[float] = []
+
+    def quantile(level: float) -> Floats:
+        found = bins.at(ends, np.full(len(residuals), level))
+        distances.append(float(((residuals - found) ** 2).mean()))
+        return found
+
+    scores = quantile_crps(residuals, quantile)
+    distance = float(np.mean(distances))
+    kept = float(np.clip(1 - 2 * noise / distance, 0.0, _MAX_KEPT)) if distance > 0 else 0.0
+    return ReweightedFit(bins, fit.predictor, scores, kept, ends)
+
+
+def quantile_crps(x: Floats, quantile: Callable[[float], Floats]) -> Floats:
+    """Return the CRPS of each row: twice the mean pinball loss of the quantiles of its predictive distribution."""
+    scores = np.zeros(len(x))
+    for number in range(_QUANTILES):
+        level = (number + 0.5) / _QUANTILES
+        difference = x - quantile(level)
+        scores += np.maximum(level * difference, (level - 1) * difference)
+    return 2 * scores / _QUANTILES
+
+
+def back_transformed_scores(
+    x: Floats,
+    predicted: Floats,
+    residuals: Floats,
+    leaf: Rows,
+    scale: ValueScale | None,
+    judged: ValueScale | None,
+) -> Floats:
+    """Return the CRPS of values that are predicted, or compared, on another scale, with residuals of the same leaf."""
+    levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+    pools = np.array([np.quantile(residuals[leaf == k], levels) for k in range(int(leaf.max()) + 1)])
+
+    def quantile(level: float) -> Floats:
+        return _converted(predicted + pools[leaf, int(level * _QUANTILES)], scale, judged)
+
+    return quantile_crps(x if judged is None else judged.forward(x), quantile)
+
+
+def _converted(values: Floats, scale: ValueScale | None, judged: ValueScale | None) -> Floats:
+    """Return values of one scale on another one; None is the scale of the feature."""
+    plain = values if scale is None else scale.back(values)
+    return plain if judged is None else judged.forward(plain)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReweightedResiduals(FittedSampler):
+    """Resamples one numeric feature: its prediction plus a residual whose bin has a probability of its own in each row.
+
+    Attributes
+    ----------
+    predictor : object or None
+        Prediction of the feature; None if the values themselves are reweighted.
+    bins : BinnedResiduals
+        Residuals of the training rows.
+    probabilities : KernelLevels
+        Probability of each bin.
+    values : NewValues
+        Range and rounding of new values.
+    kept : float
+        Share of rows that keep their own value: the part of the distance to new ones that is due to estimation.
+    """
+
+    predictor: Any
+    bins: BinnedResiduals
+    probabilities: KernelLevels
+    values: NewValues
+    kept: float = 0.0
+
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
+        """Resample the feature; new numbers have no exact expectation."""
+        (name,) = feature
+        own = table.values(name)
+        on_scale = self.values.on_scale(own)
+        ends = np.cumsum(self.probabilities.predict(table), axis=1)
+        predicted = 0.0 if self.predictor is None else self.predictor.predict(table)
+
+        def draws() -> Iterator[Changes]:
+            for rng in rngs:
+                new = predicted + self.bins.at(ends, rng.random(len(own)))
+                keep = (rng.random(len(own)) < self.kept) & ~np.isnan(own)
+                yield {name: self.values.fitted_to(np.where(keep, on_scale, new), own)}
+
+        groups = RowGroups(np.zeros(table.n_rows, dtype=np.int32), conditioning=self.conditioning)
+        return ResampledFeature(groups, draws)
+
+    @property
+    def conditioning(self) -> tuple[str, ...]:
+        """Columns of the prediction and of the probabilities."""
+        first = () if self.predictor is None else self.predictor.columns
+        return tuple(dict.fromkeys((*first, *self.probabilities.columns)))
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe this sampler."""
+        return {"shift": None if self.predictor is None else self.predictor.text(), "conditioning": self.conditioning}
