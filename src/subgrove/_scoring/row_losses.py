@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import quote
 from subgrove._data.replace_columns import Rows
 from subgrove._models.predictor import About, Predictions, Target
 from subgrove.exceptions import ModelError, ParameterError, SubgroveWarning
@@ -44,11 +45,14 @@ class RowLosses:
         y.
     probabilities : bool
         Whether the model predicts probabilities.
+    predicted_classes : array or None
+        Classes of y, if a function gives their probabilities where labels are compared.
     """
 
     losses: tuple[Loss, ...]
     target: Target
     probabilities: bool
+    predicted_classes: npt.NDArray[Any] | None = None
 
     @cached_property
     def per_row(self) -> tuple[int, ...]:
@@ -82,7 +86,9 @@ class RowLosses:
             if loss.per_row and loss.response_method == "any":
                 loss = _with_form(loss, self._value(loss, predictions, ALL, describe_baseline_row), len(predictions))
             losses.append(loss)
-        return replace(self, losses=tuple(losses))
+        by_label = not self.probabilities and any(loss.response_method == "label" for loss in losses)
+        classes = _predicted_classes(predictions, self.target.raw) if by_label else None
+        return replace(self, losses=tuple(losses), predicted_classes=classes)
 
     def _value(self, loss: Loss, predictions: Predictions, rows: RowIndex, about: About) -> Any:
         """Return a loss of some rows; for probabilities of several outputs the mean over outputs."""
@@ -116,6 +122,9 @@ class RowLosses:
         return target.raw[rows], predictions
 
     def _labels(self, predictions: Predictions, rows: RowIndex, about: About) -> tuple[Any, Any]:
+        if self.predicted_classes is not None:
+            second = predictions > 0.5 if predictions.ndim == 1 else predictions.argmax(axis=1)
+            return self.target.raw[rows], self.predicted_classes[np.asarray(second, dtype=np.intp)]
         if not self.probabilities:
             return self.target.raw[rows], predictions
         assert self.target.codes is not None
@@ -140,6 +149,26 @@ class RowLosses:
                 f"Choose another loss, or look at the model's predictions."
             )
         return given
+
+
+def _predicted_classes(predictions: Predictions, y: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """Return the classes of y if predictions are probabilities, as functions may give; None if they are labels."""
+    if y.ndim != 1 or predictions.dtype.kind != "f" or predictions.ndim > 2:
+        return None
+    classes = np.unique(y)
+    is_label = np.isin(predictions, classes.astype(np.float64)) if classes.dtype.kind in "iufb" else np.array([False])
+    if is_label.all():
+        return None
+    one_column = predictions.ndim == 1 and len(classes) <= 2
+    in_range = predictions.min() >= -_ROUNDING and predictions.max() <= 1 + _ROUNDING
+    if in_range and len(classes) > 1 and (one_column or predictions.shape[1:] == classes.shape):
+        return classes
+    if not is_label.any():
+        raise ModelError(
+            f"A loss of labels compares predictions with y, whose labels are {quote(classes[:5].tolist())}, but the "
+            f"model gave {predictions.ravel()[0]:.4g}. Pass a model or function that gives labels, or probabilities."
+        )
+    return None
 
 
 def _with_form(loss: Loss, values: Any, n_rows: int) -> Loss:
