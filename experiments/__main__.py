@@ -33,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ[data.FETCH_VARIABLE] = "1"
     if args.name == "summary":
         return _write_summary()
+    if args.scenarios == "zoo":
+        args.name = "structures"
     names = sorted(summaries()) if args.name == "everything" else [args.name]
     return max(_one(name, args) for name in names)
 
@@ -150,6 +152,8 @@ def _reject_what_has_no_use(parser: argparse.ArgumentParser, args: argparse.Name
     takes_seed = args.name == "peers" or (args.name == "ground_truth" and args.sampler)
     if args.seed and not takes_seed:
         parser.error("--seed is for ground_truth with --sampler, and for peers.")
+    if args.scenarios != "paper" and args.name != "ground_truth":
+        parser.error("--scenarios is for ground_truth.")
     if args.forest != "sklearn" and not (args.name == "ground_truth" and args.sampler):
         parser.error("--forest is for ground_truth with --sampler.")
 
@@ -210,6 +214,12 @@ def _parser() -> argparse.ArgumentParser:
         choices=("sklearn", "own"),
         default="sklearn",
         help="forest that setting II explains (default: sklearn); own: that of the paper's methods, setting II alone",
+    )
+    parser.add_argument(
+        "--scenarios",
+        choices=("paper", "zoo"),
+        default="paper",
+        help="of ground_truth (default: paper); zoo: dependence structures of many kinds, the experiment `structures`",
     )
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does it work? the numbers mean nothing")
     return parser

@@ -77,4 +77,6 @@ def test_missing_training_values_do_not_take_the_candidates_away(n_missing: int)
     # Missing values that are drawn count too: a value of variance 6.25 is then 0.
     share = n_missing / 1000
     expected = complete["estimate"] * (1 - share) + share * 6.25
-    assert found["estimate"] == pytest.approx(expected, abs=0.5 * complete["std_error"])
+    # Half a standard error for one value; for 30, which values are drawn as missing varies too.
+    margin = (0.5 if n_missing == 1 else 2.0) * complete["std_error"]
+    assert found["estimate"] == pytest.approx(expected, abs=margin)

@@ -215,14 +215,14 @@ def ridge_leave_one_out(predictors: Floats, targets: Floats, penalty: float) -> 
     n, p = columns.shape
     level = targets.mean(axis=0)
     if p <= n:
-        hat = columns @ np.linalg.solve(columns.T @ columns + penalty * n * np.eye(p), columns.T)
+        weights = np.linalg.solve(columns.T @ columns + penalty * n * np.eye(p), columns.T)
+        own, fitted = np.einsum("np,pn->n", columns, weights), columns @ (weights @ (targets - level))
     else:
         inner = columns @ columns.T
         hat = np.linalg.solve(inner + penalty * n * np.eye(n), inner).T
-    hat += 1.0 / n
-    leverage = np.minimum(np.diag(hat), _MAX_LEVERAGE)[:, None]
-    hat -= 1.0 / n
-    fitted = level + hat @ (targets - level)
+        own, fitted = np.diag(hat), hat @ (targets - level)
+    leverage = np.minimum(own + 1.0 / n, _MAX_LEVERAGE)[:, None]
+    fitted = level + fitted
     left_out: Floats = targets - (targets - fitted) / (1.0 - leverage)
     return left_out
 

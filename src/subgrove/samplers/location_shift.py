@@ -30,6 +30,7 @@ from subgrove._regress.forest_levels import ForestLevels, ForestLevelsFit
 from subgrove._regress.kernel import SmoothPredictor
 from subgrove._regress.kernel_levels import KernelLevels, KernelLevelsFit
 from subgrove._regress.multinomial import MultinomialFit, MultinomialPredictor
+from subgrove._regress.ordered_levels import OrderedLevels, OrderedLevelsFit
 from subgrove._subgroups import Partition
 from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table
@@ -267,7 +268,7 @@ class LevelSampler(FittedSampler):
 
     partition: ClassVar[None] = None  # levels have no residuals
     retention: ClassVar[None] = None
-    predictor: MultinomialPredictor | ForestLevels | KernelLevels
+    predictor: MultinomialPredictor | ForestLevels | KernelLevels | OrderedLevels
     values: npt.NDArray[np.generic]
     representatives: Rows
     kept: float = 0.0
@@ -275,7 +276,7 @@ class LevelSampler(FittedSampler):
     @classmethod
     def of(
         cls,
-        fit: MultinomialFit | ForestLevelsFit | KernelLevelsFit,
+        fit: MultinomialFit | ForestLevelsFit | KernelLevelsFit | OrderedLevelsFit,
         series: TypedColumn,
         rows: Rows,
         columns: tuple[ColumnInfo, ...],

@@ -19,6 +19,7 @@ DESCRIPTIONS = {
     "gaussian": "a normal distribution around its linear prediction from all columns",
     "smooth_subgroups": "its prediction by a smooth function plus a resampled residual",
     "transformed_subgroups": "its prediction on a transformed scale plus a resampled residual",
+    "ordered_levels": "probabilities of its ordered levels that a prediction of their rank gives",
     "smooth_levels": "probabilities of its levels that are smooth functions of other columns",
     "reweighted_residuals": "training values whose probabilities are smooth functions of other columns",
     "forest_donors": "training rows in the same leaves of a random forest",

@@ -14,6 +14,7 @@ from subgrove._data.table import TypedColumn
 from subgrove._regress.forest_levels import fit_forest_levels
 from subgrove._regress.kernel_levels import fit_kernel_levels
 from subgrove._regress.multinomial import fit_sparse_multinomial
+from subgrove._regress.ordered_levels import fit_ordered_levels
 from subgrove.samplers.auto.candidates import SMOOTH_TERMS, Candidate, CandidateSet
 from subgrove.samplers.auto.choice import UNREADABLE
 from subgrove.samplers.location_shift import (
@@ -39,7 +40,7 @@ class LevelCandidates(CandidateSet):
         return TypedColumn(info, code.astype(np.int32))
 
     def probability_models(self) -> list[tuple[Candidate, Any]]:
-        """Return models of the probabilities of levels: candidates, and what predicts the probabilities."""
+        """Return models of the probabilities of levels: candidates, and the fits with their predictors."""
         grams, names, series, seed = self.training.grams, self.predictors.names, self.series, self.training.seed
         multinomial = fit_sparse_multinomial(grams, series, names)
         fits: list[tuple[str, int, Any, Callable[[], Floats]]] = []
@@ -47,6 +48,11 @@ class LevelCandidates(CandidateSet):
             complexity = len(multinomial.predictor.parts)
             scores = partial(multinomial.held_out_log_scores, self.halves)
             fits.append(("shifted_subgroups", complexity, multinomial, scores))
+        ordered = (
+            None if series.info.is_nominal else fit_ordered_levels(grams, series.info.name, series.values, names, seed)
+        )
+        if ordered is not None:
+            fits.append(("ordered_levels", 1 + ordered.n_terms, ordered, lambda: ordered.scores))
         smooth = fit_kernel_levels(grams, series.info.name, series.values, names, seed)
         if smooth is not None:
             fits.append(("smooth_levels", SMOOTH_TERMS, smooth, lambda: smooth.scores))
@@ -55,6 +61,5 @@ class LevelCandidates(CandidateSet):
             fits.append(("forest_levels", UNREADABLE, forest, lambda: forest.scores))
         made = partial(LevelSampler.of, series=series, rows=self.training.rows, columns=self.training.table.columns)
         return [
-            (Candidate(name, scores(), complexity, partial(made, fit)), fit.predictor)
-            for name, complexity, fit, scores in fits
+            (Candidate(name, scores(), complexity, partial(made, fit)), fit) for name, complexity, fit, scores in fits
         ]

@@ -11,6 +11,8 @@ from subgrove._core.kinds import Floats
 from subgrove._data.table import TypedColumn
 from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear
 from subgrove._regress.kernel import PilotForest, SmoothPredictor, fit_kernel
+from subgrove._regress.level_means import WithLevelMeans, fit_level_means
+from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
 from subgrove.samplers.auto.candidates import SMOOTH_TERMS, Candidate, CandidateSet
 from subgrove.samplers.auto.choice import UNREADABLE
@@ -29,6 +31,7 @@ _ROWS_TO_TRUST_TESTS = 1000  # with fewer, a test may have missed a dependence
 _REWEIGHTED_TERMS = 200  # complexity of probabilities that depend on the columns
 _ATOM = 0.05  # share of rows from which a value is an atom
 _FEW_TERMS = 3  # of a linear predictor that is readable without a tree
+_WORTH_SMOOTHING = 1.2  # squared residuals of thresholds over those of a smooth function, up to which both are tried
 _DENSE_FROM = 5  # terms of a sparse predictor from which one of all columns is tried
 _NORMAL_POOL = 2001  # quantiles that represent a normal distribution
 
@@ -78,9 +81,13 @@ class NumberCandidates(CandidateSet):
     def _linear(self, name: str, x: Floats) -> tuple[LinearFit | None, LinearFit, PilotForest]:
         """Return the sparse linear fit, that or the mean, and a pilot forest on its residuals."""
         names, grams = self.predictors.names, self.training.grams
-        sparse = fit_sparse_linear(grams, name, x, names)
-        mean = TypedColumn(replace(self.series.info, name=name), x)
-        fit = intercept_only(grams, mean) if sparse is None else sparse
+        by_level = fit_level_means(self.predictors, x)
+        target = x if by_level is None else x.mean() + by_level.residuals
+        sparse = fit_sparse_linear(grams, name, target, names)
+        fit = sparse or intercept_only(grams, TypedColumn(replace(self.series.info, name=name), target))
+        if by_level is not None:
+            noise = max(fit.noise - by_level.error_variance, 0.0)
+            sparse = fit = LinearFit(WithLevelMeans(by_level.predictor, fit.predictor), fit.residuals, noise)
         return sparse, fit, PilotForest.of(grams, location_and_spread(fit.residuals), names, self.training.seed)
 
     def _dense(self, sparse: LinearFit) -> list[Candidate]:
@@ -94,7 +101,23 @@ class NumberCandidates(CandidateSet):
         return [self._gaussian(dense)]
 
     def _smooth(self, fit: LinearFit, pilot: PilotForest) -> LinearFit | None:
-        """Return the fit plus a smooth function of some columns; None if it predicts no better."""
+        """Return the fit plus a smooth function of some columns, or plus terms with thresholds and a smooth function.
+
+        None if neither predicts better.
+        """
+        if not pilot.predictive:
+            return None
+        grams, names, seed = self.training.grams, self.predictors.names, self.training.seed
+        smooth = self._smooth_only(fit, pilot)
+        earlier = fit.residuals if smooth is None else smooth.residuals
+        changes = fit_threshold_terms(grams, fit.predictor, fit.residuals, pilot.ranked)
+        if changes is None or (changes.residuals**2).mean() > _WORTH_SMOOTHING * (earlier**2).mean():
+            return smooth
+        fit = LinearFit(changes.predictor, changes.residuals, changes.noise)
+        fit = self._smooth_only(fit, PilotForest.of(grams, fit.residuals[:, None], names, seed)) or fit
+        return fit if exceeds_standard_error(earlier**2 - fit.residuals**2) else smooth
+
+    def _smooth_only(self, fit: LinearFit, pilot: PilotForest) -> LinearFit | None:
         found = fit_kernel(self.training.grams, fit.residuals[:, None], pilot, self.training.seed)
         if found is None:
             return None

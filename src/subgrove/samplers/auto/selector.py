@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from subgrove._core.execution import Streams, one_blas_thread, parallel_map
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.encode import is_extreme
 from subgrove._data.table import Table, TypedColumn
@@ -45,10 +45,10 @@ from subgrove.samplers.location_shift import (
     read_shared_training,
 )
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
-from subgrove.samplers.with_missing import MissingProbability, WithMissing
+from subgrove.samplers.two_part import SpecialProbabilities, TwoPart, special_codes, special_values
 
-_MIN_KNOWN = 20  # with fewer known values there is nothing to select by
-_MIN_MISSING = 10  # with fewer missing values, their probability is the same in all rows
+_MIN_ORDINARY = 20  # with fewer ordinary values there is nothing to select by
+_MIN_SPECIAL = 10  # with fewer special values, their probability is the same in all rows
 
 
 @dataclass(eq=False, repr=False)
@@ -58,8 +58,9 @@ class Auto(Sampler):
     Candidates for a number are marginal donors, training rows of the same subgroup of a transformation tree, residuals
     of a linear or smooth prediction (also of logarithms or normal scores), residuals whose distribution changes
     smoothly with the other columns, and donors of the same leaves of a random forest. For levels they are donors, and
-    probabilities by a multinomial model, by smooth functions or by a forest. Whether a value is missing is resampled
-    apart from the known values. A group of features is resampled within the subgroups of its tree.
+    probabilities by a multinomial or cumulative model, by smooth functions or by a forest. Whether a value is missing,
+    or one that many rows share, such as 0, is resampled apart from the other values. A group of features is resampled
+    within the subgroups of its tree.
 
     Parameters
     ----------
@@ -201,8 +202,11 @@ class SamplerSelector:
         series = self.training.table.series(feature[0])
         if series.info.kind == "numeric" and is_extreme(series.values):
             return *self._by_tests(feature, predictors), None
+        special = special_values(series)
         if series.missing.any():
-            return self._with_missing_values(series, predictors)
+            special = np.append(special, np.nan)
+        if len(special):
+            return self._two_part(series, special, predictors)
         return self.of_values(series, predictors)
 
     def of_values(
@@ -236,47 +240,57 @@ class SamplerSelector:
         name = "marginal" if len(tree) == 1 else "training_subgroups"
         return sampler, _with_details(SamplerChoice.only(title(feature), name, why), sampler)
 
-    def _with_missing_values(
-        self, series: TypedColumn, predictors: Table
+    def _two_part(
+        self, series: TypedColumn, values: Floats, predictors: Table
     ) -> tuple[FittedSampler, SamplerChoice, Partition | None]:
-        """Select a sampler of the known values, as without missing ones, and predict which values are missing."""
-        known, missing = np.flatnonzero(~series.missing), np.flatnonzero(series.missing)
-        if len(known) < _MIN_KNOWN:
-            tree = self._grow((series.info.name,), (series,), predictors).at_depth(0)
-            why = f"only {len(known)} training rows have a value"
-            return training_subgroups(self.training, tree), SamplerChoice.only(series.info.name, "marginal", why), None
-        table = self.training.table.rows(known)
+        """Select a sampler of the ordinary values as if there were no others, and predict which rows have others."""
+        codes, name = special_codes(series, values), series.info.name
+        ordinary = np.flatnonzero(codes == 0)
+        if len(ordinary) < _MIN_ORDINARY:
+            tree = self._grow((name,), (series,), predictors).at_depth(0)
+            why = f"only {len(ordinary)} training rows have a value"
+            return training_subgroups(self.training, tree), SamplerChoice.only(name, "marginal", why), None
+        table = self.training.table.rows(ordinary)
         training = replace(
             self.training,
             table=table,
-            rows=self.training.rows[known],
+            rows=self.training.rows[ordinary],
             grams=FoldGrams.of(table, self.training.seed),
             sorted_table=None,
         )
-        complete = TypedColumn(series.info, series.values[known])
-        sampler, choice, reported = SamplerSelector(training).of_values(complete, predictors.rows(known))
-        probability = self._missing_probability(series, predictors)
-        both = WithMissing(
+        complete = TypedColumn(series.info, series.values[ordinary])
+        sampler, choice, reported = SamplerSelector(training).of_values(complete, predictors.rows(ordinary))
+        low, high = -np.inf, np.inf
+        if not series.info.is_nominal:
+            known = series.values[~series.missing]
+            low = float(known.min()) if known.min() in values else low
+            high = float(known.max()) if known.max() in values else high
+        first = np.array([np.flatnonzero(codes == number)[0] for number in range(1, len(values) + 1)])
+        both = TwoPart(
             self.training.table.columns,
-            known=sampler,
-            missing=probability,
-            representative=int(self.training.rows[missing[0]]),
+            ordinary=sampler,
+            probabilities=self._special_probabilities(name, codes, predictors),
+            values=values,
+            representatives=self.training.rows[first],
+            low=low,
+            high=high,
         )
         return both, choice, reported
 
-    def _missing_probability(self, series: TypedColumn, predictors: Table) -> MissingProbability:
-        """Return the probability of a missing value: by other columns, if these predict it."""
-        absent = series.missing
-        share = float(absent.mean())
-        if min(absent.sum(), (~absent).sum()) < _MIN_MISSING:
-            return MissingProbability(share)
-        info = ColumnInfo(series.info.name, "nominal", ("known", "missing"))
-        candidates = LevelCandidates(self.training, TypedColumn(info, absent.astype(np.int32)), predictors)
+    def _special_probabilities(self, name: str, codes: Rows, predictors: Table) -> SpecialProbabilities:
+        """Return the probabilities of special values: by other columns, if these predict them."""
+        counts = np.bincount(codes)
+        if np.sort(counts)[-2] < _MIN_SPECIAL:
+            return SpecialProbabilities(counts / counts.sum())
+        info = ColumnInfo(name, "nominal", tuple(map(str, range(len(counts)))))
+        candidates = LevelCandidates(self.training, TypedColumn(info, codes.astype(np.int32)), predictors)
         models = candidates.probability_models()
         scored = [candidates.marginal(), *(candidate for candidate, _ in models)]
         best = best_candidate(scored)
-        choice = SamplerChoice.between(info.name, "log score", tuple(_summary(one, best) for one in scored), 0)
-        return MissingProbability(share, {one.name: model for one, model in models}.get(choice.selected))
+        choice = SamplerChoice.between(name, "log score", tuple(_summary(one, best) for one in scored), 0)
+        fit = {one.name: model for one, model in models}.get(choice.selected)
+        shares = counts / counts.sum()
+        return SpecialProbabilities(shares) if fit is None else SpecialProbabilities(shares, fit.predictor, fit.kept)
 
     def _grow(self, feature: Feature, series: tuple[TypedColumn, ...], predictors: Table) -> Partition:
         return grow_partition(predictors, feature, series, None, self.training.settings, self.training.sorted_table)

@@ -1,0 +1,159 @@
+"""Features with special values: missing ones, and values that many rows share, such as 0 or a limit of censoring.
+
+Which rows have a special value, and the ordinary values of the others, are resampled one after the other, each by the
+sampler that suits it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from subgrove._core.execution import Streams
+from subgrove._core.kinds import Floats, Rows
+from subgrove._data.replace_columns import Changes, Donors
+from subgrove._data.table import Table, TypedColumn
+from subgrove._subgroups import Partition
+from subgrove.samplers.base import Feature, FittedSampler
+from subgrove.samplers.resampled_feature import ResampledFeature
+
+_END_SHARE = 0.05  # of the rows, from which the smallest or the largest value is special
+_SHARE = 0.2  # likewise for any other value
+_MIN_ORDINARY = 50  # rows with other values
+_MIN_DISTINCT = 10  # of their values
+
+
+def special_values(series: TypedColumn) -> Floats:
+    """Return the values of a numeric column that many rows share, if the others are like ordinary numbers."""
+    none = np.empty(0)
+    if series.info.kind != "numeric":
+        return none
+    known = series.values[~series.missing]
+    values, counts = np.unique(known, return_counts=True)
+    if len(values) <= _MIN_DISTINCT:
+        return none
+    limits = np.full(len(values), _SHARE)
+    limits[[0, -1]] = _END_SHARE
+    special = counts >= limits * len(known)
+    ordinary = int(counts[~special].sum())
+    enough = ordinary >= max(_MIN_ORDINARY, _SHARE * len(known)) and (~special).sum() >= _MIN_DISTINCT
+    return np.asarray(values[special]) if enough else none
+
+
+@dataclass(frozen=True, eq=False)
+class SpecialProbabilities:
+    """Probabilities of an ordinary value, and of each special one.
+
+    Attributes
+    ----------
+    shares : float array
+        Shares in the training rows; the first is that of ordinary values.
+    predictor : object or None
+        Predicts the probabilities; None if they are the same in all rows.
+    kept : float
+        Share of rows that keep what they have, because predicted probabilities are estimates.
+    """
+
+    shares: Floats
+    predictor: Any = None
+    kept: float = 0.0
+
+    def predict(self, table: Table, own: Rows) -> Floats:
+        """Return the probabilities in each row; `own` is what the row has."""
+        if self.predictor is None:
+            return np.tile(self.shares, (table.n_rows, 1))
+        has = own[:, None] == np.arange(len(self.shares))
+        return np.asarray((1 - self.kept) * self.predictor.predict(table) + self.kept * has)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TwoPart(FittedSampler):
+    """Resamples the ordinary values of a feature, and then which rows have a special value.
+
+    Attributes
+    ----------
+    ordinary : FittedSampler
+        Sampler of the ordinary values.
+    probabilities : SpecialProbabilities
+        Probabilities of an ordinary value, and of each special one.
+    values : float array
+        The special values; NaN stands for missing.
+    representatives : int array
+        A training row with each special value.
+    low, high : float
+        Range of the training values, if an end of it is a special value.
+    """
+
+    ordinary: FittedSampler
+    probabilities: SpecialProbabilities
+    values: Floats
+    representatives: Rows
+    low: float = -np.inf
+    high: float = np.inf
+
+    def resample(
+        self, table: Table, feature: Feature, rngs: Streams, *, weights: Floats | None = None, exact: bool = True
+    ) -> ResampledFeature:
+        """Resample the feature."""
+        (name,) = feature
+        own = special_codes(table.series(name), self.values)
+        base = self.ordinary.resample(_hidden(table, name, own), feature, rngs, weights=weights, exact=False)
+        ends = np.cumsum(self.probabilities.predict(table, own), axis=1)
+
+        def draws() -> Iterator[Changes]:
+            for rng, changes in zip(rngs.apart("special values"), base.draws(), strict=False):
+                points = rng.random(table.n_rows) * ends[:, -1]
+                part = np.minimum((points[:, None] >= ends).sum(axis=1), len(self.values))
+                yield {name: self._joined(changes[name], part)}
+
+        return ResampledFeature(base.groups, draws)
+
+    def _joined(self, column: Any, part: Rows) -> Any:
+        """Return ordinary values, and special ones in the rows that have one."""
+        if isinstance(column, Donors):
+            rows = np.where(part > 0, self.representatives[np.maximum(part - 1, 0)], column.rows)
+            return Donors(rows, train=True, representatives=column.representatives)
+        return np.where(part > 0, self.values[np.maximum(part - 1, 0)], np.clip(column, self.low, self.high))
+
+    @property
+    def has_subgroups(self) -> bool:
+        """Whether ordinary values are drawn within subgroups by which results can be reported."""
+        return self.ordinary.has_subgroups
+
+    def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
+        """Return the split columns of the tree of the ordinary values."""
+        return self.ordinary.split_columns(feature)
+
+    def reporting_subgroups(self, feature: Feature) -> Partition | None:
+        """Return the subgroups by which results are reported."""
+        return self.ordinary.reporting_subgroups(feature)
+
+    def restricted(self, feature: Feature, columns: Collection[str]) -> TwoPart:
+        """Return the sampler with the tree of the ordinary values pruned to splits on some columns."""
+        return replace(self, ordinary=self.ordinary.restricted(feature, columns))
+
+    def choice_details(self) -> dict[str, Any]:
+        """Return the fields of a `SamplerChoice` that describe the sampler of the ordinary values."""
+        return self.ordinary.choice_details()
+
+
+def special_codes(series: TypedColumn, values: Floats) -> Rows:
+    """Return for each row 0, or the number of its special value, from 1."""
+    codes = np.zeros(len(series.values), dtype=np.intp)
+    for number, value in enumerate(values, start=1):
+        codes[series.missing if np.isnan(value) else series.values == value] = number
+    return codes
+
+
+def _hidden(table: Table, name: str, own: Rows) -> Table:
+    """Return the table with special values of a number as missing, for a sampler of ordinary values."""
+    series = table.series(name)
+    if series.info.is_nominal or not (own > 0).any():
+        return table
+    numbers: npt.NDArray[np.float64] = np.array(table.numbers)
+    numbers[own > 0, table.positions()[table.names.index(name)]] = np.nan
+    return Table(table.columns, numbers, table.codes, table.unseen, table.places)
