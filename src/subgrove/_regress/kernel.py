@@ -173,11 +173,27 @@ class PilotForest:
         return cls(parts[np.argsort(-changes, kind="stable")], True)
 
 
-def fit_kernel(grams: FoldGrams, targets: Floats, pilot: PilotForest, seed: int) -> KernelFit | None:
+def location_and_spread(values: Floats) -> Floats:
+    """Return normal scores of the values and their squares, both with variance 1: trees split on both."""
+    from scipy.special import ndtri
+
+    order = np.argsort(values, kind="stable")
+    _, first, inverse, counts = np.unique(values[order], return_index=True, return_inverse=True, return_counts=True)
+    place = np.empty(len(values))
+    place[order] = (first + (counts - 1) / 2)[inverse]
+    scores = ndtri((place + 0.5) / len(values))
+    columns = np.column_stack([scores, scores**2])
+    spread = columns.std(axis=0)
+    return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+
+
+def fit_kernel(
+    grams: FoldGrams, targets: Floats, pilot: PilotForest, seed: int, summaries: Floats | None = None
+) -> KernelFit | None:
     """Fit a kernel regression on the columns of a pilot forest; None if it does not reduce the squared error.
 
     `targets` (rows, outputs) are in the order of the rows, with mean 0. Widths and penalty are the same for all
-    outputs; they are selected by a few random projections of these.
+    outputs; they are selected by a few random projections of these, and by `summaries` of the outputs if given.
     """
     if not pilot.predictive:
         return None
@@ -187,7 +203,9 @@ def fit_kernel(grams: FoldGrams, targets: Floats, pilot: PilotForest, seed: int)
     order = rng.permutation(len(values))
     few = values
     if values.shape[1] > _PROJECTIONS:
-        few = values @ rng.standard_normal((values.shape[1], _PROJECTIONS)) / np.sqrt(_PROJECTIONS)
+        few = values @ rng.standard_normal((values.shape[1], _PROJECTIONS))
+    if summaries is not None:
+        few = np.hstack([few / few.std(axis=0), summaries[grams.order] / summaries.std(axis=0)])
     widths = _search_widths(columns, few, order)
     used = np.flatnonzero(widths)
     if not len(used):

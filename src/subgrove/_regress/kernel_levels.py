@@ -92,16 +92,26 @@ def as_probabilities(predicted: Floats, shares: Floats, weight: float) -> Floats
 
 
 def fit_kernel_levels(
-    grams: FoldGrams, feature: str, series: npt.NDArray[np.generic], names: Sequence[str], seed: int
+    grams: FoldGrams,
+    feature: str,
+    series: npt.NDArray[np.generic],
+    names: Sequence[str],
+    seed: int,
+    summaries: Floats | None = None,
 ) -> KernelLevelsFit | None:
-    """Fit the probabilities of the values of a column; None if no column predicts them."""
+    """Fit the probabilities of the values of a column; None if no column predicts them.
+
+    `summaries` are numbers of each row whose prediction decides on the columns and widths of the kernel; by default
+    the indicators of the values.
+    """
     values, code = np.unique(series, return_inverse=True)
     if len(values) < 2:
         return None
     indicators = (code[:, None] == np.arange(len(values))).astype(np.float64)
     shares = indicators.mean(axis=0)
     centred = indicators - shares
-    fit = fit_kernel(grams, centred, PilotForest.of(grams, centred, names, seed), seed)
+    pilot = PilotForest.of(grams, centred if summaries is None else summaries, names, seed)
+    fit = fit_kernel(grams, centred, pilot, seed, summaries)
     if fit is None:
         return None
     left_out = shares + centred - fit.residuals

@@ -19,6 +19,7 @@ from subgrove._data.encode import Design, DesignColumn
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
 from subgrove._regress import FoldGrams, grow_forest
+from subgrove._regress.kernel import location_and_spread
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.new_values import NewValues
 from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups
@@ -114,20 +115,6 @@ def fit_donor_forest(grams: FoldGrams, values: Floats, names: Any, seed: int) ->
             in_row_order[grams.order] = scores
             best = DonorForestFit(DonorForest(columns, tuple(forests), grams.design), in_row_order)
     return best
-
-
-def location_and_spread(values: Floats) -> Floats:
-    """Return normal scores of the values and their squares, both with variance 1: trees split on both."""
-    from scipy.special import ndtri
-
-    order = np.argsort(values, kind="stable")
-    _, first, inverse, counts = np.unique(values[order], return_index=True, return_inverse=True, return_counts=True)
-    place = np.empty(len(values))
-    place[order] = (first + (counts - 1) / 2)[inverse]
-    scores = ndtri((place + 0.5) / len(values))
-    columns = np.column_stack([scores, scores**2])
-    spread = columns.std(axis=0)
-    return np.asarray((columns - columns.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def _held_out_crps(

@@ -18,6 +18,7 @@ from subgrove._core.kinds import Floats, Rows
 from subgrove._data.replace_columns import Changes
 from subgrove._data.table import Table
 from subgrove._regress import FoldGrams
+from subgrove._regress.kernel import location_and_spread
 from subgrove._regress.kernel_levels import KernelLevels, fit_kernel_levels
 from subgrove.samplers.base import Feature, FittedSampler
 from subgrove.samplers.new_values import NewValues
@@ -94,7 +95,7 @@ def fit_reweighted(
     `noise` is an estimate of their variance given the columns.
     """
     bins, code = BinnedResiduals.of(residuals)
-    fit = fit_kernel_levels(grams, feature, code, names, seed)
+    fit = fit_kernel_levels(grams, feature, code, names, seed, location_and_spread(residuals))
     if fit is None:
         return None
     ends = np.cumsum(fit.probabilities, axis=1)

@@ -10,13 +10,13 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._data.table import TypedColumn
 from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear
-from subgrove._regress.kernel import PilotForest, SmoothPredictor, fit_kernel
+from subgrove._regress.kernel import PilotForest, SmoothPredictor, fit_kernel, location_and_spread
 from subgrove._regress.level_means import WithLevelMeans, fit_level_means
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
 from subgrove.samplers.auto.candidates import SMOOTH_TERMS, Candidate, CandidateSet
 from subgrove.samplers.auto.choice import UNREADABLE
-from subgrove.samplers.forest_donors import ForestDonors, fit_donor_forest, location_and_spread
+from subgrove.samplers.forest_donors import ForestDonors, fit_donor_forest
 from subgrove.samplers.location_shift import (
     ResidualSampler,
     intercept_only,
