@@ -182,6 +182,20 @@ def test_compare_of_other_rows_is_not_paired() -> None:
     assert (paired["std_error"][:2] < 0.9 * unpaired[:2]).all()
 
 
+def test_compare_of_different_rows_is_alike_in_both_orders() -> None:
+    """20 rows against 280: degrees of freedom must not be those of the result that is named first."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])
+    y = X["a"] + rng.normal(size=300)
+    options: dict[str, Any] = {"sampler": "marginal", "random_state": 1}
+    few, many = (
+        sg.importance(lambda rows: rows["a"], X[part], y[part], **options) for part in (slice(20), slice(20, 300))
+    )
+    one, other = few.compare(many), many.compare(few)
+    np.testing.assert_allclose(one["p_value"], other["p_value"], rtol=1e-10)
+    np.testing.assert_allclose(one["conf_low"], -other["conf_high"], rtol=1e-10)
+
+
 def test_compare_of_other_weights_is_not_paired() -> None:
     """Rows that count differently are no pairs: the influence of each is scaled by its own total."""
     weights = np.random.default_rng(0).integers(1, 4, N)

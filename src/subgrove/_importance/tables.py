@@ -248,7 +248,8 @@ def differences(one: ImportanceData, two: ImportanceData) -> list[dict[str, Any]
         for score in shared:
             other = theirs[score.title]
             variance = _difference_variance(one, two, score, other, losses, place)
-            lines.append(_difference_line(one, score, other, losses[place], variance))
+            freedom = _degrees_of_freedom(one, two, score, other, losses[place])
+            lines.append(_difference_line(one, score, other, losses[place], variance, freedom))
     return lines
 
 
@@ -291,12 +292,30 @@ def _row_weights(result: ImportanceData) -> Floats:
     return np.ones(result.n_rows) if result.weights is None else result.weights
 
 
+def _degrees_of_freedom(
+    one: ImportanceData, two: ImportanceData, first: FeatureResult, second: FeatureResult, loss: tuple[int, int]
+) -> float:
+    """Return n - 1 for paired differences; for different rows those of Welch and Satterthwaite."""
+    n, m = float(first.sizes.sum()), float(second.sizes.sum())
+    if same_rows(one, two):
+        return n - 1
+    own = float(overall_variance(first, one.weights)[loss[0]])
+    other = float(overall_variance(second, two.weights)[loss[1]])
+    spread = own**2 / max(n - 1, 1e-9) + other**2 / max(m - 1, 1e-9)
+    return (own + other) ** 2 / spread if spread > 0 else n + m - 2
+
+
 def _difference_line(
-    one: ImportanceData, first: FeatureResult, second: FeatureResult, loss: tuple[int, int], variance: float
+    one: ImportanceData,
+    first: FeatureResult,
+    second: FeatureResult,
+    loss: tuple[int, int],
+    variance: float,
+    freedom: float,
 ) -> dict[str, Any]:
     a, b = float(first.overall[loss[0]].mean()), float(second.overall[loss[1]].mean())
     n = float(first.sizes.sum())
-    columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(n - 1), one.level)
+    columns = interval_columns(np.array(a - b), np.array(np.sqrt(variance)), np.array(freedom), one.level)
     p = float(columns["p_value"])
     covered = [TEST_ROWS, *([MONTE_CARLO] if MONTE_CARLO in one.covered else [])]
     return {
