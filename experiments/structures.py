@@ -22,6 +22,7 @@ BEYOND = "the default sampler beside the true one on 37 dependence structures"
 
 MODELS: tuple[ModelName, ...] = ("linear", "saturating")
 ROWS = ((1000, 500), (300, 150))  # training and test rows
+WITHOUT_TRUTH = {("Cauchy", "linear")}  # the mean of squared Cauchy variables is infinite
 REPETITIONS = 40
 N_REPEATS = 20
 _FAR, _VERY_FAR = 2.0, 10.0  # times the error of the true sampler
@@ -49,6 +50,8 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
     options = unit.params
     rows = []
     for model in MODELS:
+        if (options["structure"], model) in WITHOUT_TRUTH:
+            continue
         structure = sg.simulate.structure(options["structure"], model=model)
         train = structure.sample(options["n_train"], random_state=seed)
         test = structure.sample(options["n_test"], random_state=seed + 1)
@@ -86,6 +89,8 @@ def run(unit: Unit, seed: int) -> list[dict[str, Any]]:
 
 def tables(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """`lines`: errors, coverage and fidelity checks of each structure, model and number of rows; `all`: in short."""
+    known = [line not in WITHOUT_TRUTH for line in zip(results["structure"], results["model"], strict=True)]
+    results = results[known]
     results = results.assign(square=(results["estimate"] - results["truth"]) ** 2)
     lines = []
     by = ["n_train", "structure", "model"]
