@@ -90,3 +90,12 @@ def test_numbers_below_zero_become_probabilities() -> None:
     shares = np.array([0.5, 0.3, 0.2])
     found = as_probabilities(np.array([[1.2, -0.2, 0.0], [-1.0, -1.0, -1.0]]), shares, 0.1)
     np.testing.assert_allclose(found, np.array([[0.95, 0.03, 0.02], shares.tolist()]))
+
+
+def test_interpolated_noise_has_no_small_errors() -> None:
+    """As many features as rows: in-sample residuals vanish, and errors of left-out rows must not."""
+    rng = np.random.default_rng(8)
+    rows_close = rng.uniform(-2, 2, size=(150, 1))
+    features = np.exp(-0.5 * (10 * (rows_close - rows_close.T)) ** 2)
+    noise = rng.normal(size=(150, 1))
+    assert _RidgeProblem.of(features).errors(noise).min() > 0.8 * noise.var()

@@ -70,8 +70,8 @@ def test_a_choice_states_its_scores_truly() -> None:
             assert best is not None
             assert best.score_gap == 0
             picked = next(one for one in choice.scores if one.name == choice.selected)
-            assert picked.is_good
-            assert all(one.complexity >= picked.complexity for one in choice.scores if one.is_good)
+            assert picked.is_as_good_as(best)
+            assert all(one.complexity >= picked.complexity for one in choice.scores if one.is_as_good_as(best))
             assert not any(letter.isdigit() for letter in choice.reason.removeprefix(name))
 
 

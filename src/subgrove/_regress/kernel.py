@@ -35,7 +35,7 @@ _MIN_GAIN = 0.01  # relative decrease of the error for which a width is changed
 _PILOT_TREES, _PILOT_ROWS, _PILOT_NODE = 40, 1000, 5
 _SHUFFLED_ROWS = 200
 _MIN_ROWS = 40
-_MAX_LEVERAGE = 0.95
+_LEAST_ROOM = 1e-6  # of 1 minus the leverage: a larger one would make the errors of interpolations look small
 _PROJECTIONS = 3
 
 
@@ -320,7 +320,7 @@ class _RidgeProblem:
         """Return the mean squared leave-one-out error for each penalty, summed over targets."""
         values, n, shrinkage = targets - targets.mean(axis=0), len(targets), self._shrinkage()
         projections = self.along.T @ values
-        room = np.maximum(1 - 1 / n - (self.along**2) @ shrinkage.T, 1 - _MAX_LEVERAGE)
+        room = np.maximum(1 - 1 / n - (self.along**2) @ shrinkage.T, _LEAST_ROOM)
         total = np.zeros(len(_PENALTIES))
         for own, projection in zip(values.T, projections.T, strict=True):
             left_out = (own[:, None] - self.along @ (shrinkage * projection).T) / room
@@ -338,7 +338,7 @@ class _RidgeProblem:
         along = shrinkage[:, None] * (self.along.T @ values)
         in_sample = values - self.along @ along
         leverages = (self.along**2) @ shrinkage + 1 / n
-        left_out = in_sample / np.maximum(1 - leverages, 1 - _MAX_LEVERAGE)[:, None]
+        left_out = in_sample / np.maximum(1 - leverages, _LEAST_ROOM)[:, None]
         shares = self.lengths * shrinkage
         degrees = n - 1 - float((2 * shares - shares**2).sum())
         slopes = self.axes @ along

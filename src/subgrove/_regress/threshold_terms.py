@@ -26,6 +26,7 @@ _MIN_DISTINCT = 10
 _REFINED = 13  # thresholds between two deciles, and again between two of these
 _RIDGE = 1e-6
 _MIN_ROWS = 100
+_ROWS_PER_COLUMN = 20  # of the training rows, for each column of all terms
 
 
 @dataclass(frozen=True)
@@ -124,12 +125,17 @@ def fit_threshold_terms(grams: FoldGrams, linear: Any, residuals: Floats, ranked
     left, matrix = target, np.empty((len(target), 0))
     while len(changes) < _MOST_TERMS:
         term = _best_term(grams, parts, left)
-        if term is None or term in changes:
+        if term is None:
             break
         term = _refined(term, matrix, target, lambda part: grams.values[:, place[part]])
+        more = np.hstack([matrix, _regressors(term, lambda part: grams.values[:, place[part]])])
+        if term in changes or more.shape[1] * _ROWS_PER_COLUMN > len(target):
+            break
+        residuals_then = _held_out(grams, more, target)
+        if not exceeds_standard_error(left**2 - residuals_then**2):
+            break
         changes.append(term)
-        matrix = np.hstack([matrix, _regressors(term, lambda part: grams.values[:, place[part]])])
-        left = _held_out(grams, matrix, target)
+        left, matrix = residuals_then, more
     if not changes or not exceeds_standard_error(target**2 - left**2, errors=2):
         return None
     coefficients, intercept = _least_squares(matrix, target)

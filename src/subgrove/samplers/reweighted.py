@@ -127,15 +127,19 @@ def back_transformed_scores(
     predicted: Floats,
     residuals: Floats,
     leaf: Rows,
+    own_leaf: Rows,
     scale: ValueScale | None,
     judged: ValueScale | None,
 ) -> Floats:
-    """Return the CRPS of values that are predicted, or compared, on another scale, with residuals of the same leaf."""
+    """Return the CRPS of values that are predicted, or compared, on another scale, with residuals of the same leaf.
+
+    `leaf` is that of the residuals, `own_leaf` that of the values.
+    """
     levels = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     pools = np.array([np.quantile(residuals[leaf == k], levels) for k in range(int(leaf.max()) + 1)])
 
     def quantile(level: float) -> Floats:
-        return _converted(predicted + pools[leaf, int(level * _QUANTILES)], scale, judged)
+        return _converted(predicted + pools[own_leaf, int(level * _QUANTILES)], scale, judged)
 
     return quantile_crps(x if judged is None else judged.forward(x), quantile)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -24,7 +24,6 @@ from subgrove.trees.split_points import refine_split_points
 from subgrove.trees.training import training_rows
 
 _OPTIMISM = 4.0  # upper bound, in rows' worth of score, of the gain from selecting a split on the scored rows
-SMOOTH_TERMS = 100  # complexity of a smooth function
 _ENOUGH_SCORED = 1000  # rows on which regrown trees are scored; more would cost more than they add
 
 
@@ -201,13 +200,17 @@ class CandidateSet:
     ) -> Floats:
         """Return scores of one half by a tree grown on the other half; of both halves if they are small."""
         scores = np.full(len(series.values), np.nan)
-        for train, test in self.halves[: 1 if len(scores) >= 2 * _ENOUGH_SCORED else 2]:
+        for train, test, leaf, test_leaf in self._trees_of_halves(series, settings):
+            scores[test] = leaf_scores(scored or series, train, leaf, test, test_leaf)
+        return scores
+
+    def _trees_of_halves(self, series: TypedColumn, settings: TreeSettings) -> Iterator[tuple[Rows, Rows, Rows, Rows]]:
+        """Yield rows that a tree is grown on, rows to score, and the leaves of both; of one half if there are many."""
+        for train, test in self.halves[: 1 if len(series.values) >= 2 * _ENOUGH_SCORED else 2]:
             train_table = self.predictors.rows(train)
             target = (TypedColumn(series.info, series.values[train]),)
             tree = grow_partition(train_table, (self.series.info.name,), target, None, settings)
-            leaves = tree._assign_table(train_table), tree._assign_table(self.predictors.rows(test))
-            scores[test] = leaf_scores(scored or series, train, leaves[0], test, leaves[1])
-        return scores
+            yield train, test, tree._assign_table(train_table), tree._assign_table(self.predictors.rows(test))
 
 
 def best_candidate(candidates: list[Candidate]) -> Candidate:

@@ -10,6 +10,7 @@ from subgrove._core.text import first_of
 
 _NEGLIGIBLE = 0.01  # relative difference of scores that is not worth a more complex sampler
 _MIN_RETENTION = 0.01  # smaller shares are not mentioned
+SMOOTH_TERMS = 100  # complexity of a smooth function
 UNREADABLE = 10_000  # complexity of a forest
 
 DESCRIPTIONS = {
@@ -61,9 +62,22 @@ class CandidateScore:
     complexity: int
 
     @property
-    def is_good(self) -> bool:
-        """Whether it is within one standard error, or one percent, of the best candidate."""
-        return self.score_gap <= max(self.std_error, _NEGLIGIBLE * (self.score - self.score_gap))
+    def is_simple(self) -> bool:
+        """Whether it consists of terms and splits that can be read."""
+        return self.complexity < SMOOTH_TERMS
+
+    def is_as_good_as(self, best: CandidateScore) -> bool:
+        """Whether it is within one standard error, or one percent, of the best candidate.
+
+        Two standard errors if it can be read and the best cannot.
+
+        Parameters
+        ----------
+        best : CandidateScore
+            The candidate with the lowest score.
+        """
+        errors = 2.0 if self.is_simple and not best.is_simple else 1.0
+        return self.score_gap <= max(errors * self.std_error, _NEGLIGIBLE * best.score)
 
 
 @dataclass(frozen=True)
@@ -115,7 +129,7 @@ class SamplerChoice:
 
     @classmethod
     def between(cls, feature: str, measure: str, scores: tuple[CandidateScore, ...], n_rows: int) -> SamplerChoice:
-        """Select the simplest candidate within one standard error, or one percent, of the best.
+        """Select the simplest candidate that is as good as the best.
 
         Parameters
         ----------
@@ -128,7 +142,8 @@ class SamplerChoice:
         n_rows : int
             Number of training rows.
         """
-        good = [one for one in scores if one.is_good or len(scores) == 1]
+        best = min(scores, key=lambda one: one.score)
+        good = [one for one in scores if len(scores) == 1 or one.is_as_good_as(best)]
         selected = min(good, key=lambda one: (one.complexity, one.score))
         return cls(feature, selected.name, measure, scores, _reason(feature, measure, scores, selected), n_rows)
 

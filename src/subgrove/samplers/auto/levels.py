@@ -15,8 +15,8 @@ from subgrove._regress.forest_levels import fit_forest_levels
 from subgrove._regress.kernel_levels import fit_kernel_levels
 from subgrove._regress.multinomial import fit_sparse_multinomial
 from subgrove._regress.ordered_levels import fit_ordered_levels
-from subgrove.samplers.auto.candidates import SMOOTH_TERMS, Candidate, CandidateSet
-from subgrove.samplers.auto.choice import UNREADABLE
+from subgrove.samplers.auto.candidates import Candidate, CandidateSet
+from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE
 from subgrove.samplers.location_shift import (
     LevelSampler,
 )

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
 
-from subgrove._core.kinds import Floats
+from subgrove._core.kinds import Floats, Rows
 from subgrove._data.table import TypedColumn
 from subgrove._regress import LinearFit, exceeds_standard_error, fit_dense_linear, fit_sparse_linear
 from subgrove._regress.kernel import PilotForest, SmoothPredictor, fit_kernel, location_and_spread
 from subgrove._regress.level_means import WithLevelMeans, fit_level_means
 from subgrove._regress.threshold_terms import fit_threshold_terms
 from subgrove._subgroups.depth import leave_one_out_scores
-from subgrove.samplers.auto.candidates import SMOOTH_TERMS, Candidate, CandidateSet
-from subgrove.samplers.auto.choice import UNREADABLE
+from subgrove._subgroups.partition import TreeSettings
+from subgrove.samplers.auto.candidates import Candidate, CandidateSet
+from subgrove.samplers.auto.choice import SMOOTH_TERMS, UNREADABLE
 from subgrove.samplers.forest_donors import ForestDonors, fit_donor_forest
 from subgrove.samplers.location_shift import (
     ResidualSampler,
@@ -131,12 +133,13 @@ class NumberCandidates(CandidateSet):
         predicts = exceeds_standard_error((x - x.mean()) ** 2 - fit.residuals**2)
         tree = self.single if not predicts and len(self.tree) == 1 else self._grow(residuals, settings)
         splits, leaf = len(tree) - 1, tree._assign_table(self.predictors)
-        judged, plain = self._judged, scale is None and self._judged is None
-        if plain:
+        everything = np.arange(len(x))
+        rescore: Callable[[], Floats] = partial(self._scores_by_halves, residuals, settings)
+        if scale is None and self._judged is None:
             scores = leave_one_out_scores(residuals, leaf)
         else:
-            predicted = x - fit.residuals
-            scores = back_transformed_scores(self.series.values, predicted, fit.residuals, leaf, scale, judged)
+            scores = self._scores_on_scale(fit, scale, everything, everything, leaf, leaf)
+            rescore = partial(self._scores_on_scale_by_halves, fit, scale, settings)
         return Candidate(
             name=name,
             scores=scores,
@@ -145,9 +148,23 @@ class NumberCandidates(CandidateSet):
                 fit, tree, self.training, self.series, self.training.report_depth, scale=scale
             ),
             splits=splits,
-            rescore=partial(self._scores_by_halves, residuals, settings) if splits and plain else None,
+            rescore=rescore if splits else None,
             columns=len(self.predictors.names),
         )
+
+    def _scores_on_scale(
+        self, fit: LinearFit, scale: ValueScale | None, train: Rows, test: Rows, leaf: Rows, test_leaf: Rows
+    ) -> Floats:
+        """Return scores of test rows with residuals of training rows, where either or both are on another scale."""
+        values = self.series.values[test]
+        predicted = (values if scale is None else scale.forward(values)) - fit.residuals[test]
+        return back_transformed_scores(values, predicted, fit.residuals[train], leaf, test_leaf, scale, self._judged)
+
+    def _scores_on_scale_by_halves(self, fit: LinearFit, scale: ValueScale | None, settings: TreeSettings) -> Floats:
+        scores = np.full(len(fit.residuals), np.nan)
+        for train, test, leaf, test_leaf in self._trees_of_halves(residual_column(fit), settings):
+            scores[test] = self._scores_on_scale(fit, scale, train, test, leaf, test_leaf)
+        return scores
 
     def _gaussian(self, fit: LinearFit) -> Candidate:
         """Return the normal distribution around a ridge prediction, with its closed-form CRPS."""
