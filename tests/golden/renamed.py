@@ -43,6 +43,7 @@ VALUES: dict[str, str] = {
     "failed": "fails",
     "Monte Carlo": "redraw",
     "test rows + Monte Carlo": "test rows + redraw",
+    "test rows + Monte Carlo + donors": "test rows + redraw + donors",
     "test rows (calibrated) + Monte Carlo": "test rows (calibrated) + redraw",
     "test rows + Monte Carlo + sampler": "test rows + redraw + partition",
     "test rows + Monte Carlo + sampler + model": "test rows + redraw + partition + model",

@@ -61,7 +61,7 @@ def test_rows_are_weighted_by_the_column_that_predicts_their_contribution() -> N
     # The model has x1 x2 + x1, so that a row adds (1 + x2)^2 times the square of what x1 moves by.
     assert line["columns"].split(", ")[0] == "x2"
     assert line["std_error"] < 0.9 * line["uncalibrated_std_error"]
-    assert auto().overall["noise"].iloc[0] == "test rows (calibrated) + Monte Carlo"
+    assert auto().overall["noise"].iloc[0] == "test rows (calibrated) + Monte Carlo + donors"
     assert auto().settings["calibrated"] == {"further_rows": 600}
 
 

@@ -40,17 +40,20 @@ PLAIN = run()
 WITH_PARTITION = PLAIN.with_sampler_variance(6)
 
 
-def test_default_covers_test_rows_and_monte_carlo_draws() -> None:
-    assert PLAIN.covered == ("test rows", "Monte Carlo")
-    assert set(PLAIN.overall["noise"]) == {"test rows + Monte Carlo"}
-    assert set(PLAIN.by_subgroup["noise"]) == {"test rows + Monte Carlo"}
+def test_default_covers_test_rows_monte_carlo_draws_and_donors() -> None:
+    assert PLAIN.covered == ("test rows", "Monte Carlo", "donors")
+    assert set(PLAIN.overall["noise"]) == {"test rows + Monte Carlo + donors"}
+    assert set(PLAIN.by_subgroup["noise"]) == {"test rows + Monte Carlo + donors"}
 
 
 @pytest.mark.parametrize("table", ["overall", "by_subgroup"])
 def test_variances_of_sources_are_added(table: str) -> None:
-    rows, draws = (getattr(PLAIN.with_noise(source), table) for source in ("test rows", "Monte Carlo"))
+    rows, draws, donors = (
+        getattr(PLAIN.with_noise(source), table) for source in ("test rows", "Monte Carlo", "donors")
+    )
     both = getattr(PLAIN, table)
-    np.testing.assert_allclose(both["std_error"] ** 2, rows["std_error"] ** 2 + draws["std_error"] ** 2, rtol=1e-12)
+    squares = rows["std_error"] ** 2 + draws["std_error"] ** 2 + donors["std_error"] ** 2
+    np.testing.assert_allclose(both["std_error"] ** 2, squares, rtol=1e-12)
     np.testing.assert_allclose(draws["std_error"], both["mc_error"], rtol=1e-12)
     assert set(draws["noise"]) == {"Monte Carlo"}
     assert set(rows["noise"]) == {"test rows"}
@@ -58,7 +61,7 @@ def test_variances_of_sources_are_added(table: str) -> None:
 
 
 def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:
-    line = PLAIN.overall.iloc[0]
+    line = PLAIN.with_noise("test rows", "Monte Carlo").overall.iloc[0]
     rows, draws = PLAIN.with_noise("test rows").overall["std_error"][0] ** 2, line["mc_error"] ** 2
     df = (rows + draws) ** 2 / (rows**2 / 149 + draws**2 / 3)
     assert df < 149
@@ -81,7 +84,7 @@ def test_noise_names_the_largest_source() -> None:
     assert (errors.idxmax(axis=1)[:2] == table["largest"][:2]).all()
     assert table["largest"][2] == "none"  # the model does not look at it
     np.testing.assert_allclose(table["Monte Carlo"], WITH_PARTITION.overall["mc_error"])
-    assert list(PLAIN.variance_components.columns) == ["feature", "test rows", "Monte Carlo", "largest"]
+    assert list(PLAIN.variance_components.columns) == ["feature", "test rows", "Monte Carlo", "donors", "largest"]
 
 
 def test_sampler_variance_is_covered_on_request_only() -> None:

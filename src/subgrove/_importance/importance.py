@@ -244,8 +244,9 @@ def _result(
     if spec.adaptive is not None:
         warn_of_max_repeats(spec.adaptive, results, data.weights)
         adaptive = {"adaptive_share": spec.adaptive.share, "repeats_used": repeats_used(results)}
+    donors = {"training_donors": True} if any(score.donor_variance is not None for score in results) else {}
     settings = spec.settings(
-        {**adaptive, **fitted.settings},
+        {**adaptive, **fitted.settings, **donors},
         data.given,
         n_rows_predicted=context.predictor.n_rows,
         n_calls=context.predictor.n_calls,

@@ -4,6 +4,7 @@ Sources of noise are independent, so their variances add::
 
     test rows     another sample of test rows would give another mean
     Monte Carlo   other draws of the same number of repeats would
+    donors        other training rows, whose values or residuals are drawn, would
     sampler       a sampler fitted on other training rows would (`with_sampler_variance`)
     model         a model fitted on other training rows would (`importance_over_refits`)
 
@@ -35,11 +36,12 @@ from subgrove._scoring.estimate_variance import (
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove.exceptions import ParameterError
 
-TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL = "test rows", "Monte Carlo", "sampler", "model"
-SOURCES = (TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)
+TEST_ROWS, MONTE_CARLO, DONORS, SAMPLER, MODEL = "test rows", "Monte Carlo", "donors", "sampler", "model"
+SOURCES = (TEST_ROWS, MONTE_CARLO, DONORS, SAMPLER, MODEL)
 _REMEDY = {
     TEST_ROWS: "It needs a loss that has a value for each row.",
     MONTE_CARLO: "This result has no Monte Carlo draws.",
+    DONORS: "It needs a sampler that draws values or residuals of training rows.",
     SAMPLER: "Pass train to importance and call .with_sampler_variance() on the result.",
     MODEL: "Use importance_over_refits, which fits the model repeatedly; a single fitted model does not show it.",
 }
@@ -53,12 +55,17 @@ def label(sources: Sequence[str], *, calibrated: bool = False) -> str:
 def known_sources(scores: Sequence[FeatureResult], settings: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the sources whose variance a result knows."""
     has_sampler_variance = scores and all(score.sampler_variance is not None for score in scores)
-    return (*default_sources(settings), SAMPLER) if has_sampler_variance else default_sources(settings)
+    sources = default_sources(settings)
+    if not has_sampler_variance:
+        return sources
+    return (*(source for source in sources if source != DONORS), SAMPLER)  # other training rows are other donors too
 
 
 def default_sources(settings: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the sources that tables cover by default: the test rows, and Monte Carlo draws if there are any."""
-    return (TEST_ROWS,) if settings.get("method") == "loco" else (TEST_ROWS, MONTE_CARLO)
+    """Return the sources that tables cover by default: test rows, Monte Carlo draws, and training donors."""
+    if settings.get("method") == "loco":
+        return (TEST_ROWS,)
+    return (TEST_ROWS, MONTE_CARLO, DONORS) if settings.get("training_donors") else (TEST_ROWS, MONTE_CARLO)
 
 
 def read_sources(names: Sequence[Any], known: Sequence[str]) -> tuple[str, ...]:
@@ -80,6 +87,8 @@ def overall_components(score: FeatureResult, at: int, weights: Floats | None, *,
         TEST_ROWS: np.array([overall_variance(score, weights)[at] if per_row else np.nan, n - 1]),
         MONTE_CARLO: np.array([monte_carlo_variance(score, at, per_row=per_row), _draws_df(score, whole=True)]),
     }
+    variance = 0.0 if score.donor_variance is None or not per_row else float(score.donor_variance[at])
+    components[DONORS] = np.array([variance, np.inf])
     if score.sampler_variance is not None:
         components[SAMPLER] = np.array([score.sampler_variance[at], score.sampler_resamples - 1])
     return components
@@ -87,9 +96,12 @@ def overall_components(score: FeatureResult, at: int, weights: Floats | None, *,
 
 def subgroup_components(score: FeatureResult, at: int, weights: Floats | None) -> dict[str, Floats]:
     """Return the same for each subgroup: arrays of variances and of degrees of freedom."""
+    donors = score.donor_subgroup_variance
+    none = np.zeros(len(score.sizes))
     return {
         TEST_ROWS: np.array([subgroup_variance(score, weights)[at], score.sizes - 1]),
         MONTE_CARLO: np.array([score.mc_variance[at], _draws_df(score)]),
+        DONORS: np.array([none if donors is None else donors[at], none + np.inf]),
     }
 
 

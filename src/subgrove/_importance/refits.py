@@ -27,7 +27,16 @@ from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.importance import importance
-from subgrove._importance.intervals import SOURCES, adjusted_p_values, interval_columns, label, monte_carlo_variances
+from subgrove._importance.intervals import (
+    MODEL,
+    MONTE_CARLO,
+    SAMPLER,
+    TEST_ROWS,
+    adjusted_p_values,
+    interval_columns,
+    label,
+    monte_carlo_variances,
+)
 from subgrove._importance.loco import Refit, unfitted
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.storage import read_result, write_result
@@ -103,7 +112,7 @@ class RefitsResult:
                         "n": int(self.settings["n_test"]),
                         **{name: float(values[k]) for name, values in columns.items()},
                         "mc_error": float(self.mc_error[at, k]),
-                        "noise": label(SOURCES),
+                        "noise": label((TEST_ROWS, MONTE_CARLO, SAMPLER, MODEL)),
                     }
                 )
         return table_of_lines(self.backend, adjusted_p_values(lines))
@@ -238,7 +247,7 @@ def importance_over_refits(
     ...     LinearRegression(), X, bike.y, n_refits=5, loss="absolute_error", random_state=1
     ... )
     >>> found.overall["noise"][0]
-    'test rows + Monte Carlo + sampler + model'
+    'test rows + Monte Carlo + donors + sampler + model'
     >>> (found.overall["p_holm"] < 0.05).tolist()
     [True, True, True]
     """

@@ -106,6 +106,8 @@ class FeatureResult:
     moved, moved_variance : float arrays (n, C), or None
         Mean shift of the row's C predictions when the feature is resampled, and its Monte-Carlo variance (NaN for a
         single repeat); None if predictions are not numbers.
+    donor_variance, donor_subgroup_variance : float arrays (L,) and (L, K), or None
+        Variance of the overall estimate, and of those of subgroups, over other training donors; None without these.
     sampler_variance : float array (L,) or None
         Variance of the overall estimate over samplers fitted on other training rows, if it was computed.
     sampler_resamples : int
@@ -134,6 +136,8 @@ class FeatureResult:
     influence: npt.NDArray[np.floating[Any]] = field(default_factory=_no_rows)
     moved: npt.NDArray[np.floating[Any]] | None = None
     moved_variance: npt.NDArray[np.floating[Any]] | None = None
+    donor_variance: Floats | None = None
+    donor_subgroup_variance: Floats | None = None
     sampler_variance: Floats | None = None
     sampler_resamples: int = 0
     calibration: Calibration | None = None
@@ -163,6 +167,8 @@ class FeatureResult:
             overall=self.overall[own],
             excess=self.excess[own],
             mc_variance=self.mc_variance[own],
+            donor_variance=None if self.donor_variance is None else self.donor_variance[own],
+            donor_subgroup_variance=None if self.donor_subgroup_variance is None else self.donor_subgroup_variance[own],
             sampler_variance=None if self.sampler_variance is None else self.sampler_variance[own],
             calibration=None if self.calibration is None else self.calibration.for_loss(at),
         )

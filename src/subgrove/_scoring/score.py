@@ -28,6 +28,7 @@ from subgrove._scoring.accumulate import LossAccumulator, NumpyArrays
 from subgrove._scoring.adaptive_repeats import continued, copy_sums
 from subgrove._scoring.context import BatchDescription, PredictionJob, ScoringContext, build_table
 from subgrove._scoring.deduplicate import lookup_for
+from subgrove._scoring.donor_variance import DonorSums
 from subgrove._scoring.feature_result import FeatureResult
 from subgrove._scoring.row_losses import PredictionShifts
 from subgrove.exceptions import ModelError
@@ -122,6 +123,7 @@ class FeatureScorer:
     feature: Feature
     accumulator: LossAccumulator
     shifts: PredictionShifts | None
+    donors: DonorSums | None = None
     n_done: int = 0  # repeats of earlier rounds
     score_increases: list[Floats] = field(default_factory=list)  # of losses that are scores of all rows together
     first_draw: Table | str | None = None
@@ -139,11 +141,17 @@ class FeatureScorer:
             more = continued(earlier.accumulator, resampled, n_repeats)
             if more is not None:
                 done = earlier.accumulator.n_repeats
+                if earlier.donors is not None:
+                    earlier.donors.go_on(resampled, done)
                 return replace(earlier, accumulator=more, n_done=done, n_jobs=None, n_added=0)
         arrays = NumpyArrays(context.frames.n_rows, context.weights)
         accumulator = LossAccumulator(arrays, resampled, len(context.baseline_losses), n_repeats)
         values = context.prediction_values
-        return cls(context, feature, accumulator, None if values is None else PredictionShifts(values))
+        shifts = None if values is None else PredictionShifts(values)
+        donors = None
+        if resampled.donor_pool is not None and (resampled.sampled is None or resampled.sampled.any()):
+            donors = DonorSums(resampled, len(context.baseline_losses), context.weights)
+        return cls(context, feature, accumulator, shifts, donors)
 
     def jobs(self) -> Iterator[PredictionJob]:
         """Yield what is to be predicted."""
@@ -169,6 +177,8 @@ class FeatureScorer:
             self.first_draw = context.fidelity_checker.read_draw(job.draw)
         if len(context.losses.per_row) < len(context.losses.losses):
             self.score_increases.append(context.losses.whole(predictions, job.about) - context.baseline_scores)
+        if self.donors is not None:
+            self.donors.add(increase, rows)
         self.accumulator.add_repeat(job.repeat, next(iter(job.changes.values())), increase, rows)
 
     def provisional(self) -> FeatureResult:
@@ -189,7 +199,11 @@ class FeatureScorer:
             for at, loss in enumerate(self.context.losses.losses)
             if not loss.per_row
         }
-        return accumulator.result(self.feature, scores, self.shifts)
+        result = accumulator.result(self.feature, scores, self.shifts)
+        if self.donors is None:
+            return result
+        overall, by_subgroup = self.donors.variances()
+        return replace(result, donor_variance=overall, donor_subgroup_variance=by_subgroup)
 
 
 Predicted = Iterator[tuple[PredictionJob, Predictions]]

@@ -11,7 +11,13 @@ from subgrove.samplers.imputation import Imputation
 from subgrove.samplers.intervals import Intervals
 from subgrove.samplers.knockoffs import Knockoffs
 from subgrove.samplers.marginal import Marginal
-from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import (
+    DonorPool,
+    ExactExpectation,
+    ExpectationTerm,
+    ResampledFeature,
+    RowGroups,
+)
 from subgrove.samplers.shifted_subgroups import ShiftedSubgroups
 from subgrove.samplers.subgroups import SubgroupSampler
 from subgrove.samplers.unchanged import Unchanged
@@ -19,6 +25,7 @@ from subgrove.samplers.unchanged import Unchanged
 __all__ = [
     "Auto",
     "CandidateScore",
+    "DonorPool",
     "Donors",
     "ExactExpectation",
     "ExpectationTerm",

@@ -36,7 +36,13 @@ from subgrove._subgroups.partition import TreeSettings
 from subgrove.samplers.base import Feature, FittedSampler, read_training_table
 from subgrove.samplers.donors import SortedPools, balanced_points
 from subgrove.samplers.new_values import NewValues
-from subgrove.samplers.resampled_feature import ExactExpectation, ExpectationTerm, ResampledFeature, RowGroups
+from subgrove.samplers.resampled_feature import (
+    DonorPool,
+    ExactExpectation,
+    ExpectationTerm,
+    ResampledFeature,
+    RowGroups,
+)
 from subgrove.samplers.scales import ValueScale
 from subgrove.trees.candidates import SortedTable
 from subgrove.trees.training import select_columns
@@ -212,12 +218,15 @@ class ResidualSampler(FittedSampler):
         pools = cached(rngs, "pools", lambda: SortedPools(self.code, self.residuals, len(self.partition)))
         centred = self.residuals - self.centre[self.code]
 
+        def members() -> Iterator[Rows]:
+            points = balanced_points(code, len(self.partition), own - predicted, rngs)
+            return (pools.at(code, each) for each in points)
+
         def draws() -> Iterator[Changes]:
-            for points in balanced_points(code, len(self.partition), own - predicted, rngs):
-                yield {name: self.values.fitted_to(base + spread * centred[pools.at(code, points)], values)}
+            return ({name: self.values.fitted_to(base + spread * centred[drawn], values)} for drawn in members())
 
         groups = RowGroups(shown, self.shown.rules, self.conditioning)
-        return ResampledFeature(groups, draws, None, np.array([np.inf]))
+        return ResampledFeature(groups, draws, None, np.array([np.inf]), donor_pool=DonorPool(self.code, members))
 
     @property
     def conditioning(self) -> tuple[str, ...]:

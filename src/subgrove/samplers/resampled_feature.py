@@ -134,6 +134,30 @@ class ExactExpectation:
 
 
 @dataclass(frozen=True, eq=False)
+class DonorPool:
+    """Training rows whose values, or residuals, rows receive.
+
+    Attributes
+    ----------
+    leaf : int array
+        Subgroup of each member of the pool, within which it is drawn.
+    members : callable
+        Returns a new iterator each time; it yields the member that each row receives, one array per repeat.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import subgrove as sg
+    >>> pool = sg.samplers.DonorPool(np.array([0, 0, 1]), lambda: iter([np.array([1, 0, 2])]))
+    >>> [pool.leaf[members].tolist() for members in pool.members()]
+    [[0, 0, 1]]
+    """
+
+    leaf: Codes
+    members: Callable[[], Iterator[Rows]]
+
+
+@dataclass(frozen=True, eq=False)
 class ResampledFeature:
     """New values of one feature.
 
@@ -148,6 +172,8 @@ class ResampledFeature:
     population : float array
         Number of distinct draws per subgroup from which repeats are taken without replacement; infinite if repeats
         are independent. It reduces the Monte-Carlo error (finite population correction).
+    donor_pool : DonorPool or None
+        Training rows that are drawn, if their noise is to be part of standard errors.
 
     Examples
     --------
@@ -163,6 +189,7 @@ class ResampledFeature:
     draws: Callable[[], Iterator[Changes]]
     exact: ExactExpectation | None = None
     population: Floats = field(default_factory=lambda: np.array([np.inf]))
+    donor_pool: DonorPool | None = None
 
     @property
     def sampled(self) -> npt.NDArray[np.bool_] | None:

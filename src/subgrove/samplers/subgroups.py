@@ -31,7 +31,7 @@ from subgrove.samplers.marginal import (
     resample_within,
     with_training_donors,
 )
-from subgrove.samplers.resampled_feature import ResampledFeature, RowGroups, exact_from
+from subgrove.samplers.resampled_feature import DonorPool, ResampledFeature, RowGroups, exact_from
 
 
 @dataclass(eq=False, repr=False)
@@ -330,13 +330,15 @@ class TrainingSubgroups(FittedSampler):
         if exact:
             expectation = exact_from(code, n_groups, table, self.table, self.code, feature, rngs, self.rows)
 
+        def members() -> Iterator[Rows]:
+            return (pools.at(code, points) for points in balanced_points(code, n_groups, own, rngs))
+
         def draws() -> Iterator[Changes]:
-            for points in balanced_points(code, n_groups, own, rngs):
-                donors = Donors(self.rows[pools.at(code, points)], train=True)
-                yield dict.fromkeys(feature, donors)
+            return (dict.fromkeys(feature, Donors(self.rows[drawn], train=True)) for drawn in members())
 
         groups = RowGroups(shown, self.shown.rules, self.partition.conditioning)
-        return ResampledFeature(groups, draws, expectation, np.array([np.inf]))
+        pool = DonorPool(self.code, members)
+        return ResampledFeature(groups, draws, expectation, np.array([np.inf]), donor_pool=pool)
 
     def split_columns(self, feature: Feature) -> tuple[str, ...] | None:
         """Return the split columns of the tree, those nearest to the root first."""

@@ -113,7 +113,7 @@ class SamplerChoice:
     >>> X = sg.datasets.bike().X
     >>> choice = sg.samplers.Auto().fit(X, ["weather"]).choices["weather"]
     >>> choice.selected, choice.measure, choice.n_subgroups, choice.conditioning
-    ('smooth_levels', 'log score', 1, ('hum', 'temp', 'wind'))
+    ('training_subgroups', 'log score', 7, ('hum', 'temp', 'wind'))
     """
 
     feature: str

@@ -88,7 +88,7 @@ class Auto(Sampler):
     >>> sampler = sg.samplers.Auto().fit(train.X, ["hum", "weather", "yr"])
     >>> for name, choice in sampler.choices.items():
     ...     print(name, choice.selected)
-    hum shifted_subgroups
+    hum training_subgroups
     weather smooth_levels
     yr marginal
     """
