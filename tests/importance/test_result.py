@@ -182,7 +182,7 @@ def test_compare_of_other_rows_is_not_paired() -> None:
     assert (paired["std_error"][:2] < 0.9 * unpaired[:2]).all()
 
 
-def test_compare_of_different_rows_is_alike_in_both_orders() -> None:
+def test_compare_of_different_rows_gives_the_same_p_value_in_both_orders() -> None:
     """20 rows against 280: degrees of freedom must not be those of the result that is named first."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(300, 2)), columns=["a", "b"])

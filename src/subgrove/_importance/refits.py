@@ -247,7 +247,7 @@ def importance_over_refits(
     ...     LinearRegression(), X, bike.y, n_refits=5, loss="absolute_error", random_state=1
     ... )
     >>> found.overall["noise"][0]
-    'test rows + Monte Carlo + donors + sampler + model'
+    'test rows + Monte Carlo + sampler + model'
     >>> (found.overall["p_holm"] < 0.05).tolist()
     [True, True, True]
     """
