@@ -2,9 +2,9 @@
 
 Donors are a sample too. With N donors, whose mean effects on the loss vary by v from donor to donor, the estimate
 varies by v / N; this is not small where test rows are more than training rows. The effects are estimated from the same
-draws as the importance: draws of the same donor share an effect of variance v, which an analysis of variance separates from the
-variation between rows. Donors of different subgroups serve different rows, so their variances are weighted by the
-squared share of the rows.
+draws as the importance: draws of the same donor share its effect, whose variance v an analysis of variance separates
+from the variation between rows. Donors of different subgroups serve different rows, so their variances are weighted by
+the squared share of the rows.
 """
 
 from __future__ import annotations
