@@ -17,10 +17,12 @@ from subgrove._report.wording import (
     fidelity_sentence,
     gap_sentences,
     headline,
+    highlights,
     reading,
     subgroup_sentence,
     with_interval,
 )
+from tests.report.hand_made import fidelity, numeric_feature, summary_of
 
 CLAIMS_IMPORTANCE = re.compile(r"\bis important\b|\bhas a small importance\b")
 BAD = re.compile(r"\bnan\b|None|-0(?![.\d])|\binf\b")
@@ -171,3 +173,13 @@ def test_there_is_no_contrast_between_equal_estimates() -> None:
     parts = [SubgroupSummary(at, f"z = {at}", 9, 50, one, "") for at, one in enumerate((significant, other))]
     assert [reading(one, 100.0) for one in (significant, other)] == ["important", "negligible"]
     assert contrast("z", parts, 100.0) is None
+
+
+def test_no_finding_counts_a_feature_whose_resampled_rows_are_unrealistic() -> None:
+    reliable, unreliable = numeric_feature("temp"), replace(numeric_feature("hum"), fidelity=fidelity("failed"))
+    made = summary_of([reliable, unreliable])
+    findings = highlights(made.model, made.data, [reliable, unreliable], made.baseline, "absolute error")
+    (counted,) = [sentence for sentence in findings if "important (at least" in sentence]
+    assert counted.startswith("1 of 2 features is important")
+    assert "hum" not in counted
+    assert any("unreliable" in sentence and "hum" in sentence for sentence in findings)

@@ -253,8 +253,11 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
 
 
 def _important(features: Sequence[FeatureSummary], baseline: float, loss: str) -> str:
-    """Name the features that are important in size and significantly so, and count the others."""
-    important = [one for one in features if reading(one.conditional, baseline) == "important"]
+    """Name the features that are important in size and significantly so; none whose resampled rows are unrealistic."""
+    failed = set(_failed(features))
+    important = [
+        one for one in features if reading(one.conditional, baseline) == "important" and one.feature not in failed
+    ]
     share = percent(IMPORTANT)
     if not important:
         return f"No feature is important given the others: none raises the {loss} by {share} or more when resampled."
@@ -321,7 +324,7 @@ def cautions(
         "A feature that is redundant with others has a low conditional importance even if the model relies on it: two "
         "copies of a column are both low, and dropping both may cost much.",
         *([f"Nearly redundant here: {listed(redundant)}."] if redundant else []),
-        f"Intervals ({percent(level)}) cover the choice of test rows and the random draws. They do not cover "
+        f"Intervals ({percent(level)}) cover the choice of test rows, of donors and of random draws. They do not cover "
         "retraining the model, other training rows for the subgroups, or multiple testing over features.",
         "Curves are means of predictions. Beyond the range of a subgroup's rows the model extrapolates, and a curve "
         "over all rows includes such predictions where features are dependent.",
