@@ -157,8 +157,8 @@ def report(tables: dict[str, pd.DataFrame]) -> str:
         f"columns in {lines['structure'].nunique()} ways (`sg.simulate.structures()`), for a linear and a saturating "
         "model. The ratio is the squared error of the default over that of the true sampler on the same test rows, "
         f"over {int(lines['repetitions'].min())} or more repetitions with {N_REPEATS} draws. The candidates of the "
-        "default were developed on these structures, with other rows: for structures that are not among them, expect larger "
-        "errors."
+        "default were developed on these structures, with other rows: for structures that are not among them, expect "
+        "larger errors."
     )
     shown = lines[lines["ratio"] > _SHOWN]
     rows = [f"| {' | '.join(_HEAD)} |", "|--:|---|---|--:|--:|--:|---|", *(_row(line) for line in shown.itertuples())]
