@@ -66,7 +66,7 @@ class NumberCandidates(CandidateSet):
             candidates.append(self._shifted(other, "transformed_subgroups", other_scale))
             located.append((other, other_scale, candidates[-1].score))
         candidates = self.rescored([*candidates, *self.subgroups()])
-        location, scale, _ = min(located, key=lambda one: one[2])
+        location, scale, _ = min(located, key=lambda one: one[2])  # whose residuals the last two candidates resample
         return [*candidates, *self._reweighted(location, scale), *self._forest_donors(location, scale)]
 
     @cached_property
