@@ -14,6 +14,7 @@ from sklearn.linear_model import LinearRegression
 
 import subgrove as sg
 from subgrove._core.text import number as formatted
+from subgrove._importance.evidence import overall_findings
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.auto.choice import DESCRIPTIONS
 
@@ -117,15 +118,19 @@ def check_costs(imp: sg.ImportanceResult, feature: str, sentences: tuple[str, ..
 def check_verdicts(imp: sg.ImportanceResult, feature: str, sentences: tuple[str, ...]) -> None:
     text = " ".join(sentences)
     lines = [line for line in lines_of(imp, feature) if not np.isnan(line["std_error"])]
-    sure = [line for line in lines if line["p_value"] < 0.05]
-    nothing = [line for line in lines if line["estimate"] == 0 and line["std_error"] == 0]
-    assert text.count("The model needs") + text.count("The model uses") == len(sure)
-    assert text.count("makes no difference here") == len(nothing)
-    below = [line for line in lines if line["conf_high"] < 0]
-    assert text.count("does significantly better") == len(below)
-    assert text.count("Not significantly different from 0") == len(lines) - len(sure) - len(nothing) - len(below)
-    for p in re.findall(r"one-sided p (= [\d.e-]+|below 0.001)", text):
-        values = [line["p_value"] for line in lines]
+    findings = [overall_findings(imp, at)[feature][1] for at in range(len(imp.losses))]
+    findings = [one for one in findings if one != "unknown"]  # without an interval nothing is concluded
+    assert text.count("The model relies on") == findings.count("important")
+    assert text.count("makes no difference here") == findings.count("none")
+    assert text.count("does significantly better") == findings.count("negative")
+    assert text.count("is significant but small") == findings.count("small")
+    assert text.count("the evidence is not sufficient") == findings.count("suggestive")
+    assert text.count("Not significantly different from 0") == findings.count("negligible") + findings.count(
+        "uncertain"
+    )
+    assert text.count("No conclusion on") == findings.count("unreliable")
+    for p in re.findall(r"(?:one-sided|Holm-adjusted) p (= [\d.e-]+|below 0.001)", text):
+        values = [line["p_holm"] for line in lines]
         assert any((p == "below 0.001" and v < 0.001) or p == f"= {v:.2g}" for v in values)
 
 
@@ -197,7 +202,7 @@ def test_explanations_are_sentences(name: str) -> None:
 
 def test_the_explanation_of_temperature() -> None:
     sentences = str(result("bike").explain("temp"))
-    assert "The model needs temp beyond the other columns" in sentences
+    assert "The model relies on temp beyond the other columns (Holm-adjusted p " in sentences
     assert "Rows with temp resampled are realistic (AUC " in sentences
 
 
@@ -218,7 +223,7 @@ def test_a_harmful_feature_is_stated() -> None:
     assert imp.overall["conf_high"][0] < 0
     assert any("decreases the" in sentence for sentence in sentences)
     assert "The model does significantly better with other values of a on these rows." in sentences
-    assert "needs" not in str(imp.explain("a"))
+    assert "relies" not in str(imp.explain("a"))
 
 
 def test_folds_are_explained_separately() -> None:
@@ -245,7 +250,7 @@ def test_scores_worsen_and_have_no_baseline() -> None:
 def test_other_samplers_are_named() -> None:
     assert "temp is resampled by the sampler 'subgroups', within" in str(result("subgroups").explain("temp"))
     assert "temp is resampled by the sampler 'marginal'." in str(result("marginal").explain("temp"))
-    assert "The model uses temp" in str(result("marginal").explain("temp"))
+    assert "No conclusion on temp" in str(result("marginal").explain("temp"))
 
 
 def test_the_explanation_of_loco_does_not_mention_resampling() -> None:
@@ -257,7 +262,7 @@ def test_the_explanation_of_loco_does_not_mention_resampling() -> None:
         assert sentences[0].startswith(f"Refitting without {feature} ")
         assert "esampl" not in " ".join(sentences)
         check_costs(imp, feature, sentences)
-    assert "Models of this kind need temp beyond the other columns" in str(imp.explain("temp"))
+    assert "Models of this kind rely on temp beyond the other columns" in str(imp.explain("temp"))
 
 
 @pytest.mark.parametrize("name", ["bike", "cross-fitted", "groups", "several losses", "subgroups"])

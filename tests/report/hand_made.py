@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
+from subgrove._importance.evidence import finding_of
 from subgrove._report.summary import (
     CandidateSummary,
     ColumnSummary,
@@ -28,6 +29,7 @@ from subgrove._report.summary import (
     TreeNode,
 )
 
+BASELINE = 466.2
 NASTY_NAME = "<script>alert(1)</script>"
 NASTY_LEVEL = '"><img src=x onerror=alert(1)>'
 
@@ -39,10 +41,11 @@ RULES = (
 )
 
 
-def estimate(value: float, error: float) -> Estimate:
-    return Estimate(
-        value, error, value - 1.96 * error, value + 1.96 * error, 0.01, error / 5, "test rows + Monte Carlo"
-    )
+def estimate(value: float, error: float, p_holm: float = 0.01) -> Estimate:
+    low, high = value - 1.96 * error, value + 1.96 * error
+    line = {"estimate": value, "conf_low": low, "conf_high": high, "p_holm": p_holm}
+    finding = finding_of(line, BASELINE, 0.95)
+    return Estimate(value, error, low, high, 0.01, error / 5, "test rows + Monte Carlo", finding)
 
 
 def fidelity(verdict: str = "passed") -> FidelitySummary:
@@ -175,7 +178,7 @@ def level_feature(
 
 def independent_feature(name: str = "holiday", rank: int = 3) -> FeatureSummary:
     """A feature without subgroups, intervals, fidelity_checks, candidates or gap."""
-    estimate_only = Estimate(4.0, None, None, None, None, None, "nothing")
+    estimate_only = Estimate(4.0, None, None, None, None, None, "nothing", "unknown")
     return replace(
         level_feature(name, rank, ("NO", "YES")),
         conditional=estimate_only,
@@ -235,7 +238,7 @@ def summary_of(features: Sequence[FeatureSummary], verdict: str = "good") -> Sum
         level=0.95,
         loss="absolute_error",
         loss_unit="bikes",
-        baseline=466.2,
+        baseline=BASELINE,
         model=model_summary(verdict),
         data=DataSummary(512, 219, columns, ("Rows were split at random: 512 to train, 219 to explain.",)),
         highlights=(
@@ -320,7 +323,7 @@ def odd() -> Summary:
         dates,
         feature="constant",
         rank=3,
-        conditional=Estimate(0.0, 0.0, 0.0, 0.0, None, 0.0, ""),
+        conditional=Estimate(0.0, 0.0, 0.0, 0.0, None, 0.0, "", "none"),
         tree=(TreeNode(None, "", "", 5, None, 0),),
         subgroups=subgroups_of((0.0,), ("all rows",)),
         lines=(ReportCurve("pdp", None, None, (2.0,), (3.0,), (None,), (None,), (2,), 5),),

@@ -52,9 +52,9 @@ def test_numbers_beside_each_other_have_the_same_decimals(
 
 
 def test_an_interval_has_its_level_and_an_estimate_may_have_none() -> None:
-    one = Estimate(4.12, 4.5, -4.81, 13.05, 0.2, 0.1, "test rows")
+    one = Estimate(4.12, 4.5, -4.81, 13.05, 0.2, 0.1, "test rows", "uncertain")
     assert with_interval(one, 0.95) == "4.1 (95 % interval -4.8 to 13.1)"
-    assert with_interval(Estimate(4.12, None, None, None, None, None, "none"), 0.95) == "4.12"
+    assert with_interval(Estimate(4.12, None, None, None, None, None, "none", "unknown"), 0.95) == "4.12"
 
 
 def test_one_row_is_one_row() -> None:

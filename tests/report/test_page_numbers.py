@@ -37,7 +37,7 @@ def test_numbers_have_few_digits(value: float | None, text: str) -> None:
 
 @given(finite, st.floats(1e-3, 1e6))
 def test_tables_and_sentences_show_the_same_number(value: float, margin: float) -> None:
-    one = Estimate(value, margin / 2, value - margin, value + margin, None, None, "")
+    one = Estimate(value, margin / 2, value - margin, value + margin, None, None, "", "uncertain")
     if "e" not in with_range(one):
         assert plain(estimate_text(one)) == with_range(one)
     assert "-" not in estimate_text(one)

@@ -14,7 +14,6 @@ import pytest
 
 import subgrove as sg
 from subgrove._report.summary import Summary
-from subgrove._report.wording import reading
 
 from .reports import CREATED, ODD, SCRIPT, TEST, TRAIN, bike_report, closed_form, odd_report
 
@@ -105,7 +104,7 @@ def test_no_sentence_has_nan_none_or_minus_zero() -> None:
 
 def test_highlights_name_the_important_features() -> None:
     summary = bike_report().summary
-    important = [one for one in summary.features if reading(one.conditional, summary.baseline) == "important"]
+    important = [one for one in summary.features if one.conditional.finding == "important"]
     assert len(summary.highlights) <= 5
     assert summary.highlights[1].startswith(f"{len(important)} of 3 features are important")
     assert all(one.feature in summary.highlights[1] for one in important)

@@ -22,6 +22,8 @@ def fits(value: Any, rule: dict[str, Any], whole: dict[str, Any]) -> bool:
         return fits(value, whole["$defs"][rule["$ref"].rsplit("/")[-1]], whole)
     if "anyOf" in rule:
         return any(fits(value, one, whole) for one in rule["anyOf"])
+    if "enum" in rule:
+        return value in rule["enum"]
     if "const" in rule:
         return bool(value == rule["const"])
     if rule["type"] in ("number", "integer"):

@@ -23,6 +23,8 @@ def example(kind: Any) -> Any:
         return kind(**{name: SPECIAL.get(name, example(hints[name])) for name in kind.__struct_fields__})
     if origin is tuple:
         return (example(inner[0]),) * 2 if inner[-1] is Ellipsis else tuple(example(one) for one in inner)
+    if origin is typing.Literal:
+        return inner[0]
     if origin is not None:
         return example(inner[0])
     return {float: 0.5, int: 3, str: "<script>", bool: True}[kind]

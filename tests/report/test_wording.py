@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from subgrove._core.text import common_decimals
+from subgrove._importance.evidence import finding_of
 from subgrove._report.summary import Estimate, FidelitySummary, GapStepSummary, PredictorShare, SubgroupSummary
 from subgrove._report.wording import (
     contrast,
@@ -18,7 +20,6 @@ from subgrove._report.wording import (
     gap_sentences,
     headline,
     highlights,
-    reading,
     subgroup_sentence,
     with_interval,
 )
@@ -27,27 +28,44 @@ from tests.report.hand_made import fidelity, numeric_feature, summary_of
 CLAIMS_IMPORTANCE = re.compile(r"\bis important\b|\bhas a small importance\b")
 BAD = re.compile(r"\bnan\b|None|-0(?![.\d])|\binf\b")
 sizes = st.floats(-1e6, 1e6).filter(lambda value: value == 0 or abs(value) > 1e-12)
+p_values = st.sampled_from([0.0, 0.001, 0.049, 0.051, 0.5, 1.0])
+BASELINE = 100.0
+
+
+def with_finding(
+    value: float,
+    error: float | None,
+    low: float | None,
+    high: float | None,
+    p: float = 0.001,
+    unrealistic: bool = False,
+) -> Estimate:
+    line = {"estimate": value, "conf_low": low, "conf_high": high, "p_holm": p}
+    known = {name: float("nan") if number is None else number for name, number in line.items()}
+    finding = finding_of(known, BASELINE, 0.95, unrealistic=unrealistic)
+    return Estimate(value, error, low, high, p, 0.0, "test rows", finding)
 
 
 @st.composite
 def estimates(draw: st.DrawFn) -> Estimate:
-    estimate = draw(sizes)
+    value, p, unrealistic = draw(sizes), draw(p_values), draw(st.booleans())
     error = draw(st.one_of(st.none(), st.just(0.0), st.floats(1e-9, 1e6)))
     if error is None:
-        return Estimate(estimate, None, None, None, None, None, "none")
+        return with_finding(value, None, None, None, p, unrealistic)
     skew = draw(st.floats(0.5, 2))  # intervals need not be symmetric
-    return Estimate(estimate, error, estimate - 2 * error / skew, estimate + 2 * error * skew, 0.5, 0.0, "test rows")
-
-
-baselines = st.floats(0, 1e6)
+    return with_finding(value, error, value - 2 * error / skew, value + 2 * error * skew, p, unrealistic)
 
 
 def claims(sentence: str, one: Estimate) -> None:
-    """Check what a sentence claims of an estimate."""
+    """Check what a sentence claims of an estimate; its p_value stands for the adjusted one here."""
     assert not BAD.search(sentence), sentence
     if CLAIMS_IMPORTANCE.search(sentence):
         assert one.conf_low is not None
         assert one.conf_low > 0
+        assert one.p_value is not None
+        assert one.p_value <= 0.05
+        assert one.finding != "unreliable"
+        assert ("is important" in sentence) == (one.estimate >= 0.01 * BASELINE)
     if "adds little" in sentence or "is not used" in sentence or "is uncertain" in sentence:
         assert one.conf_low is not None
         assert one.conf_low <= 0
@@ -56,26 +74,25 @@ def claims(sentence: str, one: Estimate) -> None:
         assert one.conf_high < 0
 
 
-@given(estimates(), estimates(), baselines, st.booleans())
-def test_a_headline_claims_what_the_interval_shows(
-    one: Estimate, marginal: Estimate, baseline: float, independent: bool
-) -> None:
-    claims(headline("x", one, marginal, baseline, 0.95, independent), one)
+@given(estimates(), estimates(), st.booleans())
+def test_a_headline_claims_what_the_evidence_shows(one: Estimate, marginal: Estimate, independent: bool) -> None:
+    claims(headline("x", one, marginal, 0.95, independent), one)
 
 
-@given(estimates(), baselines, st.integers(1, 5000))
-def test_a_subgroup_sentence_claims_what_the_interval_shows(one: Estimate, baseline: float, n: int) -> None:
-    sentence = subgroup_sentence("x", "z <= 3", n, one, baseline, 0.95)
+@given(estimates(), st.integers(1, 5000))
+def test_a_subgroup_sentence_claims_what_the_evidence_shows(one: Estimate, n: int) -> None:
+    sentence = subgroup_sentence("x", "z <= 3", n, one, 0.95)
     claims(sentence, one)
     assert with_interval(one, 0.95) in sentence or "is not used" in sentence
     assert f" {n:,} row{'s' * (n != 1)}" in sentence
 
 
-@given(estimates(), baselines)
-def test_numbers_in_a_sentence_are_the_rounded_numbers_of_the_summary(one: Estimate, baseline: float) -> None:
-    sentence = subgroup_sentence("x", "z <= 3", 100, one, baseline, 0.95)
+@given(estimates())
+def test_numbers_in_a_sentence_are_the_rounded_numbers_of_the_summary(one: Estimate) -> None:
+    sentence = subgroup_sentence("x", "z <= 3", 100, one, 0.95)
     shown = re.search(
-        r"(?:important|importance|resampled|little|uncertain): (\S+) \(95 % interval (\S+) to (\S+)\)", sentence
+        r"(?:important|importance|resampled|little|uncertain|subgroups): (\S+) \(95 % interval (\S+) to (\S+)\)",
+        sentence,
     )
     if shown is None:
         return
@@ -87,21 +104,19 @@ def test_numbers_in_a_sentence_are_the_rounded_numbers_of_the_summary(one: Estim
         assert float(text.replace(",", "")) == pytest.approx(value, rel=0.006, abs=0.06 * margin)
 
 
-@given(st.lists(st.tuples(estimates(), st.integers(0, 60)), min_size=1, max_size=5), baselines)
-def test_a_contrast_is_between_an_important_and_an_unimportant_subgroup(
-    parts: list[tuple[Estimate, int]], baseline: float
-) -> None:
+@given(st.lists(st.tuples(estimates(), st.integers(0, 60)), min_size=1, max_size=5))
+def test_a_contrast_is_between_subgroups_that_differ_significantly(parts: list[tuple[Estimate, int]]) -> None:
     groups = [SubgroupSummary(k, f"z = {k}", 9, n, one if n else None, "") for k, (one, n) in enumerate(parts)]
-    sentence = contrast("x", groups, baseline)
+    sentence = contrast("x", groups, 0.95)
     if sentence is None:
         return
     assert not BAD.search(sentence)
-    most, least = (groups[int(k)] for k in re.findall(r"z = (\d)", sentence))
-    assert reading(most.estimate, baseline) == "important"
-    assert reading(least.estimate, baseline) in ("small", "negligible", "negative", "none")
-    assert most.estimate is not None
-    assert least.estimate is not None
-    assert most.estimate.estimate > least.estimate.estimate
+    most, least = (groups[int(k)].estimate for k in re.findall(r"z = (\d)", sentence))
+    assert most is not None
+    assert least is not None
+    assert most.finding == "important"
+    assert least.finding not in ("unreliable", "unknown")
+    assert most.estimate - least.estimate > 1.95 * math.hypot(most.std_error or 0, least.std_error or 0)
 
 
 @given(estimates(), estimates(), st.one_of(st.none(), st.floats(0, 1e6)))
@@ -133,53 +148,42 @@ def test_dependence_is_described_without_invalid_numbers(
     assert ("unrealistic rows" in sentence) == (misleads and explained is not None)
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "baseline", "word"),
-    [
-        (1.0, 3.0, 10.0, "important"),
-        (1.0, 3.0, 200.0, "important"),
-        (1.0, 3.0, 201.0, "small"),
-        (1.0, 3.0, 0.0, "important"),
-        (-3.0, -1.0, 10.0, "negative"),
-        (-0.5, 0.5, 10.0, "negligible"),
-        (-0.5, 1.5, 10.0, "uncertain"),
-        (-0.5, 0.5, 0.0, "uncertain"),
-        (0.0, 0.0, 10.0, "none"),
-    ],
-)
-def test_interval_and_size_decide_the_reading(low: float, high: float, baseline: float, word: str) -> None:
-    assert reading(Estimate((low + high) / 2, 0.1, low, high, 0.5, 0.0, "test rows"), baseline) == word
-
-
 def test_subgroups_and_fidelity_checks_in_words() -> None:
-    one = Estimate(4.1, 4.5, -4.8, 13.0, 0.2, 0.1, "test rows")
+    one = Estimate(4.1, 4.5, -4.8, 13.0, 0.2, 0.1, "test rows", "negligible")
     rule = "season in {SUMMER} and hum > 66"
-    assert subgroup_sentence("temp", rule, 40, one, 500.0, 0.95) == (
+    assert subgroup_sentence("temp", rule, 40, one, 0.95) == (
         "Where season in {SUMMER} and hum > 66, temp adds little: 4.1 (95 % interval -4.8 to 13.0), 40 rows."
     )
-    assert "the interval is rough" in subgroup_sentence("temp", rule, 12, one, 500.0, 0.95)
-    assert "no test rows" in subgroup_sentence("temp", rule, 0, None, 500.0, 0.95)
-    single = replace(one, std_error=None, conf_low=None, conf_high=None)
-    assert "in 1 row, too few" in subgroup_sentence("temp", rule, 1, single, 500.0, 0.95)
-    assert "In all rows" in subgroup_sentence("temp", "all rows", 40, one, 500.0, 0.95)
+    assert "the interval is rough" in subgroup_sentence("temp", rule, 12, one, 0.95)
+    assert "no test rows" in subgroup_sentence("temp", rule, 0, None, 0.95)
+    single = replace(one, std_error=None, conf_low=None, conf_high=None, finding="unknown")
+    assert "in 1 row, too few" in subgroup_sentence("temp", rule, 1, single, 0.95)
+    assert "In all rows" in subgroup_sentence("temp", "all rows", 40, one, 0.95)
     failed = FidelitySummary("failed", 0.8, 0.9, "")
     assert "fail the fidelity check: AUC" in fidelity_sentence("temp", failed, "AUC 0.80", "resampled")
     passed = FidelitySummary("passed", None, None, "")
     assert fidelity_sentence("temp", passed, "", "shuffled") == "Rows with shuffled temp are realistic."
 
 
-def test_there_is_no_contrast_between_equal_estimates() -> None:
-    significant, other = (Estimate(1.0, 0.5, low, 3 - low, 0.5, 0.0, "test rows") for low in (0.5, 0.0))
+def test_there_is_no_contrast_between_estimates_within_noise() -> None:
+    significant, other = with_finding(4.0, 1.0, 2.0, 6.0), with_finding(2.0, 1.2, -0.4, 4.4, 0.1)
     parts = [SubgroupSummary(at, f"z = {at}", 9, 50, one, "") for at, one in enumerate((significant, other))]
-    assert [reading(one, 100.0) for one in (significant, other)] == ["important", "negligible"]
-    assert contrast("z", parts, 100.0) is None
+    assert [one.finding for one in (significant, other)] == ["important", "negligible"]
+    assert contrast("z", parts, 0.95) is None
+    none = SubgroupSummary(2, "z = 2", 9, 50, with_finding(0.0, 0.1, -0.2, 0.2, 0.5), "")
+    assert contrast("z", [*parts, none], 0.95) == (
+        "z is most important where z = 0: 4 (2 to 6). Where z = 2, its importance is 0.00 (-0.20 to 0.20)."
+    )
 
 
 def test_no_finding_counts_a_feature_whose_resampled_rows_are_unrealistic() -> None:
-    reliable, unreliable = numeric_feature("temp"), replace(numeric_feature("hum"), fidelity=fidelity("failed"))
+    reliable, unreliable = numeric_feature("temp"), numeric_feature("hum")
+    conditional = replace(unreliable.conditional, finding="unreliable")
+    unreliable = replace(unreliable, fidelity=fidelity("failed"), conditional=conditional)
     made = summary_of([reliable, unreliable])
-    findings = highlights(made.model, made.data, [reliable, unreliable], made.baseline, "absolute error")
+    findings = highlights(made.model, made.data, [reliable, unreliable], made.baseline, "absolute error", 0.95)
     (counted,) = [sentence for sentence in findings if "important (at least" in sentence]
     assert counted.startswith("1 of 2 features is important")
     assert "hum" not in counted
-    assert any("unreliable" in sentence and "hum" in sentence for sentence in findings)
+    assert not any(re.search(r"hum (raises|is most)|overstates hum", sentence) for sentence in findings)
+    assert findings[-1] == "The conditional importance of hum is unreliable: resampled rows fail the fidelity check."

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.html_views import html_of
-from subgrove._core.text import first_of, number
-from subgrove._importance.tables import ImportanceData, overall_line, sampler_choices, score_of, subgroup_lines
+from subgrove._core.text import count_of, first_of, number, percent
+from subgrove._importance.evidence import IMPORTANT, Finding, differs, overall_findings
+from subgrove._importance.tables import ImportanceData, is_unrealistic, sampler_choices, score_of, subgroup_lines
 from subgrove._scoring.feature_result import FeatureResult
-
-_ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def explained(result: ImportanceData, feature: Any) -> Explanation:
     sentences = [*resampling_sentences(result, score)]
     sentences += [sentence for at in losses for sentence in _cost_sentences(result, score, at)]
     sentences += _calibration_sentences(result, score)
-    if all(result.per_row_losses):
+    if all(result.per_row_losses) and not is_unrealistic(score):
         sentences += [sentence for at in losses for sentence in _subgroup_sentences(result, score, at)]
     return Explanation(score.title, (*sentences, *_fidelity_sentences(score)))
 
@@ -86,11 +85,11 @@ def _conditioning(score: FeatureResult) -> str:
 
 
 def _cost_sentences(result: ImportanceData, score: FeatureResult, at: int) -> list[str]:
-    line = overall_line(result, score, at)
+    line, finding = overall_findings(result, at)[score.title]
     sentences = [_cost(result, score, at, line)]
     if np.isnan(line["std_error"]):
         return sentences
-    sentences.append(_significance(result, score, at, line))
+    sentences.append(_conclusion(result, score, at, line, finding))
     if line["mc_error"] > 0.5 * line["std_error"] > 0:
         sentences.append(
             f"With {result.settings.get('n_repeats')} repeats the Monte Carlo error is large: another random state "
@@ -114,22 +113,26 @@ def _cost(result: ImportanceData, score: FeatureResult, at: int, line: dict[str,
     return f"{text} ({100 * result.level:.4g} % interval {interval}; noise: {line['noise']})."
 
 
-def _significance(result: ImportanceData, score: FeatureResult, at: int, line: dict[str, Any]) -> str:
-    p, name = float(line["p_value"]), score.title
-    if line["estimate"] == 0 and line["std_error"] == 0:
-        return f"{name} makes no difference here: no prediction changes the {_loss(result, at)}."
-    if line["conf_high"] < 0:
-        how = "without" if _is_loco(result) else "with other values of"
-        return f"The model does significantly better {how} {name} on these rows."
-    if p >= _ALPHA:
-        return (
-            f"Not significantly different from 0 (one-sided p {_p(p)}): these rows show no evidence that the model "
-            f"needs {name}."
-        )
-    who = "Models of this kind need" if _is_loco(result) else "The model needs"
-    if _is_loco(result) or _is_conditional(score, result):
-        return f"{who} {name} beyond the other columns (one-sided p {_p(p)})."
-    return f"The model uses {name} (one-sided p {_p(p)})."
+def _conclusion(result: ImportanceData, score: FeatureResult, at: int, line: dict[str, Any], finding: Finding) -> str:
+    """Return what may be concluded, by the rule that the report uses too."""
+    name, loss = score.title, _loss(result, at)
+    who = "Models of this kind rely on" if _is_loco(result) else "The model relies on"
+    how = "without" if _is_loco(result) else "with other values of"
+    given = " beyond the other columns" if _is_loco(result) or _is_conditional(score, result) else ""
+    many = len(result.scores) > 1
+    p = f"{'Holm-adjusted ' if many else 'one-sided '}p {_p(float(line['p_holm']))}"
+    return {
+        "important": f"{who} {name}{given} ({p}).",
+        "small": f"Its importance{given} is significant but small, below {percent(IMPORTANT)} of the {loss} ({p}).",
+        "suggestive": f"The interval lies above 0, but the evidence is not sufficient after adjusting for "
+        f"{count_of(len(result.scores), 'feature')} ({p}).",
+        "negative": f"The model does significantly better {how} {name} on these rows.",
+        "negligible": f"Not significantly different from 0, and small at most ({p}).",
+        "uncertain": f"Not significantly different from 0 ({p}): whether the model needs {name} is not shown.",
+        "unreliable": f"No conclusion on {name}: its resampled rows are not realistic.",
+        "none": f"{name} makes no difference here: no prediction changes the {loss}.",
+        "unknown": f"No conclusion on {name}: {line.get('reliable') or 'its interval is not known'}.",
+    }[finding]
 
 
 def _calibration_sentences(result: ImportanceData, score: FeatureResult) -> list[str]:
@@ -152,8 +155,8 @@ def _subgroup_sentences(result: ImportanceData, score: FeatureResult, at: int) -
     if not any(line["estimate"] or line["std_error"] for line in lines):
         return []
     most, least = (pick(lines, key=lambda line: float(line["estimate"])) for pick in (max, min))
-    error = float(np.hypot(most["std_error"], least["std_error"]))
-    if most["estimate"] - least["estimate"] <= 2 * error:
+    high, low = ((line["estimate"], line["std_error"]) for line in (most, least))
+    if not differs(high, low, len(lines), result.level):
         return [f"Its importance does not differ significantly between the {len(lines)} subgroups."]
     return [
         f"It is most important where {most['rule']}: {_with_error(most)}; least where {least['rule']}: "

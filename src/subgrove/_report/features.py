@@ -14,8 +14,9 @@ from subgrove._core.text import number
 from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn
 from subgrove._importance import Gap, ImportanceResult
+from subgrove._importance.evidence import Finding, overall_findings, subgroup_findings
 from subgrove._importance.explanation import resampling_sentences
-from subgrove._importance.tables import differences, overall_line, subgroup_lines
+from subgrove._importance.tables import differences
 from subgrove._report.curves import FeatureCurves, curves_of, distribution, level_sentences, numeric_sentences
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import (
@@ -125,10 +126,10 @@ class ReportResults:
         return float(self.conditional.baseline[0])
 
 
-def estimate_of(line: Mapping[str, Any]) -> Estimate:
+def estimate_of(line: Mapping[str, Any], finding: Finding) -> Estimate:
     """Return the estimate in a row of a table; None for unknown numbers."""
     known = {name: _known(line[name]) for name in ("std_error", "conf_low", "conf_high", "p_value", "mc_error")}
-    return Estimate(estimate=float(line["estimate"]), **known, noise=str(line["noise"]))
+    return Estimate(estimate=float(line["estimate"]), **known, noise=str(line["noise"]), finding=finding)
 
 
 def fidelity_of(score: FeatureResult, how: str) -> FidelitySummary | None:
@@ -151,23 +152,32 @@ def feature_summaries(
     by_estimate = sorted(
         with_rows(results.conditional.scores, "report"), key=lambda score: -float(score.overall[0].mean())
     )
+    estimates = [
+        {name: estimate_of(*found) for name, found in overall_findings(result, 0).items()}
+        for result in (results.conditional, results.marginal)
+    ]
     summaries, n_rows = [], 0
     for place, score in enumerate(by_estimate):
         curves = curves_of(inputs, score.title, results.conditional.subgroups.get(score.title))
-        summaries.append(_summary(inputs, results, score, place + 1, curves))
+        conditional, marginal = (each[score.title] for each in estimates)
+        summaries.append(_summary(inputs, results, score, place + 1, curves, conditional, marginal))
         n_rows += curves.rows_predicted
         advance(1)
     return summaries, n_rows
 
 
 def _summary(
-    inputs: ReportInputs, results: ReportResults, score: FeatureResult, rank: int, curves: FeatureCurves
+    inputs: ReportInputs,
+    results: ReportResults,
+    score: FeatureResult,
+    rank: int,
+    curves: FeatureCurves,
+    conditional: Estimate,
+    marginal: Estimate,
 ) -> FeatureSummary:
     result, name = results.conditional, score.title
     other = next(one for one in results.marginal.scores if one.title == name)
     partition = result.subgroups.get(name)
-    conditional = estimate_of(overall_line(result, score, 0))
-    marginal = estimate_of(overall_line(results.marginal, other, 0))
     choice = next(iter((result.settings.get("choices") or {}).get(name, [])), None)
     sampler = str(choice["selected"] if choice else result.settings["sampler"])
     series = inputs.used.table.series(name)
@@ -178,7 +188,7 @@ def _summary(
         rank=rank,
         conditional=conditional,
         marginal=marginal,
-        headline=headline(name, conditional, marginal, results.baseline, result.level, independent),
+        headline=headline(name, conditional, marginal, result.level, independent),
         sampler=sampler,
         candidates=_candidates(choice),
         fidelity=fidelity_of(score, "resampled"),
@@ -199,12 +209,11 @@ def _subgroups(
     inputs: ReportInputs, results: ReportResults, score: FeatureResult, partition: Partition | None
 ) -> tuple[SubgroupSummary, ...]:
     sizes = (inputs.train.n,) if partition is None else partition.sizes
-    baseline, level = results.baseline, results.conditional.level
     summaries = []
-    for line in subgroup_lines(results.conditional, score, 0):
+    for line, finding in subgroup_findings(results.conditional, score, 0):
         n, at = int(line["n"]), int(line["subgroup"])
-        estimate = estimate_of(line) if n else None
-        sentence = subgroup_sentence(score.title, line["rule"], n, estimate, baseline, level)
+        estimate = estimate_of(line, finding) if n else None
+        sentence = subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)
         n_train = round(sizes[at]) if at < len(sizes) else None
         summaries.append(SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence))
     return tuple(summaries)
@@ -251,7 +260,7 @@ def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary
     """Return how the feature is resampled, its importance and where it is largest, its fidelity, and its gap."""
     result, name = results.conditional, summary.feature
     sentences = [*resampling_sentences(result, score), _loss_change(summary.conditional, results)]
-    if (difference := contrast(name, summary.subgroups, results.baseline)) is not None:
+    if (difference := contrast(name, summary.subgroups, result.level)) is not None:
         sentences.append(difference)
     if summary.fidelity is not None:
         sentences.append(summary.fidelity.sentence)

@@ -18,6 +18,7 @@ from subgrove._data.columns import number_text
 from subgrove._data.table import TypedColumn, fingerprint
 from subgrove._dependence import Dependence, dependence
 from subgrove._dependence.dependence import LEAST_ROWS
+from subgrove._importance.evidence import IMPORTANT
 from subgrove._report.curves import SHOWN_CLASSES, level_codes
 from subgrove._report.inputs import ReportInputs, some_rows
 from subgrove._report.performance import SIGNIFICANT, WEAK
@@ -30,7 +31,7 @@ from subgrove._report.summary import (
     PredictorShare,
     Setting,
 )
-from subgrove._report.wording import IMPORTANT, dependence_sentence, tidy
+from subgrove._report.wording import dependence_sentence, tidy
 from subgrove._version import __version__
 from subgrove.exceptions import ParameterError
 from subgrove.samplers.fit import sampler_name
@@ -176,8 +177,9 @@ def _sentences(inputs: ReportInputs, forests: ReportForests) -> list[str]:
     loss = inputs.loss.name.replace("_", " ")
     sentences = [
         f"Importance is the increase of the mean {loss} on the test rows when a feature is resampled, averaged over "
-        f"{count_of(inputs.n_repeats, 'repeat')}. A feature is called important if its interval lies above 0 and the "
-        f"increase is at least {percent(IMPORTANT)} of the baseline loss.",
+        f"{count_of(inputs.n_repeats, 'repeat')}. A feature is called important if its interval lies above 0, "
+        "its p-value is significant after Holm's adjustment for the number of features, its resampled rows do not fail "
+        f"the fidelity check, and the increase is at least {percent(IMPORTANT)} of the baseline loss.",
         "Marginal importance shuffles the feature among all test rows (permutation importance). Conditional importance "
         "resamples it given the other columns, with a sampler that is fitted on training rows.",
     ]

@@ -26,6 +26,7 @@ from markupsafe import Markup, escape
 
 from subgrove._core import text
 from subgrove._core.text import common_decimals, count_of, fixed
+from subgrove._importance.evidence import IMPORTANT
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
 from subgrove._report.summary import DependenceSummary, Distribution, Estimate, FeatureSummary, ReportCurve, Summary
 from subgrove._report.svg import (
@@ -41,7 +42,7 @@ from subgrove._report.svg import (
     typeset,
 )
 from subgrove._report.tree_chart import tree_picture
-from subgrove._report.wording import IMPORTANT, with_interval, with_range
+from subgrove._report.wording import with_interval, with_range
 from subgrove.plots._palette import LIGHT, N_COLORS
 
 if TYPE_CHECKING:

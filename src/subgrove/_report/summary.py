@@ -16,6 +16,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from subgrove._importance.evidence import Finding
 from subgrove.exceptions import FormatError
 
 SCHEMA = "subgrove.report"
@@ -95,7 +96,11 @@ class DependenceSummary(Part, frozen=True):
 
 
 class Estimate(Part, frozen=True):
-    """An estimate and its interval. `noise` names the sources of variance that the interval covers."""
+    """An estimate and its interval.
+
+    `noise` names the sources of variance that the interval covers; `finding` is what may be concluded, such as
+    "important" or "uncertain" (`_importance/evidence.py` has the rule).
+    """
 
     estimate: Number
     std_error: Number | None
@@ -104,6 +109,7 @@ class Estimate(Part, frozen=True):
     p_value: Number | None
     mc_error: Number | None
     noise: str
+    finding: Finding
 
     def __post_init__(self) -> None:
         if self.conf_low is not None and self.conf_high is not None and self.conf_low > self.conf_high:

@@ -1,23 +1,15 @@
 """The sentences of a report on importance, dependence and fidelity, its key findings and its cautions.
 
-`reading` turns an estimate into a category, and every sentence follows it:
-
-- "important": the interval lies above 0, and the estimate is at least 1 % of the baseline loss;
-- "small": the interval lies above 0, but the estimate is below 1 % of the baseline loss;
-- "negative": the interval lies below 0, so the model predicts better with resampled values;
-- "negligible": the interval includes 0 and ends below 10 % of the baseline loss;
-- "uncertain": the interval includes 0 and is wider than that;
-- "none": no loss changed at all;
-- "unknown": there is no interval, or no row.
+What may be concluded from an estimate is its `finding`; `_importance/evidence.py` has the rule.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal
 
 from subgrove._core.text import common_decimals, count_of, listed, number, percent
+from subgrove._importance.evidence import IMPORTANT, differs
 from subgrove._report.summary import (
     DataSummary,
     DependenceSummary,
@@ -30,11 +22,6 @@ from subgrove._report.summary import (
     SubgroupSummary,
 )
 
-Reading = Literal["important", "small", "negative", "negligible", "uncertain", "none", "unknown"]
-IMPORTANT = 0.01
-"""Share of the baseline loss from which on an importance counts as important."""
-NEGLIGIBLE = 0.1
-"""Share of the baseline loss below which an interval that includes 0 has to end, to be called negligible."""
 SMALL_SUBGROUP = 30
 """Number of rows below which a subgroup is small."""
 ALL_ROWS = "all rows"
@@ -68,38 +55,26 @@ def tidy(sentence: str) -> str:
     return re.sub(r"[\s\x00-\x1f\x7f]+", " ", sentence).strip()
 
 
-def reading(one: Estimate | None, baseline: float) -> Reading:
-    """Return the category of an estimate; `baseline` is the loss of the baseline predictions."""
-    if one is None or one.conf_low is None or one.conf_high is None:
-        return "unknown"
-    if one.estimate == 0 and one.conf_low == 0 == one.conf_high:
-        return "none"
-    if one.conf_low > 0:
-        return "important" if one.estimate >= IMPORTANT * abs(baseline) else "small"
-    if one.conf_high < 0:
-        return "negative"
-    return "negligible" if one.conf_high < NEGLIGIBLE * abs(baseline) else "uncertain"
-
-
-def headline(name: str, one: Estimate, marginal: Estimate, baseline: float, level: float, independent: bool) -> str:
+def headline(name: str, one: Estimate, marginal: Estimate, level: float, independent: bool) -> str:
     """Return the finding on a feature. `independent`: no other column was found to predict it."""
     interval, given = with_interval(one, level), "" if independent else " given the other features"
     finding = {
         "important": f"{name} is important{given}: {interval}",
         "small": f"{name} has a small importance{given}: {interval}, less than {percent(IMPORTANT)} of the loss",
+        "suggestive": f"{name}{given} is not significant once adjusted for all features: {interval}",
         "negative": f"The model predicts better when {name} is resampled{given}: {interval}",
         "negligible": f"{name} adds little{given}: {interval}",
         "uncertain": f"The importance of {name}{given} is uncertain: {interval}",
         "none": f"{name} is not used: no loss changes when it is resampled",
+        "unreliable": f"No conclusion on {name}{given}: resampled rows are not realistic. The estimate is {interval}",
         "unknown": f"{name} has an importance of {interval}{given}; its uncertainty is unknown",
-    }[reading(one, baseline)]
-    shuffled = reading(marginal, baseline)
-    if independent or shuffled == "unknown":
+    }[one.finding]
+    if independent or marginal.conf_low is None:
         return tidy(f"{finding}.")
-    return tidy(f"{finding}. Shuffling gives {'0' if shuffled == 'none' else with_range(marginal)}.")
+    return tidy(f"{finding}. Shuffling gives {'0' if marginal.finding == 'none' else with_range(marginal)}.")
 
 
-def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, baseline: float, level: float) -> str:
+def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, level: float) -> str:
     """Return the finding on a feature in one subgroup."""
     where = "In all rows" if rule == ALL_ROWS else f"Where {short(rule)}"
     if n == 0 or one is None:
@@ -108,31 +83,35 @@ def subgroup_sentence(name: str, rule: str, n: int, one: Estimate | None, baseli
     finding = {
         "important": f"{name} is important: {interval}, {rows}",
         "small": f"{name} has a small importance: {interval}, {rows}",
+        "suggestive": f"{name} is not significant once adjusted for all subgroups: {interval}, {rows}",
         "negative": f"the model predicts better when {name} is resampled: {interval}, {rows}",
         "negligible": f"{name} adds little: {interval}, {rows}",
         "uncertain": f"the importance of {name} is uncertain: {interval}, {rows}",
         "none": f"{name} is not used: no loss changes in {rows}",
+        "unreliable": f"the estimate is {interval}, {rows}, but resampled rows fail the fidelity check",
         "unknown": f"the importance of {name} is {interval} in {rows}, too few for an interval",
-    }[reading(one, baseline)]
+    }[one.finding]
     few = "; a small subgroup, so the interval is rough" if 1 < n < SMALL_SUBGROUP else ""
     return tidy(f"{where}, {finding}{few}.")
 
 
-def contrast(name: str, subgroups: Sequence[SubgroupSummary], baseline: float) -> str | None:
-    """Return where a feature is important and where it is not, if there is such a pair of large enough subgroups."""
-    large = [(one, one.estimate) for one in subgroups if one.n >= _COMPARED and one.estimate is not None]
-    by_reading = {word: [pair for pair in large if reading(pair[1], baseline) == word] for word in Reading.__args__}  # type: ignore[attr-defined]  # of a Literal
-    low = by_reading["small"] + by_reading["negligible"] or by_reading["negative"] + by_reading["none"]
-    if not by_reading["important"] or not low:
+def contrast(name: str, subgroups: Sequence[SubgroupSummary], level: float) -> str | None:
+    """Return where a feature is most and least important, if these subgroups differ significantly."""
+    large = [
+        (one, one.estimate)
+        for one in subgroups
+        if one.n >= _COMPARED and one.estimate is not None and one.estimate.finding not in ("unreliable", "unknown")
+    ]
+    if len(large) < 2:
         return None
-    most, high = max(by_reading["important"], key=lambda pair: pair[1].estimate)
-    least, low_estimate = min(low, key=lambda pair: pair[1].estimate)
-    if high.estimate <= low_estimate.estimate:  # more certain of one than of the other, but not larger
+    (most, high), (least, low) = (pick(large, key=lambda pair: pair[1].estimate) for pick in (max, min))
+    largest, smallest = ((one.estimate, one.std_error or 0.0) for one in (high, low))
+    if high.finding != "important" or not differs(largest, smallest, len(large), level):
         return None
     words = {
-        "negative": f"the model predicts better without it: {with_range(low_estimate)}",
+        "negative": f"the model predicts better without it: {with_range(low)}",
         "none": "it is not used",
-    }.get(reading(low_estimate, baseline), f"it adds little: {with_range(low_estimate)}")
+    }.get(low.finding, f"its importance is {with_range(low)}")
     return tidy(
         f"{name} is most important where {short(most.rule)}: {with_range(high)}. Where {short(least.rule)}, {words}."
     )
@@ -212,18 +191,29 @@ _OVERSTATED = 0.25  # share of the marginal importance that the gap has to excee
 
 
 def highlights(
-    model: ModelSummary, data: DataSummary, features: Sequence[FeatureSummary], baseline: float, loss: str
+    model: ModelSummary,
+    data: DataSummary,
+    features: Sequence[FeatureSummary],
+    baseline: float,
+    loss: str,
+    level: float,
 ) -> tuple[str, ...]:
-    """Return the key findings: performance, important features, overstatement, subgroups, reliability."""
-    sentences = [_performance(model, data), *_leakage(model, features), _important(features, baseline, loss)]
-    contrasts = [contrast(one.feature, one.subgroups, baseline) for one in features]
+    """Return the key findings: performance, important features, overstatement, subgroups, reliability.
+
+    What not to rely on is always stated, and no other sentence relies on it.
+    """
+    failed = _failed(features)
+    reliable = [one for one in features if one.feature not in failed]
+    sentences = [_performance(model, data), *_leakage(model, features), _important(features, loss)]
+    contrasts = [contrast(one.feature, one.subgroups, level) for one in reliable]
     where = next((sentence for sentence in contrasts if sentence), None)
-    sentences += [one for one in (_overstated(features, baseline, loss), where) if one is not None]
-    if failed := _failed(features):
+    sentences += [one for one in (_overstated(reliable, baseline, loss), where) if one is not None]
+    sentences = sentences[: _MOST - bool(failed)]
+    if failed:
         sentences.append(
             f"The conditional importance of {listed(failed)} is unreliable: resampled rows fail the fidelity check."
         )
-    return tuple(tidy(sentence) for sentence in sentences[:_MOST])
+    return tuple(tidy(sentence) for sentence in sentences)
 
 
 def _performance(model: ModelSummary, data: DataSummary) -> str:
@@ -252,23 +242,20 @@ def _leakage(model: ModelSummary, features: Sequence[FeatureSummary]) -> list[st
     ]
 
 
-def _important(features: Sequence[FeatureSummary], baseline: float, loss: str) -> str:
-    """Name the features that are important in size and significantly so; none whose resampled rows are unrealistic."""
-    failed = set(_failed(features))
-    important = [
-        one for one in features if reading(one.conditional, baseline) == "important" and one.feature not in failed
-    ]
-    share = percent(IMPORTANT)
+def _important(features: Sequence[FeatureSummary], loss: str) -> str:
+    """Name the important features, or say that none is shown to be."""
+    important = [one for one in features if one.conditional.finding == "important"]
+    rule = f"at least {percent(IMPORTANT)} of the baseline loss, significant after Holm's adjustment"
     if not important:
-        return f"No feature is important given the others: none raises the {loss} by {share} or more when resampled."
+        return f"No feature is shown to be important given the others ({rule})."
     first, *others = important[:_NAMED]
     verb = "is" if len(important) == 1 else "are"
     effects = [f"{first.feature} raises the {loss} by {with_range(first.conditional)}"]
     effects += [f"{one.feature} by {with_range(one.conditional)}" for one in others]
     effects += [f"{len(important) - _NAMED} more by less"] * (len(important) > _NAMED)
     return (
-        f"{len(important)} of {count_of(len(features), 'feature')} {verb} important (at least {share} of the baseline "
-        f"loss, interval above 0). Resampled given the other features, {listed(effects)}."
+        f"{len(important)} of {count_of(len(features), 'feature')} {verb} important ({rule}). Resampled given the "
+        f"other features, {listed(effects)}."
     )
 
 
@@ -279,7 +266,7 @@ def _overstated(features: Sequence[FeatureSummary], baseline: float, loss: str) 
         gap = one.marginal.estimate - one.conditional.estimate
         noise = sum((step.noise or 0.0) ** 2 for step in one.gap) ** 0.5
         large = gap > 2 * noise and gap > _OVERSTATED * one.marginal.estimate
-        if reading(one.marginal, baseline) == "important" and large:
+        if (one.marginal.conf_low or 0.0) > 0 and one.marginal.estimate >= IMPORTANT * abs(baseline) and large:
             found.append((gap, one))
     if not found:
         return None

@@ -1,0 +1,99 @@
+"""The one rule that decides what may be concluded from an importance; `explain`, the report and the command use it.
+
+- "important": the interval lies above 0, so does the p-value adjusted for the number of features (Holm), the estimate
+  is at least 1 % of the baseline loss, and the resampled rows did not fail the fidelity check;
+- "small": the same, but the estimate is below 1 % of the baseline loss;
+- "suggestive": the interval lies above 0, but the adjusted p-value is not significant;
+- "negative": the interval lies below 0, so the model predicts better with resampled values;
+- "negligible": the interval includes 0 and ends below 10 % of the baseline loss;
+- "uncertain": the interval includes 0 and is wider than that;
+- "unreliable": resampled rows failed the fidelity check, so the estimate is that of rows that need not exist;
+- "none": no loss changed at all;
+- "unknown": there is no interval, or it does not hold (`reliable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from subgrove._importance.intervals import adjusted_p_values
+from subgrove._importance.tables import ImportanceData, is_unrealistic, overall_line, subgroup_lines
+from subgrove._scoring.feature_result import FeatureResult
+
+Finding = Literal[
+    "important", "small", "suggestive", "negative", "negligible", "uncertain", "unreliable", "none", "unknown"
+]
+IMPORTANT = 0.01
+"""Share of the baseline loss from which on an importance counts as important."""
+NEGLIGIBLE = 0.1
+"""Share of the baseline loss below which an interval that includes 0 has to end, to be called negligible."""
+
+
+def finding_of(line: Mapping[str, Any], baseline: float, level: float, *, unrealistic: bool = False) -> Finding:
+    """Return what may be concluded from a line of a table that has adjusted p-values.
+
+    Parameters
+    ----------
+    line : mapping
+        `estimate`, `conf_low`, `conf_high`, `p_holm`, and `reliable` where the table has it.
+    baseline : float
+        Loss of the baseline predictions.
+    level : float
+        Level of the interval; an adjusted p-value is significant if it is at most 1 - level.
+    unrealistic : bool, default False
+        Whether the resampled rows failed the fidelity check.
+    """
+    estimate, low, high = (float(line[name]) for name in ("estimate", "conf_low", "conf_high"))
+    if estimate == 0 == low == high:
+        return "none"
+    if unrealistic:
+        return "unreliable"
+    if np.isnan(low) or np.isnan(high) or line.get("reliable"):
+        return "unknown"
+    if high < 0:
+        return "negative"
+    if low <= 0:
+        return "negligible" if high < NEGLIGIBLE * abs(baseline) else "uncertain"
+    if not line["p_holm"] <= 1 - level + 1e-12:  # also if it is not known; 1 - 0.95 is slightly above 0.05
+        return "suggestive"
+    return "important" if estimate >= IMPORTANT * abs(baseline) else "small"
+
+
+def overall_findings(result: ImportanceData, at: int) -> dict[str, tuple[dict[str, Any], Finding]]:
+    """Return the line of each feature in `overall`, with adjusted p-values, and what may be concluded from it."""
+    lines = adjusted_p_values([overall_line(result, score, at) for score in result.scores])
+    return {
+        score.title: (line, _finding(result, score, at, line)) for score, line in zip(result.scores, lines, strict=True)
+    }
+
+
+def subgroup_findings(result: ImportanceData, score: FeatureResult, at: int) -> list[tuple[dict[str, Any], Finding]]:
+    """Return the same for the subgroups of a feature; p-values are adjusted for their number."""
+    lines = adjusted_p_values(subgroup_lines(result, score, at))
+    return [(line, _finding(result, score, at, line)) for line in lines]
+
+
+def differs(most: tuple[float, float], least: tuple[float, float], n_subgroups: int, level: float) -> bool:
+    """Return whether the largest and the smallest of several estimates differ, adjusted for the number of pairs.
+
+    Parameters
+    ----------
+    most, least : (float, float)
+        Estimate and standard error.
+    n_subgroups : int
+        Number of estimates that they were picked from.
+    level : float
+        Confidence level.
+    """
+    from scipy.special import ndtri
+
+    pairs = max(n_subgroups * (n_subgroups - 1) // 2, 1)
+    margin = -ndtri((1 - level) / 2 / pairs) * np.hypot(most[1], least[1])
+    return bool(most[0] - least[0] > margin)
+
+
+def _finding(result: ImportanceData, score: FeatureResult, at: int, line: Mapping[str, Any]) -> Finding:
+    return finding_of(line, result.baseline[at], result.level, unrealistic=is_unrealistic(score))
