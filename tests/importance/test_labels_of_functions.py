@@ -10,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import subgrove as sg
-from subgrove.exceptions import ModelError
+from subgrove.exceptions import ModelError, SubgroveWarning
 
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(400, 3)), columns=["x1", "x2", "x3"])
@@ -43,3 +43,12 @@ def test_labels_of_a_function_are_compared_as_they_are() -> None:
 def test_numbers_that_are_neither_labels_nor_probabilities_are_rejected() -> None:
     with pytest.raises(ModelError, match="labels are 0, 1, but the model gave"):
         sg.importance(lambda rows: 3 + rows["x1"] ** 2, X, Y, **OPTIONS)
+
+
+def test_probabilities_of_the_other_class_are_noticed() -> None:
+    y = np.array(["no", "yes"])[Y]
+    options = {**OPTIONS, "loss": "log_loss"}
+    with pytest.warns(SubgroveWarning, match=r"probability of 'yes', the second class .* If it is that of 'no', pass"):
+        sg.importance(lambda rows: MODEL.predict_proba(rows)[:, 0], X, y, **options)
+    sg.importance(lambda rows: MODEL.predict_proba(rows)[:, 1], X, y, **options)  # warnings are errors here
+    sg.importance(lambda rows: np.full(len(rows), 0.4), X, y, **options)

@@ -55,8 +55,8 @@ def effect(
           the cs-PDPs of the paper.
         - "ice": the same for each single row, and the mean.
         - "ale", accumulated local effects: differences of predictions over small steps of the feature, for rows near
-          the step, accumulated; the curve has mean 0. Levels of a nominal feature are ordered by the similarity of
-          their rows in the other columns; ordered levels keep their order.
+          the step, accumulated; the middles of the steps have mean 0 over the rows. Levels of a nominal feature are
+          ordered by the similarity of their rows in the other columns; ordered levels keep their order.
         - "mplot": the mean prediction of rows with about the same value. See the warning below.
     subgroups : Subgroups or Partition, optional
         Result of `find_subgroups`, or its partition for this feature. Each subgroup has a curve, over its own rows and

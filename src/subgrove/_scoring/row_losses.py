@@ -30,6 +30,7 @@ def describe_baseline_row(row: int | None, start: int = 0) -> str:
 
 RowIndex = slice | npt.NDArray[np.intp]
 ALL = slice(None)
+_REVERSED = 4.0  # standard errors below which probabilities are taken to be of the other class
 _ROUNDING = 1e-6  # how far beyond 0 and 1 a probability may be
 
 
@@ -86,6 +87,8 @@ class RowLosses:
             if loss.per_row and loss.response_method == "any":
                 loss = _with_form(loss, self._value(loss, predictions, ALL, describe_baseline_row), len(predictions))
             losses.append(loss)
+        if any(loss.response_method == "probability" for loss in losses):
+            _warn_of_other_class(predictions, self.target)
         by_label = not self.probabilities and any(loss.response_method == "label" for loss in losses)
         classes = _predicted_classes(predictions, self.target.raw) if by_label else None
         return replace(self, losses=tuple(losses), predicted_classes=classes)
@@ -169,6 +172,25 @@ def _predicted_classes(predictions: Predictions, y: npt.NDArray[Any]) -> npt.NDA
             f"model gave {predictions.ravel()[0]:.4g}. Pass a model or function that gives labels, or probabilities."
         )
     return None
+
+
+def _warn_of_other_class(predictions: Predictions, target: Target) -> None:
+    """Warn if single probabilities are significantly lower for the class that they are taken to be of."""
+    if predictions.ndim != 1 or target.codes is None or target.codes.ndim != 1:
+        return
+    first, second = (predictions[target.codes == code] for code in (0, 1))
+    if min(len(first), len(second)) < 2:
+        return
+    error = np.sqrt(first.var(ddof=1) / len(first) + second.var(ddof=1) / len(second))
+    if second.mean() - first.mean() < -_REVERSED * error - _ROUNDING:
+        other, name = (quote([str(label)]) for label in target.classes)
+        warnings.warn(
+            f"The model gives one number a row, which is taken as the probability of {name}, the second class in "
+            f"sorted order; it is lower in rows of {name} than in rows of {other}. If it is that of {other}, pass a "
+            "function that gives 1 minus it.",
+            SubgroveWarning,
+            stacklevel=5,
+        )
 
 
 def _with_form(loss: Loss, values: Any, n_rows: int) -> Loss:
