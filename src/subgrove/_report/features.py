@@ -16,6 +16,7 @@ from subgrove._data.table import TypedColumn
 from subgrove._importance import Gap, ImportanceResult
 from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import differences, overall_line, subgroup_lines
+from subgrove._report import wording
 from subgrove._report.curves import FeatureCurves, curves_of, distribution, level_sentences, numeric_sentences
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import (
@@ -26,15 +27,6 @@ from subgrove._report.summary import (
     GapStepSummary,
     SubgroupSummary,
     TreeNode,
-)
-from subgrove._report.wording import (
-    contrast,
-    fidelity_sentence,
-    gap_sentences,
-    headline,
-    subgroup_sentence,
-    tidy,
-    with_interval,
 )
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
@@ -137,7 +129,7 @@ def fidelity_of(score: FeatureResult, how: str) -> FidelitySummary | None:
     if check is None:
         return None
     found = FidelitySummary(check.verdict, _known(check.auc), _known(check.mmd), "")
-    return msgspec.structs.replace(found, sentence=fidelity_sentence(score.title, found, check.reason, how))
+    return msgspec.structs.replace(found, sentence=wording.fidelity_sentence(score.title, found, check.reason, how))
 
 
 def _known(value: float | None) -> float | None:
@@ -178,7 +170,7 @@ def _summary(
         rank=rank,
         conditional=conditional,
         marginal=marginal,
-        headline=headline(name, conditional, marginal, results.baseline, result.level, independent),
+        headline=wording.headline(name, conditional, marginal, results.baseline, result.level, independent),
         sampler=sampler,
         candidates=_candidates(choice),
         fidelity=fidelity_of(score, "resampled"),
@@ -204,7 +196,7 @@ def _subgroups(
     for line in subgroup_lines(results.conditional, score, 0):
         n, at = int(line["n"]), int(line["subgroup"])
         estimate = estimate_of(line) if n else None
-        sentence = subgroup_sentence(score.title, line["rule"], n, estimate, baseline, level)
+        sentence = wording.subgroup_sentence(score.title, line["rule"], n, estimate, baseline, level)
         n_train = round(sizes[at]) if at < len(sizes) else None
         summaries.append(SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence))
     return tuple(summaries)
@@ -251,7 +243,7 @@ def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary
     """Return how the feature is resampled, its importance and where it is largest, its fidelity, and its gap."""
     result, name = results.conditional, summary.feature
     sentences = [*resampling_sentences(result, score), _loss_change(summary.conditional, results)]
-    if (difference := contrast(name, summary.subgroups, results.baseline)) is not None:
+    if (difference := wording.contrast(name, summary.subgroups, results.baseline)) is not None:
         sentences.append(difference)
     if summary.fidelity is not None:
         sentences.append(summary.fidelity.sentence)
@@ -259,13 +251,13 @@ def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary
         change = number(summary.marginal.estimate)
         sentences.append(f"Shuffling it changes the loss by {change}; the two differ only by the donor rows.")
     else:
-        sentences += gap_sentences(name, summary.gap, summary.marginal)
-    return [tidy(sentence) for sentence in sentences]
+        sentences += wording.gap_sentences(name, summary.gap, summary.marginal)
+    return [wording.tidy(sentence) for sentence in sentences]
 
 
 def _loss_change(one: Estimate, results: ReportResults) -> str:
     loss = results.conditional.losses[0].replace("_", " ")
-    change = with_interval(one, results.conditional.level)
+    change = wording.with_interval(one, results.conditional.level)
     if not one.estimate:
         return f"The {loss} stays at {number(results.baseline)} when it is resampled: a change of {change}."
     verb = "falls" if one.estimate < 0 else "rises"
@@ -277,7 +269,7 @@ def _effect_sentences(
     results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves
 ) -> list[str]:
     if curves.error:
-        return [tidy(f"There are no curves of {score.title}: {curves.error}")]
+        return [wording.tidy(f"There are no curves of {score.title}: {curves.error}")]
     numeric = series.info.kind == "numeric"
     bounds = _middle_ranges(series.values, score) if numeric else []
     dated = numeric and (series.info.is_date or series.info.is_duration)

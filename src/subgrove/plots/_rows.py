@@ -14,25 +14,7 @@ from subgrove._core.kinds import Floats
 from subgrove._importance import ImportanceResult
 from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import (
-    DOTS,
-    POINTS,
-    check_axes,
-    dress,
-    label_axis,
-    legend_above,
-    legend_height,
-    n_lines_of,
-    new_figure,
-    note,
-    number_ticks,
-    one_line,
-    size_of,
-    unique_label,
-    widest,
-    wrap,
-    wrap_list,
-)
+from subgrove.plots import _figure
 from subgrove.plots._palette import GREY, MARKERS, color_of, font_size
 
 if TYPE_CHECKING:
@@ -102,7 +84,7 @@ class WrappedLabels:
     def pitch(self) -> float:
         """Distance of two rows in points at which labels do not touch."""
         pairs = zip(self.names, self.below, strict=True)
-        most = max(n_lines_of(name) + (n_lines_of(below) if below else 0) for name, below in pairs)
+        most = max(_figure.n_lines_of(name) + (_figure.n_lines_of(below) if below else 0) for name, below in pairs)
         return (most + _GAP) * _LINE * self.font
 
 
@@ -113,20 +95,20 @@ def draw_rows(
 
     The user's axes are left as they were if they are too low.
     """
-    check_axes(ax)
+    _figure.check_axes(ax)
     entries = legend or {}
     if ax is None:
         ax = _new_axes(rows, list(entries))
     else:
-        width, height = size_of(ax)
+        width, height = _figure.size_of(ax)
         _fitting(rows, width, height - _BESIDE)
-    dress(ax, grid="x")
+    _figure.dress(ax, grid="x")
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
-    label_axis(ax.xaxis, label, _LEFT_FOR_ROWS * size_of(ax)[0])
+    _figure.label_axis(ax.xaxis, label, _LEFT_FOR_ROWS * _figure.size_of(ax)[0])
     if entries:
-        legend_above(ax, list(entries.values()), list(entries), share=_LEGEND)
-    note(ax, text, _LEFT_FOR_ROWS)
+        _figure.legend_above(ax, list(entries.values()), list(entries), share=_LEGEND)
+    _figure.note(ax, text, _LEFT_FOR_ROWS)
     _label_rows(ax, rows)
     return ax
 
@@ -142,12 +124,12 @@ def draw_series(ax: Axes, series: Sequence[RowSeries]) -> None:
     """Points with intervals; several results are a little apart, the first at the top."""
     n = len(series[0].estimate)
     step = 0.5 / len(series)
-    size = float(np.clip(0.8 * step * size_of(ax)[1] / n, 2.5, 5.0))
+    size = float(np.clip(0.8 * step * _figure.size_of(ax)[1] / n, 2.5, 5.0))
     for place, one in enumerate(series):
         color, marker = color_of(place), MARKERS[place % len(MARKERS)]
         y = np.arange(n) + (place - (len(series) - 1) / 2) * step
         ax.hlines(y, one.low, one.high, color=color, linewidth=1.6, alpha=0.7, zorder=2)
-        ax.plot(one.estimate, y, marker, color=color, markersize=size, label=one_line(one.label), zorder=3)
+        ax.plot(one.estimate, y, marker, color=color, markersize=size, label=_figure.one_line(one.label), zorder=3)
         for row in np.flatnonzero(one.marked).tolist():
             # The mark of a failed fidelity check stands at the right end of the interval.
             _annotate(ax, MARK, (np.nanmax([one.estimate[row], one.high[row]]), y[row]), color)
@@ -160,32 +142,36 @@ def _annotate(ax: Axes, text: str, at: tuple[float, float], color: str) -> None:
 
 def _new_axes(rows: RowLabels, legend: Sequence[str]) -> Axes:
     """Axes of a new figure that is high enough for all rows."""
-    labels = _wrapped(rows, rows.most_label * _WIDTH * POINTS, font_size(), rows.n_names, rows.n_below)
+    labels = _wrapped(rows, rows.most_label * _WIDTH * _figure.POINTS, font_size(), rows.n_names, rows.n_below)
     pitch = max(labels.pitch, (1.3 + 0.55 * max(len(legend), 1)) * font_size())
-    height = (len(rows.entries) * pitch + _AROUND) / POINTS + legend_height(legend, _LEFT_FOR_ROWS * _WIDTH)
-    return new_figure(_WIDTH, height).add_subplot()
+    height = (len(rows.entries) * pitch + _AROUND) / _figure.POINTS + _figure.legend_height(
+        legend, _LEFT_FOR_ROWS * _WIDTH
+    )
+    return _figure.new_figure(_WIDTH, height).add_subplot()
 
 
 def _label_rows(ax: Axes, rows: RowLabels) -> None:
     """Write the labels of rows 0, 1, 2 and so on at the left of the axes."""
     n = len(rows.entries)
-    width, height = size_of(ax)
+    width, height = _figure.size_of(ax)
     labels = _fitting(rows, width, height)
     # Empty lines keep the room of what is written below a name in another size and colour.
     texts = [
-        name + "\n" * n_lines_of(below) if below else name
+        name + "\n" * _figure.n_lines_of(below) if below else name
         for name, below in zip(labels.names, labels.below, strict=True)
     ]
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_yticks(range(n), texts, parse_math=False, size=labels.font, linespacing=1.15)
     ax.tick_params(axis="y", length=0, pad=_PAD)
-    number_ticks(ax.xaxis, width - min(widest(labels.names, labels.font), rows.most_label * width))
+    _figure.number_ticks(ax.xaxis, width - min(_figure.widest(labels.names, labels.font), rows.most_label * width))
     if rows.zero:
         ax.axvline(0, color=GREY, linewidth=1.0, zorder=1.5)
     for row, (name, below) in enumerate(zip(labels.names, labels.below, strict=True)):
         ax.axhline(row, color=GREY, alpha=0.25, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0.5)
         if below:
-            _write_below(ax, row, below, -(n_lines_of(name) / 2 + 0.08) * _LINE * labels.font, _SMALL * labels.font)
+            _write_below(
+                ax, row, below, -(_figure.n_lines_of(name) / 2 + 0.08) * _LINE * labels.font, _SMALL * labels.font
+            )
 
 
 def _write_below(ax: Axes, row: int, text: str, shift: float, size: float) -> None:
@@ -202,21 +188,21 @@ def _fitting(rows: RowLabels, width: float, height: float) -> WrappedLabels:
         labels = _wrapped(rows, rows.most_label * width, scale * font_size(), n_names, n_below)
         if labels.pitch - 0.7 * _GAP * _LINE * labels.font <= pitch:
             fitting = fitting or labels
-            if scale >= _READABLE and not any(DOTS in name for name in labels.names):
+            if scale >= _READABLE and not any(_figure.DOTS in name for name in labels.names):
                 return labels
     if fitting is None:
         most = int(height / ((1 + 0.3 * _GAP) * _LINE * _SHRINK[-1] * font_size()))
         raise ParameterError(
-            f"ax is {height / POINTS:.1f} inches high, too low to write {len(rows.entries)} rows: about "
+            f"ax is {height / _figure.POINTS:.1f} inches high, too low to write {len(rows.entries)} rows: about "
             f"{max(0, most)} fit. Enlarge the figure{rows.remedy}, or leave ax out."
         )
     return fitting
 
 
 def _wrapped(rows: RowLabels, room: float, font: float, n_names: int, n_below: int) -> WrappedLabels:
-    names = tuple(wrap(entry.name, room, font, n_names) for entry in rows.entries)
+    names = tuple(_figure.wrap(entry.name, room, font, n_names) for entry in rows.entries)
     below = tuple(
-        wrap_list(entry.listed, entry.short, room, _SMALL * font, n_below) if entry.listed and n_below else ""
+        _figure.wrap_list(entry.listed, entry.short, room, _SMALL * font, n_below) if entry.listed and n_below else ""
         for entry in rows.entries
     )
     return WrappedLabels(font, names, below)
@@ -275,7 +261,7 @@ def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str,
     found: dict[str, ImportanceResult] = {}
     for one in results:
         name = str(one.settings.get("sampler") or one.settings.get("method") or "importance")
-        found[unique_label(name, found)] = one
+        found[_figure.unique_label(name, found)] = one
     return found
 
 
