@@ -151,7 +151,7 @@ def _style() -> str:
 
 @cache
 def _environment(*, autoescape: bool) -> Environment:
-    """Return the environment of the HTML templates, or that of the Markdown template."""
+    """Return the environment of the HTML templates, or that of plain text and Markdown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -161,7 +161,7 @@ def _environment(*, autoescape: bool) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(_PAGE_FILTERS if autoescape else _MARKDOWN_FILTERS)
+    environment.filters.update(_PAGE_FILTERS if autoescape else _TEXT_FILTERS)
     environment.globals.update(_PAGE_FUNCTIONS if autoescape else {})
     return environment
 
@@ -315,8 +315,12 @@ _START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")  # the start of a list,
 
 def markdown(summary: Summary) -> str:
     """Return the whole report as Markdown; text from the data is escaped."""
-    rendered = _environment(autoescape=False).get_template("report.md.jinja").render(summary=summary)
-    return re.sub(r"\n{3,}", "\n\n", rendered).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text_of("report.md.jinja", summary=summary)).strip() + "\n"
+
+
+def text_of(template: str, **values: Any) -> str:
+    """Return the plain text of a template."""
+    return _environment(autoescape=False).get_template(template).render(**values)
 
 
 def escaped(value: object) -> str:
@@ -340,7 +344,9 @@ def _distribution(spread: Distribution) -> str:
     return f"Test rows by value: {cells}.{missing}" if cells or missing else ""
 
 
-_MARKDOWN_FILTERS: dict[str, Callable[..., str]] = {
+_TEXT_FILTERS: dict[str, Callable[..., str]] = {
+    "count_of": count_of,
+    "percent": text.percent,
     "md": escaped,
     "known": lambda value: "" if value is None else text.number(value),
     "share": lambda value: "" if value is None else text.percent(value),
