@@ -209,34 +209,24 @@ def _nodes(partition: Partition | None, n_train: int) -> tuple[TreeNode, ...]:
     tree = partition.tree
     parent = {child: node.id - 1 for node in tree.nodes for child in node.children or ()}
     leaf = {node.id: place for place, node in enumerate(tree.leaves)}
-    branches = tree.branches
-    return tuple(
-        TreeNode(
-            parent=parent.get(node.id),
-            column=branches[node.id].column.name if node.id in branches else "",
-            rule=str(branches[node.id]) if node.id in branches else "",
-            n_train=round(node.n),
-            p_value=None if node.is_leaf or node.p_value is None else float(node.p_value),
-            subgroup=leaf.get(node.id),
-        )
-        for node in tree.nodes
-    )
+    branches, nodes = tree.branches, []
+    for node in tree.nodes:
+        branch = branches.get(node.id)
+        column, rule = (branch.column.name, str(branch)) if branch else ("", "")
+        p_value = None if node.is_leaf else _known(node.p_value)
+        nodes.append(TreeNode(parent.get(node.id), column, rule, round(node.n), p_value, leaf.get(node.id)))
+    return tuple(nodes)
 
 
 def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...]:
     if choice is None:
         return ()
-    return tuple(
-        CandidateSummary(
-            name=one["name"],
-            score=_known(one["score"]),
-            score_gap=_known(one["score_gap"]),
-            std_error=_known(one["std_error"]),
-            complexity=int(one["complexity"]),
-            selected=one["name"] == choice["selected"],
-        )
-        for one in choice["scores"]
-    )
+    candidates = []
+    for one in choice["scores"]:
+        score, gap, error = (_known(one[key]) for key in ("score", "score_gap", "std_error"))
+        selected = one["name"] == choice["selected"]
+        candidates.append(CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected))
+    return tuple(candidates)
 
 
 def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary) -> list[str]:
@@ -295,8 +285,4 @@ def _middle_ranges(values: Floats, score: FeatureResult) -> list[tuple[float, fl
     """Return the range of the middle 90 % of all rows, and of the rows of each subgroup."""
     known = ~np.isnan(values)
     masks = [known] + [known & (score.code == k) for k in range(len(score.rules))]
-    low, high = MIDDLE
-    return [
-        (float(np.quantile(values[mask], low)), float(np.quantile(values[mask], high))) if mask.any() else None
-        for mask in masks
-    ]
+    return [tuple(np.quantile(values[mask], MIDDLE).tolist()) if mask.any() else None for mask in masks]

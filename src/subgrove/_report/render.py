@@ -230,12 +230,6 @@ def estimate_text(estimate: Estimate | None) -> str:
     return svg.UNKNOWN if estimate is None else svg.typeset(with_range(estimate))
 
 
-def estimate_parts(estimate: Estimate | None) -> tuple[str, str]:
-    """Return an estimate and its interval separately; the latter is "" if there is none."""
-    value, _, interval = estimate_text(estimate).partition(" (")
-    return value, interval.removesuffix(")")
-
-
 # Columns of a table
 
 
@@ -263,10 +257,11 @@ def decimals_of_estimates(estimates: Iterable[Estimate | None]) -> int | None:
     return decimals_of(one.estimate for one in estimates if one is not None)
 
 
-def estimate_cell(estimate: Estimate | None, most: int | None) -> tuple[str, str]:
-    """Return an estimate and its interval ("" if there is none); "\u2248 0" where all of it rounds to 0."""
+def estimate_cell(estimate: Estimate | None, most: int | None = None) -> tuple[str, str]:
+    """Return an estimate and its interval ("" if there is none); in a column "\u2248 0" where all of it rounds to 0."""
     if estimate is None or most is None:
-        return estimate_parts(estimate)
+        value, _, interval = estimate_text(estimate).partition(" (")
+        return value, interval.removesuffix(")")
     noise = half_width(estimate)
     bounds = [one for one in (estimate.conf_low, estimate.conf_high) if one is not None]
     texts = [fixed(one, _places(noise, most)) for one in (estimate.estimate, *bounds)]
@@ -299,7 +294,7 @@ def _all_zero(texts: list[str]) -> bool:
 
 
 _IN_TEMPLATES: tuple[Callable[..., Any], ...] = (
-    *(cell, estimate_parts, estimate_text, exact, explained, name, svg.number, percent, svg.prose),
+    *(cell, estimate_text, exact, explained, name, svg.number, percent, svg.prose),
     *(cell_scale, decimals_of, decimals_of_estimates, estimate_cell, estimate_scale, half_interval, half_width),
     *(number_cell, rough, with_noise, count_of, svg.letter, svg.subgroup_class, small_picture, tree_picture),
 )

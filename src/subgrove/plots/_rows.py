@@ -57,19 +57,13 @@ class RowLabels:
 
 @dataclass(frozen=True, eq=False)
 class RowSeries:
-    """Values of all rows, from one result; NaN where it has none. `fails` marks failed fidelity checks."""
+    """Values of all rows, from one result; NaN where it has none. `marked`: which failed the fidelity check."""
 
     label: str
     estimate: Floats
     low: Floats
     high: Floats
-    fails: npt.NDArray[np.bool_] | None = None
-
-    @property
-    def marked(self) -> npt.NDArray[np.bool_]:
-        """Rows that are marked as unreliable."""
-        none = np.zeros(len(self.estimate), dtype=np.bool_)
-        return none if self.fails is None else self.fails & np.isfinite(self.estimate)
+    marked: Sequence[bool] | npt.NDArray[np.bool_] = ()
 
 
 @dataclass(frozen=True)
@@ -225,10 +219,8 @@ class ImportanceRows:
         Estimates and intervals of each result.
     label : str
         Label of the axis.
-    levels : tuple of float
-        Level of the intervals of each result; none for a score of all rows together.
-    noise : tuple of str
-        Sources of variance that the intervals of each result cover.
+    intervals : str
+        What the intervals cover.
     left_out : int
         Number of features with smaller estimates.
     """
@@ -237,8 +229,7 @@ class ImportanceRows:
     given: tuple[tuple[str, ...], ...]
     series: tuple[RowSeries, ...]
     label: str
-    levels: tuple[float, ...]
-    noise: tuple[str, ...]
+    intervals: str
     left_out: int
 
 
@@ -290,20 +281,11 @@ def importance_rows(
     for label, table in zip(results, tables, strict=True):
         found = table.reindex(names)
         estimate, low, high = found[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
-        fails = (found["fidelity"] == "failed").to_numpy(bool) if "fidelity" in found else None
-        series.append(RowSeries(label, estimate, low, high, fails))
-    levels = tuple(result.level for result in single if result.per_row_losses[0])
-    noise = tuple(" + ".join(result.covered) for result in single if result.per_row_losses[0])
+        failed = (found["fidelity"] == "failed").to_numpy(bool) if "fidelity" in found else False
+        series.append(RowSeries(label, estimate, low, high, failed & np.isfinite(estimate)))
     given = tuple(_conditioning(name, single) for name in names)
-    return ImportanceRows(
-        features=tuple(names),
-        given=given,
-        series=tuple(series),
-        label=loss_label(single[0]),
-        levels=levels,
-        noise=noise,
-        left_out=len(in_order) - len(names),
-    )
+    left_out = len(in_order) - len(names)
+    return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), interval_note(single), left_out)
 
 
 def _in_order(estimates: Sequence[Any]) -> list[str]:
@@ -330,19 +312,20 @@ def loss_label(result: ImportanceData) -> str:
     return f"{change} of {result.losses[0].replace('_', ' ')}"
 
 
-def interval_note(shown: ImportanceRows) -> str:
-    """Return which sources of variance the intervals cover."""
-    if not shown.levels:
-        return f"no intervals: {shown.label.removeprefix('worsening of ')} is a score of all rows together"
-    return interval_text(shown.levels, shown.noise)
+def interval_note(results: Sequence[ImportanceData], name: str = "") -> str:
+    """Return the levels of the intervals of some results of one loss, and the sources of variance that they cover.
+
+    `name` is what a score of all rows together, which has no intervals, is called.
+    """
+    with_intervals = [one for one in results if one.per_row_losses[0]]
+    if not with_intervals:
+        score = name or f"{results[0].losses[0].replace('_', ' ')} is a score of all rows together"
+        return f"no intervals: {score}"
+    levels = " and ".join(dict.fromkeys(f"{100 * one.level:g} %" for one in with_intervals))
+    covered = dict.fromkeys(" + ".join(one.covered) for one in with_intervals)
+    return f"{levels} intervals, covering {' or '.join(covered)}"
 
 
 def fidelity_note(shown: ImportanceRows, mark: str = MARK) -> str:
     """Return the meaning of the mark of unrealistic resampled rows; "" if there is none."""
-    return f"; {mark} if {NOT_REALISTIC}" if any(one.marked.any() for one in shown.series) else ""
-
-
-def interval_text(levels: Sequence[float], noise: Sequence[str]) -> str:
-    """Return what intervals of some levels cover."""
-    shown = " and ".join(f"{100 * level:g} %" for level in dict.fromkeys(levels))
-    return f"{shown} intervals, covering {' or '.join(dict.fromkeys(noise))}"
+    return f"; {mark} if {NOT_REALISTIC}" if any(any(one.marked) for one in shown.series) else ""

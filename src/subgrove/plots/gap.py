@@ -170,9 +170,7 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     steps = tuple(_rows.one_loss(one, loss) for one in result.results)
     table = replace(result, results=steps, backend="pandas").table
     names = [f"{result.feature} given nothing", *(f"+ {name}" for name in result.added[1:])]
-    text = "no intervals: a score of all rows together"
-    if steps[0].per_row_losses[0]:
-        text = _rows.interval_text([steps[0].level], [" + ".join(steps[0].covered)])
+    text = _rows.interval_note(steps[:1], "a score of all rows together")
     rows = _rows.RowLabels(tuple(_rows.RowEntry(name) for name in names), n_below=0)
     ax = _rows.draw_rows(ax, rows, label=_rows.loss_label(steps[0]), text=text)
     estimate, low, high = (table[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))

@@ -84,7 +84,7 @@ def importance(
         ax,
         rows,
         label=shown.label,
-        text=_rows.interval_note(shown) + left_out + _rows.fidelity_note(shown),
+        text=shown.intervals + left_out + _rows.fidelity_note(shown),
         legend=legend if len(legend) > 1 else None,
     )
     _rows.draw_series(ax, shown.series)
@@ -144,12 +144,11 @@ def subgroup_importance(
     table, overall, single = _tables(result, feature, loss)
     (score,) = (each for each in single.scores if each.title == feature)
     entries = tuple(_subgroup_entry(line, score.singletons) for line in table)
-    text = _rows.interval_text([single.level], [" + ".join(single.covered)])
     ax = _rows.draw_rows(
         ax,
         _rows.RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth"),
         label=f"importance of {_figure.one_line(feature)} ({_rows.loss_label(single)})",
-        text=text + f"; {NOT_REALISTIC}" * is_unrealistic(score),
+        text=_rows.interval_note([single]) + f"; {NOT_REALISTIC}" * is_unrealistic(score),
     )
     _draw_overall(ax, overall)
     columns = [np.array([line[name] for line in table]) for name in ("estimate", "conf_low", "conf_high")]
@@ -244,7 +243,7 @@ def importance_by_depth(
     _figure.number_ticks(ax.yaxis, height)
     n_others = len(shown.features) - n_lines
     grey = f"; grey: {n_others} other feature{'s' * (n_others > 1)}" if n_others else ""
-    _figure.note(ax, _rows.interval_note(shown) + grey + _rows.fidelity_note(shown, "hollow"))
+    _figure.note(ax, shown.intervals + grey + _rows.fidelity_note(shown, "hollow"))
     return ax
 
 
