@@ -11,6 +11,7 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._importance import Gap, GapStep, RelativeImportance
+from subgrove._importance.gap_result import total_error
 from subgrove.exceptions import ParameterError
 from subgrove.plots import _rows
 from subgrove.plots._figure import size_of, text_width
@@ -61,8 +62,7 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
         raise ParameterError(f"gap must be what ImportanceResult.gap returned; got {type(gap).__name__}.")
     steps = tuple(_rows.RowEntry(part.column, (_what(part),)) for part in gap.parts)
     entries = (_rows.RowEntry(gap.feature, ("shuffled",)), *steps, _rows.RowEntry(gap.feature, (_left(gap),)))
-    change = "increase" if gap.per_row else "worsening"
-    known = "test rows and draws" if gap.per_row else "draws only"
+    change, known = ("increase", "test rows and draws") if gap.per_row else ("worsening", "draws only")
     orders = f"; steps are means over {gap.orders}" if gap.orders else ""
     ax = _rows.draw_rows(
         ax,
@@ -91,7 +91,8 @@ def _draw(ax: Axes, gap: Gap) -> None:
     starts = np.array([0.0, *(part.start for part in gap.parts), 0.0])
     ends = np.array([gap.marginal, *(part.end for part in gap.parts), gap.conditional])
     low, high = np.minimum(starts, ends), np.maximum(starts, ends)
-    noise = np.array([_size(gap.marginal_noise), *(part.noise for part in gap.parts), _size(gap.conditional_noise)])
+    ends_noise = total_error(gap.marginal_noise), total_error(gap.conditional_noise)
+    noise = np.array([ends_noise[0], *(part.noise for part in gap.parts), ends_noise[1]])
     colors = [COLORS[0], *(COLORS[1] if part.step >= 0 else COLORS[2] for part in gap.parts), COLORS[0]]
     y = np.arange(len(ends))
     ax.barh(y, high - low, left=low, height=_HEIGHT, color=colors, edgecolor=colors, alpha=0.75, linewidth=1, zorder=2)
@@ -104,10 +105,6 @@ def _draw(ax: Axes, gap: Gap) -> None:
     for row, (at, text) in enumerate(zip(right, texts, strict=True)):
         look: dict[str, Any] = {"va": "center", "size": small_size(), "zorder": 4, "parse_math": False}
         ax.annotate(text, (at, row), (_PAD, 0), textcoords="offset points", **look)
-
-
-def _size(errors: tuple[float, float]) -> float:
-    return float(np.sqrt(np.nansum(np.square(errors))))
 
 
 def _limit(ax: Axes, left: Floats, right: Floats, texts: Sequence[str]) -> None:
