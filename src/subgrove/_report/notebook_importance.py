@@ -91,9 +91,9 @@ def depth_profile_html(profile: DepthProfile) -> str:
     choices = profile.choices
     rows = []
     for choice in choices[:MOST_ROWS]:
-        one, chosen = (choice.scores[0], choice.scores[choice.depth]) if choice.scores else (np.nan, np.nan)
-        picture = bar(chart_scale([one]), 0.0, chosen) if one > 0 else Markup("")
-        row = [choice.feature, choice.depth, choice.n_subgroups[choice.depth], choice.measure, one, chosen, picture]
+        one, selected = (choice.scores[0], choice.scores[choice.depth]) if choice.scores else (np.nan, np.nan)
+        picture = bar(chart_scale([one]), 0.0, selected) if one > 0 else Markup("")
+        row = [choice.feature, choice.depth, choice.n_subgroups[choice.depth], choice.measure, one, selected, picture]
         rows.append([*row, *_at_depths(profile, choice.feature, choice.depth)])
     heads = ["feature", "depth", "subgroups", "score", "one subgroup", "this depth", ""]
     heads += ["importance, one subgroup", "importance, this depth"] if profile.importance else []
