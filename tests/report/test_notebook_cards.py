@@ -61,21 +61,21 @@ def walked(html: str) -> Walker:
 
 
 def test_text_of_the_data_is_escaped_wherever_it_goes() -> None:
-    rows = table([NASTY, "n"], [[NASTY, 1]], total=2, source=NASTY)
+    rows = table([NASTY, "n"], [[NASTY, 1]], 2, NASTY)
     html = card(NASTY, NASTY, rows, notebook_cards.sentences([NASTY] * 30, NASTY), folded(NASTY, rows))
     assert "script" not in walked(html).tags
     assert "".join(walked(html).text).count(NASTY) == 2 + 3 + 21 + 1 + 3
 
 
 def test_long_text_is_shortened_and_its_title_is_escaped() -> None:
-    html = card("t", "", table(["rule"], [['x" onmouseover="' + NASTY * 50]]))
+    html = card("t", "", table(["rule"], [['x" onmouseover="' + NASTY * 50]], 1))
     assert walked(html).tags.count("span") == 1
     assert len("".join(walked(html).text)) < 300
     assert '" onmouseover' not in html
 
 
 def test_a_table_has_twenty_rows_and_the_number_of_more() -> None:
-    html = card("t", "", table(["n"], [[at] for at in range(103)], source=".overall"))
+    html = card("t", "", table(["n"], [[at] for at in range(103)], 103, ".overall"))
     assert walked(html).tags.count("tr") == MOST_ROWS + 2  # the head and the foot
     assert "and 83 more: .overall has all" in html
 

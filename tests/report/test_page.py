@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import pytest
 from msgspec.structs import replace
 
-from subgrove._report.render import estimate_parts, page
+from subgrove._report.render import estimate_cell, page
 from subgrove._report.summary import Summary
 from tests.report import hand_made
 
@@ -151,7 +151,7 @@ def test_rounded_values_have_exact_ones_in_attributes(name: str) -> None:
     ]
     assert [float(row["data-marginal"] or "nan") for row in rows] == [one.marginal.estimate for one in summary.features]
     text = "".join(read(name).texts)
-    assert all(plain(part) in plain(text) for one in summary.features for part in estimate_parts(one.conditional))
+    assert all(plain(part) in plain(text) for one in summary.features for part in estimate_cell(one.conditional))
 
 
 @pytest.mark.parametrize(("verdict", "words"), [("weak", "This model is weak"), ("useless", "This model is useless")])

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from subgrove._core.text import p_value_text
-from subgrove._report.render import cell, estimate_parts, estimate_text, explained, percent
+from subgrove._report.render import cell, estimate_cell, estimate_text, explained, percent
 from subgrove._report.summary import Estimate
 from subgrove._report.svg import number, prose, scale_of
 from subgrove._report.wording import with_range
@@ -41,7 +41,7 @@ def test_tables_and_sentences_show_the_same_number(value: float, margin: float) 
     if "e" not in with_range(one):
         assert plain(estimate_text(one)) == with_range(one)
     assert "-" not in estimate_text(one)
-    assert estimate_text(one) == "{} ({})".format(*estimate_parts(one))
+    assert estimate_text(one) == "{} ({})".format(*estimate_cell(one))
 
 
 def test_sentences_are_typeset_and_names_are_not() -> None:

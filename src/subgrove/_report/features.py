@@ -17,6 +17,7 @@ from subgrove._importance import Gap, ImportanceResult
 from subgrove._importance.evidence import Finding, overall_findings, subgroup_findings
 from subgrove._importance.explanation import resampling_sentences
 from subgrove._importance.tables import differences
+from subgrove._report import wording
 from subgrove._report.curves import FeatureCurves, curves_of, distribution, level_sentences, numeric_sentences
 from subgrove._report.inputs import ReportInputs
 from subgrove._report.summary import (
@@ -27,15 +28,6 @@ from subgrove._report.summary import (
     GapStepSummary,
     SubgroupSummary,
     TreeNode,
-)
-from subgrove._report.wording import (
-    contrast,
-    fidelity_sentence,
-    gap_sentences,
-    headline,
-    subgroup_sentence,
-    tidy,
-    with_interval,
 )
 from subgrove._scoring.feature_result import FeatureResult, with_rows
 from subgrove._subgroups import Partition
@@ -138,7 +130,7 @@ def fidelity_of(score: FeatureResult, how: str) -> FidelitySummary | None:
     if check is None:
         return None
     found = FidelitySummary(check.verdict, _known(check.auc), _known(check.mmd), "")
-    return msgspec.structs.replace(found, sentence=fidelity_sentence(score.title, found, check.reason, how))
+    return msgspec.structs.replace(found, sentence=wording.fidelity_sentence(score.title, found, check.reason, how))
 
 
 def _known(value: float | None) -> float | None:
@@ -188,7 +180,7 @@ def _summary(
         rank=rank,
         conditional=conditional,
         marginal=marginal,
-        headline=headline(name, conditional, marginal, result.level, independent),
+        headline=wording.headline(name, conditional, marginal, result.level, independent),
         sampler=sampler,
         candidates=_candidates(choice),
         fidelity=fidelity_of(score, "resampled"),
@@ -213,7 +205,7 @@ def _subgroups(
     for line, finding in subgroup_findings(results.conditional, score, 0):
         n, at = int(line["n"]), int(line["subgroup"])
         estimate = estimate_of(line, finding) if n else None
-        sentence = subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)
+        sentence = wording.subgroup_sentence(score.title, line["rule"], n, estimate, results.conditional.level)
         n_train = round(sizes[at]) if at < len(sizes) else None
         summaries.append(SubgroupSummary(at, line["rule"], n_train, n, estimate, sentence))
     return tuple(summaries)
@@ -226,41 +218,31 @@ def _nodes(partition: Partition | None, n_train: int) -> tuple[TreeNode, ...]:
     tree = partition.tree
     parent = {child: node.id - 1 for node in tree.nodes for child in node.children or ()}
     leaf = {node.id: place for place, node in enumerate(tree.leaves)}
-    branches = tree.branches
-    return tuple(
-        TreeNode(
-            parent=parent.get(node.id),
-            column=branches[node.id].column.name if node.id in branches else "",
-            rule=str(branches[node.id]) if node.id in branches else "",
-            n_train=round(node.n),
-            p_value=None if node.is_leaf or node.p_value is None else float(node.p_value),
-            subgroup=leaf.get(node.id),
-        )
-        for node in tree.nodes
-    )
+    branches, nodes = tree.branches, []
+    for node in tree.nodes:
+        branch = branches.get(node.id)
+        column, rule = (branch.column.name, str(branch)) if branch else ("", "")
+        p_value = None if node.is_leaf else _known(node.p_value)
+        nodes.append(TreeNode(parent.get(node.id), column, rule, round(node.n), p_value, leaf.get(node.id)))
+    return tuple(nodes)
 
 
 def _candidates(choice: Mapping[str, Any] | None) -> tuple[CandidateSummary, ...]:
     if choice is None:
         return ()
-    return tuple(
-        CandidateSummary(
-            name=one["name"],
-            score=_known(one["score"]),
-            score_gap=_known(one["score_gap"]),
-            std_error=_known(one["std_error"]),
-            complexity=int(one["complexity"]),
-            selected=one["name"] == choice["selected"],
-        )
-        for one in choice["scores"]
-    )
+    candidates = []
+    for one in choice["scores"]:
+        score, gap, error = (_known(one[key]) for key in ("score", "score_gap", "std_error"))
+        selected = one["name"] == choice["selected"]
+        candidates.append(CandidateSummary(one["name"], score, gap, error, int(one["complexity"]), selected))
+    return tuple(candidates)
 
 
 def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary) -> list[str]:
     """Return how the feature is resampled, its importance and where it is largest, its fidelity, and its gap."""
     result, name = results.conditional, summary.feature
     sentences = [*resampling_sentences(result, score), _loss_change(summary.conditional, results)]
-    if (difference := contrast(name, summary.subgroups, result.level)) is not None:
+    if (difference := wording.contrast(name, summary.subgroups, result.level)) is not None:
         sentences.append(difference)
     if summary.fidelity is not None:
         sentences.append(summary.fidelity.sentence)
@@ -268,13 +250,13 @@ def _story(results: ReportResults, score: FeatureResult, summary: FeatureSummary
         change = number(summary.marginal.estimate)
         sentences.append(f"Shuffling it changes the loss by {change}; the two differ only by the donor rows.")
     else:
-        sentences += gap_sentences(name, summary.gap, summary.marginal)
-    return [tidy(sentence) for sentence in sentences]
+        sentences += wording.gap_sentences(name, summary.gap, summary.marginal)
+    return [wording.tidy(sentence) for sentence in sentences]
 
 
 def _loss_change(one: Estimate, results: ReportResults) -> str:
     loss = results.conditional.losses[0].replace("_", " ")
-    change = with_interval(one, results.conditional.level)
+    change = wording.with_interval(one, results.conditional.level)
     if not one.estimate:
         return f"The {loss} stays at {number(results.baseline)} when it is resampled: a change of {change}."
     verb = "falls" if one.estimate < 0 else "rises"
@@ -286,7 +268,7 @@ def _effect_sentences(
     results: ReportResults, score: FeatureResult, series: TypedColumn, curves: FeatureCurves
 ) -> list[str]:
     if curves.error:
-        return [tidy(f"There are no curves of {score.title}: {curves.error}")]
+        return [wording.tidy(f"There are no curves of {score.title}: {curves.error}")]
     numeric = series.info.kind == "numeric"
     bounds = _middle_ranges(series.values, score) if numeric else []
     dated = numeric and (series.info.is_date or series.info.is_duration)
@@ -312,8 +294,4 @@ def _middle_ranges(values: Floats, score: FeatureResult) -> list[tuple[float, fl
     """Return the range of the middle 90 % of all rows, and of the rows of each subgroup."""
     known = ~np.isnan(values)
     masks = [known] + [known & (score.code == k) for k in range(len(score.rules))]
-    low, high = MIDDLE
-    return [
-        (float(np.quantile(values[mask], low)), float(np.quantile(values[mask], high))) if mask.any() else None
-        for mask in masks
-    ]
+    return [tuple(np.quantile(values[mask], MIDDLE).tolist()) if mask.any() else None for mask in masks]

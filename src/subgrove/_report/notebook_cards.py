@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import islice
 from math import isfinite, isnan
+from typing import Any
 
 from markupsafe import Markup
 
@@ -26,9 +28,6 @@ _MOST_TITLE = 1000
 COLOUR = LIGHT["s1"]  # of dots, bars and curves
 WARNING = LIGHT["s2"]  # of unreliable estimates
 WIDTH, HEIGHT, MARGIN = 140, 16, 4  # of a chart, in pixels
-
-
-Cell = str | float | int | None | Markup
 
 
 def chart_scale(values: Iterable[float], *, zero: bool = True) -> svg.LinearScale:
@@ -45,20 +44,24 @@ def card(title: str, note: str, *blocks: Markup | None) -> str:
     return f'<div class="subgrove-card"><style>{style}</style>{head}{about}{body}</div>'
 
 
-def table(
-    heads: Sequence[str], rows: Sequence[Sequence[Cell]], *, total: int | None = None, source: str = ""
-) -> Markup:
-    """Return a table of the first rows; of `total` rows, `source` names the attribute that has all."""
-    shown = rows[:MOST_ROWS]
-    numeric = [any(isinstance(row[at], int | float) for row in shown) for at in range(len(heads))]
+def table(heads: Sequence[str | None], rows: Iterable[Sequence[Any]], n: int, source: str = "") -> Markup:
+    """Return a table of the first of `n` rows; `source` names the attribute that has all.
+
+    A column whose head is None is left out.
+    """
+    shown = [
+        [cell for cell, head in zip(row, heads, strict=True) if head is not None] for row in islice(rows, MOST_ROWS)
+    ]
+    names = [head for head in heads if head is not None]
+    numeric = [any(isinstance(row[at], int | float) for row in shown) for at in range(len(names))]
     kinds = [' class="subgrove-number"' if own else "" for own in numeric]
-    head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(heads, kinds, strict=True))
+    head = "".join(f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(names, kinds, strict=True))
     lines = [
         "".join(f"<td{kind}>{_content(cell)}</td>" for cell, kind in zip(row, kinds, strict=True)) for row in shown
     ]
     body = "".join(f"<tr>{each}</tr>" for each in lines)
-    more = _more((len(rows) if total is None else total) - len(shown), source)
-    foot = f'<tfoot><tr><td colspan="{len(heads)}">{more}</td></tr></tfoot>' if more else ""
+    more = _more(n - len(shown), source)
+    foot = f'<tfoot><tr><td colspan="{len(names)}">{more}</td></tr></tfoot>' if more else ""
     return Markup(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>")
 
 
@@ -130,7 +133,7 @@ def _zero(scale: svg.LinearScale) -> Markup:
     return svg.line(_at(scale, 0.0), 0, _at(scale, 0.0), HEIGHT, stroke="currentColor", stroke_opacity=0.5)
 
 
-def _content(cell: Cell) -> str:
+def _content(cell: Any) -> str:
     if isinstance(cell, Markup):
         return cell
     if isinstance(cell, str):

@@ -18,18 +18,7 @@ from subgrove._importance.refits import RefitsResult
 from subgrove._importance.relative import RelativeImportance
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.tables import MARK, NOT_REALISTIC, is_unrealistic, overall_line, subgroup_lines
-from subgrove._report.notebook_cards import (
-    MOST_ROWS,
-    Cell,
-    bar,
-    between,
-    card,
-    chart_scale,
-    dot,
-    folded,
-    sentences,
-    table,
-)
+from subgrove._report.notebook_cards import MOST_ROWS, bar, between, card, chart_scale, dot, folded, sentences, table
 from subgrove._report.svg import number
 from subgrove._scoring.feature_result import FeatureResult
 
@@ -42,12 +31,10 @@ def importance_html(result: ImportanceResult) -> str:
     best = sorted(result.scores, key=lambda score: -float(score.overall[0].mean()))[:MOST_ROWS]
     lines = [overall_line(result, score, 0) for score in best]
     marks = [is_unrealistic(score) for score in best]
-    cells = _with_intervals(lines, marks)
-    heads = ["feature", *_interval_heads(result.level)]
-    if any(score.fidelity_check is not None for score in best):
-        heads.append("fidelity check")
-        cells = [[*row, _verdict(score)] for row, score in zip(cells, best, strict=True)]
-    shown = table(heads, cells, total=len(result.scores), source=".overall")
+    checked = any(score.fidelity_check is not None for score in best)
+    heads = ["feature", *_interval_heads(result.level), "fidelity check" if checked else None]
+    cells = [[*row, _verdict(score)] for row, score in zip(_with_intervals(lines, marks), best, strict=True)]
+    shown = table(heads, cells, len(result.scores), ".overall")
     warning = [f"{MARK} {NOT_REALISTIC}."] if any(marks) else []
     title = f"Importance of {count_of(len(result.scores), 'feature')}"
     return card(title, _about(result, lines), shown, sentences(warning), _subgroups(result, best))
@@ -62,7 +49,7 @@ def refits_html(result: RefitsResult) -> str:
     noise = f"intervals cover noise of {lines[0]['noise']}"
     note = f"{_words(result.losses[0])}, mean over {count_of(n, 'refit')}; {noise}{several}."
     heads = ["feature", *_interval_heads(result.level)]
-    shown = table(heads, _with_intervals(lines[:MOST_ROWS]), total=len(lines), source=".overall")
+    shown = table(heads, _with_intervals(lines[:MOST_ROWS]), len(lines), ".overall")
     return card(f"Importance of {count_of(len(result.features), 'feature')}, over refits", note, shown)
 
 
@@ -80,25 +67,20 @@ def relative_html(result: RelativeImportance) -> str:
     heads = ["columns", *_interval_heads(result.results[0].level), "change", "std. error"]
     note = f"{_words(losses[0])}, {count_of(result.results[0].n_rows, 'row')}{_several_losses(losses)}."
     title = f"Importance of {result.feature}, given more and more columns"
-    return card(title, note, table(heads, cells, source=".table"))
+    return card(title, note, table(heads, cells, len(cells), ".table"))
 
 
 @html_of.register
 def gap_html(gap: Gap) -> str:
     """Return the steps from marginal to conditional importance as bars, and in words."""
     scale = chart_scale([gap.marginal, gap.conditional, *(end for part in gap.parts for end in (part.start, part.end))])
-    ends: list[list[Cell]] = [
-        [name, value, total_error(noise), bar(scale, 0.0, value)]
-        for name, value, noise in (
-            ("marginal", gap.marginal, gap.marginal_noise),
-            ("conditional", gap.conditional, gap.conditional_noise),
-        )
-    ]
-    steps: list[list[Cell]] = [
+    first = ["marginal", gap.marginal, total_error(gap.marginal_noise), bar(scale, 0.0, gap.marginal)]
+    steps = [
         [f"given {part.column}", 0.0 - part.step, part.noise, bar(scale, part.start, part.end)] for part in gap.parts
     ]
-    rows = [ends[0], *steps[: MOST_ROWS - 2], ends[1]]
-    shown = table(["", "importance", "std. error", ""], rows, total=len(steps) + 2, source=".steps")
+    last = ["conditional", gap.conditional, total_error(gap.conditional_noise), bar(scale, 0.0, gap.conditional)]
+    rows = [first, *steps[: MOST_ROWS - 2], last]
+    shown = table(["", "importance", "std. error", ""], rows, len(steps) + 2, ".steps")
     note = f"{_words(gap.loss)}{', mean over ' + gap.orders if gap.orders else ''}."
     return card(f"From marginal to conditional importance of {gap.feature}", note, shown, sentences(gap.sentences))
 
@@ -107,16 +89,15 @@ def gap_html(gap: Gap) -> str:
 def depth_profile_html(profile: DepthProfile) -> str:
     """Return the sufficient depth for each feature, and its gain over one subgroup."""
     choices = profile.choices
-    rows: list[list[Cell]] = []
+    rows = []
     for choice in choices[:MOST_ROWS]:
-        gained = (choice.scores[0], choice.scores[choice.depth]) if choice.scores else (np.nan, np.nan)
-        count = choice.n_subgroups[choice.depth]
-        picture = bar(chart_scale([gained[0]]), 0.0, gained[1]) if gained[0] > 0 else Markup("")
-        row: list[Cell] = [choice.feature, choice.depth, count, choice.measure, gained[0], gained[1], picture]
+        one, selected = (choice.scores[0], choice.scores[choice.depth]) if choice.scores else (np.nan, np.nan)
+        picture = bar(chart_scale([one]), 0.0, selected) if one > 0 else Markup("")
+        row = [choice.feature, choice.depth, choice.n_subgroups[choice.depth], choice.measure, one, selected, picture]
         rows.append([*row, *_at_depths(profile, choice.feature, choice.depth)])
     heads = ["feature", "depth", "subgroups", "score", "one subgroup", "this depth", ""]
     heads += ["importance, one subgroup", "importance, this depth"] if profile.importance else []
-    shown = table(heads, rows, total=len(choices), source=".table")
+    shown = table(heads, rows, len(choices), ".table")
     title = f"Sufficient depth for {count_of(len(choices), 'feature')}"
     note = "Held-out scores; less is better."
     return card(title, note, shown, folded("Reasons", sentences(profile.reasons, ".reasons")))
@@ -128,7 +109,7 @@ def explanation_html(explanation: Explanation) -> str:
     return card(explanation.feature, "", sentences(explanation.sentences, ".sentences"))
 
 
-def _at_depths(profile: DepthProfile, feature: str, depth: int) -> list[Cell]:
+def _at_depths(profile: DepthProfile, feature: str, depth: int) -> list[float]:
     if not profile.importance:
         return []
     results = [profile.importance[at] for at in (0, min(depth, max(profile.importance)))]
@@ -158,10 +139,10 @@ def _interval_heads(level: float) -> list[str]:
     return ["importance", f"{100 * level:.4g} % interval", ""]
 
 
-def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> list[list[Cell]]:
+def _with_intervals(lines: Sequence[TableRow], marks: Sequence[bool] = ()) -> list[list[Any]]:
     """Return feature, estimate, interval and its chart; all on one scale."""
     scale = chart_scale(line[name] for line in lines for name in ("estimate", "conf_low", "conf_high"))
-    cells: list[list[Cell]] = []
+    cells = []
     for at, line in enumerate(lines):
         value, low, high = float(line["estimate"]), float(line["conf_low"]), float(line["conf_high"])
         picture = dot(scale, value, low, high, warning=bool(marks) and marks[at])
@@ -188,4 +169,4 @@ def _subgroups(result: ImportanceResult, best: Sequence[FeatureResult]) -> Marku
         for row, line in zip(_with_intervals(lines[:MOST_ROWS]), lines, strict=False)
     ]
     heads = ["feature", "subgroup", "rows", *_interval_heads(result.level)]
-    return folded(f"By subgroup ({total:,})", table(heads, cells, total=total, source=".by_subgroup"))
+    return folded(f"By subgroup ({total:,})", table(heads, cells, total, ".by_subgroup"))

@@ -27,20 +27,9 @@ from markupsafe import Markup, escape
 from subgrove._core import text
 from subgrove._core.text import common_decimals, count_of, fixed
 from subgrove._importance.evidence import IMPORTANT
+from subgrove._report import svg
 from subgrove._report.effect_charts import MOST_LEVELS, ChartPanel, panels, small_picture, small_scale
 from subgrove._report.summary import DependenceSummary, Distribution, Estimate, FeatureSummary, ReportCurve, Summary
-from subgrove._report.svg import (
-    SPACE,
-    UNKNOWN,
-    LinearScale,
-    letter,
-    number,
-    prose,
-    scale_of,
-    subgroup_class,
-    template_text,
-    typeset,
-)
 from subgrove._report.tree_chart import tree_picture
 from subgrove._report.wording import with_interval, with_range
 from subgrove.plots._palette import LIGHT, N_COLORS
@@ -50,7 +39,7 @@ if TYPE_CHECKING:
 
 MOST_OPEN = 12
 """With more features than this, each is initially closed."""
-NEARLY_ZERO = f"\u2248{SPACE}0"
+NEARLY_ZERO = f"\u2248{svg.SPACE}0"
 _FEW, _MANY = 12, 25  # rows of the dependence table: all are shown, and at most shown
 _LITTLE = 0.01
 _DIGITS = 5  # of the largest number of a column
@@ -93,7 +82,7 @@ def page(summary: Summary) -> str:
     views = [_view(one, f"feature-{at}", known.get(one.feature)) for at, one in enumerate(summary.features, 1)]
     shown, folded = _split_dependence(summary)
     estimates = [one for each in summary.features for one in (each.conditional, each.marginal)]
-    style, script = _style(), template_text("script.js")
+    style, script = _style(), svg.template_text("script.js")
     template = _environment(autoescape=True).get_template("page.html")
     return template.render(
         summary=summary,
@@ -151,10 +140,10 @@ def _points(views: list[FeatureView]) -> Markup:
 @cache
 def _style() -> str:
     """Return the style with the colours of both themes; no part of it comes from data."""
-    light, dark = "".join(f"--{name}:{value};" for name, value in LIGHT.items()), template_text("dark.css").strip()
+    light, dark = "".join(f"--{name}:{value};" for name, value in LIGHT.items()), svg.template_text("dark.css").strip()
     numbered = "".join(f".s{at}{{--own:var(--s{at})}}" for at in range(1, N_COLORS + 1))
     return (
-        template_text("style.css")
+        svg.template_text("style.css")
         .replace("/*light*/", light)
         .replace("/*dark*/", dark)
         .replace("/*numbered*/", numbered)
@@ -163,7 +152,7 @@ def _style() -> str:
 
 @cache
 def _environment(*, autoescape: bool) -> Environment:
-    """Return the environment of the HTML templates, or that of the Markdown template."""
+    """Return the environment of the HTML templates, or that of plain text and Markdown."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -173,7 +162,7 @@ def _environment(*, autoescape: bool) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(_PAGE_FILTERS if autoescape else _MARKDOWN_FILTERS)
+    environment.filters.update(_PAGE_FILTERS if autoescape else _TEXT_FILTERS)
     environment.globals.update(_PAGE_FUNCTIONS if autoescape else {})
     return environment
 
@@ -189,8 +178,8 @@ def name(words: str) -> Markup:
 def percent(share: float | None) -> str:
     """Return a share in percent; a dash for an unknown one."""
     if share is None or not math.isfinite(share):
-        return UNKNOWN
-    return prose(text.percent(share).replace("less than", "<").replace("more than", ">"))
+        return svg.UNKNOWN
+    return svg.prose(text.percent(share).replace("less than", "<").replace("more than", ">"))
 
 
 def explained(share: float | None) -> str:
@@ -201,21 +190,21 @@ def explained(share: float | None) -> str:
 def cell(value: float | int | str | bool | None) -> str:
     """Return a setting as text."""
     if value is None:
-        return UNKNOWN
+        return svg.UNKNOWN
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
-    return typeset(f"{value:.6g}") if isinstance(value, float) else value
+    return svg.typeset(f"{value:.6g}") if isinstance(value, float) else value
 
 
 def with_noise(value: float | None, noise: float | None) -> str:
     """Return a number with its noise, such as "303 \u00b1 41", both to two digits of the noise."""
     if value is None or not noise or not math.isfinite(noise):
-        return number(value)
-    typed, margin = (typeset(one) for one in common_decimals([value, noise], noise))
-    space = " " if "\u00d7" in typed else SPACE  # long numbers may be broken there
-    return f"{typed}{space}\u00b1{SPACE}{margin}"
+        return svg.number(value)
+    typed, margin = (svg.typeset(one) for one in common_decimals([value, noise], noise))
+    space = " " if "\u00d7" in typed else svg.SPACE  # long numbers may be broken there
+    return f"{typed}{space}\u00b1{svg.SPACE}{margin}"
 
 
 def half_interval(std_error: float | None, level: float) -> float | None:
@@ -239,24 +228,18 @@ def exact(estimate: Estimate) -> str:
 
 def estimate_text(estimate: Estimate | None) -> str:
     """Return an estimate with its interval, such as "303 (262 to 350)"; a dash for an unknown one."""
-    return UNKNOWN if estimate is None else typeset(with_range(estimate))
-
-
-def estimate_parts(estimate: Estimate | None) -> tuple[str, str]:
-    """Return an estimate and its interval separately; the latter is "" if there is none."""
-    value, _, interval = estimate_text(estimate).partition(" (")
-    return value, interval.removesuffix(")")
+    return svg.UNKNOWN if estimate is None else svg.typeset(with_range(estimate))
 
 
 # Columns of a table
 
 
-def cell_scale(values: Iterable[float | None]) -> LinearScale:
+def cell_scale(values: Iterable[float | None]) -> svg.LinearScale:
     """Return the scale, in percent, of the charts in a column; it includes 0."""
-    return scale_of([0.0, *values], 3.0, 97.0, spare=0.02)
+    return svg.scale_of([0.0, *values], 3.0, 97.0, spare=0.02)
 
 
-def estimate_scale(estimates: Iterable[Estimate | None]) -> LinearScale:
+def estimate_scale(estimates: Iterable[Estimate | None]) -> svg.LinearScale:
     """Return the scale of a column of estimates and their intervals."""
     known = [one for one in estimates if one is not None]
     return cell_scale(value for one in known for value in (one.estimate, one.conf_low, one.conf_high))
@@ -275,16 +258,17 @@ def decimals_of_estimates(estimates: Iterable[Estimate | None]) -> int | None:
     return decimals_of(one.estimate for one in estimates if one is not None)
 
 
-def estimate_cell(estimate: Estimate | None, most: int | None) -> tuple[str, str]:
-    """Return an estimate and its interval ("" if there is none); "\u2248 0" where all of it rounds to 0."""
+def estimate_cell(estimate: Estimate | None, most: int | None = None) -> tuple[str, str]:
+    """Return an estimate and its interval ("" if there is none); in a column "\u2248 0" where all of it rounds to 0."""
     if estimate is None or most is None:
-        return estimate_parts(estimate)
+        value, _, interval = estimate_text(estimate).partition(" (")
+        return value, interval.removesuffix(")")
     noise = half_width(estimate)
     bounds = [one for one in (estimate.conf_low, estimate.conf_high) if one is not None]
     texts = [fixed(one, _places(noise, most)) for one in (estimate.estimate, *bounds)]
     if _all_zero(texts):
         return ("0" if estimate.estimate == 0 and not noise else NEARLY_ZERO), ""
-    value, *ends = map(typeset, texts)
+    value, *ends = map(svg.typeset, texts)
     return value, " to ".join(ends) if len(ends) == 2 else ""
 
 
@@ -293,12 +277,12 @@ def number_cell(value: float, noise: float | None, most: int | None) -> str:
     if most is None or value == 0 == (noise or 0.0):
         return with_noise(value, noise)
     texts = [fixed(one, _places(noise, most)) for one in ([value, noise] if noise else [value])]
-    return NEARLY_ZERO if _all_zero(texts) else f"{SPACE}\u00b1{SPACE}".join(map(typeset, texts))
+    return NEARLY_ZERO if _all_zero(texts) else f"{svg.SPACE}\u00b1{svg.SPACE}".join(map(svg.typeset, texts))
 
 
 def rough(value: float, noise: float, most: int | None) -> str:
     """Return a number to the decimal that a noise of this size allows."""
-    return number(value) if most is None else typeset(fixed(value, _places(noise, most)))
+    return svg.number(value) if most is None else svg.typeset(fixed(value, _places(noise, most)))
 
 
 def _places(noise: float | None, most: int) -> int:
@@ -311,9 +295,9 @@ def _all_zero(texts: list[str]) -> bool:
 
 
 _IN_TEMPLATES: tuple[Callable[..., Any], ...] = (
-    *(cell, estimate_parts, estimate_text, exact, explained, name, number, percent, prose),
+    *(cell, estimate_text, exact, explained, name, svg.number, percent, svg.prose),
     *(cell_scale, decimals_of, decimals_of_estimates, estimate_cell, estimate_scale, half_interval, half_width),
-    *(number_cell, rough, with_noise, count_of, letter, subgroup_class, small_picture, tree_picture),
+    *(number_cell, rough, with_noise, count_of, svg.letter, svg.subgroup_class, small_picture, tree_picture),
 )
 _PAGE_FILTERS = {one.__name__: one for one in _IN_TEMPLATES}
 _PAGE_FUNCTIONS = {**_PAGE_FILTERS, "important": IMPORTANT, "most_levels": MOST_LEVELS}
@@ -327,8 +311,12 @@ _START = re.compile(r"^(\d+(?=[.)](?:\s|$))|(?=[-+=]))")  # the start of a list,
 
 def markdown(summary: Summary) -> str:
     """Return the whole report as Markdown; text from the data is escaped."""
-    rendered = _environment(autoescape=False).get_template("report.md.jinja").render(summary=summary)
-    return re.sub(r"\n{3,}", "\n\n", rendered).strip() + "\n"
+    return re.sub(r"\n{3,}", "\n\n", text_of("report.md.jinja", summary=summary)).strip() + "\n"
+
+
+def text_of(template: str, **values: Any) -> str:
+    """Return the plain text of a template."""
+    return _environment(autoescape=False).get_template(template).render(**values)
 
 
 def escaped(value: object) -> str:
@@ -352,7 +340,9 @@ def _distribution(spread: Distribution) -> str:
     return f"Test rows by value: {cells}.{missing}" if cells or missing else ""
 
 
-_MARKDOWN_FILTERS: dict[str, Callable[..., str]] = {
+_TEXT_FILTERS: dict[str, Callable[..., str]] = {
+    "count_of": count_of,
+    "percent": text.percent,
     "md": escaped,
     "known": lambda value: "" if value is None else text.number(value),
     "share": lambda value: "" if value is None else text.percent(value),

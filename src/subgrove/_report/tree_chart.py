@@ -30,6 +30,7 @@ class _Place:
     x: float
     y: float
     width: float
+    text_width: float
     lines: list[str]
     below: str
 
@@ -60,11 +61,14 @@ def _layout(feature: FeatureSummary) -> list[_Place]:
     rows = node_rows([node.parent for node in tree])
     lines = [svg.wrap(node.rule or "all rows", _MOST, _FONT, 2) for node in tree]
     below = [_below(node) for node in tree]
-    words = [max((_BOLD * svg.width_of(line, _FONT) for line in some), default=0.0) for some in lines]
-    room = [max(_LEAST, word, svg.width_of(small, _SMALL)) for word, small in zip(words, below, strict=True)]
+    texts = [
+        max(*(_BOLD * svg.width_of(line, _FONT) for line in some), svg.width_of(small, _SMALL))
+        for some, small in zip(lines, below, strict=True)
+    ]
+    room = [max(_LEAST, text) for text in texts]
     starts, widths = place_columns(depths, room, [2 * _FORK] * (max(depths) + 1), 4.0)
     return [
-        _Place(starts[depth], _TOP + _ROW * rows[at], widths[depth], lines[at], below[at])
+        _Place(starts[depth], _TOP + _ROW * rows[at], widths[depth], texts[at], lines[at], below[at])
         for at, depth in enumerate(depths)
     ]
 
@@ -94,21 +98,11 @@ def _node(node: TreeNode, place: _Place, colors: dict[int, int], badges: float) 
     parts.append(svg.tag("title", node.rule or "all rows"))
     if node.subgroup is not None:
         color = colors.get(node.subgroup, 0)
-        end = place.x + _width_of(place) + 6
-        parts.append(svg.line(end, place.y, badges - 14, place.y, class_="leader"))
-        parts.append(_badge(svg.letter(color), badges, place.y))
+        name = svg.text(badges, place.y + 4, svg.letter(color), text_anchor="middle", class_="badge-text")
+        leader = svg.line(place.x + place.text_width + 6, place.y, badges - 14, place.y, class_="leader")
+        parts += [leader, svg.group(svg.circle(badges, place.y, 10, class_="badge"), name)]
         return svg.group(*parts, class_=f"leaf {svg.subgroup_class(color)}", data_subgroup=node.subgroup)
     return svg.group(*parts)
-
-
-def _width_of(place: _Place) -> float:
-    return max(_BOLD * max(svg.width_of(words, _FONT) for words in place.lines), svg.width_of(place.below, _SMALL))
-
-
-def _badge(name: str, x: float, y: float) -> Markup:
-    return svg.group(
-        svg.circle(x, y, 10, class_="badge"), svg.text(x, y + 4, name, text_anchor="middle", class_="badge-text")
-    )
 
 
 def _panels(feature: FeatureSummary, places: Sequence[_Place], left: float, height: float) -> list[Markup]:

@@ -11,19 +11,9 @@ import numpy as np
 from subgrove._effects import Effect
 from subgrove._effects.subgroup_rows import FeatureSupport
 from subgrove.exceptions import ParameterError
+from subgrove.plots import _figure
 from subgrove.plots._axis import FeatureAxis, feature_axis
 from subgrove.plots._curves import MOST_ROWS, draw_curve, draw_ice, draw_levels, draw_strip, drawn_rows
-from subgrove.plots._figure import (
-    LINE,
-    POINTS,
-    dress,
-    label_axis,
-    legend_above,
-    note,
-    number_ticks,
-    one_line,
-    size_of,
-)
 from subgrove.plots._lines import ALE, KINDS, EffectLine, lines_of, without_curve
 from subgrove.plots._palette import COLORS, GREY, STYLES, color_of, font_size
 from subgrove.plots._surface import as_lines, draw_color_bar, draw_heat_map, draw_strips, level_lines, set_axes
@@ -83,8 +73,8 @@ class EffectPanel:
     @property
     def level_room(self) -> float:
         """Width in inches at which every level has room for a label and for its boxes."""
-        each = max(LINE * font_size(), _BOX * len(self.lines))
-        return len(self.scale.order) * each / POINTS if self.surface is None else 0.0
+        each = max(_figure.LINE * font_size(), _BOX * len(self.lines))
+        return len(self.scale.order) * each / _figure.POINTS if self.surface is None else 0.0
 
     @property
     def labels(self) -> list[str]:
@@ -148,7 +138,7 @@ def _output(lines: Sequence[EffectLine], effects: Mapping[str, Effect]) -> str:
     """The output that is drawn, if it is one of several, or a class."""
     drawn = {line.output for line in lines}
     only = all(one.outputs == (0,) for one in effects.values())
-    return "" if only or len(drawn) > 1 else one_line(str(drawn.pop()))
+    return "" if only or len(drawn) > 1 else _figure.one_line(str(drawn.pop()))
 
 
 def _wording(lines: Sequence[EffectLine]) -> tuple[str, str, str]:
@@ -168,7 +158,7 @@ def _wording(lines: Sequence[EffectLine]) -> tuple[str, str, str]:
 def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | None = None, legend: bool = True) -> None:
     """Draw a panel into axes; a heat map with the colours of these limits and no bar, if they are given."""
     if panel.surface is not None:
-        dress(ax)
+        _figure.dress(ax)
         draw_heat_map(ax, panel.surface, limits)
         draw_strips(ax, panel.surface)
         set_axes(ax, panel.surface)
@@ -179,16 +169,16 @@ def draw_panel(ax: Axes, panel: EffectPanel, *, limits: tuple[float, float] | No
         _draw_lines(ax, panel, legend and bool(panel.labels))
     said = _notes(panel)
     if said:
-        note(ax, "; ".join(said))
+        _figure.note(ax, "; ".join(said))
 
 
 def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
-    dress(ax, grid="y")
+    _figure.dress(ax, grid="y")
     draw_strip(ax, panel.scale, panel.supports)
     _set_axes(ax, panel)
     if legend:
         n = len(panel.labels)
-        legend_above(ax, _handles(panel), panel.labels, pale=range(n - len(panel.pale), n))
+        _figure.legend_above(ax, _handles(panel), panel.labels, pale=range(n - len(panel.pale), n))
     if {line.kind for line in panel.lines} == {ALE}:
         ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
     if panel.scale.has_levels:
@@ -200,11 +190,11 @@ def _draw_lines(ax: Axes, panel: EffectPanel, legend: bool) -> None:
 
 def _set_axes(ax: Axes, panel: EffectPanel) -> None:
     """Ticks and labels of both axes, for the room that there is."""
-    width, height = size_of(ax)
+    width, height = _figure.size_of(ax)
     panel.scale.set_up(ax.xaxis, 0.95 * width)
-    number_ticks(ax.yaxis, height)
-    label_axis(ax.xaxis, panel.scale.label, width)
-    label_axis(ax.yaxis, panel.y_label, height)
+    _figure.number_ticks(ax.yaxis, height)
+    _figure.label_axis(ax.xaxis, panel.scale.label, width)
+    _figure.label_axis(ax.yaxis, panel.y_label, height)
 
 
 def _draw_curves(ax: Axes, panel: EffectPanel) -> None:
@@ -243,7 +233,9 @@ def _notes(panel: EffectPanel) -> list[str]:
     missing = sum(support.missing for support, _ in panel.supports) if panel.surface is None else 0
     if missing:
         have = "row has" if missing == 1 else "rows have"
-        said.append(f"{format_count(float(missing))} {have} no value of {one_line(panel.lines[0].support.info.name)}")
+        said.append(
+            f"{format_count(float(missing))} {have} no value of {_figure.one_line(panel.lines[0].support.info.name)}"
+        )
     ice = [line for line in panel.lines if line.ice is not None]
     total = sum(0 if line.ice is None else line.ice.shape[1] for line in ice)
     drawn = sum(map(drawn_rows, ice))

@@ -14,25 +14,7 @@ from subgrove._core.kinds import Floats
 from subgrove._importance import ImportanceResult
 from subgrove._importance.tables import MARK, NOT_REALISTIC, ImportanceData
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import (
-    DOTS,
-    POINTS,
-    check_axes,
-    dress,
-    label_axis,
-    legend_above,
-    legend_height,
-    n_lines_of,
-    new_figure,
-    note,
-    number_ticks,
-    one_line,
-    size_of,
-    unique_label,
-    widest,
-    wrap,
-    wrap_list,
-)
+from subgrove.plots import _figure
 from subgrove.plots._palette import GREY, MARKERS, color_of, font_size
 
 if TYPE_CHECKING:
@@ -75,19 +57,13 @@ class RowLabels:
 
 @dataclass(frozen=True, eq=False)
 class RowSeries:
-    """Values of all rows, from one result; NaN where it has none. `fails` marks failed fidelity checks."""
+    """Values of all rows, from one result; NaN where it has none. `marked`: which failed the fidelity check."""
 
     label: str
     estimate: Floats
     low: Floats
     high: Floats
-    fails: npt.NDArray[np.bool_] | None = None
-
-    @property
-    def marked(self) -> npt.NDArray[np.bool_]:
-        """Rows that are marked as unreliable."""
-        none = np.zeros(len(self.estimate), dtype=np.bool_)
-        return none if self.fails is None else self.fails & np.isfinite(self.estimate)
+    marked: Sequence[bool] | npt.NDArray[np.bool_] = ()
 
 
 @dataclass(frozen=True)
@@ -102,7 +78,7 @@ class WrappedLabels:
     def pitch(self) -> float:
         """Distance of two rows in points at which labels do not touch."""
         pairs = zip(self.names, self.below, strict=True)
-        most = max(n_lines_of(name) + (n_lines_of(below) if below else 0) for name, below in pairs)
+        most = max(_figure.n_lines_of(name) + (_figure.n_lines_of(below) if below else 0) for name, below in pairs)
         return (most + _GAP) * _LINE * self.font
 
 
@@ -113,20 +89,20 @@ def draw_rows(
 
     The user's axes are left as they were if they are too low.
     """
-    check_axes(ax)
+    _figure.check_axes(ax)
     entries = legend or {}
     if ax is None:
         ax = _new_axes(rows, list(entries))
     else:
-        width, height = size_of(ax)
+        width, height = _figure.size_of(ax)
         _fitting(rows, width, height - _BESIDE)
-    dress(ax, grid="x")
+    _figure.dress(ax, grid="x")
     ax.spines["left"].set_visible(False)
     ax.set_yticks([])
-    label_axis(ax.xaxis, label, _LEFT_FOR_ROWS * size_of(ax)[0])
+    _figure.label_axis(ax.xaxis, label, _LEFT_FOR_ROWS * _figure.size_of(ax)[0])
     if entries:
-        legend_above(ax, list(entries.values()), list(entries), share=_LEGEND)
-    note(ax, text, _LEFT_FOR_ROWS)
+        _figure.legend_above(ax, list(entries.values()), list(entries), share=_LEGEND)
+    _figure.note(ax, text, _LEFT_FOR_ROWS)
     _label_rows(ax, rows)
     return ax
 
@@ -142,12 +118,12 @@ def draw_series(ax: Axes, series: Sequence[RowSeries]) -> None:
     """Points with intervals; several results are a little apart, the first at the top."""
     n = len(series[0].estimate)
     step = 0.5 / len(series)
-    size = float(np.clip(0.8 * step * size_of(ax)[1] / n, 2.5, 5.0))
+    size = float(np.clip(0.8 * step * _figure.size_of(ax)[1] / n, 2.5, 5.0))
     for place, one in enumerate(series):
         color, marker = color_of(place), MARKERS[place % len(MARKERS)]
         y = np.arange(n) + (place - (len(series) - 1) / 2) * step
         ax.hlines(y, one.low, one.high, color=color, linewidth=1.6, alpha=0.7, zorder=2)
-        ax.plot(one.estimate, y, marker, color=color, markersize=size, label=one_line(one.label), zorder=3)
+        ax.plot(one.estimate, y, marker, color=color, markersize=size, label=_figure.one_line(one.label), zorder=3)
         for row in np.flatnonzero(one.marked).tolist():
             # The mark of a failed fidelity check stands at the right end of the interval.
             _annotate(ax, MARK, (np.nanmax([one.estimate[row], one.high[row]]), y[row]), color)
@@ -160,32 +136,36 @@ def _annotate(ax: Axes, text: str, at: tuple[float, float], color: str) -> None:
 
 def _new_axes(rows: RowLabels, legend: Sequence[str]) -> Axes:
     """Axes of a new figure that is high enough for all rows."""
-    labels = _wrapped(rows, rows.most_label * _WIDTH * POINTS, font_size(), rows.n_names, rows.n_below)
+    labels = _wrapped(rows, rows.most_label * _WIDTH * _figure.POINTS, font_size(), rows.n_names, rows.n_below)
     pitch = max(labels.pitch, (1.3 + 0.55 * max(len(legend), 1)) * font_size())
-    height = (len(rows.entries) * pitch + _AROUND) / POINTS + legend_height(legend, _LEFT_FOR_ROWS * _WIDTH)
-    return new_figure(_WIDTH, height).add_subplot()
+    height = (len(rows.entries) * pitch + _AROUND) / _figure.POINTS + _figure.legend_height(
+        legend, _LEFT_FOR_ROWS * _WIDTH
+    )
+    return _figure.new_figure(_WIDTH, height).add_subplot()
 
 
 def _label_rows(ax: Axes, rows: RowLabels) -> None:
     """Write the labels of rows 0, 1, 2 and so on at the left of the axes."""
     n = len(rows.entries)
-    width, height = size_of(ax)
+    width, height = _figure.size_of(ax)
     labels = _fitting(rows, width, height)
     # Empty lines keep the room of what is written below a name in another size and colour.
     texts = [
-        name + "\n" * n_lines_of(below) if below else name
+        name + "\n" * _figure.n_lines_of(below) if below else name
         for name, below in zip(labels.names, labels.below, strict=True)
     ]
     ax.set_ylim(n - 0.5, -0.5)
     ax.set_yticks(range(n), texts, parse_math=False, size=labels.font, linespacing=1.15)
     ax.tick_params(axis="y", length=0, pad=_PAD)
-    number_ticks(ax.xaxis, width - min(widest(labels.names, labels.font), rows.most_label * width))
+    _figure.number_ticks(ax.xaxis, width - min(_figure.widest(labels.names, labels.font), rows.most_label * width))
     if rows.zero:
         ax.axvline(0, color=GREY, linewidth=1.0, zorder=1.5)
     for row, (name, below) in enumerate(zip(labels.names, labels.below, strict=True)):
         ax.axhline(row, color=GREY, alpha=0.25, linewidth=0.6, linestyle=(0, (1, 2)), zorder=0.5)
         if below:
-            _write_below(ax, row, below, -(n_lines_of(name) / 2 + 0.08) * _LINE * labels.font, _SMALL * labels.font)
+            _write_below(
+                ax, row, below, -(_figure.n_lines_of(name) / 2 + 0.08) * _LINE * labels.font, _SMALL * labels.font
+            )
 
 
 def _write_below(ax: Axes, row: int, text: str, shift: float, size: float) -> None:
@@ -202,21 +182,21 @@ def _fitting(rows: RowLabels, width: float, height: float) -> WrappedLabels:
         labels = _wrapped(rows, rows.most_label * width, scale * font_size(), n_names, n_below)
         if labels.pitch - 0.7 * _GAP * _LINE * labels.font <= pitch:
             fitting = fitting or labels
-            if scale >= _READABLE and not any(DOTS in name for name in labels.names):
+            if scale >= _READABLE and not any(_figure.DOTS in name for name in labels.names):
                 return labels
     if fitting is None:
         most = int(height / ((1 + 0.3 * _GAP) * _LINE * _SHRINK[-1] * font_size()))
         raise ParameterError(
-            f"ax is {height / POINTS:.1f} inches high, too low to write {len(rows.entries)} rows: about "
+            f"ax is {height / _figure.POINTS:.1f} inches high, too low to write {len(rows.entries)} rows: about "
             f"{max(0, most)} fit. Enlarge the figure{rows.remedy}, or leave ax out."
         )
     return fitting
 
 
 def _wrapped(rows: RowLabels, room: float, font: float, n_names: int, n_below: int) -> WrappedLabels:
-    names = tuple(wrap(entry.name, room, font, n_names) for entry in rows.entries)
+    names = tuple(_figure.wrap(entry.name, room, font, n_names) for entry in rows.entries)
     below = tuple(
-        wrap_list(entry.listed, entry.short, room, _SMALL * font, n_below) if entry.listed and n_below else ""
+        _figure.wrap_list(entry.listed, entry.short, room, _SMALL * font, n_below) if entry.listed and n_below else ""
         for entry in rows.entries
     )
     return WrappedLabels(font, names, below)
@@ -239,10 +219,8 @@ class ImportanceRows:
         Estimates and intervals of each result.
     label : str
         Label of the axis.
-    levels : tuple of float
-        Level of the intervals of each result; none for a score of all rows together.
-    noise : tuple of str
-        Sources of variance that the intervals of each result cover.
+    intervals : str
+        What the intervals cover.
     left_out : int
         Number of features with smaller estimates.
     """
@@ -251,8 +229,7 @@ class ImportanceRows:
     given: tuple[tuple[str, ...], ...]
     series: tuple[RowSeries, ...]
     label: str
-    levels: tuple[float, ...]
-    noise: tuple[str, ...]
+    intervals: str
     left_out: int
 
 
@@ -275,7 +252,7 @@ def read_results(argument: str, result: Any, others: Sequence[Any]) -> dict[str,
     found: dict[str, ImportanceResult] = {}
     for one in results:
         name = str(one.settings.get("sampler") or one.settings.get("method") or "importance")
-        found[unique_label(name, found)] = one
+        found[_figure.unique_label(name, found)] = one
     return found
 
 
@@ -304,20 +281,11 @@ def importance_rows(
     for label, table in zip(results, tables, strict=True):
         found = table.reindex(names)
         estimate, low, high = found[["estimate", "conf_low", "conf_high"]].to_numpy(float).T
-        fails = (found["fidelity"] == "failed").to_numpy(bool) if "fidelity" in found else None
-        series.append(RowSeries(label, estimate, low, high, fails))
-    levels = tuple(result.level for result in single if result.per_row_losses[0])
-    noise = tuple(" + ".join(result.covered) for result in single if result.per_row_losses[0])
+        failed = (found["fidelity"] == "failed").to_numpy(bool) if "fidelity" in found else False
+        series.append(RowSeries(label, estimate, low, high, failed & np.isfinite(estimate)))
     given = tuple(_conditioning(name, single) for name in names)
-    return ImportanceRows(
-        features=tuple(names),
-        given=given,
-        series=tuple(series),
-        label=loss_label(single[0]),
-        levels=levels,
-        noise=noise,
-        left_out=len(in_order) - len(names),
-    )
+    left_out = len(in_order) - len(names)
+    return ImportanceRows(tuple(names), given, tuple(series), loss_label(single[0]), interval_note(single), left_out)
 
 
 def _in_order(estimates: Sequence[Any]) -> list[str]:
@@ -344,19 +312,20 @@ def loss_label(result: ImportanceData) -> str:
     return f"{change} of {result.losses[0].replace('_', ' ')}"
 
 
-def interval_note(shown: ImportanceRows) -> str:
-    """Return which sources of variance the intervals cover."""
-    if not shown.levels:
-        return f"no intervals: {shown.label.removeprefix('worsening of ')} is a score of all rows together"
-    return interval_text(shown.levels, shown.noise)
+def interval_note(results: Sequence[ImportanceData], name: str = "") -> str:
+    """Return the levels of the intervals of some results of one loss, and the sources of variance that they cover.
+
+    `name` is what a score of all rows together, which has no intervals, is called.
+    """
+    with_intervals = [one for one in results if one.per_row_losses[0]]
+    if not with_intervals:
+        score = name or f"{results[0].losses[0].replace('_', ' ')} is a score of all rows together"
+        return f"no intervals: {score}"
+    levels = " and ".join(dict.fromkeys(f"{100 * one.level:g} %" for one in with_intervals))
+    covered = dict.fromkeys(" + ".join(one.covered) for one in with_intervals)
+    return f"{levels} intervals, covering {' or '.join(covered)}"
 
 
 def fidelity_note(shown: ImportanceRows, mark: str = MARK) -> str:
     """Return the meaning of the mark of unrealistic resampled rows; "" if there is none."""
-    return f"; {mark} if {NOT_REALISTIC}" if any(one.marked.any() for one in shown.series) else ""
-
-
-def interval_text(levels: Sequence[float], noise: Sequence[str]) -> str:
-    """Return what intervals of some levels cover."""
-    shown = " and ".join(f"{100 * level:g} %" for level in dict.fromkeys(levels))
-    return f"{shown} intervals, covering {' or '.join(dict.fromkeys(noise))}"
+    return f"; {mark} if {NOT_REALISTIC}" if any(any(one.marked) for one in shown.series) else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import whole_number
@@ -18,7 +18,6 @@ from subgrove.plots._rows import RowEntry, RowLabels, RowSeries, draw_rows, draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.lines import Line2D
 
 _REMEDY = ", keep fewer features with top="
 _BOUNDS = f"from {MARGINAL} to {UNCHANGED}"
@@ -59,20 +58,23 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['from marginal to unchanged', 'subgroups', 'knockoffs']
     """
+    from matplotlib.lines import Line2D
+
     if not isinstance(result, Fidelity):
         raise ParameterError(f"result must be what fidelity returned; got {type(result).__name__}.")
-    bars = _bars(result)
+    bars = result.estimates.mean(axis=2)[:, [result.samplers.index(name) for name in (MARGINAL, UNCHANGED)]]
     order = np.argsort(-(bars[:, 1] - bars[:, 0]), kind="stable")
     n_features = len(order)
     if top is not None:
         order = order[: whole_number("top", top, least=1)]
-    bars, series = bars[order], _series(result, order)
+    bars = bars[order]
+    series = _series(result, order, bars[:, 1] - bars[:, 0])
     ax = draw_rows(
         ax,
         RowLabels(tuple(RowEntry(result.features[at]) for at in order), n_below=0, remedy=_REMEDY, zero=False),
         label="data fidelity (-log of the squared MMD)",
         text=_note(result, n_features - len(order)),
-        legend={_BOUNDS: _bar_handle(), **{one.label: handle(place) for place, one in enumerate(series)}},
+        legend={_BOUNDS: Line2D([], [], **_BAR), **{one.label: handle(place) for place, one in enumerate(series)}},
     )
     for row, (low, high) in enumerate(bars.tolist()):
         ax.plot([low, high], [row, row], zorder=1.8, **_BAR)
@@ -81,31 +83,18 @@ def fidelity(result: Fidelity, *, ax: Axes | None = None, top: int | None = None
     return ax
 
 
-def _bars(result: Fidelity) -> Floats:
-    """Ends of the bar of each feature: fidelity of marginal and of unchanged."""
-    means = result.estimates.mean(axis=2)
-    ends: Floats = means[:, [result.samplers.index(MARGINAL), result.samplers.index(UNCHANGED)]]
-    return ends
-
-
-def _series(result: Fidelity, order: Sequence[Any] | np.ndarray[Any, Any]) -> list[RowSeries]:
+def _series(result: Fidelity, order: npt.NDArray[np.intp], lengths: Floats) -> list[RowSeries]:
+    """The points of each sampler, with two standard errors of their position between the ends of the bars."""
     table = replace(result, backend="pandas").table
     found = []
     for name in result.samplers:
         if name in (MARGINAL, UNCHANGED):
             continue
         own = table[table["sampler"] == name].iloc[order]
-        bars = _bars(result)[order]
-        reach = 2 * own["position_std_error"].to_numpy(float) * (bars[:, 1] - bars[:, 0])
+        reach = 2 * own["position_std_error"].to_numpy(float) * lengths
         values = own["estimate"].to_numpy(float)
         found.append(RowSeries(name, values, values - reach, values + reach))
     return found
-
-
-def _bar_handle() -> Line2D:
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], **_BAR)
 
 
 def _note(result: Fidelity, left_out: int) -> str:

@@ -11,19 +11,11 @@ import numpy as np
 from subgrove._core.kinds import Floats
 from subgrove._core.text import number
 from subgrove._importance import Gap, GapStep, RelativeImportance
+from subgrove._importance.gap_result import total_error
 from subgrove.exceptions import ParameterError
+from subgrove.plots import _rows
 from subgrove.plots._figure import size_of, text_width
 from subgrove.plots._palette import COLORS, GREY, small_size
-from subgrove.plots._rows import (
-    RowEntry,
-    RowLabels,
-    RowSeries,
-    draw_rows,
-    draw_series,
-    interval_text,
-    loss_label,
-    one_loss,
-)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,14 +60,13 @@ def gap(gap: Gap, *, ax: Axes | None = None) -> Axes:
     """
     if not isinstance(gap, Gap):
         raise ParameterError(f"gap must be what ImportanceResult.gap returned; got {type(gap).__name__}.")
-    steps = tuple(RowEntry(part.column, (_what(part),)) for part in gap.parts)
-    entries = (RowEntry(gap.feature, ("shuffled",)), *steps, RowEntry(gap.feature, (_left(gap),)))
-    change = "increase" if gap.per_row else "worsening"
-    known = "test rows and draws" if gap.per_row else "draws only"
+    steps = tuple(_rows.RowEntry(part.column, (_what(part),)) for part in gap.parts)
+    entries = (_rows.RowEntry(gap.feature, ("shuffled",)), *steps, _rows.RowEntry(gap.feature, (_left(gap),)))
+    change, known = ("increase", "test rows and draws") if gap.per_row else ("worsening", "draws only")
     orders = f"; steps are means over {gap.orders}" if gap.orders else ""
-    ax = draw_rows(
+    ax = _rows.draw_rows(
         ax,
-        RowLabels(entries, n_below=1),
+        _rows.RowLabels(entries, n_below=1),
         label=f"{change} of {gap.loss.replace('_', ' ')}",
         text=f"lines: two standard errors ({known}){orders}",
     )
@@ -100,7 +91,8 @@ def _draw(ax: Axes, gap: Gap) -> None:
     starts = np.array([0.0, *(part.start for part in gap.parts), 0.0])
     ends = np.array([gap.marginal, *(part.end for part in gap.parts), gap.conditional])
     low, high = np.minimum(starts, ends), np.maximum(starts, ends)
-    noise = np.array([_size(gap.marginal_noise), *(part.noise for part in gap.parts), _size(gap.conditional_noise)])
+    ends_noise = total_error(gap.marginal_noise), total_error(gap.conditional_noise)
+    noise = np.array([ends_noise[0], *(part.noise for part in gap.parts), ends_noise[1]])
     colors = [COLORS[0], *(COLORS[1] if part.step >= 0 else COLORS[2] for part in gap.parts), COLORS[0]]
     y = np.arange(len(ends))
     ax.barh(y, high - low, left=low, height=_HEIGHT, color=colors, edgecolor=colors, alpha=0.75, linewidth=1, zorder=2)
@@ -113,10 +105,6 @@ def _draw(ax: Axes, gap: Gap) -> None:
     for row, (at, text) in enumerate(zip(right, texts, strict=True)):
         look: dict[str, Any] = {"va": "center", "size": small_size(), "zorder": 4, "parse_math": False}
         ax.annotate(text, (at, row), (_PAD, 0), textcoords="offset points", **look)
-
-
-def _size(errors: tuple[float, float]) -> float:
-    return float(np.sqrt(np.nansum(np.square(errors))))
 
 
 def _limit(ax: Axes, left: Floats, right: Floats, texts: Sequence[str]) -> None:
@@ -176,15 +164,13 @@ def relative_importance(result: RelativeImportance, *, ax: Axes | None = None, l
     """
     if not isinstance(result, RelativeImportance):
         raise ParameterError(f"result must be a RelativeImportance; got {type(result).__name__}.")
-    steps = tuple(one_loss(one, loss) for one in result.results)
+    steps = tuple(_rows.one_loss(one, loss) for one in result.results)
     table = replace(result, results=steps, backend="pandas").table
     names = [f"{result.feature} given nothing", *(f"+ {name}" for name in result.added[1:])]
-    text = "no intervals: a score of all rows together"
-    if steps[0].per_row_losses[0]:
-        text = interval_text([steps[0].level], [" + ".join(steps[0].covered)])
-    rows = RowLabels(tuple(RowEntry(name) for name in names), n_below=0)
-    ax = draw_rows(ax, rows, label=loss_label(steps[0]), text=text)
+    text = _rows.interval_note(steps[:1], "a score of all rows together")
+    rows = _rows.RowLabels(tuple(_rows.RowEntry(name) for name in names), n_below=0)
+    ax = _rows.draw_rows(ax, rows, label=_rows.loss_label(steps[0]), text=text)
     estimate, low, high = (table[name].to_numpy(float) for name in ("estimate", "conf_low", "conf_high"))
     ax.plot(estimate, range(len(names)), color=GREY, linewidth=1.0, zorder=1.8)
-    draw_series(ax, [RowSeries(result.feature, estimate, low, high)])
+    _rows.draw_series(ax, [_rows.RowSeries(result.feature, estimate, low, high)])
     return ax

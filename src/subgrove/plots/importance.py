@@ -12,36 +12,8 @@ from subgrove._core.validate import whole_number
 from subgrove._importance import ImportanceResult
 from subgrove._importance.tables import NOT_REALISTIC, is_unrealistic
 from subgrove.exceptions import ParameterError
-from subgrove.plots._figure import (
-    check_axes,
-    dress,
-    label_axis,
-    legend_beside,
-    new_figure,
-    note,
-    number_ticks,
-    one_line,
-    short_rule,
-    size_of,
-)
+from subgrove.plots import _figure, _rows
 from subgrove.plots._palette import COLORS, GREY, MARKERS, STYLES, color_of, small_size
-from subgrove.plots._rows import (
-    ImportanceRows,
-    RowEntry,
-    RowLabels,
-    RowSeries,
-    check_each,
-    draw_rows,
-    draw_series,
-    fidelity_note,
-    handle,
-    importance_rows,
-    interval_note,
-    interval_text,
-    loss_label,
-    one_loss,
-    read_results,
-)
 from subgrove.trees.tree import format_count
 
 if TYPE_CHECKING:
@@ -101,27 +73,27 @@ def importance(
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['subgroups', 'marginal']
     """
-    results = read_results("result", result, others)
-    shown = importance_rows(results, loss, None if top is None else whole_number("top", top, least=1))
+    results = _rows.read_results("result", result, others)
+    shown = _rows.importance_rows(results, loss, None if top is None else whole_number("top", top, least=1))
     entries = tuple(_feature_entry(name, given) for name, given in zip(shown.features, shown.given, strict=True))
-    rows = RowLabels(entries, n_below=2 if len(entries) <= _FEW else 1, remedy=_REMEDY)
+    rows = _rows.RowLabels(entries, n_below=2 if len(entries) <= _FEW else 1, remedy=_REMEDY)
     more = shown.left_out
     left_out = f"; {more} feature{'s' * (more > 1)} with smaller estimates left out" if more else ""
-    legend = {one.label: handle(place) for place, one in enumerate(shown.series)}
-    ax = draw_rows(
+    legend = {one.label: _rows.handle(place) for place, one in enumerate(shown.series)}
+    ax = _rows.draw_rows(
         ax,
         rows,
         label=shown.label,
-        text=interval_note(shown) + left_out + fidelity_note(shown),
+        text=shown.intervals + left_out + _rows.fidelity_note(shown),
         legend=legend if len(legend) > 1 else None,
     )
-    draw_series(ax, shown.series)
+    _rows.draw_series(ax, shown.series)
     return ax
 
 
-def _feature_entry(name: str, given: tuple[str, ...]) -> RowEntry:
+def _feature_entry(name: str, given: tuple[str, ...]) -> _rows.RowEntry:
     listed = (f"given {given[0]}", *given[1:]) if given else ()
-    return RowEntry(name, listed, f"given {len(given)} column{'s' * (len(given) > 1)}")
+    return _rows.RowEntry(name, listed, f"given {len(given)} column{'s' * (len(given) > 1)}")
 
 
 def subgroup_importance(
@@ -172,16 +144,15 @@ def subgroup_importance(
     table, overall, single = _tables(result, feature, loss)
     (score,) = (each for each in single.scores if each.title == feature)
     entries = tuple(_subgroup_entry(line, score.singletons) for line in table)
-    text = interval_text([single.level], [" + ".join(single.covered)])
-    ax = draw_rows(
+    ax = _rows.draw_rows(
         ax,
-        RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth"),
-        label=f"importance of {one_line(feature)} ({loss_label(single)})",
-        text=text + f"; {NOT_REALISTIC}" * is_unrealistic(score),
+        _rows.RowLabels(entries, n_names=3, n_below=1, most_label=0.5, remedy=", use a smaller max_depth"),
+        label=f"importance of {_figure.one_line(feature)} ({_rows.loss_label(single)})",
+        text=_rows.interval_note([single]) + f"; {NOT_REALISTIC}" * is_unrealistic(score),
     )
     _draw_overall(ax, overall)
     columns = [np.array([line[name] for line in table]) for name in ("estimate", "conf_low", "conf_high")]
-    draw_series(ax, [RowSeries("", *columns)])
+    _rows.draw_series(ax, [_rows.RowSeries("", *columns)])
     return ax
 
 
@@ -191,17 +162,17 @@ def _tables(
     """Lines of the subgroups of a feature, its importance over all rows, and the result of the one loss."""
     if feature not in result.features:
         raise ParameterError(f"feature={feature!r} is not in this result. Its features: {', '.join(result.features)}.")
-    single = one_loss(result, loss)
+    single = _rows.one_loss(result, loss)
     lines = single.by_subgroup
     (overall,) = single.overall.query("feature == @feature")["estimate"]
     return lines[lines["feature"] == feature].to_dict("records"), float(overall), single
 
 
-def _subgroup_entry(line: dict[str, Any], singletons: Sequence[int]) -> RowEntry:
+def _subgroup_entry(line: dict[str, Any], singletons: Sequence[int]) -> _rows.RowEntry:
     rows = f"n = {format_count(round(line['n']))}"
     fold = f", fold {line['fold']}" if "fold" in line else ""
     unchanged = ", keeps its value" if line["subgroup"] in singletons else ""
-    return RowEntry(short_rule(line["rule"]), (rows + fold + unchanged,), rows)
+    return _rows.RowEntry(_figure.short_rule(line["rule"]), (rows + fold + unchanged,), rows)
 
 
 def _draw_overall(ax: Axes, overall: float) -> None:
@@ -260,23 +231,23 @@ def importance_by_depth(
     ['temp', 'hum']
     """
     depths = _read_depths(results)
-    check_axes(ax)
-    shown = importance_rows({str(depth): results[depth] for depth in depths}, loss)
-    ax = new_figure(_WIDTH, _HEIGHT).add_subplot() if ax is None else ax
-    dress(ax, grid="y")
+    _figure.check_axes(ax)
+    shown = _rows.importance_rows({str(depth): results[depth] for depth in depths}, loss)
+    ax = _figure.new_figure(_WIDTH, _HEIGHT).add_subplot() if ax is None else ax
+    _figure.dress(ax, grid="y")
     n_lines = min(whole_number("top", top, least=1), len(shown.features))
     _draw_lines(ax, np.array(depths, dtype=np.float64), shown, n_lines)
-    width, height = size_of(ax)
-    label_axis(ax.xaxis, "maximum depth of trees" + " (0: marginal)" * (depths[0] == 0), width)
-    label_axis(ax.yaxis, shown.label, height)
-    number_ticks(ax.yaxis, height)
+    width, height = _figure.size_of(ax)
+    _figure.label_axis(ax.xaxis, "maximum depth of trees" + " (0: marginal)" * (depths[0] == 0), width)
+    _figure.label_axis(ax.yaxis, shown.label, height)
+    _figure.number_ticks(ax.yaxis, height)
     n_others = len(shown.features) - n_lines
     grey = f"; grey: {n_others} other feature{'s' * (n_others > 1)}" if n_others else ""
-    note(ax, interval_note(shown) + grey + fidelity_note(shown, "hollow"))
+    _figure.note(ax, shown.intervals + grey + _rows.fidelity_note(shown, "hollow"))
     return ax
 
 
-def _draw_lines(ax: Axes, depths: Floats, shown: ImportanceRows, n_lines: int) -> None:
+def _draw_lines(ax: Axes, depths: Floats, shown: _rows.ImportanceRows, n_lines: int) -> None:
     """Draw a line for each feature, the largest ones in colours, and their legend in the order of the right ends."""
     estimate, low, high = (np.stack([getattr(one, name) for one in shown.series]) for name in _VALUES)
     fails = np.stack([one.marked for one in shown.series])
@@ -298,7 +269,7 @@ def _draw_lines(ax: Axes, depths: Floats, shown: ImportanceRows, n_lines: int) -
     last = [column[np.isfinite(column)][-1] for column in estimate[:, order[:n_lines]].T]
     by_end = np.argsort(-np.array(last), kind="stable")
     names = [shown.features[at] for at in order[by_end]]
-    legend_beside(ax, [lines[at] for at in by_end], names, _MOST_LABEL)
+    _figure.legend_beside(ax, [lines[at] for at in by_end], names, _MOST_LABEL)
 
 
 def _read_depths(results: Any) -> list[int]:
@@ -307,5 +278,5 @@ def _read_depths(results: Any) -> list[int]:
             f"results must be a mapping from depth to ImportanceResult, as in {{0: marginal, 2: conditional}}; "
             f"got {'none' if isinstance(results, Mapping) else type(results).__name__}."
         )
-    check_each("results", results)
+    _rows.check_each("results", results)
     return sorted(whole_number("a depth in results", depth, least=0) for depth in results)
