@@ -33,7 +33,7 @@ from subgrove._scale.engines import ChunkArrays, run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns, select_columns
 from subgrove._scale.readers import Chunk, ChunkedData, sample_rows
 from subgrove._subgroups import Subgroups
-from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, UnseenValueWarning
+from subgrove.exceptions import SubgroveError, SubgroveWarning, UnseenValueWarning
 
 _FINGERPRINT_ROWS = 400  # rows that identify the model and the data of a checkpoint
 SEED = 0  # of the sample, so that the same call gives the same numbers
@@ -94,29 +94,15 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     plan = EffectPlan.of(model, spec.read_data(large.table, large.weights), spec)
     sums = _sum_chunks(plan, large, spec)
     _warn_of_unseen_levels(spec.names, sums["unseen"])
-    sampled = replace(plan, predictor=plan.predictor.fresh())
-    spreads = _spreads(sampled)
+    spreads = _spreads(plan)
     curves = [
         _curve(plan, sums, number, spreads.get(layout.subgroup))
         for number, layout in enumerate(plan.layouts)
         if f"curve {number}" in sums
     ]
-    if not curves and spec.subgroups is None:
-        raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
-    n_rows, n_calls, n_outputs = (int(value) for value in sums["predicted"])
-    return Effect(
-        feature=spec.title,
-        kind=spec.kind,
-        outputs=plan.predictor.outputs.labels_of_selected(n_outputs),
-        n_rows_predicted=n_rows + sampled.predictor.model.n_rows,
-        n_calls=n_calls + sampled.predictor.model.n_calls,
-        subgroups=plan.partition,
-        infos=plan.data.infos,
-        groups=tuple(_group(rows, sums, k) for k, rows in enumerate(plan.rows)),
-        lines=tuple(curves),
-        backend=large.data.backend,
-        sampled=large.sampled,
-    )
+    plan.predictor.count(*(int(value) for value in sums["predicted"]))
+    groups = [_group(rows, sums, k) for k, rows in enumerate(plan.rows)]
+    return plan.effect(spec, groups, curves, large.data.backend, sampled=large.sampled)
 
 
 def _rows_of_levels(data: FeatureData) -> FeatureData:
@@ -153,7 +139,7 @@ class _ChunkWork:
             sums[f"curve {number}"] = np.array([summary.counts, summary.mean, summary.m2])
             sums[f"rows {number}"] = np.array(summary.n)
         sums["unseen"] = np.array(n_unseen, dtype=np.float64)
-        counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, len(plan.predictor.labels)]
+        counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, plan.predictor.n_outputs]
         return sums | {"predicted": np.array(counts, dtype=np.float64)}
 
     def _read(self, chunk: Chunk) -> tuple[FeatureData, list[int]]:

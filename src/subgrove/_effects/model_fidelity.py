@@ -18,7 +18,14 @@ from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_weights
 from subgrove._data.to_containers import Backend, as_count, backend_of, make_table
-from subgrove._effects.predict import GridBlock, ModelOutputs, batch_rows, model_for_effect, predict_in_batches
+from subgrove._effects.predict import (
+    GridBlock,
+    ModelOutputs,
+    batch_rows,
+    model_for_effect,
+    place_of,
+    predict_in_batches,
+)
 from subgrove._effects.result import Effect
 from subgrove._models.predictor import Predictions, Predictor, Target, read_target
 from subgrove.exceptions import InputError, ParameterError
@@ -270,9 +277,8 @@ def _numbers(predictions: Predictions, method: str) -> Floats:
 
 
 def _column_of(label: Any, labels: Sequence[Any], effect: Effect) -> int:
-    for at, known in enumerate(labels):
-        if known == label and isinstance(known, bool) == isinstance(label, bool):
-            return at
+    if (place := place_of(label, labels)) is not None:
+        return place
     raise ParameterError(
         f"The effect of {effect.feature!r} is that of output {label!r}, but the model has the outputs "
         f"{quote(labels[:20])}. Pass the model and the response_method of the effects."

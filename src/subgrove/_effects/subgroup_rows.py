@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._core.moments import interval_ends
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Rows
 from subgrove._effects.grid import GridAxis, has_levels
@@ -110,28 +108,25 @@ def box_statistics(x: Floats, weights: Floats | None) -> Floats:
     within 1.5 times the distance of the hinges from the box.
     """
     if weights is None:
-        values, total, n = np.sort(x), None, float(len(x))
+        values, total = np.sort(x), np.arange(1.0, len(x) + 1)
     else:
         order = np.argsort(x, kind="stable")
         values, total = x[order], np.cumsum(weights[order])
-        n = float(total[-1])
+    n = float(total[-1])
     whole = weights is None or not (weights % 1).any()
     half = float(np.ceil(n / 2)) if whole else n / 2
-    q1, median, q3 = (_middle(values, total, n, mass) for mass in (half / 2, n / 2, n - half / 2))
+    q1, median, q3 = (_middle(values, total, mass) for mass in (half / 2, n / 2, n - half / 2))
     reach = 1.5 * (q3 - q1)  # infinite on overflow, without outliers then
     first = values[np.searchsorted(values, q1 - reach, side="left")]
     last = values[np.searchsorted(values, q3 + reach, side="right") - 1]
     return np.array([values[0], first, q1, median, q3, last, values[-1]])
 
 
-def _middle(values: Floats, total: Floats | None, n: float, mass: float) -> float:
+def _middle(values: Floats, total: Floats, mass: float) -> float:
     """Return the quantile at a cumulative weight; the mean of two values if it lies between them."""
-    low, high, last = mass - _CLOSE * n, mass + _CLOSE * n, len(values) - 1
-    if total is None:  # the cumulative weights are 1, 2, ...
-        first, second = min(max(ceil(low) - 1, 0), last), min(floor(high), last)
-    else:
-        first = min(int(np.searchsorted(total, low, side="left")), last)
-        second = min(int(np.searchsorted(total, high, side="right")), last)
+    rounding, last = _CLOSE * total[-1], len(values) - 1
+    first = min(int(np.searchsorted(total, mass - rounding, side="left")), last)
+    second = min(int(np.searchsorted(total, mass + rounding, side="right")), last)
     return float(values[first] / 2 + values[second] / 2) if first != second else float(values[first])
 
 
@@ -252,15 +247,12 @@ class SubgroupRows:
         Its rule.
     rows : int array
         Indices of its rows with a positive weight.
-    edges : float array or None
-        Borders of the intervals that rows are assigned to, if there are any.
     """
 
     data: FeatureData
     subgroup: int
     rule: str
     rows: Rows
-    edges: Floats | None = None
 
     @cached_property
     def frames(self) -> Frames:
@@ -279,12 +271,6 @@ class SubgroupRows:
     def weights(self) -> Floats | None:
         """Sample weights of the rows."""
         return None if self.data.weights is None else self.data.weights[self.rows]
-
-    @cached_property
-    def interval(self) -> tuple[Rows, Rows]:
-        """Left and right border of each row's interval, as positions in `edges`."""
-        assert self.edges is not None
-        return interval_ends(self.edges, self.x[0])
 
     @property
     def is_chunk(self) -> bool:
