@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats
 from subgrove._data.to_containers import Backend, make_table
 
@@ -103,7 +103,7 @@ class FeatureDependence:
 
 
 @dataclass(frozen=True, eq=False)
-class Dependence:
+class Dependence(HtmlView):
     """How well each feature is predicted by the other columns: the result of `subgrove.dependence`.
 
     Tables are in the container of X, pandas for arrays.
@@ -227,6 +227,3 @@ class Dependence:
         advice = self.advice
         more = [f"  and {len(advice) - _SHOWN} more"] if len(advice) > _SHOWN else []
         return "\n".join([*lines, *(f"  {sentence}" for sentence in advice[:_SHOWN]), *more])
-
-    def _repr_html_(self) -> str:
-        return html_of(self)

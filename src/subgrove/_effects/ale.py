@@ -232,5 +232,4 @@ def _shares(values: npt.NDArray[np.generic], code: Rows, weights: Floats, n_leve
         place = place * _MAX_BINS // len(distinct)
     n = int(place.max(initial=-1)) + 1
     counts = np.bincount(code * n + place, weights=weights, minlength=n_levels * n).reshape(n_levels, n)
-    shares: Floats = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return shares
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny))

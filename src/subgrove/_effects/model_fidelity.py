@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove import losses as known_losses
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import reject_another_index
@@ -67,7 +67,7 @@ class CurveLoss:
 
 
 @dataclass(frozen=True, repr=False)
-class ModelFidelity:
+class ModelFidelity(HtmlView):
     """Differences between effect curves and the model, as returned by `subgrove.model_fidelity`.
 
     Tables are frames of the same library as X, pandas for arrays. Reading them makes no predictions.
@@ -133,9 +133,6 @@ class ModelFidelity:
     def __repr__(self) -> str:
         against = " and ".join(dict.fromkeys(loss.against for loss in self.losses))
         return f"<ModelFidelity of {self._n_curves} curve{'s' * (self._n_curves != 1)}: against {against}>"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     @property
     def _n_curves(self) -> int:

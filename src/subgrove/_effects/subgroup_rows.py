@@ -163,8 +163,7 @@ def _smooth(edges: Floats, counts: Floats, x: Floats) -> Floats:
     n = counts.sum()
     mean = counts @ middles / n
     width = max(0.9 * np.sqrt(counts @ (middles - mean) ** 2 / n) * n**-0.2, cell)
-    density: Floats = np.exp(-(((x[:, None] - middles) / width) ** 2) / 2) @ counts
-    return density
+    return np.asarray(np.exp(-(((x[:, None] - middles) / width) ** 2) / 2) @ counts)
 
 
 @dataclass(frozen=True, eq=False)

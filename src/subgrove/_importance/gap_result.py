@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.text import listed, number, percent
 from subgrove._data.to_containers import make_table
 
@@ -72,7 +72,7 @@ class GapStep:
 
 
 @dataclass(frozen=True, repr=False)
-class Gap:
+class Gap(HtmlView):
     """Why marginal and conditional importance of a feature differ, as returned by `ImportanceResult.explain_gap`.
 
     Attributes
@@ -176,9 +176,6 @@ class Gap:
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     def __repr__(self) -> str:
         lines = [f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"]

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
@@ -47,7 +47,7 @@ _MAX_SHOWN = 20  # features in the text of a result
 
 
 @dataclass(frozen=True, eq=False)
-class RefitsResult:
+class RefitsResult(HtmlView):
     """Importance of features for a model class: the mean over models fitted on random splits.
 
     Attributes
@@ -168,9 +168,6 @@ class RefitsResult:
             f"  {line['feature']:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}" for line in shown
         ]
         return "\n".join([*lines, *([f"  ... and {len(found) - _MAX_SHOWN} more"] if len(found) > _MAX_SHOWN else [])])
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     def _largest_first(self) -> list[dict[str, Any]]:
         """Return the lines of `overall` for the first loss."""

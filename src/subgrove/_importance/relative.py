@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.text import quote
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.intervals import adjusted_p_values
@@ -25,7 +25,7 @@ Block = tuple[str, ...]  # columns that are added in one step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelativeImportance:
+class RelativeImportance(HtmlView):
     """Importance of a feature for growing sets of conditioning columns, as returned by `ImportanceResult.relative`.
 
     Attributes
@@ -98,9 +98,6 @@ class RelativeImportance:
             step = {"step": at, "added": self.added[at], "given": ", ".join(self.given[at]), **several}
             lines.append({**step, **line, "change": change, "change_std_error": error, "noise": noise})
         return lines
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     def __repr__(self) -> str:
         lines = [f"<RelativeImportance of {self.feature!r}: {', '.join(self.results[0].losses)}>"]
