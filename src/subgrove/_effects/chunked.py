@@ -100,7 +100,6 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
         for number, layout in enumerate(plan.layouts)
         if f"curve {number}" in sums
     ]
-    plan.predictor.count(*(int(value) for value in sums["predicted"]))
     groups = [_group(rows, sums, k) for k, rows in enumerate(plan.rows)]
     return plan.effect(spec, groups, curves, large.data.backend, sampled=large.sampled)
 
@@ -185,19 +184,18 @@ def _counts(infos: Sequence[ColumnInfo], rows: Sequence[SubgroupRows]) -> dict[s
 
 
 def _sum_chunks(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[str, Any]:
-    """Return the sums of all chunks, merged in their order."""
+    """Return the sums of all chunks, merged in their order, and count their predictions."""
     total: dict[str, Any] = {}
     what = f"Effect of {' and '.join(spec.names)}"
     mark = _checkpoint_key(plan, large, spec) if large.checkpoint is not None else ""
     work = _ChunkWork(replace(plan, data=_rows_of_levels(plan.data), rows=[]), large.columns, large.weight)
     options: dict[str, Any] = {"n_jobs": spec.n_jobs, "what": what, "checkpoint": large.checkpoint, "mark": mark}
     for _, sums in run_chunks(work, large.data.chunks, **options):
+        plan.predictor.count(*(int(value) for value in sums["predicted"]))
         for name, array in sums.items():
             if name.startswith("curve "):
                 moments = Moments(*array, *np.zeros((2, *array.shape[1:])))  # curves do not use the last two
                 total[name] = total[name].merged(moments) if name in total else moments
-            elif name == "predicted" and name in total:
-                total[name] = np.append(total[name][:2] + array[:2], max(total[name][2], array[2]))
             else:
                 total[name] = total[name] + array if name in total else array
     return total

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.html_views import HtmlView
-from subgrove._core.text import quote
+from subgrove._core.text import lines_of, quote
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.recompute import ScoringSource
@@ -100,12 +100,10 @@ class RelativeImportance(HtmlView):
         return lines
 
     def __repr__(self) -> str:
-        lines = [f"<RelativeImportance of {self.feature!r}: {', '.join(self.results[0].losses)}>"]
-        names = ["given nothing", *(f"+ {name}" for name in self.added[1:])]
-        width = max(map(len, names))
-        for name, row in zip(names, self._lines(self.results[0].losses[0]), strict=True):
-            lines.append(f"  {name:<{width}}  {row['estimate']:>12.6g}  +- {row['std_error']:.3g}")
-        return "\n".join(lines)
+        losses, names = self.results[0].losses, ["given nothing", *(f"+ {name}" for name in self.added[1:])]
+        numbers = [f"{row['estimate']:>12.6g}  +- {row['std_error']:.3g}" for row in self._lines(losses[0])]
+        lines = list(zip(names, numbers, strict=True))
+        return lines_of(f"<RelativeImportance of {self.feature!r}: {', '.join(losses)}>", lines, most=len(lines))
 
 
 def relative_steps(result: ImportanceData, source: ScoringSource, feature: Feature, order: Any) -> RelativeImportance:

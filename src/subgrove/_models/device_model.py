@@ -120,7 +120,7 @@ class DeviceModel:
         matrix = matrix_of(X, self.columns, self.device, self.dtype)
         with self._inference():
             parts = [self._predict_tensor(rows.clone()) for rows in matrix.split(self._rows_at_once(matrix))]
-        return np.asarray(torch_of().cat(parts).cpu())
+        return np.asarray(torch_of().cat(parts).cpu().numpy())
 
     def _host_tables(self, *tables: Any) -> list[Any]:
         """Return tensors and arrays as tables on the host, with the names of `columns`; other tables unchanged."""
@@ -199,7 +199,7 @@ class DeviceClassifier(DeviceModel):
             Rows of numbers.
         """
         codes = self.predict_proba(X).argmax(axis=1)
-        return codes if self.classes is None else np.asarray(self.classes)[codes]
+        return np.asarray(codes if self.classes is None else np.asarray(self.classes)[codes])
 
 
 def _shape(given: Any) -> str:
