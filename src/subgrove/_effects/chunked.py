@@ -23,7 +23,7 @@ from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
 from subgrove._data.table import digest_of, fingerprint, read_table, read_weights
 from subgrove._effects.ale import AccumulatedEffects
-from subgrove._effects.curves import Curve, CurveSummary
+from subgrove._effects.curves import CurveSummary
 from subgrove._effects.grid import as_points, has_levels
 from subgrove._effects.plan import EffectPlan, EffectSpec
 from subgrove._effects.result import Effect
@@ -95,11 +95,11 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     sums = _sum_chunks(plan, large, spec)
     _warn_of_unseen_levels(spec.names, sums["unseen"])
     spreads = _spreads(plan)
-    curves = [
-        _curve(plan, sums, number, spreads.get(layout.subgroup))
-        for number, layout in enumerate(plan.layouts)
-        if f"curve {number}" in sums
-    ]
+    curves = []
+    for number, layout in enumerate(plan.layouts):
+        if (moments := sums.get(f"curve {number}")) is not None:
+            n, spread = float(sums[f"rows {number}"]), spreads.get(layout.subgroup)
+            curves.append(plan.kind.curve(layout, CurveSummary(n, moments.n, moments.mean, moments.m2, spread)))
     groups = [_group(rows, sums, k) for k, rows in enumerate(plan.rows)]
     return plan.effect(spec, groups, curves, large.data.backend, sampled=large.sampled)
 
@@ -222,12 +222,6 @@ def _checkpoint_key(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> str
         "sampled rows": fingerprint(read_table(rows, lenient=True)),
     }
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
-
-
-def _curve(plan: EffectPlan, sums: dict[str, Any], number: int, spread: Floats | None) -> Curve:
-    moments = sums[f"curve {number}"]
-    summary = CurveSummary(float(sums[f"rows {number}"]), moments.n, moments.mean, moments.m2, spread)
-    return plan.kind.curve(plan.layouts[number], summary)
 
 
 def _group(rows: SubgroupRows, sums: dict[str, Any], k: int) -> EffectGroup:

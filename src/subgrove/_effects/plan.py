@@ -26,7 +26,7 @@ from subgrove._effects.curves import (
 )
 from subgrove._effects.grid import GridSpec, read_grid, read_values, shared_points
 from subgrove._effects.interactions import DEPTH, one_subgroup
-from subgrove._effects.predict import EffectPredictor
+from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
 from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
 from subgrove._subgroups import Partition, Subgroups
@@ -178,7 +178,9 @@ class EffectPlan:
     def of(cls, model: Any, data: FeatureData, spec: EffectSpec) -> EffectPlan:
         """Plan the curves of a model."""
         grids, depth = spec.read_grids(data), spec.interaction_depth
-        predictor = EffectPredictor.of(model, spec.response_method, spec.output, len(data.frames.names), spec.n_jobs)
+        caller = model_for_effect(model, spec.response_method)
+        outputs, n_rows = ModelOutputs.of(caller, spec.output), batch_rows(len(data.frames.names))
+        predictor = EffectPredictor(caller, outputs, n_rows, spec.n_jobs)
         partition = spec.partition(data.infos)
         if depth and partition is None:
             partition = one_subgroup(data.X, data.infos[0])

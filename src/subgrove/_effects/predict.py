@@ -74,14 +74,6 @@ class EffectPredictor:
     n_jobs: int | None
     n_outputs: int = 0
 
-    @classmethod
-    def of(
-        cls, model: Any, response_method: str | None, output: Any, n_columns: int, n_jobs: int | None
-    ) -> EffectPredictor:
-        """Select the method and the outputs of a model."""
-        predictor = model_for_effect(model, response_method)
-        return cls(predictor, ModelOutputs.of(predictor, output), batch_rows(n_columns), n_jobs)
-
     def fresh(self) -> EffectPredictor:
         """Return a predictor with its counters at zero, which runs in the worker of a chunk."""
         return EffectPredictor(self.model.fresh(), self.outputs, self.batch_rows, 1)

@@ -206,30 +206,20 @@ class FeatureData:
         return np.ones(self.frames.n_rows) if self.weights is None else self.weights
 
     @cached_property
-    def any_levels(self) -> bool:
-        """Whether a feature has levels."""
-        return any(map(has_levels, self.infos))
-
-    @cached_property
     def level_rows(self) -> tuple[Rows, ...]:
-        """For each feature the first row with each level; empty for numeric features."""
-        return tuple(
-            _first_rows(x, len(info.levels)) if has_levels(info) else np.empty(0, dtype=np.intp)
-            for info, x in zip(self.infos, self.x, strict=True)
-        )
+        """For each feature the first row with each level, -1 without one; empty for numeric features."""
+        first_rows = [np.full(len(info.levels), -1, dtype=np.intp) for info in self.infos]
+        for info, x, rows in zip(self.infos, self.x, first_rows, strict=True):
+            if has_levels(info):
+                present = np.flatnonzero(~np.isnan(x))[::-1]
+                rows[x[present].astype(np.intp)] = present
+        return tuple(first_rows)
 
     def column(self, which: int, points: Floats) -> Column:
         """Return the column that replaces a feature by the given points."""
         if not has_levels(self.infos[which]):
             return points
         return Donors(self.level_source.level_rows[which][points.astype(np.intp)], train=True)
-
-
-def _first_rows(codes: Floats, n_levels: int) -> Rows:
-    rows = np.full(n_levels, -1, dtype=np.intp)
-    present = np.flatnonzero(~np.isnan(codes))[::-1]
-    rows[codes[present].astype(np.intp)] = present
-    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +296,7 @@ class SubgroupRows:
         def text() -> str:
             return self.describe(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
 
-        numbers = None if self.data.any_levels else tuple(points)
+        numbers = None if any(map(has_levels, self.data.infos)) else tuple(points)
         return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
 
     def block_of(self, points: Floats, description: str) -> GridBlock:
