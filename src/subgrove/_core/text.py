@@ -31,8 +31,13 @@ def first_of(names: Sequence[str], most: int = 4) -> str:
 def lines_of(head: str, lines: Sequence[tuple[str, str]], most: int = 20) -> str:
     """Return the text of a result: a head, and a line for each of its first features, with aligned names."""
     width = max((len(name) for name, _ in lines[:most]), default=0)
-    shown = [f"  {name:<{width}}  {text}" for name, text in lines[:most]]
-    return "\n".join([head, *shown, *([f"  and {len(lines) - most} more"] if len(lines) > most else [])])
+    return listing(head, [f"{name:<{width}}  {text}" for name, text in lines], most)
+
+
+def listing(head: str, lines: Sequence[str], most: int = 20) -> str:
+    """Return the text of a result: a head, and its first lines below it."""
+    more = [f"  and {len(lines) - most} more"] if len(lines) > most else []
+    return "\n".join([head, *(f"  {line}" for line in lines[:most]), *more])
 
 
 def count_of(n: float, one: str, several: str = "") -> str:

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats
+from subgrove._core.text import count_of, first_of, listing
 from subgrove._data.to_containers import Backend, make_table
 
 FEW = 3  # columns that a tree of depth 2, the default, can split on
@@ -19,7 +20,6 @@ _MAIN_SHARE = 0.9  # share of the explained loss of the main predictors
 _NOISE = 0.01  # smaller decreases of the explained loss are noise
 _DETERMINED = 0.99
 _NAMED = 3  # predictors listed in a table
-_SHOWN = 20  # features listed in the repr
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,9 +88,8 @@ class FeatureDependence:
 
     def named(self, *, parts: bool = True) -> str:
         """Return the main predictors as text, with or without their shares of `explained`."""
-        named = [f"{name} ({self.shares[name]:.2f})" if parts else name for name in self.predictors[:_NAMED]]
-        more = len(self.predictors) - len(named)
-        return ", ".join(named) + (f" and {more} more" if more else "")
+        named = [f"{name} ({self.shares[name]:.2f})" if parts else name for name in self.predictors]
+        return first_of(named, most=_NAMED)
 
     def __repr__(self) -> str:
         return f"<FeatureDependence of {self.feature!r}: R2 {self.explained:.0%}, {self.n} rows>"
@@ -103,7 +102,7 @@ class FeatureDependence:
 
 
 @dataclass(frozen=True, eq=False)
-class Dependence:
+class Dependence(HtmlView):
     """How well each feature is predicted by the other columns: the result of `subgrove.dependence`.
 
     Tables are in the container of X, pandas for arrays.
@@ -219,14 +218,5 @@ class Dependence:
         return f"{finding} Use subgroups."
 
     def __repr__(self) -> str:
-        count = len(self.found)
-        lines = [
-            f"<Dependence of {count} feature{'s' * (count != 1)}: {len(self.dependent)} "
-            f"with R2 of at least {self.threshold:.0%}>"
-        ]
-        advice = self.advice
-        more = [f"  and {len(advice) - _SHOWN} more"] if len(advice) > _SHOWN else []
-        return "\n".join([*lines, *(f"  {sentence}" for sentence in advice[:_SHOWN]), *more])
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
+        dependent = f"{len(self.dependent)} with R2 of at least {self.threshold:.0%}"
+        return listing(f"<Dependence of {count_of(len(self.found), 'feature')}: {dependent}>", self.advice)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
-from subgrove._core.moments import Moments
+from subgrove._core.moments import Moments, interval_ends
 from subgrove._data.table import Table, read_table
 from subgrove._effects.curves import Curve, CurveKind, CurveLayout, CurveSummary
 from subgrove._effects.grid import GridAxis, GridSpec, axis_of, edges_of, has_levels, positions_of
@@ -38,18 +37,15 @@ class AccumulatedEffects(CurveKind):
             return rows.where(np.isin(rows.x[0], axis.points))
         if layout.user_grid:
             rows = rows.where((rows.x[0] >= axis.points[0]) & (rows.x[0] <= axis.points[-1]))
-        return replace(rows, edges=axis.points)
+        return rows
 
     def requests(self, rows: SubgroupRows, layout: CurveLayout) -> Sequence[PredictionRequest]:
         """Request each row at the borders of its interval, or at its own level and the adjacent ones."""
         (axis,) = layout.axes
         if has_levels(axis.info):
             return _level_requests(rows, axis)
-        interval, upper = rows.interval
-        blocks = [
-            rows.block_of(axis.points[interval], "left borders of intervals"),
-            rows.block_of(axis.points[upper], "right borders of intervals"),
-        ]
+        ends = zip(("left", "right"), interval_ends(axis.points, rows.x[0]), strict=True)
+        blocks = [rows.block_of(axis.points[at], f"{side} borders of intervals") for side, at in ends]
         return [PredictionRequest(rows.frames, blocks, np.array)]
 
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
@@ -60,7 +56,8 @@ class AccumulatedEffects(CurveKind):
             # The moments of the sum are needed for the covariance of steps up and down.
             return _summary(rows, np.concatenate([*steps, steps[0] + steps[1]]), rank, len(axis))
         left, right = predictions[0]
-        return _summary(rows, right - left, rows.interval[0], max(len(axis) - 1, 1))
+        interval, _ = interval_ends(axis.points, rows.x[0])
+        return _summary(rows, right - left, interval, max(len(axis) - 1, 1))
 
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
         """Accumulate the mean steps, and centre the curve."""
@@ -102,10 +99,18 @@ def _level_steps(rows: SubgroupRows, axis: GridAxis, predictions: Sequence[Float
 
 def _summary(rows: SubgroupRows, values: Floats, cell: Rows, n_cells: int) -> CurveSummary:
     """Return moments of values (lines, rows) in each cell; those of chunks are corrected for rounding, to be merged."""
-    if not rows.is_chunk:
-        return CurveSummary(rows.n, *_two_pass_moments(values, cell, n_cells, rows.weights))
-    moments = Moments.of(values, cell, n_cells, rows.weights)
-    return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
+    if rows.is_chunk:
+        moments = Moments.of(values, cell, n_cells, rows.weights)
+        return CurveSummary(rows.n, moments.n, moments.mean, moments.m2)
+
+    def sums(lines: Floats) -> Floats:
+        return np.stack([np.bincount(cell, weights=line, minlength=n_cells) for line in lines])
+
+    w = np.ones(len(cell)) if rows.weights is None else rows.weights
+    mass = sums(w[None])
+    mean = sums(values * w) / np.where(mass > 0, mass, 1.0)
+    squares = sums((values - mean[:, cell]) ** 2 * w)
+    return CurveSummary(rows.n, np.broadcast_to(mass, mean.shape), mean, squares)
 
 
 def _moves(rows: SubgroupRows, axis: GridAxis) -> tuple[Rows, tuple[tuple[npt.NDArray[np.bool_], int, str], ...]]:
@@ -173,21 +178,6 @@ def _accumulate_levels(axis: GridAxis, summary: CurveSummary) -> tuple[Floats, F
     return curve, error
 
 
-def _two_pass_moments(
-    values: Floats, cell: Rows, n_cells: int, weights: Floats | None
-) -> tuple[Floats, Floats, Floats]:
-    """Return counts, means and sums of squares of each line of `values` in each cell; zeros in empty cells."""
-    w = np.ones(len(cell)) if weights is None else weights
-    mass = np.bincount(cell, weights=w, minlength=n_cells).astype(np.float64)
-    mean = _sums(cell, values * w, n_cells) / np.where(mass > 0, mass, 1.0)
-    squares = _sums(cell, (values - mean[:, cell]) ** 2 * w, n_cells)
-    return np.broadcast_to(mass, mean.shape), mean, squares
-
-
-def _sums(cell: Rows, values: Floats, n_cells: int) -> Floats:
-    return np.stack([np.bincount(cell, weights=line, minlength=n_cells) for line in values])
-
-
 def _level_axis(rows: SubgroupRows, grid: GridSpec) -> GridAxis:
     """Return the levels that rows of the subgroup have, in the order of the curve."""
     (info,) = rows.data.infos
@@ -242,5 +232,4 @@ def _shares(values: npt.NDArray[np.generic], code: Rows, weights: Floats, n_leve
         place = place * _MAX_BINS // len(distinct)
     n = int(place.max(initial=-1)) + 1
     counts = np.bincount(code * n + place, weights=weights, minlength=n_levels * n).reshape(n_levels, n)
-    shares: Floats = counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny)
-    return shares
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), np.finfo(float).tiny))

@@ -23,7 +23,7 @@ from subgrove._data.columns import ColumnInfo, values_like
 from subgrove._data.from_containers import untyped_columns
 from subgrove._data.table import digest_of, fingerprint, read_table, read_weights
 from subgrove._effects.ale import AccumulatedEffects
-from subgrove._effects.curves import Curve, CurveSummary
+from subgrove._effects.curves import CurveSummary
 from subgrove._effects.grid import as_points, has_levels
 from subgrove._effects.plan import EffectPlan, EffectSpec
 from subgrove._effects.result import Effect
@@ -33,7 +33,7 @@ from subgrove._scale.engines import ChunkArrays, run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns, select_columns
 from subgrove._scale.readers import Chunk, ChunkedData, sample_rows
 from subgrove._subgroups import Subgroups
-from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning, UnseenValueWarning
+from subgrove.exceptions import SubgroveError, SubgroveWarning, UnseenValueWarning
 
 _FINGERPRINT_ROWS = 400  # rows that identify the model and the data of a checkpoint
 SEED = 0  # of the sample, so that the same call gives the same numbers
@@ -94,29 +94,14 @@ def effect_of_chunks(model: Any, large: LargeRows, spec: EffectSpec) -> Effect:
     plan = EffectPlan.of(model, spec.read_data(large.table, large.weights), spec)
     sums = _sum_chunks(plan, large, spec)
     _warn_of_unseen_levels(spec.names, sums["unseen"])
-    sampled = replace(plan, predictor=plan.predictor.fresh())
-    spreads = _spreads(sampled)
-    curves = [
-        _curve(plan, sums, number, spreads.get(layout.subgroup))
-        for number, layout in enumerate(plan.layouts)
-        if f"curve {number}" in sums
-    ]
-    if not curves and spec.subgroups is None:
-        raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
-    n_rows, n_calls, n_outputs = (int(value) for value in sums["predicted"])
-    return Effect(
-        feature=spec.title,
-        kind=spec.kind,
-        outputs=plan.predictor.outputs.labels_of_selected(n_outputs),
-        n_rows_predicted=n_rows + sampled.predictor.model.n_rows,
-        n_calls=n_calls + sampled.predictor.model.n_calls,
-        subgroups=plan.partition,
-        infos=plan.data.infos,
-        groups=tuple(_group(rows, sums, k) for k, rows in enumerate(plan.rows)),
-        lines=tuple(curves),
-        backend=large.data.backend,
-        sampled=large.sampled,
-    )
+    spreads = _spreads(plan)
+    curves = []
+    for number, layout in enumerate(plan.layouts):
+        if (moments := sums.get(f"curve {number}")) is not None:
+            n, spread = float(sums[f"rows {number}"]), spreads.get(layout.subgroup)
+            curves.append(plan.kind.curve(layout, CurveSummary(n, moments.n, moments.mean, moments.m2, spread)))
+    groups = [_group(rows, sums, k) for k, rows in enumerate(plan.rows)]
+    return plan.effect(spec, groups, curves, large.data.backend, sampled=large.sampled)
 
 
 def _rows_of_levels(data: FeatureData) -> FeatureData:
@@ -153,7 +138,7 @@ class _ChunkWork:
             sums[f"curve {number}"] = np.array([summary.counts, summary.mean, summary.m2])
             sums[f"rows {number}"] = np.array(summary.n)
         sums["unseen"] = np.array(n_unseen, dtype=np.float64)
-        counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, len(plan.predictor.labels)]
+        counts = [plan.predictor.model.n_rows, plan.predictor.model.n_calls, plan.predictor.n_outputs]
         return sums | {"predicted": np.array(counts, dtype=np.float64)}
 
     def _read(self, chunk: Chunk) -> tuple[FeatureData, list[int]]:
@@ -199,19 +184,18 @@ def _counts(infos: Sequence[ColumnInfo], rows: Sequence[SubgroupRows]) -> dict[s
 
 
 def _sum_chunks(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> dict[str, Any]:
-    """Return the sums of all chunks, merged in their order."""
+    """Return the sums of all chunks, merged in their order, and count their predictions."""
     total: dict[str, Any] = {}
     what = f"Effect of {' and '.join(spec.names)}"
     mark = _checkpoint_key(plan, large, spec) if large.checkpoint is not None else ""
     work = _ChunkWork(replace(plan, data=_rows_of_levels(plan.data), rows=[]), large.columns, large.weight)
     options: dict[str, Any] = {"n_jobs": spec.n_jobs, "what": what, "checkpoint": large.checkpoint, "mark": mark}
     for _, sums in run_chunks(work, large.data.chunks, **options):
+        plan.predictor.count(*(int(value) for value in sums["predicted"]))
         for name, array in sums.items():
             if name.startswith("curve "):
                 moments = Moments(*array, *np.zeros((2, *array.shape[1:])))  # curves do not use the last two
                 total[name] = total[name].merged(moments) if name in total else moments
-            elif name == "predicted" and name in total:
-                total[name] = np.append(total[name][:2] + array[:2], max(total[name][2], array[2]))
             else:
                 total[name] = total[name] + array if name in total else array
     return total
@@ -238,12 +222,6 @@ def _checkpoint_key(plan: EffectPlan, large: LargeRows, spec: EffectSpec) -> str
         "sampled rows": fingerprint(read_table(rows, lenient=True)),
     }
     return "\n".join(f"{name}: {text}" for name, text in lines.items())
-
-
-def _curve(plan: EffectPlan, sums: dict[str, Any], number: int, spread: Floats | None) -> Curve:
-    moments = sums[f"curve {number}"]
-    summary = CurveSummary(float(sums[f"rows {number}"]), moments.n, moments.mean, moments.m2, spread)
-    return plan.kind.curve(plan.layouts[number], summary)
 
 
 def _group(rows: SubgroupRows, sums: dict[str, Any], k: int) -> EffectGroup:

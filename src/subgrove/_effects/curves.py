@@ -131,9 +131,13 @@ class CurveKind(ABC):
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Summarize the predictions of the used rows, one array for each request."""
 
-    @abstractmethod
     def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
-        """Compute the curve from the summary of all rows."""
+        """Compute the curve from the summary of all rows: means and standard errors, NaN for too few rows."""
+        counts = summary.counts
+        mean = np.where(counts > 0, summary.mean, np.nan)
+        several = np.where(counts > 1, counts, 2.0)
+        error = np.where(counts > 1, np.sqrt(summary.m2 / (several - 1) / several), np.nan)
+        return Curve(layout.subgroup, layout.axes, counts[:, 0], mean, error, summary.spread, summary.ice)
 
 
 class PartialDependence(CurveKind):
@@ -154,11 +158,6 @@ class PartialDependence(CurveKind):
     def summary(self, rows: SubgroupRows, layout: CurveLayout, predictions: Sequence[Floats]) -> CurveSummary:
         """Return the moments at each point."""
         return _summary_of_points(rows.n, predictions[0])
-
-    def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
-        """Return mean and standard error at each point."""
-        n_points = int(np.prod([len(axis) for axis in layout.axes]))
-        return _mean_curve(layout, np.full(n_points, summary.n), summary)
 
 
 class IndividualCurves(PartialDependence):
@@ -215,10 +214,6 @@ class ConditionalMean(CurveKind):
             own = np.ascontiguousarray(values[:, :, mine])
             points.append(summarize_points(own, None if w is None else w[mine], box=has_levels(axis.info)))
         return _summary_of_points(rows.n, np.concatenate(points))
-
-    def curve(self, layout: CurveLayout, summary: CurveSummary) -> Curve:
-        """Return mean and standard error of the rows at each point."""
-        return _mean_curve(layout, summary.counts[:, 0], summary)
 
 
 def summarize_points(values: Floats, weights: Floats | None, is_chunk: bool = False, box: bool = False) -> Floats:
@@ -293,12 +288,3 @@ def _summary_of_points(n: float, points: Floats) -> CurveSummary:
     """Unpack the result of `summarize_points`."""
     spread = points[:, 3:] if points.shape[1] > 3 else None
     return CurveSummary(n, points[:, 0], points[:, 1], points[:, 2], spread)
-
-
-def _mean_curve(layout: CurveLayout, n: Floats, summary: CurveSummary) -> Curve:
-    """Return means and their standard errors; NaN for too few rows."""
-    counts = summary.counts
-    mean = np.where(counts > 0, summary.mean, np.nan)
-    several = np.where(counts > 1, counts, 2.0)
-    error = np.where(counts > 1, np.sqrt(summary.m2 / (several - 1) / several), np.nan)
-    return Curve(layout.subgroup, layout.axes, n, mean, error, summary.spread, summary.ice)

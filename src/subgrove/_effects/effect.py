@@ -17,7 +17,7 @@ from subgrove._effects.result import Effect
 from subgrove._effects.subgroup_rows import EffectGroup, SubgroupRows, opacity_of
 from subgrove._scale import as_large, is_large
 from subgrove._subgroups import Partition, Subgroups
-from subgrove.exceptions import ColumnError, InputError, SameRowsWarning
+from subgrove.exceptions import ColumnError, SameRowsWarning
 
 Kind = Literal["pdp", "ice", "ale", "mplot"]
 
@@ -163,17 +163,7 @@ def effect(
     >>> eff.curves["n"].tolist(), eff.sampled
     ([219, 219, 219], (219, 219))
     """
-    spec = EffectSpec.of(
-        feature=feature,
-        kind=kind,
-        subgroups=subgroups,
-        interactions=interactions,
-        grid=grid,
-        grid_resolution=grid_resolution,
-        output=output,
-        response_method=response_method,
-        n_jobs=n_jobs,
-    )
+    spec = EffectSpec.of(feature, kind, subgroups, interactions, grid, grid_resolution, output, response_method, n_jobs)
     if not is_large(X):
         with read_once(X) if subgroups is not None else nullcontext():  # otherwise only the feature is read
             return _effect_in_memory(model, X, sample_weight, spec)
@@ -187,42 +177,26 @@ def effect(
 
 def _effect_in_memory(model: Any, X: Any, sample_weight: Any, spec: EffectSpec) -> Effect:
     data = spec.read_data(X, sample_weight)
-    if spec.partition(data.infos) is not None:
-        _warn_of_same_rows(X, spec.subgroups)
     plan = EffectPlan.of(model, data, spec)
-    curves = plan.curves()
-    if not curves and spec.subgroups is None:
-        raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
-    partition, rows, reasons, heterogeneity = plan.partition, plan.rows, ("",) * len(plan.rows), None
-    if spec.interaction_depth and partition is not None:
+    _warn_of_same_rows(X, spec.subgroups)
+    curves, reasons, heterogeneity = plan.curves(), ("",) * len(plan.rows), None
+    if spec.interaction_depth and plan.partition is not None:
         partition, groups, heterogeneity = split_further(
-            partition, X, [each.rows for each in rows], curves, spec.interaction_depth, data.row_weights
+            plan.partition, X, [each.rows for each in plan.rows], curves, spec.interaction_depth, data.row_weights
         )
         numbered = [(at, each.curve) for at, each in enumerate(groups) if each.curve is not None]
         curves = [replace(curve, subgroup=at, ice=curve.ice if spec.kind == "ice" else None) for at, curve in numbered]
         reasons = tuple(each.reason for each in groups)
         rows = [SubgroupRows(data, k, rule, groups[k].rows) for k, rule in enumerate(partition.rules)]
-        if spec.subgroups is None and len(partition) == 1:
-            partition = None  # there was no split
-    if spec.kind == "ice" and partition is not None and spec.subgroups is not None:
-        tree = partition.tree
-        opacity = [opacity_of(tree, tree.leaves[curve.subgroup], curve.axes[0]) for curve in curves]
-        curves = [replace(curve, opacity=own) for curve, own in zip(curves, opacity, strict=True)]
-    return Effect(
-        feature=spec.title,
-        kind=spec.kind,
-        outputs=plan.predictor.labels,
-        n_rows_predicted=plan.predictor.model.n_rows,
-        n_calls=plan.predictor.model.n_calls,
-        subgroups=partition,
-        infos=data.infos,
-        groups=tuple(
-            EffectGroup(each.rule, each.n, each.supports(), reason) for each, reason in zip(rows, reasons, strict=True)
-        ),
-        lines=tuple(curves),
-        backend=backend_of(X),
-        heterogeneity=heterogeneity,
-    )
+        no_split = spec.subgroups is None and len(partition) == 1
+        plan = replace(plan, partition=None if no_split else partition, rows=rows)
+    if spec.kind == "ice" and plan.partition is not None and spec.subgroups is not None:
+        tree = plan.partition.tree
+        curves = [replace(each, opacity=opacity_of(tree, tree.leaves[each.subgroup], each.axes[0])) for each in curves]
+    described = [
+        EffectGroup(each.rule, each.n, each.supports(), why) for each, why in zip(plan.rows, reasons, strict=True)
+    ]
+    return plan.effect(spec, described, curves, backend_of(X), heterogeneity=heterogeneity)
 
 
 def _warn_of_same_rows(X: Any, subgroups: Any) -> None:

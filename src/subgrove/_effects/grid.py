@@ -69,8 +69,7 @@ def as_points(info: ColumnInfo, values: npt.NDArray[Any]) -> Floats:
     if info.kind == "numeric":
         return np.asarray(values, dtype=np.float64)
     codes = values - 1.0 if info.kind == "ordered" else np.asarray(values, dtype=np.float64)
-    known: Floats = np.where((codes >= 0) & np.isfinite(codes), codes, np.nan)
-    return known
+    return np.where((codes >= 0) & np.isfinite(codes), codes, np.nan)
 
 
 def read_grid(grid: Any, info: ColumnInfo, x: Floats) -> GridSpec:

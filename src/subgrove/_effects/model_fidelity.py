@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from subgrove import losses as known_losses
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER, quote
 from subgrove._core.validate import reject_another_index
@@ -18,7 +18,14 @@ from subgrove._data.from_containers import names_and_rows
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_weights
 from subgrove._data.to_containers import Backend, as_count, backend_of, make_table
-from subgrove._effects.predict import GridBlock, ModelOutputs, batch_rows, model_for_effect, predict_in_batches
+from subgrove._effects.predict import (
+    GridBlock,
+    ModelOutputs,
+    batch_rows,
+    model_for_effect,
+    place_of,
+    predict_in_batches,
+)
 from subgrove._effects.result import Effect
 from subgrove._models.predictor import Predictions, Predictor, Target, read_target
 from subgrove.exceptions import InputError, ParameterError
@@ -60,7 +67,7 @@ class CurveLoss:
 
 
 @dataclass(frozen=True, repr=False)
-class ModelFidelity:
+class ModelFidelity(HtmlView):
     """Differences between effect curves and the model, as returned by `subgrove.model_fidelity`.
 
     Tables are frames of the same library as X, pandas for arrays. Reading them makes no predictions.
@@ -126,9 +133,6 @@ class ModelFidelity:
     def __repr__(self) -> str:
         against = " and ".join(dict.fromkeys(loss.against for loss in self.losses))
         return f"<ModelFidelity of {self._n_curves} curve{'s' * (self._n_curves != 1)}: against {against}>"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     @property
     def _n_curves(self) -> int:
@@ -270,9 +274,8 @@ def _numbers(predictions: Predictions, method: str) -> Floats:
 
 
 def _column_of(label: Any, labels: Sequence[Any], effect: Effect) -> int:
-    for at, known in enumerate(labels):
-        if known == label and isinstance(known, bool) == isinstance(label, bool):
-            return at
+    if (place := place_of(label, labels)) is not None:
+        return place
     raise ParameterError(
         f"The effect of {effect.feature!r} is that of output {label!r}, but the model has the outputs "
         f"{quote(labels[:20])}. Pass the model and the response_method of the effects."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.from_containers import names_and_rows, untyped_columns
 from subgrove._data.table import read_weights
+from subgrove._data.to_containers import Backend
 from subgrove._effects.ale import AccumulatedEffects
 from subgrove._effects.curves import (
     ConditionalMean,
@@ -25,8 +26,9 @@ from subgrove._effects.curves import (
 )
 from subgrove._effects.grid import GridSpec, read_grid, read_values, shared_points
 from subgrove._effects.interactions import DEPTH, one_subgroup
-from subgrove._effects.predict import EffectPredictor
-from subgrove._effects.subgroup_rows import FeatureData, SubgroupRows, rows_by_subgroup
+from subgrove._effects.predict import EffectPredictor, ModelOutputs, batch_rows, model_for_effect
+from subgrove._effects.result import Effect
+from subgrove._effects.subgroup_rows import EffectGroup, FeatureData, SubgroupRows, rows_by_subgroup
 from subgrove._subgroups import Partition, Subgroups
 from subgrove.exceptions import InputError, ParameterError
 
@@ -56,25 +58,19 @@ class EffectSpec:
     n_jobs: int | None
 
     @classmethod
-    def of(cls, *, feature: Any, kind: Any, interactions: Any, grid_resolution: Any, **options: Any) -> EffectSpec:
+    def of(
+        cls, feature: Any, kind: Any, subgroups: Any, interactions: Any, grid: Any, grid_resolution: Any, *options: Any
+    ) -> EffectSpec:
         """Validate the arguments."""
         if kind not in KINDS:
             raise ParameterError(f"kind must be one of {quote(KINDS)}; got {kind!r}.")
         names = _feature_names(feature)
         if len(names) > 1 and kind != "pdp":
             raise ParameterError(f"Only kind='pdp' supports two features; got kind={kind!r}. Pass one feature.")
+        depth = _interaction_depth(interactions, kind, len(names))
         return cls(
-            names=names,
-            kind=kind,
-            interaction_depth=_interaction_depth(interactions, kind, len(names)),
-            grid_resolution=whole_number("grid_resolution", grid_resolution, least=2),
-            **options,
+            names, kind, subgroups, depth, grid, whole_number("grid_resolution", grid_resolution, least=2), *options
         )
-
-    @property
-    def title(self) -> str | tuple[str, str]:
-        """The feature, or the pair of features, as the user passed it."""
-        return self.names[0] if len(self.names) == 1 else (self.names[0], self.names[1])
 
     def read_data(self, X: Any, sample_weight: Any) -> FeatureData:
         """Read the features from a table."""
@@ -182,7 +178,9 @@ class EffectPlan:
     def of(cls, model: Any, data: FeatureData, spec: EffectSpec) -> EffectPlan:
         """Plan the curves of a model."""
         grids, depth = spec.read_grids(data), spec.interaction_depth
-        predictor = EffectPredictor.of(model, spec.response_method, spec.output, len(data.frames.names), spec.n_jobs)
+        caller = model_for_effect(model, spec.response_method)
+        outputs, n_rows = ModelOutputs.of(caller, spec.output), batch_rows(len(data.frames.names))
+        predictor = EffectPredictor(caller, outputs, n_rows, spec.n_jobs)
         partition = spec.partition(data.infos)
         if depth and partition is None:
             partition = one_subgroup(data.X, data.infos[0])
@@ -195,6 +193,26 @@ class EffectPlan:
         planned = [kind.layout(each, own, spec.grid_resolution) for each, own in zip(usable, by_subgroup, strict=True)]
         layouts = [layout for layout in planned if layout is not None]
         return cls(predictor=predictor, kind=kind, data=data, partition=partition, rows=rows, layouts=layouts)
+
+    def effect(
+        self, spec: EffectSpec, groups: Iterable[EffectGroup], curves: Sequence[Curve], backend: Backend, **options: Any
+    ) -> Effect:
+        """Return the result; options are further fields of it."""
+        if not curves and spec.subgroups is None:
+            raise InputError(f"No row of X has a value of {spec.names[0]!r} on the grid. Pass other values.")
+        return Effect(
+            feature=spec.names[0] if len(spec.names) == 1 else (spec.names[0], spec.names[1]),
+            kind=spec.kind,
+            outputs=self.predictor.labels,
+            n_rows_predicted=self.predictor.model.n_rows,
+            n_calls=self.predictor.model.n_calls,
+            subgroups=self.partition,
+            infos=self.data.infos,
+            groups=tuple(groups),
+            lines=tuple(curves),
+            backend=backend,
+            **options,
+        )
 
     def curves(self) -> list[Curve]:
         """Predict and compute the curves, for all rows in memory."""

@@ -27,7 +27,6 @@ from subgrove.exceptions import ModelError, ParameterError
 
 BATCH_ROWS = 100_000  # larger batches are not faster
 _COPIES = 4  # copies of a batch in memory: ours, and those that models commonly make
-_MIB = 2**20
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,22 +65,14 @@ class PredictionRequest:
 class EffectPredictor:
     """Fulfils prediction requests, and counts calls and rows.
 
-    `labels` are those of the outputs with a curve, known after the first prediction.
+    `n_outputs` is the number of outputs of the model, known after the first prediction.
     """
 
     model: Predictor
     outputs: ModelOutputs
     batch_rows: int
     n_jobs: int | None
-    labels: tuple[Any, ...] = ()
-
-    @classmethod
-    def of(
-        cls, model: Any, response_method: str | None, output: Any, n_columns: int, n_jobs: int | None
-    ) -> EffectPredictor:
-        """Select the method and the outputs of a model."""
-        predictor = model_for_effect(model, response_method)
-        return cls(predictor, ModelOutputs.of(predictor, output), batch_rows(n_columns), n_jobs)
+    n_outputs: int = 0
 
     def fresh(self) -> EffectPredictor:
         """Return a predictor with its counters at zero, which runs in the worker of a chunk."""
@@ -93,24 +84,33 @@ class EffectPredictor:
         split = [request.split(n_jobs) for request in requests]
         parts = [part for some in split for part in some]
         results = list(parallel_map(self._predict, parts, self.n_jobs))
-        for _, labels, n_rows, n_calls in results:
-            self.model.n_rows += n_rows
-            self.model.n_calls += n_calls
-            self.labels = self.labels or labels
+        for _, n_rows, n_calls, n_outputs in results:
+            self.count(n_rows, n_calls, n_outputs)
         summaries = iter(result[0] for result in results)
         return [np.concatenate([next(summaries) for _ in some]) for some in split]
 
-    def _predict(self, request: PredictionRequest) -> tuple[Floats, tuple[Any, ...], int, int]:
-        """Return the summarized predictions of a request, the labels, and the numbers of predicted rows and calls."""
-        model, summaries = self.model.fresh(), []
-        labels: tuple[Any, ...] = ()
+    def count(self, n_rows: int, n_calls: int, n_outputs: int) -> None:
+        """Add predictions that a worker made."""
+        self.model.n_rows += n_rows
+        self.model.n_calls += n_calls
+        self.n_outputs = max(self.n_outputs, n_outputs)
+
+    @property
+    def labels(self) -> tuple[Any, ...]:
+        """Labels of the outputs with a curve; none before the first prediction."""
+        labels = self.outputs.labels(self.n_outputs)
+        return tuple(labels[column] for column in self.outputs.columns(self.n_outputs)) if labels else ()
+
+    def _predict(self, request: PredictionRequest) -> tuple[Floats, int, int, int]:
+        """Return the summarized predictions of a request, and the numbers of predicted rows, calls and outputs."""
+        model, summaries, n_outputs = self.model.fresh(), [], 0
         for blocks, predictions in _predict_blocks(model, request, self.batch_rows):
-            labels = labels or self.outputs.selected(1 if predictions.ndim == 1 else predictions.shape[1])[0]
+            n_outputs = 1 if predictions.ndim == 1 else predictions.shape[1]
             numbers = self.outputs.numbers(predictions, blocks[0].text)
             # Rows are the last, contiguous axis, so that sums over them do not depend on the number of blocks.
             numbers = numbers.reshape(len(blocks), -1, numbers.shape[1]).transpose(0, 2, 1)
             summaries.append(request.summarize(np.ascontiguousarray(numbers)))
-        return np.concatenate(summaries), labels, model.n_rows, model.n_calls
+        return np.concatenate(summaries), model.n_rows, model.n_calls, n_outputs
 
 
 def _predict_blocks(
@@ -169,7 +169,7 @@ def predict_in_batches(model: Predictor, frames: Frames, block: GridBlock, batch
 
 def batch_rows(n_columns: int) -> int:
     """Return the number of rows in a batch, limited by the `working_memory` of scikit-learn's configuration."""
-    return int(max(1, min(BATCH_ROWS, working_memory() * _MIB // (_COPIES * 8 * max(n_columns, 1)))))
+    return int(max(1, min(BATCH_ROWS, working_memory() * 2**20 // (_COPIES * 8 * max(n_columns, 1)))))
 
 
 def model_for_effect(model: Any, response_method: str | None) -> Predictor:
@@ -187,7 +187,7 @@ class ModelOutputs:
     Attributes
     ----------
     classes : tuple
-        Labels of the classes; one tuple for each output if there are several.
+        Label of each column of probabilities; empty if there are none.
     method : str
         Method of the model.
     wanted : object
@@ -201,69 +201,50 @@ class ModelOutputs:
     @classmethod
     def of(cls, model: Predictor, wanted: Any) -> ModelOutputs:
         """Return the outputs of a model; raises for an unknown class."""
-        outputs = cls(model.classes, model.method, wanted)
-        if wanted is not None and model.method == "predict_proba" and model.classes:
-            outputs._place(outputs.labels(outputs._n_classes()))
+        classes = model.classes
+        if classes and isinstance(classes[0], tuple):
+            classes = tuple(f"{at}: {label}" for at, some in enumerate(classes) for label in some)
+        outputs = cls(classes, model.method, wanted)
+        if model.method == "predict_proba" and classes:
+            outputs.columns(len(classes))
         return outputs
 
     def labels(self, n_outputs: int) -> tuple[Any, ...]:
         """Return the label of each column of predictions: its class if known, otherwise its number."""
-        if self.method in ("predict_proba", "decision_function") and self._n_classes() == n_outputs:
-            if self._is_nested():
-                return tuple(f"{at}: {label}" for at, some in enumerate(self.classes) for label in some)
-            return self.classes
-        return tuple(range(n_outputs))
+        by_class = self.method in ("predict_proba", "decision_function") and len(self.classes) == n_outputs
+        return self.classes if by_class else tuple(range(n_outputs))
 
-    def selected(self, n_outputs: int) -> tuple[tuple[Any, ...], list[int]]:
-        """Return labels and columns of the outputs with a curve."""
+    def columns(self, n_outputs: int) -> list[int]:
+        """Return the columns of the outputs with a curve: the selected one, the second of two classes, or all."""
+        if self.wanted is None:
+            return [1] if self.method == "predict_proba" and n_outputs == 2 else list(range(n_outputs))
         labels = self.labels(n_outputs)
-        if self.wanted is not None:
-            columns = [self._place(labels)]
-        elif self.method == "predict_proba" and n_outputs == 2 and not self._is_nested():
-            columns = [1]
-        else:
-            columns = list(range(n_outputs))
-        return tuple(labels[column] for column in columns), columns
-
-    def labels_of_selected(self, n_selected: int) -> tuple[Any, ...]:
-        """Return labels of the outputs with a curve, from their number alone."""
-        by_class = self.method == "predict_proba" or self._n_classes() > 2
-        n_outputs = self._n_classes() if by_class and self.method != "predict" else 0
-        if self.wanted is not None and not n_outputs:
-            return (self.wanted,)
-        labels, _ = self.selected(n_outputs or n_selected)
-        return labels if len(labels) == n_selected else self.selected(n_selected)[0]
+        if (place := place_of(self.wanted, labels)) is not None:
+            return [place]
+        whole = isinstance(self.wanted, int | np.integer) and not isinstance(self.wanted, bool)
+        if whole and 0 <= self.wanted < n_outputs:
+            return [int(self.wanted)]
+        raise ParameterError(
+            f"output={self.wanted!r} is not an output of the model. Its outputs: {quote(labels[:20])}; "
+            f"pass one of these, or its number from 0 to {n_outputs - 1}."
+        )
 
     def numbers(self, predictions: Predictions, about: Callable[[], str]) -> Floats:
         """Return predictions of the outputs with a curve: (rows, outputs)."""
-        if predictions.dtype.kind not in "iufb":
-            try:
-                predictions = predictions.astype(np.float64)
-            except (TypeError, ValueError):
-                raise ModelError(
-                    f"{self.method} returned {predictions.dtype} ({about()}), such as {predictions.ravel()[0]!r}, but "
-                    f"effects need numbers. Pass response_method='predict_proba' or 'decision_function', or a function."
-                ) from None
         table = predictions.reshape(len(predictions), -1)
-        _, columns = self.selected(table.shape[1])
-        picked = table if len(columns) == table.shape[1] else table[:, columns]
-        return np.asarray(picked, dtype=np.float64)
+        columns = self.columns(table.shape[1])
+        try:
+            return np.asarray(table if len(columns) == table.shape[1] else table[:, columns], dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"{self.method} returned {predictions.dtype} ({about()}), such as {predictions.ravel()[0]!r}, but "
+                f"effects need numbers. Pass response_method='predict_proba' or 'decision_function', or a function."
+            ) from None
 
-    def _is_nested(self) -> bool:
-        return bool(self.classes) and isinstance(self.classes[0], tuple)
 
-    def _n_classes(self) -> int:
-        return sum(map(len, self.classes)) if self._is_nested() else len(self.classes)
-
-    def _place(self, labels: tuple[Any, ...]) -> int:
-        """Return the column of the selected output, by its label or else by its number."""
-        for at, label in enumerate(labels):
-            if label == self.wanted and isinstance(label, bool) == isinstance(self.wanted, bool):
-                return at
-        whole = isinstance(self.wanted, int | np.integer) and not isinstance(self.wanted, bool)
-        if whole and 0 <= self.wanted < len(labels):
-            return int(self.wanted)
-        raise ParameterError(
-            f"output={self.wanted!r} is not an output of the model. Its outputs: {quote(labels[:20])}; "
-            f"pass one of these, or its number from 0 to {len(labels) - 1}."
-        )
+def place_of(wanted: Any, labels: Sequence[Any]) -> int | None:
+    """Return the position of a label, None if it is not among them; False and True are not 0 and 1."""
+    for at, label in enumerate(labels):
+        if label == wanted and isinstance(label, bool) == isinstance(wanted, bool):
+            return at
+    return None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats
 from subgrove._core.text import quote
 from subgrove._data.columns import ColumnInfo, values_like
@@ -111,7 +111,7 @@ class Heterogeneity:
 
 
 @dataclass(frozen=True, eq=False)
-class Effect:
+class Effect(HtmlView):
     """Curves of the prediction against a feature, as returned by `subgrove.effect`.
 
     Reading it makes no predictions. Tables are frames of the same library as X, pandas for arrays.
@@ -286,9 +286,6 @@ class Effect:
         shown = str(points.pop()) if len(points) == 1 else f"{min(points)} to {max(points)}"
         more = f", {len(self.outputs)} outputs" if len(self.outputs) > 1 else ""
         return f"<Effect of {self.feature!r}: {self.kind}, {n} curve{'s' * (n != 1)}, {shown} points{more}>"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Effect) and _same(self, other)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, floor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from subgrove._core.kinds import Floats
-from subgrove._core.moments import interval_ends
 from subgrove._data.columns import ColumnInfo
 from subgrove._data.replace_columns import Changes, Column, Donors, Frames, Rows
 from subgrove._effects.grid import GridAxis, has_levels
@@ -110,28 +108,25 @@ def box_statistics(x: Floats, weights: Floats | None) -> Floats:
     within 1.5 times the distance of the hinges from the box.
     """
     if weights is None:
-        values, total, n = np.sort(x), None, float(len(x))
+        values, total = np.sort(x), np.arange(1.0, len(x) + 1)
     else:
         order = np.argsort(x, kind="stable")
         values, total = x[order], np.cumsum(weights[order])
-        n = float(total[-1])
+    n = float(total[-1])
     whole = weights is None or not (weights % 1).any()
     half = float(np.ceil(n / 2)) if whole else n / 2
-    q1, median, q3 = (_middle(values, total, n, mass) for mass in (half / 2, n / 2, n - half / 2))
+    q1, median, q3 = (_middle(values, total, mass) for mass in (half / 2, n / 2, n - half / 2))
     reach = 1.5 * (q3 - q1)  # infinite on overflow, without outliers then
     first = values[np.searchsorted(values, q1 - reach, side="left")]
     last = values[np.searchsorted(values, q3 + reach, side="right") - 1]
     return np.array([values[0], first, q1, median, q3, last, values[-1]])
 
 
-def _middle(values: Floats, total: Floats | None, n: float, mass: float) -> float:
+def _middle(values: Floats, total: Floats, mass: float) -> float:
     """Return the quantile at a cumulative weight; the mean of two values if it lies between them."""
-    low, high, last = mass - _CLOSE * n, mass + _CLOSE * n, len(values) - 1
-    if total is None:  # the cumulative weights are 1, 2, ...
-        first, second = min(max(ceil(low) - 1, 0), last), min(floor(high), last)
-    else:
-        first = min(int(np.searchsorted(total, low, side="left")), last)
-        second = min(int(np.searchsorted(total, high, side="right")), last)
+    rounding, last = _CLOSE * total[-1], len(values) - 1
+    first = min(int(np.searchsorted(total, mass - rounding, side="left")), last)
+    second = min(int(np.searchsorted(total, mass + rounding, side="right")), last)
     return float(values[first] / 2 + values[second] / 2) if first != second else float(values[first])
 
 
@@ -168,8 +163,7 @@ def _smooth(edges: Floats, counts: Floats, x: Floats) -> Floats:
     n = counts.sum()
     mean = counts @ middles / n
     width = max(0.9 * np.sqrt(counts @ (middles - mean) ** 2 / n) * n**-0.2, cell)
-    density: Floats = np.exp(-(((x[:, None] - middles) / width) ** 2) / 2) @ counts
-    return density
+    return np.asarray(np.exp(-(((x[:, None] - middles) / width) ** 2) / 2) @ counts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,30 +206,20 @@ class FeatureData:
         return np.ones(self.frames.n_rows) if self.weights is None else self.weights
 
     @cached_property
-    def any_levels(self) -> bool:
-        """Whether a feature has levels."""
-        return any(map(has_levels, self.infos))
-
-    @cached_property
     def level_rows(self) -> tuple[Rows, ...]:
-        """For each feature the first row with each level; empty for numeric features."""
-        return tuple(
-            _first_rows(x, len(info.levels)) if has_levels(info) else np.empty(0, dtype=np.intp)
-            for info, x in zip(self.infos, self.x, strict=True)
-        )
+        """For each feature the first row with each level, -1 without one; empty for numeric features."""
+        first_rows = [np.full(len(info.levels), -1, dtype=np.intp) for info in self.infos]
+        for info, x, rows in zip(self.infos, self.x, first_rows, strict=True):
+            if has_levels(info):
+                present = np.flatnonzero(~np.isnan(x))[::-1]
+                rows[x[present].astype(np.intp)] = present
+        return tuple(first_rows)
 
     def column(self, which: int, points: Floats) -> Column:
         """Return the column that replaces a feature by the given points."""
         if not has_levels(self.infos[which]):
             return points
         return Donors(self.level_source.level_rows[which][points.astype(np.intp)], train=True)
-
-
-def _first_rows(codes: Floats, n_levels: int) -> Rows:
-    rows = np.full(n_levels, -1, dtype=np.intp)
-    present = np.flatnonzero(~np.isnan(codes))[::-1]
-    rows[codes[present].astype(np.intp)] = present
-    return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,15 +236,12 @@ class SubgroupRows:
         Its rule.
     rows : int array
         Indices of its rows with a positive weight.
-    edges : float array or None
-        Borders of the intervals that rows are assigned to, if there are any.
     """
 
     data: FeatureData
     subgroup: int
     rule: str
     rows: Rows
-    edges: Floats | None = None
 
     @cached_property
     def frames(self) -> Frames:
@@ -279,12 +260,6 @@ class SubgroupRows:
     def weights(self) -> Floats | None:
         """Sample weights of the rows."""
         return None if self.data.weights is None else self.data.weights[self.rows]
-
-    @cached_property
-    def interval(self) -> tuple[Rows, Rows]:
-        """Left and right border of each row's interval, as positions in `edges`."""
-        assert self.edges is not None
-        return interval_ends(self.edges, self.x[0])
 
     @property
     def is_chunk(self) -> bool:
@@ -321,7 +296,7 @@ class SubgroupRows:
         def text() -> str:
             return self.describe(", ".join(axis.text(at) for axis, at in zip(axes, place, strict=True)))
 
-        numbers = None if self.data.any_levels else tuple(points)
+        numbers = None if any(map(has_levels, self.data.infos)) else tuple(points)
         return GridBlock(lambda: self._at([np.full(len(self.rows), point) for point in points]), text, numbers)
 
     def block_of(self, points: Floats, description: str) -> GridBlock:

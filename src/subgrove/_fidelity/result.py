@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats
-from subgrove._data.to_containers import Backend, make_table
+from subgrove._core.text import count_of
+from subgrove._data.to_containers import Backend, make_table, table_of_lines
 
 UNCHANGED, MARGINAL = "unchanged", "marginal"
 _MIN_GAP = 2.0  # smallest difference of the bounds, in standard errors, for which positions are defined
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fidelity:
+class Fidelity(HtmlView):
     """Realism of resampled rows, as returned by `subgrove.fidelity`.
 
     Tables are frames of the same library as the test rows, pandas for arrays.
@@ -84,22 +86,18 @@ class Fidelity:
     def table(self) -> Any:
         """One row for each feature and sampler."""
         values, (position, noise) = self.estimates, self._positions(self.estimates)
-        errors = _errors(values)
-        pairs = [(i, k) for i in range(len(self.features)) for k in range(len(self.samplers))]
+        pairs = list(product(self.features, self.samplers))
         columns: dict[str, Any] = {
-            "feature": [self.features[i] for i, _ in pairs],
-            "sampler": [self.samplers[k] for _, k in pairs],
+            "feature": [feature for feature, _ in pairs],
+            "sampler": [sampler for _, sampler in pairs],
             "n": [self.n] * len(pairs),
-            "estimate": [_mean(values[i, k]) for i, k in pairs],
-            "std_error": [float(errors[i, k]) for i, k in pairs],
-            "position": [float(position[i, k]) for i, k in pairs],
-            "position_std_error": [float(noise[i, k]) for i, k in pairs],
         }
+        numbers = {"estimate": values.mean(axis=2), "std_error": _errors(values)}
+        numbers |= {"position": position, "position_std_error": noise}
         if self.auc is not None:
-            columns["auc"] = [_mean(self.auc[i, k]) for i, k in pairs]
-            columns["auc_std_error"] = [float(each) for each in _errors(self.auc).ravel()]
-        columns["note"] = [self.notes.get((self.features[i], self.samplers[k]), "") for i, k in pairs]
-        return make_table(self.backend, columns)
+            numbers |= {"auc": self.auc.mean(axis=2), "auc_std_error": _errors(self.auc)}
+        columns |= {name: each.ravel() for name, each in numbers.items()}
+        return make_table(self.backend, {**columns, "note": [self.notes.get(pair, "") for pair in pairs]})
 
     @property
     def overall(self) -> Any:
@@ -128,19 +126,14 @@ class Fidelity:
         for k in np.flatnonzero(~usable).tolist():
             empty = dict.fromkeys(lines[0], float("nan"))
             lines.append({**empty, "sampler": self.samplers[k], "n_features": 0, "failed": len(self.features)})
-        return make_table(self.backend, {name: [line[name] for line in lines] for name in lines[0]})
+        return table_of_lines(self.backend, lines)
 
     @property
     def repeats(self) -> Any:
         """One row for each feature, sampler and repeat."""
-        where = list(np.ndindex(*self.squared_mmd.shape))
-        columns: dict[str, Any] = {
-            "feature": [self.features[i] for i, _, _ in where],
-            "sampler": [self.samplers[k] for _, k, _ in where],
-            "repeat": [r for _, _, r in where],
-            "squared_mmd": self.squared_mmd.ravel(),
-            "estimate": self.estimates.ravel(),
-        }
+        where = product(self.features, self.samplers, range(self.squared_mmd.shape[2]))
+        columns: dict[str, Any] = dict(zip(("feature", "sampler", "repeat"), zip(*where, strict=True), strict=True))
+        columns |= {"squared_mmd": self.squared_mmd.ravel(), "estimate": self.estimates.ravel()}
         if self.auc is not None:
             columns["auc"] = self.auc.ravel()
         return make_table(self.backend, columns)
@@ -149,8 +142,7 @@ class Fidelity:
     def estimates(self) -> Floats:
         """-log of the squared MMD of each feature, sampler and repeat."""
         with np.errstate(divide="ignore"):
-            estimates: Floats = -np.log(self.squared_mmd)
-        return estimates
+            return np.asarray(-np.log(self.squared_mmd))
 
     @property
     def positions(self) -> Floats:
@@ -174,12 +166,9 @@ class Fidelity:
 
     def __repr__(self) -> str:
         compared = [name for name in self.samplers if name not in (UNCHANGED, MARGINAL)]
-        text = f"<Fidelity of {', '.join(compared)}: {_count(len(self.features), 'feature')}"
-        failed = f", {_count(len(self.notes), 'resampling')} failed" if self.notes else ""
+        text = f"<Fidelity of {', '.join(compared)}: {count_of(len(self.features), 'feature')}"
+        failed = f", {count_of(len(self.notes), 'resampling')} failed" if self.notes else ""
         return f"{text}, {self.n} rows against {self.n_reference}{failed}>"
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
 
 
 def _mean(values: Floats) -> float:
@@ -192,8 +181,7 @@ def _errors(values: Floats) -> Floats:
     if n < 2:
         return np.full(values.shape[:-1], np.nan)
     with np.errstate(invalid="ignore"):
-        errors: Floats = values.std(axis=-1, ddof=1) / np.sqrt(n)
-    return errors
+        return np.asarray(values.std(axis=-1, ddof=1) / np.sqrt(n))
 
 
 def _mean_ranks(squared: Floats) -> Floats:
@@ -202,9 +190,4 @@ def _mean_ranks(squared: Floats) -> Floats:
 
     if not len(squared):
         return np.full(squared.shape[1], np.nan)
-    ranks: Floats = rankdata(squared, axis=1).mean(axis=(0, 2))
-    return ranks
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}{'s' * (n != 1)}"
+    return np.asarray(rankdata(squared, axis=1).mean(axis=(0, 2)))

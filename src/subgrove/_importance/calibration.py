@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.kinds import Floats
+from subgrove._core.text import first_of
 from subgrove._data.table import Table, read_like, read_table
 from subgrove._importance.control_variates import ControlVariate, ControlVariateFit
 from subgrove._scoring.estimate_variance import mean_variance, subgroup_variance
@@ -97,10 +98,10 @@ def _distance(one: Floats, two: Floats) -> float:
 
 def _warn_of_covariate_shift(features: Sequence[str]) -> None:
     if features:
-        more = f" and {len(features) - 5} more" if len(features) > 5 else ""
+        named = first_of([repr(name) for name in features], most=5)
         warnings.warn(
             f"Covariate shift: the rows to calibrate on differ from the test rows in columns that predict the "
-            f"importance of {', '.join(map(repr, features[:5]))}{more}, so calibrated estimates describe another "
+            f"importance of {named}, so calibrated estimates describe another "
             f"population than the test rows. Read the uncalibrated result, or split rows at random.",
             SubgroveWarning,
             stacklevel=4,

@@ -16,6 +16,7 @@ import numpy as np
 
 from subgrove._core.execution import Keys, working_memory
 from subgrove._core.validate import whole_number
+from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
 from subgrove._importance.recompute import reporting_subgroups
 from subgrove._importance.result import ImportanceResult
@@ -25,7 +26,7 @@ from subgrove._models.predictor import gives_probabilities, read_model, response
 from subgrove._scale import as_large, is_large
 from subgrove._scale.engines import run_chunks
 from subgrove._scale.large_data import check_column_name, model_columns
-from subgrove._scale.readers import ChunkedData, SampledRows, sample_rows
+from subgrove._scale.readers import ChunkedData, sample_rows
 from subgrove._scoring.chunk_sums import ChunkSums
 from subgrove._scoring.chunks import ChunkWork, ColumnRoles
 from subgrove._scoring.pilot import PilotRows
@@ -125,7 +126,7 @@ def column_roles(data: ChunkedData, spec: ImportanceSpec, row_key: str | None) -
     return ColumnRoles(tuple(model_columns(data, spec.model, (), (target, weights, row_key))), target, weights, row_key)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _DrawnRows:
     """Rows drawn at random: training rows of the sampler, and pilot rows."""
 
@@ -167,28 +168,12 @@ def _draw_rows(
         )
     names = (*columns.model, *([columns.target] if columns.target not in columns.model else []))
     sample = sample_rows(data, names, n + PILOT_ROWS, seed, columns.row_key, run)
-    first, others = _split_table(sample, n)
+    frames = Frames(sample.table, ())
+    first, others = frames.changed(slice(n), {}), frames.changed(slice(n, None), {})
     training, trained_on, n_sampled = (first, "sample", n) if fits else (None, "before", 0)
     if train is not None:
         training, trained_on, n_sampled = _training_rows(train, columns, size, seed, run)
-    return _DrawnRows(
-        training=training,
-        pilot=others,
-        pilot_keys=sample.keys[n:],
-        left_out=sample.keys[:n],
-        all=sample.table,
-        trained_on=trained_on,
-        n_sampled=n_sampled,
-    )
-
-
-def _split_table(sample: SampledRows, n: int) -> tuple[Any, Any]:
-    if hasattr(sample.table, "iloc"):
-        return sample.table.iloc[:n], sample.table.iloc[n:].reset_index(drop=True)
-    import narwhals as nw
-
-    table = nw.from_native(sample.table, eager_only=True)
-    return table[:n].to_native(), table[n:].to_native()
+    return _DrawnRows(training, others, sample.keys[n:], sample.keys[:n], sample.table, trained_on, n_sampled)
 
 
 def _training_rows(train: Any, columns: ColumnRoles, size: int, seed: int, run: Any) -> tuple[Any, str, int]:

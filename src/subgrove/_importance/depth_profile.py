@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from subgrove._core.execution import RandomStateLike, read_seed
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
+from subgrove._core.text import count_of, listing
 from subgrove._core.validate import number_in, whole_number
 from subgrove._data.table import Kind
 from subgrove._importance.importance import importance
@@ -23,11 +24,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _COLUMNS = ("n", "estimate", "std_error", "conf_low", "conf_high")  # of the importance, into the table
-_MAX_SHOWN = 20  # features that the text of an object lists
 
 
 @dataclass(frozen=True, repr=False)
-class DepthProfile:
+class DepthProfile(HtmlView):
     """Held-out scores of subgroups and importance of features at each depth.
 
     Attributes
@@ -201,14 +201,10 @@ class DepthProfile:
         return replace(self, full_depth=replace(self.full_depth, partitions=partitions))
 
     def __repr__(self) -> str:
-        count = len(self.choices)
         deepest = self.full_depth.parameters["max_depth"]
-        head = f"<DepthProfile of {count} feature{'s' * (count != 1)}, depth 0 to {deepest}>"
-        more = [f"  and {count - _MAX_SHOWN} more"] if count > _MAX_SHOWN else []
-        return "\n".join([head, *(f"  {choice.reason}" for choice in self.choices[:_MAX_SHOWN]), *more])
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
+        return listing(
+            f"<DepthProfile of {count_of(len(self.choices), 'feature')}, depth 0 to {deepest}>", self.reasons
+        )
 
 
 def _read_test(model: Any, test: Any) -> tuple[Any, Any] | None:

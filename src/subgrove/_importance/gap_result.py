@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
-from subgrove._core.text import listed, number, percent
+from subgrove._core.html_views import HtmlView
+from subgrove._core.text import lines_of, listed, number, percent
 from subgrove._data.to_containers import make_table
 
 OTHER_DRAWS = "other draws"
@@ -72,7 +72,7 @@ class GapStep:
 
 
 @dataclass(frozen=True, repr=False)
-class Gap:
+class Gap(HtmlView):
     """Why marginal and conditional importance of a feature differ, as returned by `ImportanceResult.explain_gap`.
 
     Attributes
@@ -177,16 +177,13 @@ class Gap:
     def __str__(self) -> str:
         return " ".join(self.sentences)
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
-
     def __repr__(self) -> str:
-        lines = [f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"]
         rows = [("marginal", self.marginal, total_error(self.marginal_noise))]
         rows += [(f"- {part.column}", 0.0 - part.step, part.noise) for part in self.parts]
         rows += [("conditional", self.conditional, total_error(self.conditional_noise))]
-        width = max(len(name) for name, _, _ in rows)
-        return "\n".join(lines + [f"  {name:<{width}}  {value:>12.6g}  +- {noise:.3g}" for name, value, noise in rows])
+        head = f"<Gap of {self.feature!r}: {self.loss}{', mean over ' + self.orders if self.orders else ''}>"
+        lines = [(name, f"{value:>12.6g}  +- {noise:.3g}") for name, value, noise in rows]
+        return lines_of(head, lines, most=len(lines))
 
 
 def total_error(errors: tuple[float, float]) -> float:
@@ -203,7 +200,7 @@ def _is_significant(value: float, noise: tuple[float, float]) -> bool:
 
 
 def _held_fixed(gap: Gap) -> str:
-    verb = "are" if len(gap.parts) > 1 or _is_plural(gap.parts) else "is"
+    verb = "are" if _is_plural(gap.parts) else "is"
     return f"once {listed(gap.columns, most=len(gap.columns))} {verb} held fixed"
 
 
@@ -254,13 +251,11 @@ def _conditional(gap: Gap) -> str:
 
 
 def _no_columns(gap: Gap) -> list[str]:
-    sentences = [f"The tree of {gap.feature} has no split: no column is significantly associated with it."]
+    reason = f"The tree of {gap.feature} has no split: no column is significantly associated with it."
     if gap.kind == "no columns":
-        sentences = ["There is no other column to condition on."]
-    sentences += [
-        f"The two results differ by {number(abs(part.step))} only because donors were other rows." for part in gap.parts
-    ]
-    return sentences
+        reason = "There is no other column to condition on."
+    differ = "The two results differ by {} only because donors were other rows."
+    return [reason, *(differ.format(number(abs(part.step))) for part in gap.parts)]
 
 
 def _shares_make_sense(gap: Gap) -> bool:

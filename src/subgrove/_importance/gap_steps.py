@@ -8,9 +8,9 @@ difference of the two results.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import accumulate, combinations, pairwise
 from math import factorial
 from typing import Any
 
@@ -82,20 +82,16 @@ def _reject_other_results(imp: ImportanceData, marginal: Any) -> None:
             raise ParameterError(
                 f"{what} is of {result.settings.get('method')}, but a gap is between two results of importance."
             )
-    _reject_unconditional(imp.settings.get("sampler"))
-    for result in (imp, marginal):
-        with_rows(result.scores, "explain_gap")
-    if not same_rows(imp, marginal):
-        raise ParameterError("The two results are of different rows or weights. Compute both on the same ones.")
-
-
-def _reject_unconditional(sampler: Any) -> None:
-    known = samplers_by_name()
+    sampler, known = imp.settings.get("sampler"), samplers_by_name()
     if sampler in known and not known[sampler]().conditional:
         raise ParameterError(
             f"This result is of sampler {sampler!r}, which does not condition on other columns, so there is no gap to "
             f"explain. Call the method of a conditional result, as in conditional.explain_gap(marginal, feature)."
         )
+    for result in (imp, marginal):
+        with_rows(result.scores, "explain_gap")
+    if not same_rows(imp, marginal):
+        raise ParameterError("The two results are of different rows or weights. Compute both on the same ones.")
 
 
 def _for_loss(marginal: ImportanceData, name: str) -> ImportanceData:
@@ -241,13 +237,8 @@ def _shapley(name: str, names: Sequence[str]) -> Coefficients:
     return coefficients
 
 
-def _chained(steps: Iterable[GapStep], first: float, last: float) -> tuple[GapStep, ...]:
+def _chained(steps: Sequence[GapStep], first: float, last: float) -> tuple[GapStep, ...]:
     """Return the steps with the importance before and after each; the last ends at the conditional importance."""
-    chained: list[GapStep] = []
-    start = first
-    steps = list(steps)
-    for place, step in enumerate(steps):
-        end = last if place == len(steps) - 1 else start - step.step
-        chained.append(replace(step, start=start, end=end))
-        start = end
-    return tuple(chained)
+    ends = [*accumulate((-step.step for step in steps[:-1]), initial=first), last]
+    pairs = zip(steps, pairwise(ends), strict=False)  # without a step there is still a first and a last importance
+    return tuple(replace(step, start=start, end=end) for step, (start, end) in pairs)

@@ -105,10 +105,8 @@ def loco(
     predictions = predictor.predict(copied(X), table.n_rows, describe_baseline_row)
     scoring = RowLosses(losses, target, gives_probabilities(needed)).settled(predictions)
     reject_weighted_scores(scoring, weights)
-    baseline, whole = (
-        scoring.rows(predictions, ALL, describe_baseline_row),
-        scoring.whole(predictions, describe_baseline_row),
-    )
+    baseline = scoring.rows(predictions, ALL, describe_baseline_row)
+    whole = scoring.whole(predictions, describe_baseline_row)
     work = _Refitting(model, X, (train_X, train_y), refit, scoring, needed, table.n_rows)
     scores = []
     with progress_bar(progress, len(groups), "Refitting") as done:
@@ -144,26 +142,24 @@ class _Refitting:
         def about(row: int | None) -> str:
             return f"model without {title(feature)!r}" + ("" if row is None else f", row {row}")
 
-        fitted = self._fitted(feature)
+        remedy = "" if self.refit is not None else ". If the model names its columns, pass refit=function(X, y)."
+        rows, about_fit = without_columns(self.train[0], feature), f"Refitting without {title(feature)!r}"
+        fitted = fit_again(self.model, self.refit, rows, self.train[1], about_fit, remedy)
         predictions = read_model(fitted, self.response).predict(without_columns(self.X, feature), self.n_rows, about)
         return self.scoring.rows(predictions, ALL, about), self.scoring.whole(predictions, about)
 
-    def _fitted(self, feature: Feature) -> Any:
-        rows, y = without_columns(self.train[0], feature), self.train[1]
-        try:
-            if self.refit is not None:
-                return self.refit(rows, y)
-            return unfitted(self.model).fit(rows, y)
-        except (SubgroveError, SubgroveWarning):
-            raise
-        except Exception as error:
-            remedy = "" if self.refit is not None else ". If the model names its columns, pass refit=function(X, y)."
-            raise ModelError(
-                f"Refitting without {title(feature)!r} raised {type(error).__name__}: {error}{remedy}"
-            ) from error
+
+def fit_again(model: Any, refit: Refit | None, X: Any, y: Any, about: str, remedy: str = "") -> Any:
+    """Return what `refit` returns, or an unfitted copy of the model after fitting it; errors start with `about`."""
+    try:
+        return _unfitted(model).fit(X, y) if refit is None else refit(X, y)
+    except (SubgroveError, SubgroveWarning):
+        raise
+    except Exception as error:
+        raise ModelError(f"{about} raised {type(error).__name__}: {error}{remedy}") from error
 
 
-def unfitted(model: Any) -> Any:
+def _unfitted(model: Any) -> Any:
     """Return an unfitted copy of a model."""
     if not hasattr(model, "fit"):
         raise ParameterError(

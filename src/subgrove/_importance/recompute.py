@@ -182,8 +182,7 @@ class ScoringSource(ResultInputs):
             estimates.append([score.overall.mean(axis=1) for score in scores])
             draws.append([monte_carlo_variances(score, per_row) for score in scores])
         excess = np.var(estimates, axis=0, ddof=1) - np.mean(draws, axis=0)
-        variances: Floats = np.maximum(excess, 0.0) * size / (train.n_rows - size)
-        return variances
+        return np.asarray(np.maximum(excess, 0.0) * size / (train.n_rows - size))
 
     def _with_sampler(self, fitted: FittedSampler, table: Table, predictor: Predictor) -> ScoringContext:
         frames = Frames(self.rows, table.columns, fitted.train)

@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from subgrove._core.execution import RandomStateLike, progress_bar, read_seed, stream
-from subgrove._core.html_views import html_of
+from subgrove._core.html_views import HtmlView
 from subgrove._core.kinds import Floats
+from subgrove._core.text import lines_of
 from subgrove._core.validate import reject_another_index, whole_number
 from subgrove._data.replace_columns import Frames
 from subgrove._data.table import read_table
@@ -37,17 +38,15 @@ from subgrove._importance.intervals import (
     label,
     monte_carlo_variances,
 )
-from subgrove._importance.loco import Refit, unfitted
+from subgrove._importance.loco import Refit, fit_again
 from subgrove._importance.result import ImportanceResult
 from subgrove._importance.storage import read_result, write_result
 from subgrove._importance.tables import checked_level, loss_column
-from subgrove.exceptions import InputError, ModelError, ParameterError, SubgroveError, SubgroveWarning
-
-_MAX_SHOWN = 20  # features in the text of a result
+from subgrove.exceptions import InputError, ParameterError, SubgroveWarning
 
 
 @dataclass(frozen=True, eq=False)
-class RefitsResult:
+class RefitsResult(HtmlView):
     """Importance of features for a model class: the mean over models fitted on random splits.
 
     Attributes
@@ -157,27 +156,18 @@ class RefitsResult:
         path : str or path
             The file.
         """
-        result: RefitsResult = read_result("importance over refits", cls, path)
-        return result
+        return read_result("importance over refits", cls, path)
 
     def __repr__(self) -> str:
-        lines = [f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>"]
         found = self._largest_first()
-        shown, width = found[:_MAX_SHOWN], max(map(len, self.features))
-        lines += [
-            f"  {line['feature']:<{width}}  {line['estimate']:>12.6g}  +- {line['std_error']:.3g}" for line in shown
-        ]
-        return "\n".join([*lines, *([f"  ... and {len(found) - _MAX_SHOWN} more"] if len(found) > _MAX_SHOWN else [])])
-
-    def _repr_html_(self) -> str:
-        return html_of(self)
+        lines = [(line["feature"], f"{line['estimate']:>12.6g}  +- {line['std_error']:.3g}") for line in found]
+        return lines_of(f"<RefitsResult: {len(self.features)} features, {self.estimates.shape[2]} refits>", lines)
 
     def _largest_first(self) -> list[dict[str, Any]]:
         """Return the lines of `overall` for the first loss."""
         table = replace(self, backend="pandas").overall
         table = table[table["loss"] == self.losses[0]] if "loss" in table else table
-        lines: list[dict[str, Any]] = table.sort_values("estimate", ascending=False, kind="stable").to_dict("records")
-        return lines
+        return list(table.sort_values("estimate", ascending=False, kind="stable").to_dict("records"))
 
 
 def importance_over_refits(
@@ -263,18 +253,19 @@ def importance_over_refits(
         "n_jobs": n_jobs,
         "progress": False,
     }
-    fit = refit if refit is not None else lambda rows, target: unfitted(model).fit(rows, target)
     results = []
     with progress_bar(progress, refits, "Refitting") as done:
         for number in range(refits):
-            results.append(_importance_of_refit(splits, fit, number, options))
+            results.append(_importance_of_refit(splits, model, refit, number, options))
             done(1)
     return _mean_over_refits(results, splits)
 
 
-def _importance_of_refit(splits: _Splits, fit: Refit, number: int, options: dict[str, Any]) -> ImportanceResult:
+def _importance_of_refit(
+    splits: _Splits, model: Any, refit: Refit | None, number: int, options: dict[str, Any]
+) -> ImportanceResult:
     train_X, train_y, test_X, test_y = splits(number)
-    fitted = _fitted(fit, train_X, train_y, number)
+    fitted = fit_again(model, refit, train_X, train_y, f"Refit {number}")
     seed = int(stream(splits.seed, f"draws of refit {number}").integers(2**62))
     with warnings.catch_warnings():
         if number:  # warnings about the data are given in the first refit
@@ -311,15 +302,10 @@ def _mean_over_refits(results: Sequence[ImportanceResult], splits: _Splits) -> R
 
 def _read_splits(X: Any, y: Any, test_share: Any, seed: int) -> _Splits:
     table = read_table(X, lenient=True)
+    n_rows = table.n_rows
     reject_another_index(X, y=y)
-    if len(y) != table.n_rows:
-        raise InputError(
-            f"y has {len(y)} values, but X has {table.n_rows} rows. Pass one value of y for each row of X."
-        )
-    return _Splits(Frames(X, table.columns), y, table.n_rows, _n_test(test_share, table.n_rows), seed)
-
-
-def _n_test(test_share: Any, n_rows: int) -> int:
+    if len(y) != n_rows:
+        raise InputError(f"y has {len(y)} values, but X has {n_rows} rows. Pass one value of y for each row of X.")
     if isinstance(test_share, bool) or not isinstance(test_share, int | float | np.number) or not 0 < test_share < 1:
         raise ParameterError(f"test_share must be a number between 0 and 1; got {test_share!r}.")
     n_test = round(float(test_share) * n_rows)
@@ -328,7 +314,7 @@ def _n_test(test_share: Any, n_rows: int) -> int:
             f"test_share={test_share!r} of {n_rows} rows leaves {n_test} test rows and "
             f"{n_rows - n_test} training rows. Pass more rows, or another share."
         )
-    return n_test
+    return _Splits(Frames(X, table.columns), y, n_rows, n_test, seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,12 +335,3 @@ class _Splits:
     def _of(self, rows: Any) -> Any:
         # Tables of some rows are numbered from 0.
         return self.y.iloc[rows].reset_index(drop=True) if hasattr(self.y, "iloc") else np.asarray(self.y)[rows]
-
-
-def _fitted(fit: Refit, X: Any, y: Any, number: int) -> Any:
-    try:
-        return fit(X, y)
-    except (SubgroveError, SubgroveWarning):
-        raise
-    except Exception as error:
-        raise ModelError(f"Refit {number} raised {type(error).__name__}: {error}") from error

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from subgrove._core.html_views import html_of
-from subgrove._core.text import quote
+from subgrove._core.html_views import HtmlView
+from subgrove._core.text import lines_of, quote
 from subgrove._data.to_containers import table_of_lines
 from subgrove._importance.intervals import adjusted_p_values
 from subgrove._importance.recompute import ScoringSource
@@ -25,7 +25,7 @@ Block = tuple[str, ...]  # columns that are added in one step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RelativeImportance:
+class RelativeImportance(HtmlView):
     """Importance of a feature for growing sets of conditioning columns, as returned by `ImportanceResult.relative`.
 
     Attributes
@@ -99,16 +99,11 @@ class RelativeImportance:
             lines.append({**step, **line, "change": change, "change_std_error": error, "noise": noise})
         return lines
 
-    def _repr_html_(self) -> str:
-        return html_of(self)
-
     def __repr__(self) -> str:
-        lines = [f"<RelativeImportance of {self.feature!r}: {', '.join(self.results[0].losses)}>"]
-        names = ["given nothing", *(f"+ {name}" for name in self.added[1:])]
-        width = max(map(len, names))
-        for name, row in zip(names, self._lines(self.results[0].losses[0]), strict=True):
-            lines.append(f"  {name:<{width}}  {row['estimate']:>12.6g}  +- {row['std_error']:.3g}")
-        return "\n".join(lines)
+        losses, names = self.results[0].losses, ["given nothing", *(f"+ {name}" for name in self.added[1:])]
+        numbers = [f"{row['estimate']:>12.6g}  +- {row['std_error']:.3g}" for row in self._lines(losses[0])]
+        lines = list(zip(names, numbers, strict=True))
+        return lines_of(f"<RelativeImportance of {self.feature!r}: {', '.join(losses)}>", lines, most=len(lines))
 
 
 def relative_steps(result: ImportanceData, source: ScoringSource, feature: Feature, order: Any) -> RelativeImportance:

@@ -6,7 +6,7 @@ import base64
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from subgrove._scoring.fidelity_check import FidelityCheck
 from subgrove.exceptions import FormatError
 
 FORMAT = 1
+Result = TypeVar("Result")
 _DATACLASSES: dict[str, type[Any]] = {one.__name__: one for one in (Calibration, FeatureResult, FidelityCheck, Moments)}
 
 
@@ -28,7 +29,7 @@ def write_result(kind: str, result: Any, path: str | Path) -> None:
     write_text(Path(path), json.dumps({"kind": f"subgrove {kind}", "format": FORMAT, **values}, allow_nan=True))
 
 
-def read_result(kind: str, result_class: type[Any], path: str | Path) -> Any:
+def read_result(kind: str, result_class: type[Result], path: str | Path) -> Result:
     """Return the result that a file holds; raise a FormatError for any other file."""
     try:
         values = json.loads(Path(path).read_text(encoding="utf-8"))

@@ -120,8 +120,7 @@ class DeviceModel:
         matrix = matrix_of(X, self.columns, self.device, self.dtype)
         with self._inference():
             parts = [self._predict_tensor(rows.clone()) for rows in matrix.split(self._rows_at_once(matrix))]
-        found: npt.NDArray[Any] = torch_of().cat(parts).cpu().numpy()
-        return found
+        return np.asarray(torch_of().cat(parts).cpu().numpy())
 
     def _host_tables(self, *tables: Any) -> list[Any]:
         """Return tensors and arrays as tables on the host, with the names of `columns`; other tables unchanged."""
@@ -200,9 +199,7 @@ class DeviceClassifier(DeviceModel):
             Rows of numbers.
         """
         codes = self.predict_proba(X).argmax(axis=1)
-        labels = np.arange(int(codes.max(initial=0)) + 1) if self.classes is None else np.asarray(self.classes)
-        found: npt.NDArray[Any] = labels.take(codes)
-        return found
+        return np.asarray(codes if self.classes is None else np.asarray(self.classes)[codes])
 
 
 def _shape(given: Any) -> str:
