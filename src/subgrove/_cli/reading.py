@@ -30,7 +30,7 @@ from subgrove._cli.csv_records import read_csv
 from subgrove._cli.options import DataOptions
 from subgrove._cli.parquet import read_parquet, read_sample
 from subgrove._cli.terminal import Output, quoted
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500
@@ -117,9 +117,8 @@ def read_table_file(
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
-        raise InputError(
-            f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {_reasons(columns)}."
-        )
+        reasons = first_of([f"{column.name!r}: {column.left_out}" for column in columns if column.left_out], 3)
+        raise InputError(f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {reasons}.")
     table = FileTable(options.data, frame, columns, raw.total, raw.notes, options.random_state)
     if not table.sampling:
         return table
@@ -253,11 +252,6 @@ def _head(path: Path) -> tuple[bytes, bool]:
         if head.startswith(mark):
             raise InputError(f"{path} is {what}. Save it as CSV or Parquet, and pass that file.")
     return head[:4], gzipped
-
-
-def _reasons(columns: tuple[InferredColumn, ...]) -> str:
-    listed = [f"{column.name!r}: {column.left_out}" for column in columns if column.left_out]
-    return "; ".join(listed[:3]) + (f"; and {len(listed) - 3} more" if len(listed) > 3 else "")
 
 
 def _with_levels_of(values: Any, known: Any) -> Any:

@@ -81,16 +81,11 @@ class Output:
 
 def plain_table(header: Row, rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Return a table as aligned text."""
-    lines = [[str(cell) for cell in header], *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    texts = [
-        "  ".join(
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
-    return "\n".join(text.rstrip() for text in texts)
+    columns = []
+    for at, column in enumerate(zip(header, *rows, strict=True)):
+        width = max(map(len, column))
+        columns.append([cell.rjust(width) if at in right else cell.ljust(width) for cell in column])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def _print_rich_table(

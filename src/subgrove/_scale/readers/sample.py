@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import narwhals as nw
 import numpy as np
@@ -98,45 +98,43 @@ def sample_rows(
     return SampledRows(table, drawn.keys, drawn.rows, len(drawn.keys), data.n_rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _SmallestHashes:
-    """Numbers of rows, their keys and hashes; in the order of the hashes."""
+class _Drawn(NamedTuple):
+    """Numbers of rows and their keys, in the order of their hashes."""
 
     rows: npt.NDArray[np.int64]
     keys: Keys
-    hashes: Keys
-
-    @classmethod
-    def of(cls, rows: npt.NDArray[np.int64], keys: Keys, seed: int, n: int) -> _SmallestHashes:
-        hashes = salt_keys(keys, seed, "sample")
-        if len(keys) > n:
-            near = np.argpartition(hashes, n)[: n + 1]
-            rows, keys, hashes = rows[near], keys[near], hashes[near]
-        order = np.lexsort((rows, hashes))[:n]
-        return cls(rows[order], keys[order], hashes[order])
-
-    def merged(self, other: _SmallestHashes, seed: int, n: int) -> _SmallestHashes:
-        rows, keys = np.concatenate([self.rows, other.rows]), np.concatenate([self.keys, other.keys])
-        return _SmallestHashes.of(rows, keys, seed, n)
 
 
-def _smallest_numbers(data: ChunkedData, n: int, seed: int) -> _SmallestHashes:
-    drawn = _SmallestHashes(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
+_NONE = _Drawn(np.empty(0, np.int64), np.empty(0, np.uint64))
+
+
+def _smallest(drawn: _Drawn, rows: npt.NDArray[np.int64], keys: Keys, seed: int, n: int) -> _Drawn:
+    """Of the rows drawn so far and others, the n with the smallest hashes."""
+    rows, keys = np.concatenate([drawn.rows, rows]), np.concatenate([drawn.keys, keys])
+    hashes = salt_keys(keys, seed, "sample")
+    if len(keys) > n:
+        near = np.argpartition(hashes, n)[: n + 1]
+        rows, keys, hashes = rows[near], keys[near], hashes[near]
+    order = np.lexsort((rows, hashes))[:n]
+    return _Drawn(rows[order], keys[order])
+
+
+def _smallest_numbers(data: ChunkedData, n: int, seed: int) -> _Drawn:
+    drawn = _NONE
     for start in range(0, data.n_rows, _AT_ONCE):
-        stop = min(start + _AT_ONCE, data.n_rows)
-        keys = numbered_keys(start, stop - start)
-        rows = np.arange(start, stop)
-        if len(drawn.hashes) == n:  # most rows are far from being among the smallest: they need no sorting
-            near = salt_keys(keys, seed, "sample") < drawn.hashes[-1]
+        rows = np.arange(start, min(start + _AT_ONCE, data.n_rows))
+        keys = numbered_keys(start, len(rows))
+        if len(drawn.keys) == n:  # most rows are far from being among the smallest: they need no sorting
+            near = salt_keys(keys, seed, "sample") < salt_keys(drawn.keys[-1:], seed, "sample")
             rows, keys = rows[near], keys[near]
-        drawn = drawn.merged(_SmallestHashes.of(rows, keys, seed, n), seed, n)
+        drawn = _smallest(drawn, rows, keys, seed, n)
     return drawn
 
 
-def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunChunks) -> _SmallestHashes:
-    drawn = _SmallestHashes(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
+def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunChunks) -> _Drawn:
+    drawn = _NONE
     for _, sums in run(partial(_hash_work, row_key, seed, n), data.chunks):
-        drawn = drawn.merged(_SmallestHashes(sums["rows"], sums["keys"], sums["hashes"]), seed, n)
+        drawn = _smallest(drawn, sums["rows"], sums["keys"], seed, n)
     same = len(drawn.keys) - len(np.unique(drawn.keys))
     if same:
         raise ColumnError(
@@ -150,8 +148,7 @@ def _hash_work(row_key: str, seed: int, n: int, chunk: Chunk) -> ChunkArrays:
     """Work: the smallest hashes of a chunk."""
     keys = row_keys(chunk, chunk.read([row_key]), row_key)
     rows = np.arange(chunk.first_row, chunk.first_row + chunk.n_rows)
-    drawn = _SmallestHashes.of(rows, keys, seed, n)
-    return {"rows": drawn.rows, "keys": drawn.keys, "hashes": drawn.hashes}
+    return _smallest(_NONE, rows, keys, seed, n)._asdict()
 
 
 def _take_work(columns: tuple[str, ...], places: Mapping[int, Places], chunk: Chunk) -> ChunkArrays:
