@@ -183,12 +183,9 @@ def _code_and_message(error: BaseException) -> tuple[int, str]:
     out_of_memory = isinstance(error, MemoryError) or any(text in str(error) for text in _OUT_OF_MEMORY)
     if out_of_memory and not isinstance(error, InputError):
         return BAD_INPUT, "Error: not enough memory. Use fewer rows (--sample-size) or columns (--columns)."
-    if isinstance(error, ModelError | SamplerError):
-        return MODEL_FAILED, f"Error: {error}"
-    if isinstance(error, ChunkError | ClusterError):
-        return CHUNK_FAILED, f"Error: {error}"
     if isinstance(error, SubgroveError):
-        return BAD_INPUT, f"Error: {error}"
+        failed = MODEL_FAILED if isinstance(error, ModelError | SamplerError) else BAD_INPUT
+        return CHUNK_FAILED if isinstance(error, ChunkError | ClusterError) else failed, f"Error: {error}"
     if isinstance(error, OSError):
         return BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}."
     text = f"Unexpected {type(error).__name__}: {str(error)[:300]}"

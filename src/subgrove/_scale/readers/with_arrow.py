@@ -1,27 +1,22 @@
 """Datasets of pyarrow in chunks, each given as a pyarrow table.
 
 Parquet files without a filter are read as from a path. With a filter, rows are counted row group by row group, since
-nobody knows how many are left. Tables in memory are sliced.
+nobody knows how many are left.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
-from subgrove._scale.readers.data import Chunk, ChunkedData, Places
-from subgrove._scale.readers.files import ParquetFile, reject_duplicate_names
+from subgrove._scale.readers.data import ChunkedData
+from subgrove._scale.readers.files import ParquetFile
 from subgrove._scale.readers.parquet import chunks_of_files
 from subgrove.exceptions import InputError
 
 
 def chunks_of_dataset(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
     """The chunks of a Dataset."""
-    import pyarrow.dataset as ds
-
-    if isinstance(X, ds.InMemoryDataset):
-        return _of_table(X.to_table(), chunk_rows)
     files = [file for part in _file_datasets(X, argument) for file in _files(part, X.schema)]
     description = f"the Dataset {argument} ({len(files)} Parquet file{'s' if len(files) != 1 else ''})"
     return chunks_of_files(files, X.schema, "pyarrow", description, chunk_rows)
@@ -39,7 +34,7 @@ def _file_datasets(X: Any, argument: str) -> Iterator[Any]:
         kind = X.format.default_extname if isinstance(X, ds.FileSystemDataset) else type(X).__name__
         raise InputError(
             f"{argument} is a Dataset of {kind}; chunks are read from Parquet, where row groups can be found without "
-            f"reading what is before them. Convert it once: "
+            f"reading what is before them. Pass {argument}.to_table() if it fits in memory, or convert it once: "
             f"pyarrow.dataset.write_dataset({argument}, 'rows', format='parquet')"
         )
     yield X
@@ -70,32 +65,3 @@ def _unfiltered(part: Any) -> Any:
         )
     options = {"schema": part.schema, "format": part.format, "filesystem": part.filesystem}
     return ds.dataset(part.files, **options, partitioning=folders)
-
-
-@dataclass(frozen=True, eq=False)
-class TableReader:
-    """Rows of a pyarrow table in memory."""
-
-    table: Any
-
-    def read(self, columns: Sequence[str]) -> Any:
-        """These columns, in this order."""
-        return self.table.select(list(columns))
-
-    def take(self, columns: Sequence[str], places: Places) -> Any:
-        """Some of the rows."""
-        return self.table.select(list(columns)).take(places)
-
-
-def _of_table(table: Any, most: int) -> ChunkedData:
-    names, n_rows = tuple(table.column_names), table.num_rows
-    reject_duplicate_names(names, "the Dataset")
-    table = table.unify_dictionaries()
-    chunks = tuple(
-        Chunk(
-            f"rows {first:,} to {min(first + most, n_rows) - 1:,}", first, min(most, n_rows - first), TableReader(part)
-        )
-        for first in range(0, n_rows, most)
-        if (part := table.slice(first, most)) is not None
-    )
-    return ChunkedData(chunks, names, n_rows, "pyarrow", f"a Dataset of {n_rows:,} rows in memory", table.slice(0, 0))
