@@ -14,7 +14,7 @@ from functools import reduce
 from hashlib import sha256
 from operator import and_
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from subgrove._core.text import quote
@@ -35,7 +35,7 @@ class FoundFile:
     folders: tuple[tuple[str, Any], ...] = ()
 
 
-def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
+def parquet_files(path: str, argument: str) -> list[FoundFile]:
     """The files of a path, a folder or a pattern, in the order of their names."""
     if not path.strip():
         raise InputError(f"{argument} is an empty string. Pass the path of a Parquet file or folder; '.' is this one.")
@@ -47,14 +47,14 @@ def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
     place = Path(path).expanduser()
     if place.is_file():
         _reject_text(place, argument, whole=place)
-        return (FoundFile(str(place), place.name),)
+        return [FoundFile(str(place), place.name)]
     if place.is_dir():
-        return _in_folder(place, argument)
+        return _files_below(place) or _reject_folder(place, argument)
     if glob.has_magic(path):
         matches = sorted(glob.glob(str(place), recursive=True))
-        found = [file for match in matches for file in _matched(Path(match), argument)]
+        found = [file for match in matches for file in _files_below(Path(match))]
         if found:
-            return tuple(found)
+            return found
         raise InputError(f"{argument} is the pattern {path!r}, which no Parquet file matches. Check it.")
     raise InputError(
         f"{argument} is {path!r}, and there is no such file or folder. Pass a table, or the path of a Parquet file, of "
@@ -62,16 +62,7 @@ def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
     )
 
 
-def _matched(place: Path, argument: str) -> tuple[FoundFile, ...]:
-    if place.is_dir():
-        return tuple(_files_below(place))
-    return (FoundFile(str(place), place.name, _folders(place.parts[:-1])),) if _is_parquet(place) else ()
-
-
-def _in_folder(folder: Path, argument: str) -> tuple[FoundFile, ...]:
-    found = tuple(_files_below(folder))
-    if found:
-        return found
+def _reject_folder(folder: Path, argument: str) -> NoReturn:
     others = sorted(place for place in folder.rglob("*") if place.is_file())
     for place in others:
         _reject_text(place, argument, whole=folder)
@@ -82,12 +73,14 @@ def _in_folder(folder: Path, argument: str) -> tuple[FoundFile, ...]:
     )
 
 
-def _files_below(folder: Path) -> list[FoundFile]:
-    files = sorted(place for place in folder.rglob("*") if _is_parquet(place))
-    below = [place.relative_to(folder) for place in files]
+def _files_below(place: Path) -> list[FoundFile]:
+    """The Parquet files of a folder, in the order of their names; or the file itself, if it is one."""
+    if not place.is_dir():
+        return [FoundFile(str(place), place.name, _folders(place.parts[:-1]))] if _is_parquet(place) else []
+    files = {file.relative_to(place): file for file in sorted(place.rglob("*")) if _is_parquet(file)}
     return [
-        FoundFile(str(place), name.as_posix(), _folders(name.parts[:-1]))
-        for place, name in zip(files, below, strict=True)
+        FoundFile(str(file), name.as_posix(), _folders(name.parts[:-1]))
+        for name, file in files.items()
         if not any(part.startswith(("_", ".")) for part in name.parts)
     ]
 
