@@ -60,8 +60,8 @@ class FileTable:
     total : int
         Rows of the file.
     notes : tuple of str
-    random_state : int
-        Seed of the sample of rows, if the file has more rows than the frame.
+    sampling : str
+        The sentence on the sample of rows; "" if all rows are used.
     """
 
     path: Path
@@ -69,16 +69,7 @@ class FileTable:
     columns: tuple[InferredColumn, ...]
     total: int
     notes: tuple[str, ...]
-    random_state: int = 1
-
-    @property
-    def sampling(self) -> str:
-        """The sentence on the sample of rows; "" if all rows are used."""
-        n = len(self.frame)
-        if n == self.total:
-            return ""
-        rows = f"{n:,} of the {self.total:,} rows of {self.path.name}"
-        return f"Based on a random sample of {rows} (random state {self.random_state})."
+    sampling: str
 
 
 def read_table_file(
@@ -119,10 +110,12 @@ def read_table_file(
     if frame.shape[1] < 2:
         reasons = first_of([f"{column.name!r}: {column.left_out}" for column in columns if column.left_out], 3)
         raise InputError(f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {reasons}.")
-    table = FileTable(options.data, frame, columns, raw.total, raw.notes, options.random_state)
-    if not table.sampling:
-        return table
-    return replace(table, notes=(*raw.notes, f"{table.sampling} Use more with --sample-size."))
+    sampling, notes = "", raw.notes
+    if len(frame) < raw.total:
+        rows = f"{len(frame):,} of the {raw.total:,} rows of {options.data.name}"
+        sampling = f"Based on a random sample of {rows} (random state {options.random_state})."
+        notes = (*raw.notes, f"{sampling} Use more with --sample-size.")
+    return FileTable(options.data, frame, columns, raw.total, notes, sampling)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:

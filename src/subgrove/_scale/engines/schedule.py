@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from subgrove._core.execution import effective_jobs, progress_bar
+from subgrove._core.validate import whole_number
 from subgrove._scale.engines.base import (
     ChunkArrays,
     ClusterLostError,
@@ -75,8 +76,7 @@ def run_chunks(
         Number of the chunk and its sums, in the order of chunks. Closing it cancels what is under way.
     """
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise ParameterError(f"retries must be a whole number >= 0; got {retries!r}.")
+    whole_number("retries", retries, least=0)
     kept = None if checkpoint is None else open_checkpoint(checkpoint, mark, chunks, what)
     return _Run(work, chunks, n_jobs, kept, retries).results(progress, what)
 
