@@ -11,9 +11,9 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
+import json
 import math
 import re
 import zlib
@@ -34,11 +34,6 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
 _HEAD = 1 << 16  # bytes that the encoding is detected from
 _N_DETECTION = 200  # records that the delimiter is detected from
-_BYTE_ORDER_MARKS = {  # that of UTF-32 starts with that of UTF-16
-    "utf-8-sig": (codecs.BOM_UTF8,),
-    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
-    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
-}
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python's surrogateescape decodes them
 _MULTIBYTE = re.compile("[^\x00-\x7f\udc80-\udcff]")  # characters that were several bytes of UTF-8
@@ -94,16 +89,11 @@ def _open_text(path: Path, gzipped: bool) -> Iterator[_TextFile]:
 
 
 def _encoding_of(head: bytes) -> tuple[str, str]:
-    """Return the encoding that a byte order mark, or the zeros of UTF-16, reveal, and a note; else UTF-8."""
-    for name, marks in _BYTE_ORDER_MARKS.items():
-        if head.startswith(marks):
-            return name, "" if name == "utf-8-sig" else f"read as {name.upper()}"
-    pairs = head[:2000]
-    if len(pairs) >= 8 and b"\0" in pairs:
-        for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
-            if high.count(0) > 0.9 * len(high) and not low.count(0):
-                return name, f"read as {name.upper()}, without a byte order mark"
-    return "utf-8", ""
+    """Return the encoding that a byte order mark, or the zeros of UTF-16 and UTF-32, reveal, and a note; else UTF-8."""
+    name = json.detect_encoding(head)
+    if name.startswith("utf-8"):
+        return name, ""
+    return name, f"read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}"
 
 
 def _binary(path: Path, line: int) -> InputError:

@@ -64,7 +64,7 @@ class Checkpoint:
     def write(self, number: int, sums: ChunkArrays) -> None:
         """Keep sums of a chunk: whole, or not at all."""
         content = io.BytesIO()
-        np.savez(content, **{OF: np.array(self.digest)}, **sums)
+        np.savez(content, **{OF: np.array(self.digest)}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
         _write(self.file(number), content.getvalue())
 
 
