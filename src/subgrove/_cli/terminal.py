@@ -27,6 +27,7 @@ import typer
 
 from subgrove._core.files import write_text
 from subgrove._core.text import first_of
+from subgrove._core.text import number as number_text
 from subgrove.exceptions import (
     ChunkError,
     ClusterError,
@@ -110,14 +111,8 @@ def printable(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Format a number with three significant digits, "" if it is missing."""
-    if value is None or value != value:
-        return ""
-    if value == 0:
-        return "0"
-    if 1000 <= abs(value) < 1e15:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    """Format a number as the report does, "" if it is missing."""
+    return "" if value is None or value != value else number_text(value)
 
 
 def quoted(names: Iterable[Any], most: int = 5) -> str:
