@@ -67,11 +67,7 @@ def test_a_filter_of_a_dataset_holds(folder: Path, frame: pd.DataFrame, chunk_ro
     assert pickle.loads(pickle.dumps(data.chunks[-1])).read(["x"]).equals(data.chunks[-1].read(["x"]))
 
 
-def test_datasets_in_memory_and_joined_ones_are_read(folder: Path, frame: pd.DataFrame) -> None:
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    data = read_chunks(ds.dataset(table), chunk_rows=300)
-    assert [chunk.name for chunk in data.chunks][-1] == "rows 900 to 999"
-    assert whole(data).equals(table)
+def test_joined_datasets_are_read(folder: Path, frame: pd.DataFrame) -> None:
     first, second = (ds.dataset([folder / f"{a}.parquet", folder / f"{b}.parquet"]) for a, b in ((0, 1), (2, 3)))
     assert whole(read_chunks(ds.dataset([first, second])))["x"].to_pylist() == frame["x"].tolist()
 
@@ -97,10 +93,12 @@ def test_plan_that_polars_rejects_is_reported(folder: Path) -> None:
         read_chunks(pl.scan_parquet(folder / "nowhere" / "*.parquet"), argument="train")
 
 
-def test_a_dataset_of_text_is_rejected(tmp_path: Path) -> None:
+def test_a_dataset_of_text_or_in_memory_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text("a,b\n1,2\n")
     with pytest.raises(InputError, match=r"Dataset of csv; .*write_dataset\(X, 'rows', format='parquet'\)"):
         read_chunks(ds.dataset(tmp_path, format="csv"))
+    with pytest.raises(InputError, match=r"Dataset of InMemoryDataset; .*Pass X.to_table\(\) if it fits in memory"):
+        read_chunks(ds.dataset(pa.table({"x": [1.0]})))
 
 
 @pytest.mark.parametrize("chunk_rows", [1_000, 160, 30])
@@ -170,7 +168,7 @@ def test_levels_of_a_dask_frame_are_those_of_all_chunks(folder: Path, frame: pd.
 
 
 def test_samples_of_all_containers_are_the_same_rows(folder: Path, frame: pd.DataFrame) -> None:
-    sources: list[Any] = [folder, ds.dataset(folder), pl.scan_parquet(folder), ds.dataset(pa.Table.from_pandas(frame))]
+    sources: list[Any] = [folder, ds.dataset(folder), pl.scan_parquet(folder)]
     if dd := pytest.importorskip("dask.dataframe"):
         sources.append(dd.from_pandas(frame, npartitions=3))
     for row_key in (None, "id"):

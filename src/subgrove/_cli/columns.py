@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from subgrove._cli.options import DataOptions
 from subgrove._data.columns import format_number
 from subgrove.exceptions import InputError
 
@@ -27,9 +28,12 @@ _PADDED = re.compile(r"0\d+")
 _IDENTIFIER_SHARE = 0.9  # share of distinct values from which on text is an identifier
 _MIN_ROWS = 20  # of the checks for identifiers and row numbers
 _MAX_OTHER_SHARE = 0.5  # of the rows
-_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?(?P<zone>Z|[+-]\d{2}:?\d{2})?)?")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?(Z|[+-]\d{2}:?\d{2})?)?")
+_ISO_ZONE = re.compile(r":\d{2}.*[Z+-]")
 _DATE = r"\d{1,4}[/-]\d{1,2}[/-]\d{1,4}|\d{1,2}\.\d{1,2}\.\d{4}|\d{1,2}[ -][A-Za-z]{3}[ -]\d{4}"
 _DATE_AND_TIME = re.compile(rf"({_DATE})(?:[ T](\d{{1,2}}:\d{{2}}(:\d{{2}}(\.\d{{1,9}})?)?))?")
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "empty")  # types of values that pandas infers
+_UNSUPPORTED = "columns of type"
 _MONTH_FIRST, _DAY_FIRST = "%m/%d/%Y", "%d/%m/%Y"
 _DATE_FORMATS = {  # with notes
     "%Y/%m/%d": "",
@@ -39,51 +43,33 @@ _DATE_FORMATS = {  # with notes
     _DAY_FIRST: "day/month/year",
 }
 
-DeclaredType = Literal["any", "number", "text", "boolean", "date", "duration", "other"]
-_DECLARED_TYPES: dict[str, DeclaredType] = {  # by the type of Python values that pandas infers
-    "boolean": "boolean",
-    "integer": "number",
-    "floating": "number",
-    "mixed-integer-float": "number",
-    "decimal": "number",
-    "empty": "number",
-    "string": "text",
-    "date": "date",
-    "datetime": "date",
-    "timedelta": "duration",
-}
 SelectColumns = Callable[[Sequence[str]], Sequence[str]]  # from the column names of a file to those that are read
 
 
 @dataclass(frozen=True)
-class RawColumn:
-    """A column as stored in a file. `declared` "any" is text of undeclared type; `type` is the type by pandas."""
-
-    name: str
-    declared: DeclaredType
-    values: Sequence[Any]
-    type: str = ""
-
-
-def raw_column(name: str, values: Sequence[Any]) -> RawColumn:
-    """Return a column of Python values, whose type is that of the values."""
-    from pandas.api.types import infer_dtype
-
-    inferred = infer_dtype(values, skipna=True)
-    return RawColumn(name, _DECLARED_TYPES.get(inferred, "other"), values, inferred)
-
-
-@dataclass(frozen=True)
 class RawTable:
-    """Rows of a file. `row_numbers` are their positions in the file, from 0, of `total` rows.
+    """Rows of a file.
 
-    `decimal_comma` is whether a comma may be the decimal separator.
+    Attributes
+    ----------
+    columns : mapping
+        Name -> values of the column: texts, or Python values of the type that the file declares.
+    row_numbers : sequence of int
+        Positions of the rows in the file, from 0.
+    total : int
+        Rows of the file.
+    notes : tuple of str
+    untyped : bool
+        Whether all values are texts of undeclared types.
+    decimal_comma : bool
+        Whether a comma may be the decimal separator.
     """
 
-    columns: tuple[RawColumn, ...]
-    row_numbers: tuple[int, ...]
+    columns: Mapping[str, Sequence[Any]]
+    row_numbers: Sequence[int]
     total: int
     notes: tuple[str, ...] = ()
+    untyped: bool = False
     decimal_comma: bool = False
 
 
@@ -105,100 +91,85 @@ class ColumnOverrides:
 
     Attributes
     ----------
-    nominal, numeric : frozenset of str
+    options : DataOptions
+        Texts for missing values, and the order of dates.
+    nominal, numeric : sequence of str
         Columns of known kind.
     numeric_reason : str
         Why columns are numeric, for errors; the option --numeric if "".
-    missing : frozenset of str
-        Additional texts for missing values.
-    day_first : bool or None
-    decimal_comma : bool
-    keep : frozenset of str
+    keep : sequence of str
         Columns that are used whatever they hold.
-    keep_levels : frozenset of str
+    keep_levels : sequence of str
         Columns whose rare levels are not merged.
     """
 
-    nominal: frozenset[str] = frozenset()
-    numeric: frozenset[str] = frozenset()
-    numeric_reason: str = ""
-    missing: frozenset[str] = frozenset()
-    day_first: bool | None = None
-    decimal_comma: bool = False
-    keep: frozenset[str] = frozenset()
-    keep_levels: frozenset[str] = frozenset()
+    options: DataOptions
+    nominal: Sequence[str]
+    numeric: Sequence[str]
+    numeric_reason: str
+    keep: Sequence[str]
+    keep_levels: Sequence[str]
 
 
-def infer(raw: RawColumn, row_numbers: Sequence[int], overrides: ColumnOverrides) -> tuple[Any, InferredColumn]:
+def infer(name: str, raw: RawTable, overrides: ColumnOverrides) -> tuple[Any, InferredColumn]:
     """Return a pandas column of a definite kind, and its description."""
-    import pandas as pd
-
-    codes, distinct = pd.factorize(np.array(_with_missing(raw, overrides), dtype=object))
-    values, note = _typed_values(raw, distinct, codes, overrides)
-    series = pd.Series(values, name=raw.name)
-    kind = "other" if raw.declared == "other" else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
-    keep = raw.name in overrides.keep
-    left_out = "" if keep else note if kind == "other" else _reason_to_leave_out(series, row_numbers)
-    if not left_out and kind == "nominal" and raw.name not in overrides.keep_levels:
+    series, note = _typed_values(name, raw, overrides)
+    unsupported = note.startswith(_UNSUPPORTED)
+    kind = "other" if unsupported else {"O": "nominal", "M": "date"}.get(series.dtype.kind, "numeric")
+    keep = name in overrides.keep
+    left_out = "" if keep else note if unsupported else _reason_to_leave_out(series, raw.row_numbers)
+    if not left_out and kind == "nominal" and name not in overrides.keep_levels:
         series, merged = _merge_rare_levels(series)
         note = "; ".join(text for text in (note, merged) if text)
         left_out = "" if keep else _too_many_rare(series)
     missing = int(series.isna().sum())
-    return series, InferredColumn(raw.name, kind, missing, _summary(series, kind), note, left_out)
+    return series, InferredColumn(name, kind, missing, _summary(series, kind), note, left_out)
 
 
-def _with_missing(raw: RawColumn, overrides: ColumnOverrides) -> list[Any]:
-    """Return the values with None where missing, or of a type that is not supported."""
-    if raw.declared == "other":
-        return [None] * len(raw.values)
-    if raw.declared not in ("any", "text"):
-        return [None if value is None or value != value else value for value in raw.values]
-    texts = overrides.missing | (MISSING if raw.declared == "any" else {""})
-    return [None if value in texts else value for value in raw.values]
-
-
-def _typed_values(raw: RawColumn, distinct: Any, codes: Any, overrides: ColumnOverrides) -> tuple[Any, str]:
-    """Return the values of the rows, of the declared type or the inferred one, and a note."""
+def _typed_values(name: str, raw: RawTable, overrides: ColumnOverrides) -> tuple[Any, str]:
+    """Return the values of the declared type or the inferred one, and a note."""
     import pandas as pd
 
-    if raw.declared == "other":
-        return np.full(len(codes), np.nan), f"columns of type {raw.type} are not supported"
-    if raw.declared == "boolean":
-        return _levels([str(value) for value in distinct], codes), ""
-    if raw.declared == "number":
-        numbers = _expand(np.array([float(value) for value in distinct]), codes)
-        return (_numbers_as_levels(numbers), "") if raw.name in overrides.nominal else _finite(numbers)
-    if raw.declared == "duration":
-        return _expand(np.array([value.total_seconds() for value in distinct]), codes), "in seconds"
-    if raw.declared == "date":
-        times = pd.to_datetime(pd.Index(distinct, dtype=object), utc=True).tz_localize(None)
-        return _expand(times.to_numpy().astype("datetime64[us]"), codes), ""
-    return _typed_text(raw, [str(value) for value in distinct], codes, overrides)
+    values = pd.Series(raw.columns[name], dtype=object, name=name)
+    declared = "" if raw.untyped else pd.api.types.infer_dtype(values, skipna=True)
+    if declared in ("", "string"):
+        missing = {*overrides.options.na, *(MISSING if raw.untyped else ("",))}
+        return _typed_text(values.mask(values.isin(missing)), raw, overrides)
+    if declared == "boolean":
+        return _levels(values.map(str, na_action="ignore")), ""
+    if declared in _NUMBERS:
+        numbers = values.astype(float)
+        is_nominal = name in overrides.nominal
+        return (_levels(numbers.map(format_number, na_action="ignore")), "") if is_nominal else _finite(numbers)
+    if declared == "timedelta":
+        return pd.to_timedelta(values).dt.total_seconds(), "in seconds"
+    if declared in ("date", "datetime"):
+        return _as_utc(values), ""
+    return pd.Series(np.nan, values.index, name=name), f"{_UNSUPPORTED} {declared} are not supported"
 
 
-def _typed_text(raw: RawColumn, distinct: list[str], codes: Any, overrides: ColumnOverrides) -> tuple[Any, str]:
-    if raw.name not in overrides.nominal:
-        if raw.declared == "any" or raw.name in overrides.numeric:
-            numbers = _parse_numbers(raw.name, distinct, codes, overrides)
-            if numbers is not None:
-                return numbers
-        dates = _parse_dates(distinct, overrides.day_first)
-        if dates is not None:
-            times, note = dates
-            return _expand(times, codes), note
-    return _levels(distinct, codes), ""
+def _typed_text(values: Any, raw: RawTable, overrides: ColumnOverrides) -> tuple[Any, str]:
+    """Return text as numbers, dates or levels, and a note."""
+    found, distinct = None, values.dropna().unique().tolist()
+    if values.name not in overrides.nominal:
+        if raw.untyped or values.name in overrides.numeric:
+            found = _parse_numbers(values, distinct, raw.decimal_comma, overrides)
+        found = found or _parse_dates(values, distinct, overrides.options.day_first)
+    return found or (_levels(values), "")
 
 
-def _parse_numbers(name: str, distinct: list[str], codes: Any, overrides: ColumnOverrides) -> tuple[Any, str] | None:
+def _parse_numbers(
+    values: Any, distinct: list[str], decimal_comma: bool, overrides: ColumnOverrides
+) -> tuple[Any, str] | None:
     """Return text as numbers, or as levels if they are codes with leading zeros; None if it is not numeric."""
-    required = name in overrides.numeric
+    name, required = values.name, values.name in overrides.numeric
     wrong = next((text for text in distinct if not _NUMBER.fullmatch(text)), None)
     if wrong is None:
-        if not required and any(_PADDED.fullmatch(text) for text in distinct) and all(map(str.isdigit, distinct)):
-            return _levels(distinct, codes), "codes with leading zeros"
-        return _finite(_expand(np.array([float(text) for text in distinct]), codes))
-    if overrides.decimal_comma and all(_COMMA_NUMBER.fullmatch(text) for text in distinct):
-        return _expand(np.array([float(text.replace(",", ".")) for text in distinct]), codes), "decimal commas"
+        if not required and any(map(_PADDED.fullmatch, distinct)) and all(map(str.isdigit, distinct)):
+            return _levels(values), "codes with leading zeros"
+        return _finite(values.astype(float))
+    if decimal_comma and all(map(_COMMA_NUMBER.fullmatch, distinct)):
+        return values.str.replace(",", ".").astype(float), "decimal commas"
     if required:
         raise InputError(
             f"Column {name!r} holds {wrong!r}, which is not a number "
@@ -211,71 +182,61 @@ def _finite(values: Any) -> tuple[Any, str]:
     """Replace infinite numbers by missing values; return integers as integers."""
     infinite = np.isinf(values)
     if infinite.any():
-        return np.where(infinite, np.nan, values), f"{infinite.sum()} infinite values read as missing"
-    whole = len(values) and (values == np.round(values)).all()  # not if one is NaN
-    return values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values, ""
+        return values.mask(infinite), f"{infinite.sum()} infinite values read as missing"
+    whole = len(values) and (values == values.round()).all()  # not if one is NaN
+    return values.astype(np.int64) if whole and values.abs().max() < 2**53 else values, ""
 
 
-def _parse_dates(distinct: list[str], day_first: bool | None) -> tuple[Any, str] | None:
+def _parse_dates(values: Any, distinct: list[str], day_first: bool | None) -> tuple[Any, str] | None:
     """Return times in microseconds, in UTC where a zone is given, and a note; None if a text is not a date."""
-    if not distinct:
+    if distinct and all(map(_ISO_DATE.fullmatch, distinct)):
+        times = _times(values, "ISO8601")
+        zones = any(_ISO_ZONE.search(text) for text in distinct)
+        return None if times is None else (times, "times in UTC" if zones else "")
+    matches = {text: match for text in distinct if (match := _DATE_AND_TIME.fullmatch(text))}
+    if not distinct or len(matches) < len(distinct):
         return None
-    matches = [match for text in distinct if (match := _ISO_DATE.fullmatch(text))]
-    if len(matches) == len(distinct):
-        times = _times(distinct, "ISO8601")
-        return None if times is None else (times, "times in UTC" if any(match["zone"] for match in matches) else "")
-    matches = [match for text in distinct if (match := _DATE_AND_TIME.fullmatch(text))]
-    if len(matches) < len(distinct):
-        return None
-    texts = [re.sub("[ -]", "/", match[1]) + (f" {match[2]}" if match[2] else "") for match in matches]
-    time = matches[0]
+    texts = {
+        text: re.sub("[ -]", "/", match[1]) + (f" {match[2]}" if match[2] else "") for text, match in matches.items()
+    }
+    time = matches[distinct[0]]
     time_format = f"{' %H:%M' if time[2] else ''}{':%S' if time[3] else ''}{'.%f' if time[4] else ''}"
     excluded = {None: "", True: _MONTH_FIRST, False: _DAY_FIRST}[day_first]
-    fits = {form: _times(texts, form + time_format) for form in _DATE_FORMATS if form != excluded}
-    fitting = [form for form, times in fits.items() if times is not None]
+    tried = {form: _times(values.map(texts), form + time_format) for form in _DATE_FORMATS if form != excluded}
+    fitting = [form for form, times in tried.items() if times is not None]
     if not fitting:
         return None
     assumed = " assumed (--day-first for the other order)" if len(fitting) > 1 else ""
-    return fits[fitting[0]], _DATE_FORMATS[fitting[0]] + assumed
+    return tried[fitting[0]], _DATE_FORMATS[fitting[0]] + assumed
 
 
-def _times(texts: list[str], form: str) -> Any:
+def _times(texts: Any, form: str) -> Any:
     """Return times in microseconds; None if a text is not of this format."""
-    import pandas as pd
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of pandas; a text that is not a date becomes a level
         try:
-            index = pd.to_datetime(pd.Index(texts, dtype=object), format=form, utc=True)
+            return _as_utc(texts, form)
         except (ValueError, TypeError, OverflowError):
             return None
-    return index.tz_localize(None).to_numpy().astype("datetime64[us]")
 
 
-def _numbers_as_levels(values: Any) -> Any:
+def _as_utc(values: Any, form: str | None = None) -> Any:
+    """Return times in microseconds, in UTC where a zone is given."""
     import pandas as pd
 
-    codes, distinct = pd.factorize(np.asarray(values, dtype=np.float64))  # NaN has code -1
-    return _levels([format_number(value) for value in distinct], codes)
+    return pd.to_datetime(values, format=form, utc=True).dt.tz_localize(None).astype("datetime64[us]")
 
 
-def _levels(distinct: list[str], codes: Any) -> Any:
+def _levels(values: Any) -> Any:
     import pandas as pd
 
-    order = pd.Index(sorted(distinct, key=_level_order), dtype=object)
-    return pd.Categorical.from_codes(np.append(order.get_indexer(pd.Index(distinct, dtype=object)), -1)[codes], order)
+    levels = sorted(values.dropna().unique(), key=_level_order)
+    return values.astype(pd.CategoricalDtype(pd.Index(levels, dtype=object)))
 
 
 def _level_order(level: str) -> tuple[float, str]:
     """Sort levels that are numbers by their value, before other levels."""
     return (float(level), level) if re.fullmatch(r"-?\d+(\.\d+)?", level) else (math.inf, level)
-
-
-def _expand(distinct: Any, codes: Any) -> Any:
-    """Return the value of each row from the distinct values; code -1 is missing."""
-    import pandas as pd
-
-    return pd.api.extensions.take(distinct, codes, allow_fill=True)
 
 
 def _reason_to_leave_out(series: Any, row_numbers: Sequence[int]) -> str:

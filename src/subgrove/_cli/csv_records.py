@@ -11,9 +11,9 @@ Requirements this design meets:
 
 from __future__ import annotations
 
-import codecs
 import csv
 import gzip
+import json
 import math
 import re
 import zlib
@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 from typing import IO, cast
 
-from subgrove._cli.columns import RawColumn, RawTable, SelectColumns
+from subgrove._cli.columns import RawTable, SelectColumns
 from subgrove._cli.options import DataOptions
 from subgrove.exceptions import InputError, ParameterError
 
@@ -34,13 +34,6 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 LONGEST_LINE = 16 << 20  # characters of a line or a quoted cell
 _HEAD = 1 << 16  # bytes that the encoding is detected from
 _N_DETECTION = 200  # records that the delimiter is detected from
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as Python's surrogateescape decodes them
 _MULTIBYTE = re.compile("[^\x00-\x7f\udc80-\udcff]")  # characters that were several bytes of UTF-8
@@ -64,12 +57,13 @@ def read_csv(path: Path, gzipped: bool, select: SelectColumns, options: DataOpti
     if not sample:
         raise InputError(f"{path} has a header but no rows.")
     rows = [_row(record, len(names), places, mark, path) for record in sample]
-    columns = zip(places, zip(*rows, strict=True), strict=True)
+    notes = {"Encoding": text.note, "Delimiter": "" if mark == "," else _delimiter_name(mark)}
     return RawTable(
-        columns=tuple(RawColumn(names[place], "any", cells) for place, cells in columns),
+        columns=dict(zip((names[place] for place in places), zip(*rows, strict=True), strict=True)),
         row_numbers=tuple(number - 1 for number, _, _ in sample),
         total=text.n_records - 1,
-        notes=(*text.notes, *([] if mark == "," else [f"Delimiter: {_delimiter_name(mark)}."])),
+        notes=tuple(f"{what}: {note}." for what, note in notes.items() if note),
+        untyped=True,
         decimal_comma=mark != ",",
     )
 
@@ -79,35 +73,27 @@ def _open_text(path: Path, gzipped: bool) -> Iterator[_TextFile]:
     """Open a file as text in its encoding; bytes that are not UTF-8 are decoded later, by `_cells`."""
     encoding = ""
     try:
-        with _open_bytes(path, gzipped) as file:
+        with cast(IO[bytes], gzip.open(path)) if gzipped else path.open("rb") as file:
             head = file.read(_HEAD)
-        encoding, note = _encoding_of(head)
-        if encoding == "utf-8" and len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
-            raise _binary(path, 1)
-        errors = "surrogateescape" if encoding == "utf-8" else "strict"
-        with _open_bytes(path, gzipped) as file, TextIOWrapper(file, encoding, errors, newline="") as stream:
-            yield _TextFile(path, stream, note)
+            file.seek(0)
+            encoding, note = _encoding_of(head)
+            if encoding == "utf-8" and len(_CONTROL.findall(head)) > 0.01 * len(head) + 1:
+                raise _binary(path, 1)
+            errors = "surrogateescape" if encoding == "utf-8" else "strict"
+            with TextIOWrapper(file, encoding, errors, newline="") as stream:
+                yield _TextFile(path, stream, note)
     except UnicodeError as error:
         raise InputError(f"{path} is not valid {encoding}: {error}.") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is damaged, decompression failed: {error}.") from error
 
 
-def _open_bytes(path: Path, gzipped: bool) -> IO[bytes]:
-    return cast(IO[bytes], gzip.open(path)) if gzipped else path.open("rb")
-
-
 def _encoding_of(head: bytes) -> tuple[str, str]:
-    """Return the encoding that a byte order mark, or the zeros of UTF-16, reveal, and a note; else UTF-8."""
-    for mark, name in _BYTE_ORDER_MARKS:
-        if head.startswith(mark):
-            return name, "" if name == "utf-8-sig" else f"read as {name.upper()}"
-    pairs = head[:2000]
-    if len(pairs) >= 8 and b"\0" in pairs:
-        for name, high, low in (("utf-16-le", pairs[1::2], pairs[::2]), ("utf-16-be", pairs[::2], pairs[1::2])):
-            if high.count(0) > 0.9 * len(high) and not low.count(0):
-                return name, f"read as {name.upper()}, without a byte order mark"
-    return "utf-8", ""
+    """Return the encoding that a byte order mark, or the zeros of UTF-16 and UTF-32, reveal, and a note; else UTF-8."""
+    name = json.detect_encoding(head)
+    if name.startswith("utf-8"):
+        return name, ""
+    return name, f"read as {name.upper()}{', without a byte order mark' if name.endswith('e') else ''}"
 
 
 def _binary(path: Path, line: int) -> InputError:
@@ -120,17 +106,9 @@ class _TextFile:
     """An open text file, the numbers of lines and records read so far, and the first lines of each encoding."""
 
     def __init__(self, path: Path, stream: TextIOWrapper, note: str) -> None:
-        self.path, self.stream, self.note = path, stream, note
+        self.path, self.stream, self.note = path, stream, note  # on the encoding, "" if it was not guessed
         self.n_lines = self.n_records = 0
         self.utf8_line = self.other_line = 0  # first lines with multi-byte UTF-8, and with bytes that are not UTF-8
-
-    @property
-    def notes(self) -> list[str]:
-        """Note on the encoding, if it was guessed."""
-        note = self.note
-        if self.other_line:
-            note = f"not UTF-8 (line {self.other_line}); read as Windows-1252 (Latin 1)"
-        return [f"Encoding: {note}."] if note else []
 
     def records(self) -> Iterator[Record]:
         """Yield the records that are not empty; a line with an odd number of quotes continues in the next."""
@@ -176,6 +154,7 @@ class _TextFile:
             self.utf8_line = self.n_lines
         if not self.other_line and _NOT_UTF8.search(line):
             self.other_line = self.n_lines
+            self.note = f"not UTF-8 (line {self.n_lines}); read as Windows-1252 (Latin 1)"
         if self.utf8_line and self.other_line:
             raise InputError(
                 f"{self.path} mixes encodings: line {self.utf8_line} is UTF-8, line {self.other_line} is not. "
@@ -188,18 +167,13 @@ def _reservoir_sample(records: Iterator[Record], size: int, random: Random) -> l
     sample = list(islice(records, size))
     weight = 1.0
     while len(sample) == size:
-        weight *= math.exp(math.log(_positive(random)) / size)
-        skipped = math.floor(math.log(_positive(random)) / math.log1p(-weight)) if weight > 0 else 1 << 62
+        weight *= math.exp(math.log(1.0 - random.random()) / size)  # of a uniform number in (0, 1]
+        skipped = math.floor(math.log(1.0 - random.random()) / math.log1p(-weight)) if weight > 0 else 1 << 62
         record = next(islice(records, skipped, None), None)
         if record is None:
             break
         sample[random.randrange(size)] = record
     return sorted(sample)
-
-
-def _positive(random: Random) -> float:
-    """Return a uniform number in (0, 1]."""
-    return 1.0 - random.random()
 
 
 def _cells(record: Record, mark: str, path: Path) -> list[str]:
@@ -246,21 +220,19 @@ def _parse_delimiter(delimiter: str) -> str:
 def _detect_delimiter(path: Path, gzipped: bool) -> str:
     """Return the delimiter that splits most of the first records into the same number of cells, more than one."""
     with _open_text(path, gzipped) as text:
-        first = list(islice(text.records(), _N_DETECTION))
-    return max(DELIMITERS, key=lambda mark: _agreement(first, mark))
+        first = [record for _, _, record in islice(text.records(), _N_DETECTION)]
+
+    def agreement(mark: str) -> tuple[int, int]:
+        cells, times = Counter(_n_cells(record, mark) for record in first).most_common(1)[0]
+        return (times, cells) if cells > 1 else (0, 0)
+
+    return max(DELIMITERS, key=agreement) if first else ","
 
 
-def _agreement(records: Sequence[Record], mark: str) -> tuple[float, int]:
-    """Return the most frequent number of cells and its share of the records; zeros for a single cell."""
-    counts = Counter(_n_cells(record, mark) for record in records)
-    cells, times = counts.most_common(1)[0] if counts else (1, 0)
-    return (times / len(records), cells) if cells > 1 else (0.0, 0)
-
-
-def _n_cells(record: Record, mark: str) -> int:
+def _n_cells(record: str, mark: str) -> int:
     """Return the number of cells; 1 if this delimiter leaves a line end outside of quotes, so it is not the one."""
     try:
-        return len(next(csv.reader([record[2]], delimiter=mark)))
+        return len(next(csv.reader([record], delimiter=mark)))
     except csv.Error:
         return 1
 

@@ -245,6 +245,5 @@ def _print_importance(summary: Any, output: Output) -> None:
 
 
 def _interval(estimate: Any) -> str:
-    if estimate.conf_low is None or estimate.conf_high is None:
-        return ""
-    return f"{number(estimate.conf_low)} to {number(estimate.conf_high)}"
+    low, high = number(estimate.conf_low), number(estimate.conf_high)
+    return f"{low} to {high}" if low and high else ""

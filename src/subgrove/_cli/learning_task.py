@@ -44,12 +44,12 @@ def learning_task(table: FileTable, target: str, kind: TaskKind | None) -> Learn
         raise InputError(f"All values of the target {target!r} in {table.path} are missing. Choose another --target.")
     if missing:
         notes.append(f"{count_of(missing, 'row')} with missing target {target!r} left out.")
-    inferred, reason = _infer_kind(y.dropna(), target)
+    values = y.dropna()
+    inferred, reason = _infer_kind(values, target)
     if kind == "regression" and y.dtype.kind not in "iuf":
         raise InputError(f"--task regression needs a numeric target, but {target!r} holds levels. Use classification.")
     if kind is None:
         notes.append(f"Task: {inferred}, because {reason} (override with --task).")
-    values = y.iloc[np.flatnonzero(y.notna())]
     kind = kind or inferred
     if kind == "classification":
         values, removed = _without_rare_classes(_labels(values), target)

@@ -31,6 +31,7 @@ def _check_jobs(n_jobs: int | None) -> int | None:
 
 
 Target = _columns("Target column to predict.", "--target", "-t")
+Features = _columns("Features to analyse, repeated or comma-separated; default: all.", "--features", "--feature", "-f")
 MaxDepth = _option("Largest number of conditions in the rule of a subgroup.", min=0, max=10, show_default=True)
 JsonFile = _file("Write the results as JSON; - for standard output.", "--json")
 ReportPage = _file("HTML page to write; - for standard output.", "--out", "-o", show_default=True)
@@ -88,10 +89,7 @@ class DataOptions(RunOptions):
 class FeatureOptions(DataOptions):
     """Features to analyse without a model."""
 
-    features: Annotated[
-        list[str],
-        _columns("Features to analyse, repeated or comma-separated; all by default.", "--features", "--feature", "-f"),
-    ] = field(default_factory=list)
+    features: Annotated[list[str], Features] = field(default_factory=list)
     target: Annotated[str | None, _columns("Target column, which is not used as a feature.", "--target", "-t")] = None
     json: Annotated[Path | None, JsonFile] = None
 
@@ -133,10 +131,7 @@ class ExplainOptions(ReportOptions, DataOptions):
     """Options of `subgrove explain`."""
 
     target: Annotated[str, Target]
-    features: Annotated[
-        list[str],
-        _columns("Features to explain, repeated or comma-separated; all by default.", "--features", "--feature", "-f"),
-    ] = field(default_factory=list)
+    features: Annotated[list[str], Features] = field(default_factory=list)
     task: Annotated[
         Literal["regression", "classification"] | None, _option("Kind of target; inferred from its values by default.")
     ] = None

@@ -1,101 +1,71 @@
-"""Read a sample of the rows of a Parquet file as plain Python values, by pyarrow or polars.
-
-Both give the same values, None where missing.
-"""
+"""Read a sample of the rows of Parquet files as plain Python values; pyarrow and polars give the same ones."""
 
 from __future__ import annotations
 
 import gzip
-import io
-from collections.abc import Callable
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
-from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from subgrove._cli.columns import RawTable, SelectColumns, raw_column
+import numpy as np
+
+from subgrove._cli.columns import RawTable, SelectColumns
 from subgrove._cli.options import DataOptions
 from subgrove.exceptions import InputError, SubgroveError
 
 
 def read_parquet(path: Path, gzipped: bool, select: SelectColumns, options: DataOptions) -> RawTable:
     """Read the selected columns of a sample of the rows; of all rows if there are at most `options.sample_size`."""
-    engine = next((name for name in ("pyarrow", "polars") if find_spec(name)), None)
-    if engine is None:
+    if not find_spec("pyarrow") and not find_spec("polars"):
         raise InputError(
             f"{path} is a Parquet file, and neither pyarrow nor polars is installed to read it. "
             f"Run: pip install 'subgrove[pyarrow]'"
         )
-    try:
-        # Parquet is read from its end, which needs the content of a compressed file in memory.
-        source = io.BytesIO(gzip.decompress(path.read_bytes())) if gzipped else path
-        table = (_read_with_pyarrow if engine == "pyarrow" else _read_with_polars)(source, select, options)
-    except (SubgroveError, MemoryError):
-        raise
-    except Exception as error:  # the libraries' errors have no common class
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path} is damaged, or not Parquet that {engine} can read: {text}") from error
-    if not table.total:
-        raise InputError(f"{path} has no rows.")
-    return table
+    with TemporaryDirectory() as folder:
+        if gzipped:  # Parquet is read from its end
+            packed, path = path, Path(folder) / "rows.parquet"
+            with gzip.open(packed) as source, path.open("wb") as plain:
+                shutil.copyfileobj(source, plain)
+        try:
+            return read_sample(_lazy_table(path), select, options)
+        except (SubgroveError, MemoryError):
+            raise
+        except Exception as error:  # the libraries' errors have no common class
+            text = str(error).partition("\n")[0].split(": ")[-1] or type(error).__name__
+            raise InputError(f"{options.data} is damaged, or not Parquet that can be read: {text}") from error
 
 
-def _sample(total: int, options: DataOptions) -> list[int]:
-    """Return row numbers of a sample, in order."""
-    if total <= options.sample_size:
-        return list(range(total))
-    return sorted(Random(options.random_state).sample(range(total), options.sample_size))
+def _lazy_table(path: Path) -> Any:
+    if find_spec("pyarrow"):
+        import pyarrow.dataset as ds
 
-
-def _read_with_pyarrow(source: io.BytesIO | Path, select: SelectColumns, options: DataOptions) -> RawTable:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(source) as content:
-        schema = content.schema_arrow
-        names = _selected(schema.names, select)
-        _reject_nested(options, {name: schema.field(name).type for name in names}, pa.types.is_nested)
-        total = int(content.metadata.num_rows)
-        rows, chunks, start = _sample(total, options), [], 0
-        for group in range(content.num_row_groups):
-            n = content.metadata.row_group(group).num_rows
-            within = [row - start for row in rows if start <= row < start + n]
-            if within:
-                chunks.append(content.read_row_group(group, columns=names, use_threads=False).take(within))
-            start += n
-        table = pa.concat_tables(chunks) if chunks else schema.empty_table()
-    columns = (raw_column(name, table[name].to_pylist()) for name in names)
-    return RawTable(tuple(columns), tuple(rows), total)
-
-
-def _read_with_polars(source: io.BytesIO | Path, select: SelectColumns, options: DataOptions) -> RawTable:
+        return ds.dataset(str(path), format="parquet")
     import polars as pl
 
-    lazy = pl.scan_parquet(source, glob=False)
-    schema = lazy.collect_schema()
-    names = _selected(schema.names(), select)
-    _reject_nested(options, {name: schema[name] for name in names}, lambda kind: kind.is_nested())
-    total = int(lazy.select(pl.len()).collect().item())
-    rows = _sample(total, options)
-    query = lazy.select(names)
-    if len(rows) < total:
-        places = pl.Series(rows, dtype=pl.UInt32).implode()
-        query = query.with_row_index("\0").filter(pl.col("\0").is_in(places)).drop("\0")
-    frame = query.collect()
-    columns = (raw_column(name, frame[name].to_list()) for name in names)
-    return RawTable(tuple(columns), tuple(rows), total)
+    return pl.scan_parquet(path, glob=False)
 
 
-def _selected(names: list[str], select: SelectColumns) -> list[str]:
-    selected = set(select(names))
-    return [name for name in names if name in selected]
+def read_sample(source: Any, select: SelectColumns, options: DataOptions) -> RawTable:
+    """Read a sample of the rows of `LargeData`, in their order."""
+    import narwhals as nw
 
+    from subgrove._scale.large_data import read_chunks
+    from subgrove._scale.readers import sample_rows
 
-def _reject_nested(options: DataOptions, types: dict[str, Any], is_nested: Callable[[Any], bool]) -> None:
-    nested = [name for name, kind in types.items() if is_nested(kind)]
+    data = read_chunks(source, argument="DATA")
+    selected = set(select(data.columns))
+    names = [name for name in data.columns if name in selected]
+    schema = nw.from_native(data.empty, eager_only=True).schema
+    nested = [name for name in names if schema[name].is_nested()]
     if nested:
-        listed = ", ".join(f"{name!r} ({str(types[name])[:40]})" for name in nested[:5])
+        listed = ", ".join(f"{name!r} ({str(schema[name])[:40]})" for name in nested[:5])
         raise InputError(
             f"{options.data} has nested columns: {listed}. A feature must have one value per row; "
             f"leave them out (--drop {nested[0]!r}), or unnest them into separate columns."
         )
+    sample = sample_rows(data, names, options.sample_size, options.random_state)
+    order = np.argsort(sample.rows)
+    table = nw.from_native(sample.table, eager_only=True)[order.tolist()]
+    return RawTable({name: table[name].to_list() for name in names}, sample.rows[order].tolist(), data.n_rows)

@@ -25,13 +25,12 @@ from subgrove._cli.columns import (
     SelectColumns,
     infer,
     merge_levels,
-    raw_column,
 )
 from subgrove._cli.csv_records import read_csv
 from subgrove._cli.options import DataOptions
-from subgrove._cli.parquet import read_parquet
+from subgrove._cli.parquet import read_parquet, read_sample
 from subgrove._cli.terminal import Output, quoted
-from subgrove._core.text import count_of
+from subgrove._core.text import count_of, first_of
 from subgrove.exceptions import InputError, ParameterError
 
 MOST_COLUMNS = 500
@@ -61,8 +60,8 @@ class FileTable:
     total : int
         Rows of the file.
     notes : tuple of str
-    random_state : int
-        Seed of the sample of rows, if the file has more rows than the frame.
+    sampling : str
+        The sentence on the sample of rows; "" if all rows are used.
     """
 
     path: Path
@@ -70,16 +69,7 @@ class FileTable:
     columns: tuple[InferredColumn, ...]
     total: int
     notes: tuple[str, ...]
-    random_state: int = 1
-
-    @property
-    def sampling(self) -> str:
-        """The sentence on the sample of rows; "" if all rows are used."""
-        n = len(self.frame)
-        if n == self.total:
-            return ""
-        rows = f"{n:,} of the {self.total:,} rows of {self.path.name}"
-        return f"Based on a random sample of {rows} (random state {self.random_state})."
+    sampling: str
 
 
 def read_table_file(
@@ -105,29 +95,27 @@ def read_table_file(
 
     required = required or {}
     raw = _read_raw(options, partial(_columns_to_read, options, required))
-    names = [column.name for column in raw.columns]
-    kept_columns = frozenset(required) | frozenset(selected_columns(options.columns, names, "--columns"))
+    names = list(raw.columns)
     overrides = ColumnOverrides(
-        nominal=frozenset(selected_columns(options.nominal, names, "--nominal")),
-        numeric=frozenset(selected_columns(options.numeric, names, "--numeric")),
+        options=options,
+        nominal=selected_columns(options.nominal, names, "--nominal"),
+        numeric=selected_columns(options.numeric, names, "--numeric"),
         numeric_reason=numeric_reason,
-        missing=frozenset(options.na),
-        day_first=options.day_first,
-        decimal_comma=raw.decimal_comma,
-        keep=frozenset(names) if keep_all else kept_columns,
-        keep_levels=frozenset(names if keep_all else required),
+        keep=names if keep_all else [*required, *selected_columns(options.columns, names, "--columns")],
+        keep_levels=names if keep_all else list(required),
     )
-    inferred = [infer(column, raw.row_numbers, overrides) for column in raw.columns]
+    inferred = [infer(name, raw, overrides) for name in names]
     columns = tuple(column for _, column in inferred)
     frame = pd.DataFrame({column.name: values for values, column in inferred if not column.left_out})
     if frame.shape[1] < 2:
-        raise InputError(
-            f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {_reasons(columns)}."
-        )
-    table = FileTable(options.data, frame, columns, raw.total, raw.notes, options.random_state)
-    if not table.sampling:
-        return table
-    return replace(table, notes=(*raw.notes, f"{table.sampling} Use more with --sample-size."))
+        reasons = first_of([f"{column.name!r}: {column.left_out}" for column in columns if column.left_out], 3)
+        raise InputError(f"{options.data} has {count_of(frame.shape[1], 'usable column')}. Left out: {reasons}.")
+    sampling, notes = "", raw.notes
+    if len(frame) < raw.total:
+        rows = f"{len(frame):,} of the {raw.total:,} rows of {options.data.name}"
+        sampling = f"Based on a random sample of {rows} (random state {options.random_state})."
+        notes = (*raw.notes, f"{sampling} Use more with --sample-size.")
+    return FileTable(options.data, frame, columns, raw.total, notes, sampling)
 
 
 def read_like(options: DataOptions, like: FileTable, *, keep_all: bool = False) -> FileTable:
@@ -230,7 +218,7 @@ def _suggest(name: str, names: Sequence[str]) -> str:
 def _read_raw(options: DataOptions, select: SelectColumns) -> RawTable:
     path = options.data
     if path.is_dir() or (any(sign in str(path) for sign in "*?[") and not path.exists()):
-        return _read_folder(options, select)
+        return read_sample(str(path), select, options)
     check_readable(path)
     head, gzipped = _head(path)
     if head == b"PAR1":
@@ -257,23 +245,6 @@ def _head(path: Path) -> tuple[bytes, bool]:
         if head.startswith(mark):
             raise InputError(f"{path} is {what}. Save it as CSV or Parquet, and pass that file.")
     return head[:4], gzipped
-
-
-def _read_folder(options: DataOptions, select: SelectColumns) -> RawTable:
-    """Read a sample of the rows of several Parquet files."""
-    from subgrove._scale.large_data import read_chunks
-    from subgrove._scale.readers import sample_rows
-
-    data = read_chunks(str(options.data), argument="DATA")
-    sample = sample_rows(data, select(data.columns), options.sample_size, options.random_state)
-    table = sample.table.astype(object).where(sample.table.notna(), None)
-    columns = (raw_column(str(name), table[name].tolist()) for name in table.columns)
-    return RawTable(tuple(columns), tuple(range(sample.n)), sample.of)
-
-
-def _reasons(columns: tuple[InferredColumn, ...]) -> str:
-    listed = [f"{column.name!r}: {column.left_out}" for column in columns if column.left_out]
-    return "; ".join(listed[:3]) + (f"; and {len(listed) - 3} more" if len(listed) > 3 else "")
 
 
 def _with_levels_of(values: Any, known: Any) -> Any:

@@ -27,6 +27,7 @@ import typer
 
 from subgrove._core.files import write_text
 from subgrove._core.text import first_of
+from subgrove._core.text import number as number_text
 from subgrove.exceptions import (
     ChunkError,
     ClusterError,
@@ -81,16 +82,11 @@ class Output:
 
 def plain_table(header: Row, rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
     """Return a table as aligned text."""
-    lines = [[str(cell) for cell in header], *rows]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    texts = [
-        "  ".join(
-            cell.rjust(width) if at in right else cell.ljust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in lines
-    ]
-    return "\n".join(text.rstrip() for text in texts)
+    columns = []
+    for at, column in enumerate(zip(header, *rows, strict=True)):
+        width = max(map(len, column))
+        columns.append([cell.rjust(width) if at in right else cell.ljust(width) for cell in column])
+    return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
 
 
 def _print_rich_table(
@@ -115,14 +111,8 @@ def printable(text: str) -> str:
 
 
 def number(value: float | None) -> str:
-    """Format a number with three significant digits, "" if it is missing."""
-    if value is None or value != value:
-        return ""
-    if value == 0:
-        return "0"
-    if 1000 <= abs(value) < 1e15:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
+    """Format a number as the report does, "" if it is missing."""
+    return "" if value is None or value != value else number_text(value)
 
 
 def quoted(names: Iterable[Any], most: int = 5) -> str:
@@ -188,12 +178,9 @@ def _code_and_message(error: BaseException) -> tuple[int, str]:
     out_of_memory = isinstance(error, MemoryError) or any(text in str(error) for text in _OUT_OF_MEMORY)
     if out_of_memory and not isinstance(error, InputError):
         return BAD_INPUT, "Error: not enough memory. Use fewer rows (--sample-size) or columns (--columns)."
-    if isinstance(error, ModelError | SamplerError):
-        return MODEL_FAILED, f"Error: {error}"
-    if isinstance(error, ChunkError | ClusterError):
-        return CHUNK_FAILED, f"Error: {error}"
     if isinstance(error, SubgroveError):
-        return BAD_INPUT, f"Error: {error}"
+        failed = MODEL_FAILED if isinstance(error, ModelError | SamplerError) else BAD_INPUT
+        return CHUNK_FAILED if isinstance(error, ChunkError | ClusterError) else failed, f"Error: {error}"
     if isinstance(error, OSError):
         return BAD_INPUT, f"Error: {error.filename or 'a file'}: {error.strerror or error}."
     text = f"Unexpected {type(error).__name__}: {str(error)[:300]}"

@@ -17,12 +17,17 @@ def check_file_path(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a file completely or not at all, as UTF-8."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Write a file completely or not at all."""
     check_file_path(path)
     unfinished = path.parent / f".{path.name}.{secrets.token_hex(8)}"
     try:
-        with unfinished.open("x", encoding="utf-8") as file:
-            file.write(text)
+        with unfinished.open("xb") as file:
+            file.write(content)
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)

@@ -81,7 +81,7 @@ class FeatureSums:
         Of squared deviations from the mean of each row.
     n_sampled : float array (K,)
         Number of sampled rows.
-    n_exact : int
+    n_exact : int or array
         Number of rows with an exact expectation.
     """
 
@@ -89,7 +89,7 @@ class FeatureSums:
     sums: Floats
     spread: Floats
     n_sampled: Floats
-    n_exact: int = 0
+    n_exact: Any
 
     @classmethod
     def of(cls, accumulator: RunningAccumulator) -> FeatureSums:
@@ -104,29 +104,20 @@ class FeatureSums:
 
     def arrays(self) -> dict[str, npt.NDArray[Any]]:
         """Return the sums as plain arrays."""
-        return {
-            "moments": self.moments.array,
-            "sums": self.sums,
-            "spread": self.spread,
-            "n_sampled": self.n_sampled,
-            "n_exact": np.array(self.n_exact),
-        }
+        return {"moments": self.moments.array, **{name: np.asarray(getattr(self, name)) for name in _ADDED}}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> FeatureSums:
         """Undo `arrays`."""
-        own = {name: arrays[name] for name in ("sums", "spread", "n_sampled")}
-        return cls(Moments.from_array(arrays["moments"]), **own, n_exact=int(arrays["n_exact"]))
+        return cls(Moments.from_array(arrays["moments"]), **{name: arrays[name] for name in _ADDED})
 
     def merged(self, other: FeatureSums) -> FeatureSums:
         """Return the sums over the rows of both."""
-        return FeatureSums(
-            self.moments.merged(other.moments),
-            self.sums + other.sums,
-            self.spread + other.spread,
-            self.n_sampled + other.n_sampled,
-            self.n_exact + other.n_exact,
-        )
+        added = {name: getattr(self, name) + getattr(other, name) for name in _ADDED}
+        return FeatureSums(self.moments.merged(other.moments), **added)
+
+
+_ADDED = ("sums", "spread", "n_sampled", "n_exact")
 
 
 @dataclass(eq=False)
@@ -191,7 +182,7 @@ class ChunkSums:
             independent=True,
             moments=sums.moments,
             n_rows=self.n_rows,
-            n_exact=sums.n_exact,
+            n_exact=int(sums.n_exact),
             singletons=(),
             fidelity_check=check,
         )

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from subgrove._core.execution import KeyedStreams, Keys
 from subgrove._core.kinds import Floats
-from subgrove._data.replace_columns import Changes, Frames, Rows, changes_of
+from subgrove._data.replace_columns import Frames, Rows
 from subgrove._data.table import Table
 from subgrove._data.to_containers import container_of
 from subgrove._models.predictor import Predictor, Target, missing_in, read_target
@@ -29,8 +29,9 @@ from subgrove._scale.engines import ChunkArrays
 from subgrove._scale.readers import Chunk, row_keys
 from subgrove._scoring.accumulate import NumpyArrays
 from subgrove._scoring.chunk_sums import BincountSums, ChunkSums, FeatureSums, RunningAccumulator
-from subgrove._scoring.context import build_table, resample
+from subgrove._scoring.context import PredictionJob, build_table, resample
 from subgrove._scoring.row_losses import ALL, RowLosses
+from subgrove._scoring.score import prediction_jobs
 from subgrove.exceptions import InputError, SubgroveError, SubgroveWarning
 from subgrove.losses import Loss
 from subgrove.samplers.base import Feature, FittedSampler, title
@@ -264,37 +265,29 @@ class BatchScorer:
     def score(self, feature: Feature, resampled: ResampledFeature, frames: Frames, n_repeats: int) -> FeatureSums:
         """Return the sums over all resamples of one feature."""
         n_losses, n = self.baseline.shape
-        about = f"feature {title(feature)!r}"
-        arrays = NumpyArrays(n, self.weights, BincountSums)
-        accumulator = RunningAccumulator(arrays, resampled, n_losses, n_repeats)
-        for term in () if resampled.exact is None else resampled.exact.terms():
-            if len(term.rows):
-                table = build_table(partial(frames.changed, term.rows, term.changes), lambda: about)
-                accumulator.add_exact(term, self._increase(table, term.rows, f"{about}, exact expectation"))
-        sampled = resampled.sampled
-        if sampled is None or sampled.any():
-            rows = None if sampled is None else np.flatnonzero(sampled)
-            for repeat, changes in enumerate(resampled.draws()):
-                table = build_table(partial(self._table, frames, rows, changes), lambda: about)
-                increase = self._increase(table, rows, f"{about}, repeat {repeat}")
-                self.batch.restore()
-                accumulator.add_repeat(repeat, next(iter(changes.values())), increase, rows)
+        accumulator = RunningAccumulator(NumpyArrays(n, self.weights, BincountSums), resampled, n_losses, n_repeats)
+        for job in prediction_jobs(feature, resampled):
+            increase = self._increase(build_table(partial(self._table, frames, job), job.about), job)
+            self.batch.restore()
+            if job.term is not None:
+                accumulator.add_exact(job.term, increase)
+            elif job.repeat is not None:
+                accumulator.add_repeat(job.repeat, next(iter(job.changes.values())), increase, job.rows)
         return FeatureSums.of(accumulator)
 
-    def _table(self, frames: Frames, rows: Rows | None, changes: Changes) -> Any:
-        if rows is None:
-            return self.batch.written({name: frames.native(name, column) for name, column in changes.items()})
-        return frames.changed(rows, changes_of(changes, rows))
+    def _table(self, frames: Frames, job: PredictionJob) -> Any:
+        if job.rows is None:
+            return self.batch.written({name: frames.native(name, column) for name, column in job.changes.items()})
+        return frames.changed(job.rows, job.changes)
 
-    def _increase(self, table: Any, rows: Rows | None, what: str) -> Floats:
-        n = self.baseline.shape[1] if rows is None else len(rows)
-
+    def _increase(self, table: Any, job: PredictionJob) -> Floats:
         def about(row: int | None = None) -> str:
-            return str(self.about(what, row if rows is None or row is None else int(rows[row])))
+            return str(self.about(job.about(), row if job.rows is None or row is None else int(job.rows[row])))
 
-        predictions = self.predictor.predict(table, n, about)
-        increase = self.losses.rows(predictions, ALL if rows is None else rows, about)
-        increase -= self.baseline if rows is None else self.baseline[:, rows]
+        rows = ALL if job.rows is None else job.rows
+        predictions = self.predictor.predict(table, job.n_rows(self.baseline.shape[1]), about)
+        increase = self.losses.rows(predictions, rows, about)
+        increase -= self.baseline[:, rows]
         return increase
 
 

@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
-import numpy as np
-
 from subgrove._version import __version__
 from subgrove.exceptions import ClusterError, ParameterError
 
-ChunkArrays = Mapping[str, np.ndarray]  # plain arrays only: they are saved without pickle
+ChunkArrays = Mapping[str, Any]  # plain arrays, if they are saved in a checkpoint: that is done without pickle
 
 
 class SupportsChunk(Protocol):

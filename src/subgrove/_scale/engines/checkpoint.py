@@ -11,21 +11,20 @@ do some chunks twice and harm nothing. Another run is rejected, with the differe
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
+import io
 import json
-import os
-import uuid
 import warnings
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from subgrove._core.files import write_bytes
 from subgrove._scale.engines.base import ChunkArrays, SupportsChunk
 from subgrove._version import __version__
 from subgrove.exceptions import FormatError, ParameterError, SubgroveWarning
@@ -64,8 +63,9 @@ class Checkpoint:
 
     def write(self, number: int, sums: ChunkArrays) -> None:
         """Keep sums of a chunk: whole, or not at all."""
-        with atomic_file(self.file(number)) as temporary, open(temporary, "wb") as file:
-            np.savez(file, **{OF: np.array(self.digest)}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
+        content = io.BytesIO()
+        np.savez(content, **{OF: np.array(self.digest)}, **sums)  # type: ignore[arg-type]  # its stub wants a flag
+        _write(self.file(number), content.getvalue())
 
 
 def open_checkpoint(folder: Path | str, mark: str, chunks: Sequence[SupportsChunk], what: str) -> Checkpoint:
@@ -107,8 +107,7 @@ def write_run(folder: Path, run: dict[str, Any]) -> None:
             f"checkpoint={str(folder)!r} is no checkpoint and is not empty: it holds {others[0]!r}"
             f"{f' and {len(others) - 1} more' if len(others) > 1 else ''}. Name a new or an empty folder."
         )
-    with atomic_file(folder / "run.json") as temporary:
-        temporary.write_text(json.dumps(run, indent=1), encoding="utf-8")
+    _write(folder / "run.json", json.dumps(run, indent=1).encode())
 
 
 def describe_differences(found: dict[str, Any], run: dict[str, Any]) -> list[str]:
@@ -125,15 +124,8 @@ def describe_differences(found: dict[str, Any], run: dict[str, Any]) -> list[str
     return words or ["its mark"]
 
 
-@contextlib.contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
-    """A temporary name beside `path`, renamed to it at the end; removed after an error."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+def _write(path: Path, content: bytes) -> None:
     try:
-        try:
-            yield temporary
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_bytes(path, content)
     except OSError as error:
         raise ParameterError(f"checkpoint: {path} cannot be written: {error}. What is there is kept.") from error

@@ -16,10 +16,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from subgrove._core.execution import effective_jobs, progress_bar
+from subgrove._core.validate import whole_number
 from subgrove._scale.engines.base import (
     ChunkArrays,
     ClusterLostError,
@@ -74,8 +76,7 @@ def run_chunks(
         Number of the chunk and its sums, in the order of chunks. Closing it cancels what is under way.
     """
     effective_jobs(n_jobs)  # raises if n_jobs is invalid
-    if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
-        raise ParameterError(f"retries must be a whole number >= 0; got {retries!r}.")
+    whole_number("retries", retries, least=0)
     kept = None if checkpoint is None else open_checkpoint(checkpoint, mark, chunks, what)
     return _Run(work, chunks, n_jobs, kept, retries).results(progress, what)
 
@@ -97,7 +98,11 @@ class _Run:
         self.under_way: dict[Any, int] = {}
         self.ready: dict[int, ChunkArrays] = {}
         self.attempts = [0] * len(chunks)
-        self.engine: Engine | None = None
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The active engine; none is started if all chunks are in the checkpoint."""
+        return active_engine(self.work, self.n_jobs)
 
     def results(self, progress: bool | None, what: str) -> Iterator[tuple[int, ChunkArrays]]:
         """Sums in the order of chunks."""
@@ -109,7 +114,7 @@ class _Run:
                     advance(chunk.n_rows)
                     yield number, sums
         finally:
-            if self.engine is not None:
+            if "engine" in self.__dict__:
                 self.engine.close(list(self.under_way))
 
     def _sums_of(self, number: int) -> ChunkArrays:
@@ -126,38 +131,34 @@ class _Run:
 
     def _one_step(self, number: int) -> None:
         """Hand over as many chunks as there is room for, then take the first result."""
-        if self.engine is None:
-            self.engine = active_engine(self.work, self.n_jobs)
+        engine = self.engine
         try:
-            self._hand_over(self.engine, number)
-            ticket = self.engine.first_done(list(self.under_way))
-            self._take(self.engine, ticket)
+            self._hand_over(number)
+            self._take(engine.first_done(list(self.under_way)))
         except ClusterLostError as error:
-            raise ClusterError(
-                f"The connection to {self.engine.name} was lost: {error}. {self._how_to_go_on()}"
-            ) from error
+            raise ClusterError(f"The connection to {engine.name} was lost: {error}. {self._how_to_go_on()}") from error
 
-    def _hand_over(self, engine: Engine, number: int) -> None:
+    def _hand_over(self, number: int) -> None:
         if self.suspects:  # one at a time, so that whoever ends processes is known
             if not self.under_way:
-                self._start(engine, self.suspects.popleft())
+                self._start(self.suspects.popleft())
             return
-        room = engine.room()
+        room = self.engine.room()
         while self.todo and len(self.under_way) < room and self.todo[0] < number + room * AHEAD:
-            self._start(engine, self.todo.popleft())
+            self._start(self.todo.popleft())
 
-    def _start(self, engine: Engine, number: int) -> None:
+    def _start(self, number: int) -> None:
         self.attempts[number] += 1
-        self.under_way[engine.start(self.chunks[number])] = number
+        self.under_way[self.engine.start(self.chunks[number])] = number
 
-    def _take(self, engine: Engine, ticket: Any) -> None:
+    def _take(self, ticket: Any) -> None:
         number = self.under_way.pop(ticket)
         try:
-            sums = engine.sums(ticket)
+            sums = self.engine.sums(ticket)
         except WorkerLostError as error:
             self.attempts[number] += error.n_workers - 1
             self._again(number, error)
-            (self.todo.appendleft if engine.reports_lost_chunk else self.suspects.append)(number)
+            (self.todo.appendleft if self.engine.reports_lost_chunk else self.suspects.append)(number)
         except Exception as error:
             own = isinstance(error, SubgroveError) and not isinstance(error, ChunkError)
             if own or isinstance(error, ClusterLostError):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import glob
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from hashlib import sha256
+from operator import and_
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import unquote
 
 from subgrove._core.text import quote
@@ -31,10 +32,10 @@ class FoundFile:
 
     path: str
     name: str
-    folders: tuple[tuple[str, str | None], ...] = ()
+    folders: tuple[tuple[str, Any], ...] = ()
 
 
-def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
+def parquet_files(path: str, argument: str) -> list[FoundFile]:
     """The files of a path, a folder or a pattern, in the order of their names."""
     if not path.strip():
         raise InputError(f"{argument} is an empty string. Pass the path of a Parquet file or folder; '.' is this one.")
@@ -46,14 +47,14 @@ def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
     place = Path(path).expanduser()
     if place.is_file():
         _reject_text(place, argument, whole=place)
-        return (FoundFile(str(place), place.name),)
+        return [FoundFile(str(place), place.name)]
     if place.is_dir():
-        return _in_folder(place, argument)
+        return _files_below(place) or _reject_folder(place, argument)
     if glob.has_magic(path):
         matches = sorted(glob.glob(str(place), recursive=True))
-        found = [file for match in matches for file in _matched(Path(match), argument)]
+        found = [file for match in matches for file in _files_below(Path(match))]
         if found:
-            return tuple(found)
+            return found
         raise InputError(f"{argument} is the pattern {path!r}, which no Parquet file matches. Check it.")
     raise InputError(
         f"{argument} is {path!r}, and there is no such file or folder. Pass a table, or the path of a Parquet file, of "
@@ -61,16 +62,7 @@ def parquet_files(path: str, argument: str) -> tuple[FoundFile, ...]:
     )
 
 
-def _matched(place: Path, argument: str) -> tuple[FoundFile, ...]:
-    if place.is_dir():
-        return tuple(_files_below(place))
-    return (FoundFile(str(place), place.name, _folders(place.parts[:-1])),) if _is_parquet(place) else ()
-
-
-def _in_folder(folder: Path, argument: str) -> tuple[FoundFile, ...]:
-    found = tuple(_files_below(folder))
-    if found:
-        return found
+def _reject_folder(folder: Path, argument: str) -> NoReturn:
     others = sorted(place for place in folder.rglob("*") if place.is_file())
     for place in others:
         _reject_text(place, argument, whole=folder)
@@ -81,12 +73,14 @@ def _in_folder(folder: Path, argument: str) -> tuple[FoundFile, ...]:
     )
 
 
-def _files_below(folder: Path) -> list[FoundFile]:
-    files = sorted(place for place in folder.rglob("*") if _is_parquet(place))
-    below = [place.relative_to(folder) for place in files]
+def _files_below(place: Path) -> list[FoundFile]:
+    """The Parquet files of a folder, in the order of their names; or the file itself, if it is one."""
+    if not place.is_dir():
+        return [FoundFile(str(place), place.name, _folders(place.parts[:-1]))] if _is_parquet(place) else []
+    files = {file.relative_to(place): file for file in sorted(place.rglob("*")) if _is_parquet(file)}
     return [
-        FoundFile(str(place), name.as_posix(), _folders(name.parts[:-1]))
-        for place, name in zip(files, below, strict=True)
+        FoundFile(str(file), name.as_posix(), _folders(name.parts[:-1]))
+        for name, file in files.items()
         if not any(part.startswith(("_", ".")) for part in name.parts)
     ]
 
@@ -112,71 +106,93 @@ def _reject_text(place: Path, argument: str, whole: Path) -> None:
 BATCH_ROWS = 65_536
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ParquetFile:
-    """A Parquet file as its footer describes it.
+    """A Parquet file.
 
     Attributes
     ----------
     name : str
         For people.
-    path : str
-        Where it is.
+    fragment : pyarrow ParquetFileFragment
+        Where it is, its row groups that are used, and the values that its folders stand for.
     group_rows : tuple of int
-        Rows of each of its row groups that is used.
-    groups : tuple of int
-        Numbers of these row groups.
-    folders : tuple of pairs
-        Columns that have one value in the whole file, and that value.
-    filesystem : pyarrow filesystem, optional
-        Where its path leads; the local one if None.
+        Rows of each of these row groups that the filter keeps.
+    filter : pyarrow Expression, optional
+        Which rows are used; all of them if None.
     """
 
     name: str
-    path: str
+    fragment: Any
     group_rows: tuple[int, ...]
-    groups: tuple[int, ...]
-    folders: tuple[tuple[str, Any], ...] = ()
-    filesystem: Any = None
+    filter: Any = None
 
-    def open(self) -> Any:
-        """The file, to read from in small steps."""
+    @classmethod
+    def of(cls, name: str, fragment: Any, schema: Any, kept: Any = None) -> ParquetFile:
+        """The file, its rows counted."""
+        if kept is None:
+            return cls(name, fragment, tuple(group.num_rows for group in fragment.row_groups))
+        # With the whole schema, since a filter may use a column of folders.
+        scanners = [group.scanner(schema=schema, columns=[], filter=kept) for group in fragment.split_by_row_group()]
+        return cls(name, fragment, tuple(int(scanner.count_rows()) for scanner in scanners), kept)
+
+    def batches(self, columns: Sequence[str], schema: Any, groups: Sequence[int]) -> Iterator[Any]:
+        """Record batches of the rows of some row groups, given by their places, that the filter keeps."""
+        if self.filter is None:
+            yield from self.stored_batches(columns, groups)
+            return
+        options = {"columns": list(columns), "filter": self.filter, "schema": schema, "batch_size": BATCH_ROWS}
+        some = self.fragment.subset(row_group_ids=self._ids(groups))
+        yield from some.to_batches(**options, batch_readahead=1, fragment_readahead=0)
+
+    def stored_batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[Any]:
+        """Record batches of all rows of some row groups, read in small steps, with the types that the file has."""
+        import pyarrow as pa
+        import pyarrow.dataset as ds
         import pyarrow.parquet as pq
 
+        own, filesystem = dict(ds.get_partition_keys(self.fragment.partition_expression)), self.fragment.filesystem
+        stored = [name for name in columns if name in self.fragment.physical_schema.names and name not in own]
         # With a buffer, columns are read page by page and not whole; over a network larger steps are worth it.
-        if self.filesystem is None:
-            return pq.ParquetFile(self.path, pre_buffer=False, buffer_size=1 << 16)
-        return pq.ParquetFile(self.filesystem.open_input_file(self.path), pre_buffer=False, buffer_size=1 << 22)
+        size = 1 << 16 if filesystem.type_name == "local" else 1 << 22
+        source = filesystem.open_input_file(self.fragment.path)
+        with pq.ParquetFile(source, metadata=self.fragment.metadata, pre_buffer=False, buffer_size=size) as file:
+            for batch in file.iter_batches(BATCH_ROWS, row_groups=self._ids(groups), columns=stored):
+                arrays = [
+                    batch.column(name) if name in stored else pa.repeat(own.get(name), len(batch)) for name in columns
+                ]
+                yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+    def _ids(self, groups: Sequence[int] | None) -> list[int]:
+        used = self.fragment.row_groups
+        return [group.id for group in used] if groups is None else [used[at].id for at in groups]
 
 
-def read_footer(found: FoundFile) -> tuple[ParquetFile, Any]:
-    """What the end of a file says: rows of its groups, and its schema."""
+def open_file(found: FoundFile) -> Any:
+    """The fragment of a file, its footer read."""
     import pyarrow as pa
+    import pyarrow.dataset as ds
+    from pyarrow.fs import LocalFileSystem
 
-    file = ParquetFile(found.name, found.path, (), (), found.folders)
+    equal = [ds.field(name).is_null() if value is None else ds.field(name) == value for name, value in found.folders]
+    place = reduce(and_, equal) if equal else None
+    fragment = ds.ParquetFileFormat().make_fragment(found.path, LocalFileSystem(), place)
     try:
-        with file.open() as opened:
-            metadata, schema = opened.metadata, opened.schema_arrow
+        fragment.ensure_complete_metadata()
     except (pa.ArrowException, OSError) as error:
         text = str(error).splitlines()[0].rstrip(". ")
         raise InputError(
             f"{found.name} is damaged or no Parquet file: {text}. Write it again, or take it out of the folder."
         ) from error
-    sizes = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return replace(file, group_rows=sizes, groups=tuple(range(len(sizes)))), schema
+    return fragment
 
 
 def file_stamp(files: Sequence[ParquetFile]) -> str:
     """A short text that is another one after a file was written again: from sizes and times of change."""
     digest = sha256()
     for file in files:
-        if file.filesystem is None:
-            status = os.stat(file.path)
-            size, changed = status.st_size, status.st_mtime_ns
-        else:
-            info = file.filesystem.get_file_info(file.path)
-            size, changed = info.size, info.mtime_ns
-        digest.update(f"{file.path}\0{size}\0{changed}\n".encode("utf-8", "surrogatepass"))
+        info = file.fragment.filesystem.get_file_info(file.fragment.path)
+        digest.update(f"{info.path}\0{info.size}\0{info.mtime_ns}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:16]
 
 
@@ -221,7 +237,7 @@ def common_schema(schemas: Sequence[tuple[str, Any]], argument: str) -> Any:
     return common
 
 
-def folder_columns(files: Sequence[ParquetFile], argument: str) -> tuple[list[ParquetFile], list[Any]]:
+def folder_columns(files: Sequence[FoundFile], argument: str) -> tuple[list[FoundFile], list[Any]]:
     """Values in names of folders become those of categorical columns: whole numbers if all are, else strings."""
     import pyarrow as pa
 
@@ -234,8 +250,7 @@ def folder_columns(files: Sequence[ParquetFile], argument: str) -> tuple[list[Pa
         )
     typed, fields = [dict(file.folders) for file in files], []
     for name in names[0]:
-        values = [own[name] for own in typed]
-        whole = all(value is None or value.lstrip("-").isdecimal() for value in values)
+        whole = all(own[name] is None or own[name].lstrip("-").isdecimal() for own in typed)
         for own in typed:
             own[name] = int(own[name]) if whole and own[name] is not None else own[name]
         fields.append(pa.field(name, pa.dictionary(pa.int32(), pa.int64() if whole else pa.string())))
@@ -253,68 +268,38 @@ def _levels(files: Sequence[ParquetFile], schema: Any) -> dict[str, Any]:
     """Levels of dictionary columns over all files; the one thing for which columns are read here."""
     import pyarrow as pa
 
-    names = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-    found: dict[str, list[Any]] = {name: [] for name in names}
-    for file in files:
-        own = dict(file.folders)
-        for name, value in own.items():
-            if name in found and value is not None:
-                found[name].append(value)
-        stored = [name for name in names if name not in own]
-        for name, dictionary in _dictionaries(file, stored):
-            if not any(dictionary.equals(known) for known in found[name][-3:]):
-                found[name].append(dictionary)
-    levels = {}
-    for name, dictionaries in found.items():
-        kind = schema.field(name).type
-        if dictionaries and not isinstance(dictionaries[0], pa.Array):
-            dictionaries = [pa.array(sorted(set(dictionaries)), kind.value_type)]
-        levels[name] = common_levels(name, kind, [one.cast(kind.value_type) for one in dictionaries])
-    return levels
-
-
-def _dictionaries(file: ParquetFile, names: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    import pyarrow as pa
-
-    if not names:
-        return
-    with file.open() as opened:
-        for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(file.groups), columns=list(names)):
-            for name in names:
+    found: dict[str, list[Any]] = {field.name: [] for field in schema if pa.types.is_dictionary(field.type)}
+    for file in files if found else ():
+        for batch in file.stored_batches(list(found)):
+            for name, known in found.items():
                 column = batch.column(name)
                 encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-                yield name, encoded.dictionary
+                levels = encoded.dictionary.cast(schema.field(name).type.value_type)
+                if len(levels) and not any(levels.equals(other) for other in known[-3:]):
+                    known.append(levels)
+    return {name: common_levels(name, schema.field(name).type, known) for name, known in found.items()}
 
 
 def _missing(files: Sequence[ParquetFile], schema: Any, backend: str) -> frozenset[str]:
     """Whole numbers and booleans of which a value is missing in some file."""
-    if backend != "pandas":
-        return frozenset()
-    candidates = nullable_columns(schema)
     found: set[str] = set()
-    for file in files:
-        left = [name for name in candidates if name not in found and name not in dict(file.folders)]
-        found.update(_missing_in(file, left))
+    for file in files if backend == "pandas" else ():
+        found |= _missing_in(file, set(nullable_columns(schema)) - found)
     return frozenset(found)
 
 
-def _missing_in(file: ParquetFile, names: Sequence[str]) -> set[str]:
-    if not names:
-        return set()
-    with file.open() as opened:
-        metadata = opened.metadata
-        place = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
-        unsure, found = set(), set()
-        for name in names:
-            for group in file.groups:
-                statistics = metadata.row_group(group).column(place[name]).statistics
-                if statistics is None or not statistics.has_null_count:
-                    unsure.add(name)
-                elif statistics.null_count:
-                    found.add(name)
-                    break
-        unsure -= found
-        if unsure:
-            for batch in opened.iter_batches(BATCH_ROWS, row_groups=list(file.groups), columns=sorted(unsure)):
-                found |= {name for name in unsure if batch.column(name).null_count}
+def _missing_in(file: ParquetFile, names: set[str]) -> set[str]:
+    """Columns with a missing value according to the statistics of the file, or its rows where there are none."""
+    metadata = file.fragment.metadata
+    unsure, found = set(), set()
+    for at in range(metadata.num_columns):
+        name = metadata.schema.column(at).path
+        groups = [metadata.row_group(group.id).column(at).statistics for group in file.fragment.row_groups]
+        known = [group.null_count for group in groups if group is not None and group.has_null_count]
+        if name in names and any(known):
+            found.add(name)
+        elif name in names and len(known) < len(groups):
+            unsure.add(name)
+    for batch in file.stored_batches(sorted(unsure)) if unsure else ():
+        found |= {name for name in unsure if batch.column(name).null_count}
     return found

@@ -19,6 +19,8 @@ from tempfile import mkdtemp
 from typing import Any
 from weakref import finalize
 
+import narwhals as nw
+
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import reject_duplicate_names
 from subgrove.exceptions import InputError
@@ -30,22 +32,25 @@ _BY_ROW = (*_PLAIN, "[", "DF [")
 
 @dataclass(frozen=True, eq=False)
 class LazyReader:
-    """Some rows of a plan."""
+    """Some rows of a lazy frame, which must still be as many when they are read."""
 
-    plan: Any
-    first: int
+    frame: Any
     n_rows: int
 
     def read(self, columns: Sequence[str]) -> Any:
         """These columns, in this order."""
-        rows = self.plan.slice(self.first, self.n_rows).select(list(columns)).collect()
+        rows = self.compute(list(columns))
         if len(rows) != self.n_rows:
             raise ValueError(f"{len(rows):,} rows where there were {self.n_rows:,}; the data have changed meanwhile")
         return rows
 
     def take(self, columns: Sequence[str], places: Places) -> Any:
         """Some of the rows."""
-        return self.read(columns)[places]
+        return nw.maybe_reset_index(nw.from_native(self.read(columns), eager_only=True)[places]).to_native()
+
+    def compute(self, columns: list[str]) -> Any:
+        """These columns of a polars plan."""
+        return self.frame.select(columns).collect()
 
 
 class TemporaryFolder:
@@ -74,7 +79,7 @@ def chunks_of_lazy_frame(X: Any, argument: str, chunk_rows: int) -> ChunkedData:
         X, description = pl.scan_parquet(path, glob=False), f"{description} (written to a temporary file)"
     n_rows = int(X.select(pl.len()).collect().item())
     chunks = tuple(
-        Chunk(f"rows {first:,} to {first + n - 1:,} of {description}", first, n, LazyReader(X, first, n))
+        Chunk(f"rows {first:,} to {first + n - 1:,} of {description}", first, n, LazyReader(X.slice(first, n), n))
         for first in range(0, n_rows, chunk_rows)
         if (n := min(chunk_rows, n_rows - first))
     )
@@ -93,26 +98,16 @@ def slices_are_cheap(plan: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class DaskReader:
+class DaskReader(LazyReader):
     """One partition of a Dask frame."""
 
-    partition: Any
-    n_rows: int
     persisted: bool = False
 
-    def read(self, columns: Sequence[str]) -> Any:
-        """These columns, in this order."""
-        selected = self.partition[list(columns)]
-        # Carried out here and not by a scheduler: the chunk is a task already. But what a cluster holds, it gives.
+    def compute(self, columns: list[str]) -> Any:
+        """These columns, computed here and not by a scheduler: the chunk is a task already."""
+        selected = self.frame[columns]  # what a cluster holds, it gives
         rows = _from_cluster(selected) if self.persisted else selected.compute(scheduler="synchronous")
-        rows = rows.reset_index(drop=True)
-        if len(rows) != self.n_rows:
-            raise ValueError(f"{len(rows):,} rows where there were {self.n_rows:,}; the data have changed meanwhile")
-        return rows
-
-    def take(self, columns: Sequence[str], places: Places) -> Any:
-        """Some of the rows."""
-        return self.read(columns).iloc[places].reset_index(drop=True)
+        return rows.reset_index(drop=True)
 
 
 def _from_cluster(partition: Any) -> Any:

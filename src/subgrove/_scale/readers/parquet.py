@@ -6,33 +6,32 @@ held beside the chunk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 
 from subgrove._scale.readers.arrow_types import ArrowTypes
 from subgrove._scale.readers.data import Chunk, ChunkedData, Places
 from subgrove._scale.readers.files import (
-    BATCH_ROWS,
     ParquetFile,
     arrow_types_of,
     common_schema,
     file_stamp,
     folder_columns,
     index_columns,
+    open_file,
     parquet_files,
-    read_footer,
     reject_duplicate_names,
 )
 from subgrove.exceptions import InputError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowSpan:
-    """Rows of one file: some of its row groups, less `skip` rows at the start, `n_rows` in all."""
+    """Rows of one file: those of some of its row groups, less `skip` rows at the start, `n_rows` in all."""
 
     file: ParquetFile
     groups: tuple[int, ...]
@@ -43,22 +42,9 @@ class RowSpan:
     @property
     def name(self) -> str:
         """The file, and which of its rows unless it is all."""
-        if self.n_rows == sum(self.file.group_rows):
+        if self.file.filter is not None or self.n_rows == sum(self.file.group_rows):
             return self.file.name
         return f"{self.file.name}, rows {self.start:,} to {self.start + self.n_rows - 1:,}"
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """The rows as record batches, a few at a time."""
-        import pyarrow as pa
-
-        own = dict(self.file.folders)
-        stored = [name for name in columns if name not in own]
-        with self.file.open() as file:
-            numbers = [self.file.groups[group] for group in self.groups]
-            batches = file.iter_batches(BATCH_ROWS, row_groups=numbers, columns=stored)
-            for part in slice_batches(batches, self.skip, self.n_rows):
-                arrays = [pa.repeat(own[name], len(part)) if name in own else part.column(name) for name in columns]
-                yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 
 
 def slice_batches(batches: Iterable[Any], skip: int, n_rows: int) -> Iterator[Any]:
@@ -73,25 +59,11 @@ def slice_batches(batches: Iterable[Any], skip: int, n_rows: int) -> Iterator[An
             return
 
 
-class SupportsBatches(Protocol):
-    """Some rows of a file."""
-
-    @property
-    def n_rows(self) -> int:
-        """How many there are."""
-
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        """They, as record batches of these columns."""
-
-
-Part = TypeVar("Part", bound=SupportsBatches)
-
-
 @dataclass(frozen=True, eq=False)
 class BatchReader:
-    """The rows of one or more parts, each of which gives record batches, in the types that all chunks have."""
+    """The rows of one or more spans, in the types that all chunks have."""
 
-    parts: tuple[SupportsBatches, ...]
+    spans: tuple[RowSpan, ...]
     view: ArrowTypes
 
     def read(self, columns: Sequence[str]) -> Any:
@@ -103,8 +75,9 @@ class BatchReader:
         return self.view.table(take_rows(self._batches(columns), places), columns)
 
     def _batches(self, columns: Sequence[str]) -> Iterator[Any]:
-        for part in self.parts:
-            yield from part.batches(columns)
+        for span in self.spans:
+            batches = span.file.batches(columns, self.view.schema, span.groups)
+            yield from slice_batches(batches, span.skip, span.n_rows)
 
 
 def take_rows(batches: Iterator[Any], places: Places) -> Iterator[Any]:
@@ -128,12 +101,12 @@ def chunks_of_path(path: str, argument: str, chunk_rows: int) -> ChunkedData:
             f"{argument} is a path, and pyarrow, which reads Parquet, is not installed. "
             f"Run: pip install 'subgrove[pyarrow]'"
         ) from None
-    found = parquet_files(path, argument)
-    read = [read_footer(one) for one in found]
-    files, folder_fields = folder_columns([file for file, _ in read], argument)
-    schema = common_schema([(file.name, schema) for file, (_, schema) in zip(files, read, strict=True)], argument)
+    found, folder_fields = folder_columns(parquet_files(path, argument), argument)
+    opened = [(one.name, open_file(one)) for one in found]
+    schema = common_schema([(name, fragment.physical_schema) for name, fragment in opened], argument)
     for field in folder_fields:
         schema = schema.append(field) if field.name not in schema.names else schema
+    files = [ParquetFile.of(name, fragment, schema) for name, fragment in opened]
     n_files = f"{len(files)} Parquet file{'s' if len(files) > 1 else ''}"
     return chunks_of_files(files, schema, "pandas", f"{path} ({n_files})", chunk_rows)
 
@@ -154,27 +127,26 @@ def chunks_of_files(
 
 def _chunks(files: Sequence[ParquetFile], most: int, view: ArrowTypes) -> Iterator[Chunk]:
     first = 0
-    for spans in group_parts(_row_groups(files), most, _cut):
-        joined = list[RowSpan]()
-        for span in spans:
-            joined = _joined(joined, span)
-        name = joined[0].name if len(joined) == 1 else f"{joined[0].name} to {joined[-1].name}"
-        n_rows = sum(span.n_rows for span in joined)
-        yield Chunk(name, first, n_rows, BatchReader(tuple(joined), view))
+    for spans in _grouped(_row_groups(files), most):
+        name = spans[0].name if len(spans) == 1 else f"{spans[0].name} to {spans[-1].name}"
+        n_rows = sum(span.n_rows for span in spans)
+        if any(file.filter is not None for file in files):
+            name += f", filtered rows {first:,} to {first + n_rows - 1:,}"
+        yield Chunk(name, first, n_rows, BatchReader(tuple(spans), view))
         first += n_rows
 
 
-def group_parts(parts: Iterable[Part], most: int, cut: Callable[[Part, int], Iterable[Part]]) -> Iterator[list[Part]]:
-    """Parts in order, small ones together and large ones cut, at most so many rows at a time."""
-    held = list[Part]()
-    for part in parts:
-        if held and sum(one.n_rows for one in held) + part.n_rows > most:
+def _grouped(spans: Iterable[RowSpan], most: int) -> Iterator[list[RowSpan]]:
+    """Row groups in order, small ones together and large ones cut, at most so many rows at a time."""
+    held: list[RowSpan] = []
+    for span in spans:
+        if held and sum(one.n_rows for one in held) + span.n_rows > most:
             yield held
             held = []
-        if part.n_rows <= most:
-            held.append(part)
+        if span.n_rows <= most:
+            held = _joined(held, span)
         else:
-            yield from ([one] for one in cut(part, most))
+            yield from ([one] for one in _cut(span, most))
     if held:
         yield held
 

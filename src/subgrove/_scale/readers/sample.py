@@ -8,12 +8,12 @@ nothing to do with where they lie. Without `row_key` keys are row numbers, so th
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -37,6 +37,8 @@ class SampledRows:
         The rows, in random order, in the container of the chunks.
     keys : uint64 array
         Their keys, in the same order; `row_keys` of a chunk gives the same.
+    rows : int array
+        Their numbers among all rows, in the same order.
     n : int
         How many there are.
     of : int
@@ -45,6 +47,7 @@ class SampledRows:
 
     table: Any
     keys: Keys
+    rows: npt.NDArray[np.int64]
     n: int
     of: int
 
@@ -89,51 +92,49 @@ def sample_rows(
         chunk.first_row: drawn.rows[order[borders[k] : borders[k + 1]]] - chunk.first_row
         for k, chunk in zip(numbers, chunks, strict=True)
     }
-    parts = [sums["rows"] for _, sums in run(partial(_take_work, tuple(columns), places), chunks)]
-    back = np.empty_like(order)
-    back[order] = np.arange(len(order))  # from the order of reading to that of the hash
-    return SampledRows(unpack_tables(parts, data.empty, columns, back), drawn.keys, len(drawn.keys), data.n_rows)
+    tables = [nw.from_native(sums["rows"]) for _, sums in run(partial(_take_work, tuple(columns), places), chunks)]
+    back = np.argsort(order)  # from the order of reading to that of the hash
+    table = nw.maybe_reset_index(nw.concat(tables)[back]).to_native()
+    return SampledRows(table, drawn.keys, drawn.rows, len(drawn.keys), data.n_rows)
 
 
-@dataclass(frozen=True, eq=False)
-class _SmallestHashes:
-    """Numbers of rows, their keys and hashes; in the order of the hashes."""
+class _Drawn(NamedTuple):
+    """Numbers of rows and their keys, in the order of their hashes."""
 
     rows: npt.NDArray[np.int64]
     keys: Keys
-    hashes: Keys
-
-    @classmethod
-    def of(cls, rows: npt.NDArray[np.int64], keys: Keys, seed: int, n: int) -> _SmallestHashes:
-        hashes = salt_keys(keys, seed, "sample")
-        if len(keys) > n:
-            near = np.argpartition(hashes, n)[: n + 1]
-            rows, keys, hashes = rows[near], keys[near], hashes[near]
-        order = np.lexsort((rows, hashes))[:n]
-        return cls(rows[order], keys[order], hashes[order])
-
-    def merged(self, other: _SmallestHashes, seed: int, n: int) -> _SmallestHashes:
-        rows, keys = np.concatenate([self.rows, other.rows]), np.concatenate([self.keys, other.keys])
-        return _SmallestHashes.of(rows, keys, seed, n)
 
 
-def _smallest_numbers(data: ChunkedData, n: int, seed: int) -> _SmallestHashes:
-    drawn = _SmallestHashes(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
+_NONE = _Drawn(np.empty(0, np.int64), np.empty(0, np.uint64))
+
+
+def _smallest(drawn: _Drawn, rows: npt.NDArray[np.int64], keys: Keys, seed: int, n: int) -> _Drawn:
+    """Of the rows drawn so far and others, the n with the smallest hashes."""
+    rows, keys = np.concatenate([drawn.rows, rows]), np.concatenate([drawn.keys, keys])
+    hashes = salt_keys(keys, seed, "sample")
+    if len(keys) > n:
+        near = np.argpartition(hashes, n)[: n + 1]
+        rows, keys, hashes = rows[near], keys[near], hashes[near]
+    order = np.lexsort((rows, hashes))[:n]
+    return _Drawn(rows[order], keys[order])
+
+
+def _smallest_numbers(data: ChunkedData, n: int, seed: int) -> _Drawn:
+    drawn = _NONE
     for start in range(0, data.n_rows, _AT_ONCE):
-        stop = min(start + _AT_ONCE, data.n_rows)
-        keys = numbered_keys(start, stop - start)
-        rows = np.arange(start, stop)
-        if len(drawn.hashes) == n:  # most rows are far from being among the smallest: they need no sorting
-            near = salt_keys(keys, seed, "sample") < drawn.hashes[-1]
+        rows = np.arange(start, min(start + _AT_ONCE, data.n_rows))
+        keys = numbered_keys(start, len(rows))
+        if len(drawn.keys) == n:  # most rows are far from being among the smallest: they need no sorting
+            near = salt_keys(keys, seed, "sample") < salt_keys(drawn.keys[-1:], seed, "sample")
             rows, keys = rows[near], keys[near]
-        drawn = drawn.merged(_SmallestHashes.of(rows, keys, seed, n), seed, n)
+        drawn = _smallest(drawn, rows, keys, seed, n)
     return drawn
 
 
-def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunChunks) -> _SmallestHashes:
-    drawn = _SmallestHashes(np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64))
+def _smallest_keys(data: ChunkedData, n: int, seed: int, row_key: str, run: RunChunks) -> _Drawn:
+    drawn = _NONE
     for _, sums in run(partial(_hash_work, row_key, seed, n), data.chunks):
-        drawn = drawn.merged(_SmallestHashes(sums["rows"], sums["keys"], sums["hashes"]), seed, n)
+        drawn = _smallest(drawn, sums["rows"], sums["keys"], seed, n)
     same = len(drawn.keys) - len(np.unique(drawn.keys))
     if same:
         raise ColumnError(
@@ -147,51 +148,9 @@ def _hash_work(row_key: str, seed: int, n: int, chunk: Chunk) -> ChunkArrays:
     """Work: the smallest hashes of a chunk."""
     keys = row_keys(chunk, chunk.read([row_key]), row_key)
     rows = np.arange(chunk.first_row, chunk.first_row + chunk.n_rows)
-    drawn = _SmallestHashes.of(rows, keys, seed, n)
-    return {"rows": drawn.rows, "keys": drawn.keys, "hashes": drawn.hashes}
+    return _smallest(_NONE, rows, keys, seed, n)._asdict()
 
 
 def _take_work(columns: tuple[str, ...], places: Mapping[int, Places], chunk: Chunk) -> ChunkArrays:
-    """Work: the chosen rows of a chunk, as bytes."""
-    return {"rows": pack_table(chunk.take(columns, places[chunk.first_row]))}
-
-
-Bytes = npt.NDArray[np.uint8]
-
-
-def pack_table(table: Any) -> Bytes:
-    """A table as bytes."""
-    if _kind(table) == "polars":  # which writes the format by itself
-        buffer = io.BytesIO()
-        table.write_ipc_stream(buffer)
-        return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
-    import pyarrow as pa
-
-    arrow = pa.Table.from_pandas(table, preserve_index=False) if _kind(table) == "pandas" else table
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, arrow.schema) as writer:
-        writer.write_table(arrow)
-    return np.frombuffer(sink.getvalue(), dtype=np.uint8)
-
-
-def unpack_tables(parts: Sequence[Bytes], empty: Any, columns: Sequence[str], order: npt.NDArray[np.intp]) -> Any:
-    """One table from the bytes of several, its rows in another order, with the types of an empty one."""
-    if _kind(empty) == "polars":
-        import polars as pl
-
-        return pl.concat([pl.read_ipc_stream(part.tobytes()) for part in parts])[order]
-    import pyarrow as pa
-
-    tables = [pa.ipc.open_stream(pa.py_buffer(part)).read_all() for part in parts]
-    whole = pa.concat_tables(tables).take(order)
-    if _kind(empty) == "pyarrow":
-        return whole.combine_chunks()
-    frame = whole.to_pandas()
-    # A column of objects may look like another type once it travelled: booleans, of which none drawn is missing.
-    known = [name for name in columns if name in empty.columns]
-    wrong = {name: empty[name].dtype for name in known if empty[name].dtype != frame[name].dtype}
-    return frame.astype(wrong) if wrong else frame
-
-
-def _kind(table: Any) -> str:
-    return type(table).__module__.partition(".")[0]
+    """Work: the chosen rows of a chunk."""
+    return {"rows": chunk.take(columns, places[chunk.first_row])}
