@@ -12,7 +12,7 @@ import subgrove as sg
 from subgrove._data.table import read_table
 from subgrove._native import loader
 from subgrove.trees import candidates
-from subgrove.trees.candidates import SortedTable, ascending
+from subgrove.trees.training import SortedTable, ascending
 
 
 def mixed(n: int, seed: int = 3) -> pd.DataFrame:

@@ -25,8 +25,7 @@ from subgrove._data.table import Table
 from subgrove._subgroups.partition import Partition, TreeSettings, grow_on_shared_columns
 from subgrove._subgroups.stability_result import FeatureStability, RegrownTree, Stability
 from subgrove.trees import Node, Split, Tree
-from subgrove.trees.candidates import SortedTable
-from subgrove.trees.training import select_columns
+from subgrove.trees.training import SortedTable, select_columns
 
 _CHUNK = 10  # resamples per task
 _Task = tuple[int, range]  # position of the partition, numbers of the resamples

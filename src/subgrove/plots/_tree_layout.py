@@ -19,7 +19,7 @@ import numpy as np
 from subgrove._core.text import p_value_text
 from subgrove.plots._axis import AxisTicks, axis_of, level_room
 from subgrove.plots._figure import LINE, n_lines_of, one_line, round_to, text_width, widest, wrap, wrap_list
-from subgrove.trees.splits import SIDES, Condition, merge, split_condition
+from subgrove.trees.nodes import SIDES, Condition, merge
 from subgrove.trees.tree import Tree, format_count
 
 OR_MISSING = "or missing"
@@ -51,7 +51,7 @@ def edge_texts(tree: Tree, digits: int) -> dict[int, EdgeText]:
         if node.split is None or node.children is None:
             continue
         for side, child in zip(SIDES, node.children, strict=True):
-            own = split_condition(node.split, side, info[node.split.column])
+            own = node.split.condition(side, info[node.split.column])
             paths[child] = merge(paths[node.id], own)
             (so_far,) = (each for each in paths[child] if each.column.name == own.column.name)
             levels = so_far.levels if so_far.levels or so_far.missing else own.levels

@@ -21,17 +21,17 @@ import numpy.typing as npt
 from subgrove._core.execution import one_blas_thread
 from subgrove._core.kinds import Rows
 from subgrove._core.validate import number_in, whole_number
-from subgrove._data.table import ColumnInfo, Floats
-from subgrove.trees.candidates import Block, Candidates
-from subgrove.trees.column_tests import BlockTests, WhitenedScores, best_columns, test_columns, whiten
-from subgrove.trees.nodes import ColumnTests, Node, renumber
-from subgrove.trees.split_points import SplitPoint, best_level_split, best_split_with_missing, best_splits
-from subgrove.trees.splits import Side, Split, assign_unseen_values, goes_left
-from subgrove.trees.target_scores import TargetScores
-from subgrove.trees.training import Histogram, Training
+from subgrove._data.table import Floats
+from subgrove.trees.column_tests import BlockTests, ColumnTests, WhitenedScores, test_columns, whiten
+from subgrove.trees.nodes import Node, Split, assign_unseen_values, goes_left, renumber
+from subgrove.trees.split_points import SplitPoint, best_column_splits, best_level_split, best_splits
+from subgrove.trees.target_scores import Histogram, TargetScores
+from subgrove.trees.training import Block, Candidates, Training
 
 MIN_SAMPLES_SPLIT = 20  # a node with fewer rows is neither fitted nor tested
 MIN_SHARE = 0.01  # minimum share of a node's rows in each child
+_TIE = 1e-10
+_ROUNDING = 1e-9  # relative rounding of a criterion: a p-value amplifies the rounding of its statistic
 _PADDING = 4096  # rows of padding that cost less than another block
 _BLOCK_ROWS = 1 << 15  # rows in a block of several nodes
 
@@ -178,7 +178,7 @@ class _Grower:
         nodes, tests, n = tested.nodes, tested.tests, tested.block.n
         threshold = np.log1p(-self.rules.alpha) if self.rules.alpha < 1 else -np.inf
         criterion = np.where(usable[:, None], tests.criterion, -np.inf)
-        best = best_columns(criterion, tests.statistic).tolist()
+        best = _best_columns(criterion, tests.statistic).tolist()
         selected: dict[int, int] = {}
         for k, node in enumerate(nodes):
             draft, column = self.drafts[node], best[k]
@@ -198,7 +198,7 @@ class _Grower:
             # No admissible split of the best column: the second best is tried, if it is significant too.
             for k, column in without_split.items():
                 criterion[k, column] = -np.inf
-            second = best_columns(criterion, tests.statistic).tolist()
+            second = _best_columns(criterion, tests.statistic).tolist()
             selected = {k: second[k] for k in without_split if second[k] >= 0 and criterion[k, second[k]] > threshold}
             self._split_nodes(tested, selected)
             for k in without_split:
@@ -225,9 +225,9 @@ class _Grower:
                 points[k] = best_level_split(tests.sums[column][k], tests.counts[column][k], n, least)
             elif column in partial:
                 size = int(block.sizes[k])
-                values = self.candidates.numeric_values(column)[block.rows[k, :size]]
-                weights = None if block.weights is None else block.weights[k, :size]
-                points[k] = best_split_with_missing(values, white.z[k, :, :size], weights, n, least)
+                values = self.candidates.numeric_values(column)[None, block.rows[k, :size]]
+                order, stacked = np.argsort(values), white.stacked[k, :, :size]
+                (points[k],) = best_column_splits(values, order, stacked, n, least)
             else:
                 complete.append(k)
         if complete:
@@ -252,7 +252,7 @@ class _Grower:
         draft, table = self.drafts[node], self.training.table
         info, at = table.columns[column], self.positions[column]
         values = (table.codes if info.is_nominal else table.numbers)[:, at][draft.rows]
-        split = _as_split(point, info)
+        split = point.split(info)
         left = goes_left(split, info, values)
         rows = (draft.rows[left], draft.rows[~left])
         weights = self.training.weights
@@ -266,18 +266,18 @@ class _Grower:
         draft.rows = rows[0][:0]
 
 
-def _as_split(point: SplitPoint, column: ColumnInfo) -> Split:
-    """Return the split of a column at a split point."""
-    if not column.is_nominal:
-        return Split(column.name, column.kind, point.threshold, missing="left" if point.missing_left else "right")
-    left = set(point.left)
-    sides = tuple(
-        tuple(level for code, level in enumerate(column.levels) if (code in left) == is_left)
-        for is_left in (True, False)
-    )
-    # The code after the last level stands for missing values.
-    missing: Side = "left" if len(column.levels) in left else "right"
-    return Split(column.name, column.kind, levels=(sides[0], sides[1]), missing=missing)
+def _best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
+    """Return the best column of each node; -1 if no column was tested.
+
+    Criteria closer than 1.5e-154 are ties, which are decided by the larger statistic (as in the reference, even if
+    degrees of freedom differ); so are criteria that differ by rounding only. Equal statistics go to the first column.
+    """
+    best = criterion.max(axis=1)
+    with np.errstate(invalid="ignore"):
+        tied = best[:, None] - criterion < np.maximum(1.5e-154, _ROUNDING * -best)[:, None]
+    among = np.where(tied, statistic, -1.0)
+    column = np.argmax(among >= among.max(axis=1)[:, None] * (1 - _TIE), axis=1)
+    return np.where(best == -np.inf, -1, column)
 
 
 def grow(training: Training, target: TargetScores, rules: StoppingRules) -> tuple[tuple[Node, ...], Histogram]:

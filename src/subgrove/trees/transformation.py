@@ -13,10 +13,10 @@ from subgrove._data.table import Floats, read_series, read_weights
 from subgrove.exceptions import InputError, ParameterError
 from subgrove.trees.likelihood import Density, Interval, basis
 from subgrove.trees.newton import maximise
-from subgrove.trees.target_scores import checked_likelihood, linear_start
-from subgrove.trees.training import Support
+from subgrove.trees.target_scores import Support, checked_likelihood, linear_start
 
 
+@dataclass(eq=False, repr=False)
 class TransformationModel(ParamsMixin):
     """Distribution of a sample by a monotone transformation to the standard normal.
 
@@ -46,15 +46,9 @@ class TransformationModel(ParamsMixin):
     np.float64(0.9)
     """
 
-    def __init__(
-        self,
-        order: int = 5,
-        support: tuple[float, float] | None = None,
-        likelihood: Literal["auto", "density", "interval"] = "auto",
-    ) -> None:
-        self.order = order
-        self.support = support
-        self.likelihood = likelihood
+    order: int = 5
+    support: tuple[float, float] | None = None
+    likelihood: Literal["auto", "density", "interval"] = "auto"
 
     def fit(self, x: Any, sample_weight: Any = None) -> FittedTransformation:
         """Fit the model to a sample.
