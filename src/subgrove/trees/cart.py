@@ -212,7 +212,7 @@ class _CartGrower:
         numeric = [at for at, info in enumerate(table.columns) if not info.is_nominal]
         step = max(1, _BLOCK_SIZE // stacked.size)
         for chunk in (numeric[start : start + step] for start in range(0, len(numeric), step)):
-            places = [positions[at] for at in chunk]
+            places = np.array([positions[at] for at in chunk])
             values = table.numbers.T[np.ix_(places, rows)]
             known = [self.columns.order_within(place, rows) for place in places]
             order = np.argsort(values, axis=1) if known[0] is None else np.array(known)
@@ -259,7 +259,7 @@ def _target_columns(training: Training, position: Floats) -> Floats:
         return position[np.newaxis]
     classes = np.unique(position)
     indicated = classes[1:] if len(classes) == 2 else classes
-    return (position == indicated[:, np.newaxis]).astype(np.float64)
+    return np.equal(position, indicated[:, np.newaxis]).astype(np.float64)
 
 
 def _at_midpoint(split: Split, info: ColumnInfo, values: npt.NDArray[Any]) -> Split:
