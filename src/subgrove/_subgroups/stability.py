@@ -58,14 +58,11 @@ class TreeRows:
 
     def rows_of(self, node: Node) -> _Mask:
         """Return which rows pass through a node."""
-        below = [number for number, leaf in enumerate(self.tree.leaves) if self._is_below(leaf, node)]
+        later = self.tree.nodes[node.id :]
+        end = next((other.id for other in later if other.depth <= node.depth), np.inf)
+        # The nodes below a node follow it in pre-order.
+        below = [number for number, leaf in enumerate(self.tree.leaves) if node.id <= leaf.id < end]
         return np.isin(self.leaf, below)
-
-    def _is_below(self, leaf: Node, node: Node) -> bool:
-        at: Node = leaf
-        while at.id != node.id and at.parent is not None:
-            at = self.tree.nodes[at.parent - 1]
-        return at.id == node.id
 
 
 def regrow_trees(

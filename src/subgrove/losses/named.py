@@ -326,19 +326,17 @@ def _from_scorer(scorer: Any, name: str | None) -> Loss:
     own = _METRICS.get((getattr(metric, "__name__", ""), sign)) if is_sklearn and not options else None
     if own is not None:
         return LOSSES[own]
-    response_method = _predictions_of(scorer, metric)
+    response_method = _predictions_of(scorer)
     function = SignedMetric(metric, -sign, response_method == "probability", tuple(options.items()))
     return Loss(name or str(getattr(metric, "__name__", "score")), function, response_method, per_row=False)
 
 
-def _predictions_of(scorer: Any, metric: Any) -> ResponseMethod:
+def _predictions_of(scorer: Any) -> ResponseMethod:
     """Return the kind of predictions of a scorer; where it takes decision values or probabilities, probabilities."""
     if scorer._response_method != "predict":
         return "probability"
-    module = getattr(metric, "__module__", "")
-    if module == "sklearn.metrics._regression":
-        return "value"
-    return "label" if module == "sklearn.metrics._classification" else "any"
+    kinds: dict[str, ResponseMethod] = {"_regression": "value", "_classification": "label"}
+    return kinds.get(getattr(scorer._score_func, "__module__", "").removeprefix("sklearn.metrics."), "any")
 
 
 @dataclass(frozen=True)

@@ -107,32 +107,18 @@ class CartTree(SingleTargetTree):
         nodes = collapse(grower.with_histograms(histogram), limits.cp)
         return self._tree(training, renumber(nodes), histogram)
 
-    def _validate(self) -> _CartLimits:
-        min_samples_leaf = whole_number("min_samples_leaf", self.min_samples_leaf, least=1)
-        return _CartLimits(
-            max_depth=whole_number("max_depth", self.max_depth, least=0),
-            min_samples_leaf=min_samples_leaf,
-            min_samples_split=3 * min_samples_leaf
-            if self.min_samples_split is None
-            else whole_number("min_samples_split", self.min_samples_split, least=2),
-            cp=number_in("cp", self.cp, low=0, high=1),
-        )
-
-
-@dataclass(frozen=True)
-class _CartLimits:
-    """Validated parameters."""
-
-    max_depth: int
-    min_samples_leaf: int
-    min_samples_split: int
-    cp: float
+    def _validate(self) -> CartTree:
+        """Return the tree with validated parameters."""
+        max_depth = whole_number("max_depth", self.max_depth, least=0)
+        leaf, split = whole_number("min_samples_leaf", self.min_samples_leaf, least=1), self.min_samples_split
+        split = 3 * leaf if split is None else whole_number("min_samples_split", split, least=2)
+        return CartTree(max_depth, leaf, split, number_in("cp", self.cp, low=0, high=1))
 
 
 class _CartGrower:
     """Nodes of a growing tree."""
 
-    def __init__(self, training: Training, limits: _CartLimits) -> None:
+    def __init__(self, training: Training, limits: CartTree) -> None:
         self.training = training
         self.limits = limits
         self.weights = np.ones(training.n_rows) if training.weights is None else training.weights
@@ -143,7 +129,7 @@ class _CartGrower:
         self.nodes: dict[int, Node] = {}
         self.leaf_of_row = np.ones(training.n_rows, dtype=np.intp)
         # A node with min_samples_split rows may still be too small for two leaves.
-        self.min_rows = max(limits.min_samples_split, 2 * limits.min_samples_leaf) * (1 - ROUNDING)
+        self.min_rows = max(limits.min_samples_split or 0, 2 * limits.min_samples_leaf) * (1 - ROUNDING)
         self.min_risk = 0.0
 
     def grow(self) -> None:
@@ -219,19 +205,16 @@ class _CartGrower:
             points.update(zip(chunk, best_column_splits(values, order, stacked, n, least), strict=True))
         for at, info in enumerate(table.columns):
             if info.is_nominal:
-                codes = self._values(at, rows)
+                codes = table.values(info.name)[rows]
                 level = np.where(codes < 0, len(info.levels), codes)
                 by_level = np.array([np.bincount(level, weights=line) for line in stacked])
                 points[at] = best_level_split(by_level[:-1], by_level[-1], n, least)
         return [points[at] for at in range(len(table.columns))]
 
-    def _values(self, column: int, rows: Rows) -> npt.NDArray[Any]:
-        table, at = self.training.table, self.training.table.positions()[column]
-        return np.asarray((table.codes if table.columns[column].is_nominal else table.numbers)[:, at][rows])
-
     def _oriented_split(self, point: SplitPoint, column: int, rows: Rows) -> tuple[Split, npt.NDArray[np.bool_]]:
         """Order the children, and assign levels and missing values absent from the node."""
-        info, values = self.training.table.columns[column], self._values(column, rows)
+        info = self.training.table.columns[column]
+        values = self.training.table.values(info.name)[rows]
         split = _at_midpoint(point.split(info), info, values)
         left = goes_left(split, info, values)
         position, weights = self.position[rows], self.weights[rows]

@@ -30,6 +30,7 @@ from subgrove.trees.training import Block, Candidates, Training
 
 MIN_SAMPLES_SPLIT = 20  # a node with fewer rows is neither fitted nor tested
 MIN_SHARE = 0.01  # minimum share of a node's rows in each child
+_FOUND = ("split", "stop", "tests", "p_value", "theta", "log_likelihood")  # attributes of drafts that nodes have
 _TIE = 1e-10
 _ROUNDING = 1e-9  # relative rounding of a criterion: a p-value amplifies the rounding of its statistic
 _PADDING = 4096  # rows of padding that cost less than another block
@@ -89,8 +90,6 @@ class _Grower:
     candidates: Candidates
     target: TargetScores
     rules: StoppingRules
-    names: tuple[str, ...]
-    positions: tuple[int, ...]
     drafts: list[_Draft] = field(default_factory=list)
 
     def grow(self) -> None:
@@ -165,9 +164,8 @@ class _Grower:
                     draft.theta = tuple(np.cumsum(scored.steps[k]).tolist())
                     draft.log_likelihood = float(scored.log_likelihood[k])
             if usable[k]:
-                draft.tests = ColumnTests(
-                    self.names, tests.statistic[k], tests.df[k], tests.log_p[k], tests.criterion[k]
-                )
+                own = (each[k] for each in (tests.statistic, tests.df, tests.log_p, tests.criterion))
+                draft.tests = ColumnTests(self.training.table.names, *own)
             else:
                 draft.stop = "not fitted" if scored.varies[k] else "constant"
         min_weight = np.maximum(float(self.rules.min_samples_leaf), np.ceil(MIN_SHARE * block.n))
@@ -207,11 +205,13 @@ class _Grower:
 
     def _split_nodes(self, tested: _TestedBlock, selected: dict[int, int]) -> dict[int, int]:
         """Split nodes on their selected columns; return those without an admissible split."""
-        points = self._split_points(tested, selected)
-        for k, point in points.items():
-            if point is not None:
+        without_split = {}
+        for k, point in self._split_points(tested, selected).items():
+            if point is None:
+                without_split[k] = selected[k]
+            else:
                 self._split(tested.nodes[k], selected[k], point, float(tested.tests.criterion[k, selected[k]]))
-        return {k: selected[k] for k, point in points.items() if point is None}
+        return without_split
 
     def _split_points(self, tested: _TestedBlock, selected: dict[int, int]) -> dict[int, SplitPoint | None]:
         """Return the best split point of each node in its selected column."""
@@ -250,8 +250,8 @@ class _Grower:
 
     def _split(self, node: int, column: int, point: SplitPoint, criterion: float) -> None:
         draft, table = self.drafts[node], self.training.table
-        info, at = table.columns[column], self.positions[column]
-        values = (table.codes if info.is_nominal else table.numbers)[:, at][draft.rows]
+        info = table.columns[column]
+        values = table.values(info.name)[draft.rows]
         split = point.split(info)
         left = goes_left(split, info, values)
         rows = (draft.rows[left], draft.rows[~left])
@@ -282,9 +282,7 @@ def _best_columns(criterion: Floats, statistic: Floats) -> npt.NDArray[np.intp]:
 
 def grow(training: Training, target: TargetScores, rules: StoppingRules) -> tuple[tuple[Node, ...], Histogram]:
     """Grow a tree by tests of the scores of the target; return its nodes, and the histogram that they count in."""
-    names = training.table.names
-    candidates = Candidates.of(training.table, training.columns)
-    grower = _Grower(training, candidates, target, rules, names, training.table.positions())
+    grower = _Grower(training, Candidates.of(training.table, training.columns), target, rules)
     with one_blas_thread():
         grower.grow()
     histogram = Histogram.of(training.target, training.values)
@@ -298,21 +296,10 @@ def _freeze(drafts: list[_Draft], histogram: Histogram, training: Training) -> t
         if draft.children is None:
             leaf[draft.rows] = index
     counts = histogram.node_counts(leaf, [draft.parent for draft in drafts], training.weights)
-    nodes = {
-        index + 1: Node(
-            id=index + 1,
-            parent=None if draft.parent is None else draft.parent + 1,
-            depth=draft.depth,
-            n=draft.n,
-            counts=counts[index],
-            children=None if draft.children is None else (draft.children[0] + 1, draft.children[1] + 1),
-            split=draft.split,
-            stop=draft.stop,
-            tests=draft.tests,
-            p_value=draft.p_value,
-            theta=draft.theta,
-            log_likelihood=draft.log_likelihood,
-        )
-        for index, draft in enumerate(drafts)
-    }
+    nodes = {}
+    for index, draft in enumerate(drafts):
+        parent = None if draft.parent is None else draft.parent + 1
+        children = None if draft.children is None else (draft.children[0] + 1, draft.children[1] + 1)
+        found = {name: getattr(draft, name) for name in _FOUND}
+        nodes[index + 1] = Node(index + 1, parent, draft.depth, draft.n, counts[index], children, **found)
     return renumber(nodes)

@@ -93,7 +93,10 @@ class SingleTargetTree(BaseTree):
         Tree
         """
         self._validate()  # before the data are read
-        return self._grow(read_training(X, x, sample_weight, kinds=kinds, x_kind=x_kind))
+        table = read_table(X, kinds=kinds)
+        series = read_series(x, n_rows=table.n_rows, kind=x_kind)
+        reject_another_index(X, x=x, sample_weight=sample_weight)
+        return self._grow(validate_training(table, (series,), read_weights(sample_weight, table.n_rows)))
 
 
 @dataclass(eq=False, repr=False)
@@ -292,16 +295,6 @@ class JointTree(BaseTree):
     def _validate(self) -> tuple[StoppingRules, int]:
         rules = StoppingRules.checked(self.max_depth, self.min_samples_leaf, self.alpha)
         return rules, whole_number("order", self.order, least=1)
-
-
-def read_training(
-    X: Any, x: Any, weights: Any = None, *, kinds: Mapping[str, Kind] | None = None, x_kind: Kind | None = None
-) -> Training:
-    """Read and validate the arguments of `fit`."""
-    table = read_table(X, kinds=kinds)
-    series = read_series(x, n_rows=table.n_rows, kind=x_kind)
-    reject_another_index(X, x=x, sample_weight=weights)
-    return validate_training(table, (series,), read_weights(weights, table.n_rows))
 
 
 def validate_training(table: Table, members: tuple[TypedColumn, ...], weights: Floats | None) -> Training:

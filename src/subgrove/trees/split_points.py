@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._data.columns import ColumnInfo
+from subgrove._data.encode import first_axis
 from subgrove._native import loader
 from subgrove.trees.nodes import Node, Split, goes_left
 from subgrove.trees.target_scores import Histogram
@@ -195,15 +196,8 @@ def order_of_levels(sums: Floats, weight: Floats) -> Rows:
     For a scalar mean, the best split is one of this order (Fisher 1958). For vectors it is close to the best
     (Coppersmith, Hong and Hosking 1999).
     """
-    means = sums / weight
-    if len(means) == 1:
-        key = means[0]
-    else:
-        _, _, directions = np.linalg.svd((means * np.sqrt(weight)).T, full_matrices=False)
-        leading = directions[0]
-        # The sign of an axis is arbitrary: its largest entry is made positive.
-        largest = np.argmax(np.abs(leading) >= np.abs(leading).max() * (1 - _TIE))
-        key = np.sign(leading[largest]) * (leading @ means)
+    means: Floats = sums / weight
+    key = means[0] if len(means) == 1 else first_axis((means * np.sqrt(weight)).T) @ means
     ascending = np.argsort(key, kind="stable")
     # Levels whose means differ by rounding only keep their order.
     step = np.diff(key[ascending], prepend=key[ascending[0]]) > _TIE * np.abs(key).max()
@@ -254,8 +248,6 @@ class _SplitPointRefiner:
 
     def __init__(self, tree: Tree, training: Training, least: int) -> None:
         self.tree, self.training, self.least = tree, training, least
-        self.nodes = {node.id: node for node in tree.nodes}
-        self.columns = {column.name: column for column in training.table.columns}
         self.splits = {node.id: node.split for node in tree.nodes if node.split is not None}
         self.left = {id_: self._goes_left(split) for id_, split in self.splits.items()}
         x: Floats = training.values
@@ -291,7 +283,7 @@ class _SplitPointRefiner:
             self.left[node.id] = self._goes_left(split)
         left = self.left[node.id][rows]
         for child, own in zip(node.children, (rows[left], rows[~left]), strict=True):
-            self.refine(self.nodes[child], own)
+            self.refine(self.tree.nodes[child - 1], own)
 
     def _moved(self, children: tuple[int, int], split: Split, rows: Rows) -> Split:
         values = self.training.table.values(split.column)[rows]
@@ -313,7 +305,7 @@ class _SplitPointRefiner:
 
     def _goes_left(self, split: Split) -> npt.NDArray[np.bool_]:
         """Return whether each row would go left."""
-        return goes_left(split, self.columns[split.column], self.training.table.values(split.column))
+        return goes_left(split, self.tree._info[split.column], self.training.table.values(split.column))
 
     def refined_tree(self, leaf: Rows) -> Tree:
         """Return the tree with the new split points and updated counts."""

@@ -107,22 +107,18 @@ class Histogram:
         at = np.linspace(0, 1, BINS + 1)
         return cls(cell, BINS, tuple((low * (1 - at) + high * at).tolist()))
 
-    def counts(self, group: npt.NDArray[np.intp], n_groups: int, weights: Floats | None) -> Floats:
-        """Return the weight in each cell of each group of rows: (n_groups, n_cells)."""
-        if not self.n_cells:
-            return np.empty((n_groups, 0))
-        flat = np.bincount(group * self.n_cells + self.cell, weights=weights, minlength=n_groups * self.n_cells)
-        return flat.reshape(n_groups, self.n_cells).astype(np.float64)
-
     def node_counts(self, leaf: npt.NDArray[np.intp], parents: Sequence[int | None], weights: Floats | None) -> Floats:
         """Return the weight of each node in each cell: counted in leaves, summed up to the root.
 
         `leaf` is the position of the leaf of each row among the nodes, `parents` that of the parent of each node, which
         comes before the node.
         """
-        counts = self.counts(leaf, len(parents), weights)
-        for node in range(len(parents) - 1, -1, -1):
-            parent = parents[node]
+        shape = (len(parents), self.n_cells)
+        counts = np.zeros(shape)
+        if self.n_cells:
+            flat = np.bincount(leaf * self.n_cells + self.cell, weights=weights, minlength=counts.size)
+            counts = flat.reshape(shape).astype(np.float64)
+        for node, parent in reversed(list(enumerate(parents))):
             if parent is not None:
                 counts[parent] += counts[node]
         counts.flags.writeable = False

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from subgrove._core.kinds import Floats, Rows
 from subgrove._core.text import TOGETHER
-from subgrove._data.table import ColumnInfo, Table, TypedColumn
+from subgrove._data.table import ColumnInfo, Table, TypedColumn, stack_columns
 
 MAX_ORDER_BYTES = 1 << 28  # memory for stored sorted orders
 MIN_FRACTION = 8  # a node with at least 1 / 8 of all rows derives its order from that of the column
@@ -195,19 +195,8 @@ def select_columns(table: Table, names: Sequence[str]) -> Table:
     """
     if len(names) == len(table.columns) and all(values.flags.f_contiguous for values in (table.numbers, table.codes)):
         return table
-    selected = [
-        (column, at) for column, at in zip(table.columns, table.positions(), strict=True) if column.name in names
-    ]
-    numbers = _copy_columns(table.numbers, [at for column, at in selected if not column.is_nominal])
-    codes = _copy_columns(table.codes, [at for column, at in selected if column.is_nominal])
-    return Table(tuple(column for column, _ in selected), numbers, codes)
-
-
-def _copy_columns(values: npt.NDArray[Any], places: list[int]) -> npt.NDArray[Any]:
-    copy = np.empty((len(places), len(values)), dtype=values.dtype)
-    for column, at in zip(copy, places, strict=True):
-        column[:] = values[:, at]
-    return copy.T
+    selected = [(column.info, column.values) for column in table if column.info.name in names]
+    return stack_columns(selected, table.n_rows)
 
 
 def varies(values: npt.NDArray[Any]) -> bool:

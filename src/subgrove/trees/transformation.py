@@ -148,8 +148,7 @@ class FittedTransformation:
         x : float array
             Values of the feature.
         """
-        h, _ = self._evaluate(np.asarray(x, dtype=np.float64))
-        return h
+        return self._at_scaled(self.support.scaled(np.asarray(x, dtype=np.float64)))[0]
 
     def cdf(self, x: npt.ArrayLike) -> Floats:
         """Return P(X <= x).
@@ -172,7 +171,7 @@ class FittedTransformation:
         x : float array
             Values of the feature.
         """
-        h, slope = self._evaluate(np.asarray(x, dtype=np.float64))
+        h, slope = self._at_scaled(self.support.scaled(np.asarray(x, dtype=np.float64)))
         with np.errstate(divide="ignore", over="ignore"):
             values: Floats = np.log(slope) - self.support.log_range - (h**2 + np.log(2 * np.pi)) / 2
         return values
@@ -236,9 +235,6 @@ class FittedTransformation:
         gamma = np.diff(np.array(self.theta), prepend=0.0)[None, :]
         scores: Floats = likelihood.scores(likelihood.point(gamma))[0].T
         return scores
-
-    def _evaluate(self, x: Floats) -> tuple[Floats, Floats]:
-        return self._at_scaled(self.support.scaled(x))
 
     def _at_scaled(self, u: Floats) -> tuple[Floats, Floats]:
         inside = np.clip(np.atleast_1d(u).ravel(), 0.0, 1.0)

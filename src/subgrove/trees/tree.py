@@ -132,8 +132,7 @@ class Tree:
             Leaf ids. A new level, or a missing value in a column without missing values in training, goes to the
             child with more training rows, with a warning.
         """
-        table = read_like(X, self.columns)
-        return self._apply_table(table)
+        return self._apply_table(read_like(X, self.columns))
 
     def _apply_table(self, table: Table, stacklevel: int = 3) -> npt.NDArray[np.intp]:
         """Apply the tree to a table read with these columns; `stacklevel` is that of the warning."""
